@@ -1,0 +1,43 @@
+"""DirectML's descriptor API on Vulkan compute.
+
+Structures, enumerations and constants keep their DirectML names and are all names of this package. Making descriptors,
+validating them and asking what a feature level supports need neither Vulkan nor Kompute: what does is imported when it
+is first used.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .descriptors import *  # noqa: F403
+from .descriptors import DML_OPERATOR_DESC, OperatorDesc, operators
+from .enums import *  # noqa: F403
+from .errors import HRESULT, DMLError
+from .tensors import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from .capability import TensorSupport, operator_support
+    from .device import Device, create_device, dispatch, list_devices
+    from .validator import validate
+
+_LAZY = {
+    "Device": ".device",
+    "create_device": ".device",
+    "dispatch": ".device",
+    "list_devices": ".device",
+    "TensorSupport": ".capability",
+    "operator_support": ".capability",
+    "validate": ".validator",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_LAZY[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -1,0 +1,137 @@
+"""What is bound where, and what a device may be asked about its features.
+
+Resources and dispatchables are objects of the floors above, so they are not typed here.
+References: dml_buffer_binding, dml_buffer_array_binding, dml_binding_desc, dml_binding_properties,
+dml_binding_table_desc, dml_feature_query_* and dml_feature_data_*.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+from ..enums import DML_BINDING_TYPE, DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE
+from ..errors import DMLError
+
+
+@dataclass(frozen=True)
+class DML_BUFFER_BINDING:
+    """A range of a buffer: SizeInBytes bytes from Offset. Buffer None binds nothing (an optional tensor)."""
+
+    Buffer: Any
+    Offset: int = 0
+    SizeInBytes: int = 0
+
+
+@dataclass(frozen=True)
+class DML_BUFFER_ARRAY_BINDING:
+    """Several ranges bound as one: the inputs of operators being initialized. BindingCount is derived."""
+
+    Bindings: tuple[DML_BUFFER_BINDING, ...]
+    BindingCount: int = None  # type: ignore[assignment]  # derived in __post_init__
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.Bindings, Sequence) or not all(isinstance(b, DML_BUFFER_BINDING) for b in self.Bindings):
+            raise DMLError(f"DML_BUFFER_ARRAY_BINDING.Bindings: must be DML_BUFFER_BINDINGs, found {self.Bindings!r}")
+        object.__setattr__(self, "Bindings", tuple(self.Bindings))
+        if self.BindingCount is None:
+            object.__setattr__(self, "BindingCount", len(self.Bindings))
+        elif self.BindingCount != len(self.Bindings):
+            raise DMLError(
+                f"DML_BUFFER_ARRAY_BINDING.BindingCount: must be {len(self.Bindings)}, found {self.BindingCount!r}"
+            )
+
+
+@dataclass(frozen=True)
+class DML_BINDING_DESC:
+    """A binding of a given type; DML_BINDING_TYPE_NONE has no Desc and binds nothing."""
+
+    Type: DML_BINDING_TYPE
+    Desc: Union[DML_BUFFER_BINDING, DML_BUFFER_ARRAY_BINDING, None] = None
+
+    def __post_init__(self) -> None:
+        wanted: dict[int, type] = {
+            DML_BINDING_TYPE.DML_BINDING_TYPE_NONE: type(None),
+            DML_BINDING_TYPE.DML_BINDING_TYPE_BUFFER: DML_BUFFER_BINDING,
+            DML_BINDING_TYPE.DML_BINDING_TYPE_BUFFER_ARRAY: DML_BUFFER_ARRAY_BINDING,
+        }
+        if self.Type not in wanted:
+            raise DMLError(f"DML_BINDING_DESC.Type: must be a DML_BINDING_TYPE, found {self.Type!r}")
+        object.__setattr__(self, "Type", DML_BINDING_TYPE(self.Type))
+        if not isinstance(self.Desc, wanted[self.Type]):
+            raise DMLError(f"DML_BINDING_DESC.Desc: does not fit type {self.Type.name}, found {self.Desc!r}")
+
+
+@dataclass(frozen=True)
+class DML_BINDING_PROPERTIES:
+    """What a dispatchable needs bound: descriptors in the heap, and bytes of temporary and persistent memory."""
+
+    RequiredDescriptorCount: int
+    TemporaryResourceSize: int
+    PersistentResourceSize: int
+
+
+@dataclass(frozen=True)
+class DML_BINDING_TABLE_DESC:
+    """For which dispatchable a binding table is.
+
+    The two descriptor handles and the heap size are Direct3D's; they are accepted, and have no meaning on Vulkan.
+    """
+
+    Dispatchable: Any
+    CPUDescriptorHandle: Any = None
+    GPUDescriptorHandle: Any = None
+    SizeInDescriptors: int | None = None
+
+
+@dataclass(frozen=True)
+class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT:
+    """Asks whether the device supports tensors of a data type at all."""
+
+    DataType: DML_TENSOR_DATA_TYPE
+
+
+@dataclass(frozen=True)
+class DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT:
+    """Whether tensors of the data type asked for are supported."""
+
+    IsSupported: bool
+
+
+@dataclass(frozen=True)
+class DML_FEATURE_QUERY_FEATURE_LEVELS:
+    """Asks which of these feature levels is the highest that the device supports."""
+
+    RequestedFeatureLevels: tuple[DML_FEATURE_LEVEL, ...]
+    RequestedFeatureLevelCount: int = None  # type: ignore[assignment]  # derived in __post_init__
+
+    def __post_init__(self) -> None:
+        try:
+            levels = tuple(DML_FEATURE_LEVEL(level) for level in self.RequestedFeatureLevels)
+        except (TypeError, ValueError):
+            raise DMLError(
+                "DML_FEATURE_QUERY_FEATURE_LEVELS.RequestedFeatureLevels: must be DML_FEATURE_LEVELs, "
+                f"found {self.RequestedFeatureLevels!r}"
+            ) from None
+        object.__setattr__(self, "RequestedFeatureLevels", levels)
+        if self.RequestedFeatureLevelCount is None:
+            object.__setattr__(self, "RequestedFeatureLevelCount", len(levels))
+        elif self.RequestedFeatureLevelCount != len(levels):
+            raise DMLError(
+                f"DML_FEATURE_QUERY_FEATURE_LEVELS.RequestedFeatureLevelCount: must be {len(levels)}, "
+                f"found {self.RequestedFeatureLevelCount!r}"
+            )
+
+
+@dataclass(frozen=True)
+class DML_FEATURE_DATA_FEATURE_LEVELS:
+    """The highest of the feature levels asked for that the device supports."""
+
+    MaxSupportedFeatureLevel: DML_FEATURE_LEVEL
+
+
+__all__ = [
+    "DML_BINDING_DESC", "DML_BINDING_PROPERTIES", "DML_BINDING_TABLE_DESC", "DML_BUFFER_ARRAY_BINDING",
+    "DML_BUFFER_BINDING", "DML_FEATURE_DATA_FEATURE_LEVELS", "DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT",
+    "DML_FEATURE_QUERY_FEATURE_LEVELS", "DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT",
+]  # fmt: skip

@@ -1,0 +1,176 @@
+"""Graphs of operators: nodes, the edges between them, and the edges to and from the graph's own inputs and outputs.
+
+References: dml_graph_desc, dml_graph_node_desc, dml_graph_edge_desc and the pages of the single nodes and edges.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+from ..enums import DML_GRAPH_EDGE_TYPE, DML_GRAPH_NODE_TYPE
+from ..errors import DMLError
+
+
+@dataclass(frozen=True)
+class DML_OPERATOR_GRAPH_NODE_DESC:
+    """A node that runs an operator made by `create_operator`."""
+
+    Operator: Any  # an operator of dml.operator, which stands above this module
+    Name: str | None = None
+
+
+@dataclass(frozen=True)
+class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+    """A node (from feature level 6_2) whose output is the bytes in Data; DataSize is derived, a given one must agree."""
+
+    Data: bytes
+    DataSize: int = None  # type: ignore[assignment]  # derived in __post_init__
+    Name: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "Data", bytes(memoryview(self.Data)))
+        except TypeError:
+            raise DMLError(
+                f"DML_CONSTANT_DATA_GRAPH_NODE_DESC.Data: must be bytes or a buffer, found {self.Data!r}"
+            ) from None
+        _derive_count(self, "DataSize", len(self.Data))
+
+
+@dataclass(frozen=True)
+class DML_INPUT_GRAPH_EDGE_DESC:
+    """From an input of the graph to an input of a node."""
+
+    GraphInputIndex: int
+    ToNodeIndex: int
+    ToNodeInputIndex: int
+    Name: str | None = None
+
+
+@dataclass(frozen=True)
+class DML_OUTPUT_GRAPH_EDGE_DESC:
+    """From an output of a node to an output of the graph."""
+
+    FromNodeIndex: int
+    FromNodeOutputIndex: int
+    GraphOutputIndex: int
+    Name: str | None = None
+
+
+@dataclass(frozen=True)
+class DML_INTERMEDIATE_GRAPH_EDGE_DESC:
+    """From an output of one node to an input of another."""
+
+    FromNodeIndex: int
+    FromNodeOutputIndex: int
+    ToNodeIndex: int
+    ToNodeInputIndex: int
+    Name: str | None = None
+
+
+_NODES: dict[DML_GRAPH_NODE_TYPE, type] = {
+    DML_GRAPH_NODE_TYPE.DML_GRAPH_NODE_TYPE_OPERATOR: DML_OPERATOR_GRAPH_NODE_DESC,
+    DML_GRAPH_NODE_TYPE.DML_GRAPH_NODE_TYPE_CONSTANT: DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+}
+_EDGES: dict[DML_GRAPH_EDGE_TYPE, type] = {
+    DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INPUT: DML_INPUT_GRAPH_EDGE_DESC,
+    DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_OUTPUT: DML_OUTPUT_GRAPH_EDGE_DESC,
+    DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INTERMEDIATE: DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+}
+_Node = Union[DML_OPERATOR_GRAPH_NODE_DESC, DML_CONSTANT_DATA_GRAPH_NODE_DESC]
+_Edge = Union[DML_INPUT_GRAPH_EDGE_DESC, DML_OUTPUT_GRAPH_EDGE_DESC, DML_INTERMEDIATE_GRAPH_EDGE_DESC]
+
+
+@dataclass(frozen=True)
+class DML_GRAPH_NODE_DESC:
+    """A node of a given type; the node itself is accepted wherever this is."""
+
+    Type: DML_GRAPH_NODE_TYPE
+    Desc: _Node
+
+    def __post_init__(self) -> None:
+        _check_type(self, _NODES)
+
+
+@dataclass(frozen=True)
+class DML_GRAPH_EDGE_DESC:
+    """An edge of a given type; the edge itself is accepted wherever this is."""
+
+    Type: DML_GRAPH_EDGE_TYPE
+    Desc: _Edge
+
+    def __post_init__(self) -> None:
+        _check_type(self, _EDGES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DML_GRAPH_DESC:
+    """A graph: how many inputs and outputs it has, its nodes, and its edges by kind.
+
+    Nodes and edges are named in edges by their index. NodeCount and the edge counts are derived; given ones must agree.
+    """
+
+    InputCount: int
+    OutputCount: int
+    Nodes: tuple[DML_GRAPH_NODE_DESC, ...]
+    InputEdges: tuple[DML_GRAPH_EDGE_DESC, ...] = ()
+    OutputEdges: tuple[DML_GRAPH_EDGE_DESC, ...]
+    IntermediateEdges: tuple[DML_GRAPH_EDGE_DESC, ...] = ()
+    NodeCount: int = None  # type: ignore[assignment]  # derived in __post_init__, like the three below
+    InputEdgeCount: int = None  # type: ignore[assignment]
+    OutputEdgeCount: int = None  # type: ignore[assignment]
+    IntermediateEdgeCount: int = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "Nodes", _wrapped(self, "Nodes", DML_GRAPH_NODE_DESC, _NODES))
+        _derive_count(self, "NodeCount", len(self.Nodes))
+        for kind, edge_type in (
+            ("Input", DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INPUT),
+            ("Output", DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_OUTPUT),
+            ("Intermediate", DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INTERMEDIATE),
+        ):
+            edges = _wrapped(self, f"{kind}Edges", DML_GRAPH_EDGE_DESC, {edge_type: _EDGES[edge_type]})
+            object.__setattr__(self, f"{kind}Edges", edges)
+            _derive_count(self, f"{kind}EdgeCount", len(edges))
+
+
+def _check_type(desc: Any, kinds: dict[Any, type]) -> None:
+    expected = kinds.get(desc.Type)
+    if expected is None or not isinstance(desc.Desc, expected):
+        wanted = expected.__name__ if expected else " or ".join(kind.name for kind in kinds)
+        field = "Desc" if expected else "Type"
+        raise DMLError(f"{type(desc).__name__}.{field}: must be {wanted}, found {getattr(desc, field)!r}")
+
+
+def _wrapped(graph: DML_GRAPH_DESC, field: str, wrapper: type, kinds: dict[Any, type]) -> tuple[Any, ...]:
+    """The field's items, each in its DML_GRAPH_NODE_DESC or DML_GRAPH_EDGE_DESC."""
+    items = getattr(graph, field)
+    if not isinstance(items, Sequence):
+        raise DMLError(f"DML_GRAPH_DESC.{field}: must be a sequence, found {items!r}")
+    result = []
+    for index, item in enumerate(items):
+        if isinstance(item, wrapper) and item.Type in kinds:  # type: ignore[attr-defined]
+            result.append(item)
+            continue
+        kind = next((kind for kind, desc_class in kinds.items() if isinstance(item, desc_class)), None)
+        if kind is None:
+            names = " or ".join(desc_class.__name__ for desc_class in kinds.values())
+            raise DMLError(f"DML_GRAPH_DESC.{field}[{index}]: must be a {names}, found {item!r}")
+        result.append(wrapper(kind, item))
+    return tuple(result)
+
+
+def _derive_count(desc: Any, field: str, length: int) -> None:
+    given = getattr(desc, field)
+    if given is None:
+        object.__setattr__(desc, field, length)
+    elif given != length:
+        raise DMLError(f"{type(desc).__name__}.{field}: must be {length}, found {given!r}")
+
+
+__all__ = [
+    "DML_CONSTANT_DATA_GRAPH_NODE_DESC", "DML_GRAPH_DESC", "DML_GRAPH_EDGE_DESC", "DML_GRAPH_NODE_DESC",
+    "DML_INPUT_GRAPH_EDGE_DESC", "DML_INTERMEDIATE_GRAPH_EDGE_DESC", "DML_OPERATOR_GRAPH_NODE_DESC",
+    "DML_OUTPUT_GRAPH_EDGE_DESC",
+]  # fmt: skip

@@ -1,0 +1,375 @@
+"""Tensor descriptions and the small structures operators hold, with the arithmetic on sizes and strides.
+
+Sizes and strides count elements and go from the slowest dimension to the fastest ({N, C, H, W}). Nothing here judges
+whether a tensor is acceptable: that is the validator's work. References: dml_buffer_tensor_desc, dml-strides,
+dml-helper-functions, dml_scalar_union.
+"""
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
+from .errors import DMLError
+
+_T = DML_TENSOR_DATA_TYPE
+
+#: Element size in bits of every data type that has elements.
+ELEMENT_BITS: dict[DML_TENSOR_DATA_TYPE, int] = {
+    _T.DML_TENSOR_DATA_TYPE_FLOAT64: 64,
+    _T.DML_TENSOR_DATA_TYPE_FLOAT32: 32,
+    _T.DML_TENSOR_DATA_TYPE_FLOAT16: 16,
+    _T.DML_TENSOR_DATA_TYPE_UINT64: 64,
+    _T.DML_TENSOR_DATA_TYPE_UINT32: 32,
+    _T.DML_TENSOR_DATA_TYPE_UINT16: 16,
+    _T.DML_TENSOR_DATA_TYPE_UINT8: 8,
+    _T.DML_TENSOR_DATA_TYPE_UINT4: 4,
+    _T.DML_TENSOR_DATA_TYPE_INT64: 64,
+    _T.DML_TENSOR_DATA_TYPE_INT32: 32,
+    _T.DML_TENSOR_DATA_TYPE_INT16: 16,
+    _T.DML_TENSOR_DATA_TYPE_INT8: 8,
+    _T.DML_TENSOR_DATA_TYPE_INT4: 4,
+}
+
+_NUMPY: dict[DML_TENSOR_DATA_TYPE, np.dtype[Any]] = {
+    _T.DML_TENSOR_DATA_TYPE_FLOAT64: np.dtype(np.float64),
+    _T.DML_TENSOR_DATA_TYPE_FLOAT32: np.dtype(np.float32),
+    _T.DML_TENSOR_DATA_TYPE_FLOAT16: np.dtype(np.float16),
+    _T.DML_TENSOR_DATA_TYPE_UINT64: np.dtype(np.uint64),
+    _T.DML_TENSOR_DATA_TYPE_UINT32: np.dtype(np.uint32),
+    _T.DML_TENSOR_DATA_TYPE_UINT16: np.dtype(np.uint16),
+    _T.DML_TENSOR_DATA_TYPE_UINT8: np.dtype(np.uint8),
+    _T.DML_TENSOR_DATA_TYPE_UINT4: np.dtype(ml_dtypes.uint4),
+    _T.DML_TENSOR_DATA_TYPE_INT64: np.dtype(np.int64),
+    _T.DML_TENSOR_DATA_TYPE_INT32: np.dtype(np.int32),
+    _T.DML_TENSOR_DATA_TYPE_INT16: np.dtype(np.int16),
+    _T.DML_TENSOR_DATA_TYPE_INT8: np.dtype(np.int8),
+    _T.DML_TENSOR_DATA_TYPE_INT4: np.dtype(ml_dtypes.int4),
+}
+_DATA_TYPE = {dtype: data_type for data_type, dtype in _NUMPY.items()}
+
+
+def numpy_dtype(data_type: DML_TENSOR_DATA_TYPE) -> np.dtype[Any]:
+    """The NumPy dtype of a tensor data type; INT4 and UINT4 are ml_dtypes' (one element per byte in memory)."""
+    try:
+        return _NUMPY[data_type]
+    except KeyError:
+        raise DMLError(f"no NumPy dtype for tensor data type {data_type!r}") from None
+
+
+def data_type_of(dtype: npt.DTypeLike) -> DML_TENSOR_DATA_TYPE:
+    """The tensor data type of a NumPy dtype in the machine's byte order. Booleans are UINT8, as in ONNX tensors."""
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError:
+        raise DMLError(f"not a NumPy dtype: {dtype!r}") from None
+    if resolved == np.bool_:
+        return _T.DML_TENSOR_DATA_TYPE_UINT8
+    try:
+        return _DATA_TYPE[resolved]
+    except KeyError:
+        raise DMLError(f"no tensor data type for NumPy dtype {resolved}") from None
+
+
+def element_bits(data_type: DML_TENSOR_DATA_TYPE) -> int:
+    """Bits one element takes in a buffer: 4 to 64."""
+    try:
+        return ELEMENT_BITS[data_type]
+    except KeyError:
+        raise DMLError(f"tensor data type {data_type!r} has no element size") from None
+
+
+def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a tensor without gaps: the last dimension has stride 1."""
+    strides = [1] * len(sizes)
+    for i in range(len(sizes) - 2, -1, -1):
+        strides[i] = strides[i + 1] * sizes[i + 1]
+    return tuple(strides)
+
+
+def ordered_strides(sizes: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a tensor without gaps whose dimensions lie in memory in `order`, slowest first."""
+    if sorted(order) != list(range(len(sizes))):
+        raise DMLError(f"order {tuple(order)} is not a permutation of the {len(sizes)} dimensions")
+    strides = [0] * len(sizes)
+    step = 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= sizes[axis]
+    return tuple(strides)
+
+
+def nhwc_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a channels-last layout for sizes given as {N, C, spatial...}; any rank of at least 2."""
+    if len(sizes) < 2:
+        raise DMLError(f"a channels-last layout needs at least the dimensions N and C, found sizes {tuple(sizes)}")
+    return ordered_strides(sizes, (0, *range(2, len(sizes)), 1))
+
+
+def broadcast_strides(
+    sizes: Sequence[int], to: Sequence[int], strides: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """Strides that make a tensor of `sizes` (and `strides`, packed when None) read as one of sizes `to`.
+
+    Dimensions are aligned at the right as in NumPy; a dimension of size 1, or one that `sizes` lacks, gets stride 0
+    where `to` is larger. DMLError where the sizes do not broadcast.
+    """
+    own = packed_strides(sizes) if strides is None else tuple(strides)
+    if len(own) != len(sizes):
+        raise DMLError(f"{len(own)} strides for {len(sizes)} sizes")
+    missing = len(to) - len(sizes)
+    if missing < 0:
+        raise DMLError(f"sizes {tuple(sizes)} do not broadcast to {tuple(to)}")
+    result = [0] * missing
+    for size, stride, target in zip(sizes, own, to[missing:]):
+        if size == target:
+            result.append(stride)
+        elif size == 1:
+            result.append(0)
+        else:
+            raise DMLError(f"sizes {tuple(sizes)} do not broadcast to {tuple(to)}")
+    return tuple(result)
+
+
+def calc_buffer_tensor_size(
+    data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], strides: Sequence[int] | None = None
+) -> int:
+    """DMLCalcBufferTensorSize: the fewest bytes that hold such a tensor, a multiple of 4.
+
+    One past the last element's index times the element size; 4-bit elements lie two to a byte.
+    """
+    if strides is not None and len(strides) != len(sizes):
+        raise DMLError(f"{len(strides)} strides for {len(sizes)} sizes")
+    if strides is None:
+        elements = prod(sizes)
+    else:
+        elements = sum((size - 1) * stride for size, stride in zip(sizes, strides)) + 1
+    size_in_bytes = (elements * element_bits(data_type) + 7) // 8
+    return (size_in_bytes + 3) // 4 * 4
+
+
+def _integers(value: object) -> tuple[int, ...]:
+    """A tuple of ints from a sequence or an integer array; what is neither is kept for the validator to refuse."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        return cast("tuple[int, ...]", value)
+    items: list[Any] = []
+    for item in value:
+        try:
+            items.append(operator.index(item))
+        except TypeError:
+            items.append(item)
+    return tuple(items)
+
+
+def _all_integers(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, int) for item in value)
+
+
+@dataclass(frozen=True)
+class DML_BUFFER_TENSOR_DESC:
+    """A tensor in a buffer.
+
+    Sizes, Strides: sequences of one number per dimension, kept as tuples; Strides None means packed.
+    TotalTensorSizeInBytes: computed with `calc_buffer_tensor_size` when None. DimensionCount: derived from Sizes; a
+    given one must agree. The data type and the rest are given by keyword or in this order.
+    Reference: dml_buffer_tensor_desc.
+    """
+
+    DataType: DML_TENSOR_DATA_TYPE
+    Sizes: tuple[int, ...]
+    Strides: tuple[int, ...] | None = None
+    TotalTensorSizeInBytes: int = None  # type: ignore[assignment]  # derived in __post_init__
+    GuaranteedBaseOffsetAlignment: int = 0
+    Flags: DML_TENSOR_FLAGS = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_NONE
+    DimensionCount: int = None  # type: ignore[assignment]  # derived in __post_init__
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("Sizes", _integers(self.Sizes))
+        if self.Strides is not None:
+            put("Strides", _integers(self.Strides))
+        for name, kind in (("DataType", DML_TENSOR_DATA_TYPE), ("Flags", DML_TENSOR_FLAGS)):
+            try:
+                put(name, kind(operator.index(getattr(self, name))))
+            except (TypeError, ValueError):
+                pass  # not an enumerator: the validator says so
+        rank = len(self.Sizes) if isinstance(self.Sizes, tuple) else 0
+        if self.DimensionCount is None:
+            put("DimensionCount", rank)
+        elif self.DimensionCount != rank:
+            raise DMLError(
+                f"DML_BUFFER_TENSOR_DESC.DimensionCount: must be the number of Sizes {self.Sizes}, "
+                f"found {self.DimensionCount}"
+            )
+        if self.TotalTensorSizeInBytes is None:
+            put("TotalTensorSizeInBytes", self._implied_size())
+
+    def _implied_size(self) -> int:
+        """The computed size, or 0 for a description that the validator will refuse anyway."""
+        if self.DataType not in ELEMENT_BITS or not _all_integers(self.Sizes) or not self.Sizes:
+            return 0
+        if self.Strides is not None and (not _all_integers(self.Strides) or len(self.Strides) != len(self.Sizes)):
+            return 0
+        return calc_buffer_tensor_size(self.DataType, self.Sizes, self.Strides)
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.Sizes)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in elements, the packed ones where none were given."""
+        return packed_strides(self.Sizes) if self.Strides is None else self.Strides
+
+    @cached_property
+    def element_count(self) -> int:
+        """The number of logical elements, broadcast ones counted as often as they are read."""
+        return prod(self.Sizes)
+
+    @cached_property
+    def is_packed(self) -> bool:
+        """Whether the elements lie in row-major order without gaps (dimensions of size 1 may have any stride)."""
+        return self.Strides is None or all(
+            size == 1 or stride == packed
+            for size, stride, packed in zip(self.Sizes, self.Strides, packed_strides(self.Sizes))
+        )
+
+    @property
+    def owned_by_dml(self) -> bool:
+        """Whether the tensor is bound at initialization and then kept in the persistent resource."""
+        return bool(self.Flags & DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML)
+
+    @property
+    def element_bits(self) -> int:
+        """Bits of one element: 4 to 64."""
+        return element_bits(self.DataType)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements."""
+        return numpy_dtype(self.DataType)
+
+
+@dataclass(frozen=True)
+class DML_TENSOR_DESC:
+    """A tensor description of a given type; accepted wherever a DML_BUFFER_TENSOR_DESC is.
+
+    Reference: dml_tensor_desc.
+    """
+
+    Type: DML_TENSOR_TYPE
+    Desc: DML_BUFFER_TENSOR_DESC
+
+    def __post_init__(self) -> None:
+        if self.Type != DML_TENSOR_TYPE.DML_TENSOR_TYPE_BUFFER:
+            raise DMLError(f"DML_TENSOR_DESC.Type: must be DML_TENSOR_TYPE_BUFFER, found {self.Type!r}")
+        if not isinstance(self.Desc, DML_BUFFER_TENSOR_DESC):
+            raise DMLError(f"DML_TENSOR_DESC.Desc: must be a DML_BUFFER_TENSOR_DESC, found {self.Desc!r}")
+
+
+@dataclass(frozen=True)
+class DML_SCALE_BIAS:
+    """x * Scale + Bias, applied to an element-wise operator's input before its function. Reference: dml_scale_bias."""
+
+    Scale: float
+    Bias: float
+
+
+@dataclass(frozen=True)
+class DML_SIZE_2D:
+    """A width and a height, in elements. Reference: dml_size_2d."""
+
+    Width: int
+    Height: int
+
+
+_UNION_FORMATS = {
+    "Int8": "<b", "UInt8": "<B", "Int16": "<h", "UInt16": "<H", "Int32": "<i", "UInt32": "<I",
+    "Int64": "<q", "UInt64": "<Q", "Float32": "<f", "Float64": "<d",
+}  # fmt: skip
+_UNION_TYPES = {
+    _T.DML_TENSOR_DATA_TYPE_INT8: "<b",
+    _T.DML_TENSOR_DATA_TYPE_UINT8: "<B",
+    _T.DML_TENSOR_DATA_TYPE_INT16: "<h",
+    _T.DML_TENSOR_DATA_TYPE_UINT16: "<H",
+    _T.DML_TENSOR_DATA_TYPE_INT32: "<i",
+    _T.DML_TENSOR_DATA_TYPE_UINT32: "<I",
+    _T.DML_TENSOR_DATA_TYPE_INT64: "<q",
+    _T.DML_TENSOR_DATA_TYPE_UINT64: "<Q",
+    _T.DML_TENSOR_DATA_TYPE_FLOAT16: "<e",
+    _T.DML_TENSOR_DATA_TYPE_FLOAT32: "<f",
+    _T.DML_TENSOR_DATA_TYPE_FLOAT64: "<d",
+}
+
+
+@dataclass(frozen=True, init=False)
+class DML_SCALAR_UNION:
+    """Eight bytes read as a number of one data type or another, little-endian.
+
+    One member is given by name, `DML_SCALAR_UNION(Float32=1.5)`, and fills the leading bytes; the others are zero.
+    Every member can be read afterwards, whichever was given. FLOAT16 has no member: its bits go through UInt16.
+    Equal when the bytes are equal. Reference: dml_scalar_union.
+    """
+
+    Bytes: bytes
+
+    def __init__(self, **member: Any) -> None:
+        if len(member) != 1:
+            raise DMLError(f"DML_SCALAR_UNION: exactly one member is given, found {sorted(member) or 'none'}")
+        name, value = next(iter(member.items()))
+        object.__setattr__(self, "Bytes", self._pack(name, value).ljust(8, b"\0"))
+
+    @staticmethod
+    def _pack(name: str, value: Any) -> bytes:
+        if name == "Bytes":
+            try:
+                data = bytes(value) if not isinstance(value, int) else None
+            except (TypeError, ValueError):
+                data = None
+            if data is None or len(data) > 8:
+                raise DMLError(f"DML_SCALAR_UNION.Bytes: at most eight bytes, found {value!r}")
+            return data
+        if name not in _UNION_FORMATS:
+            raise DMLError(f"DML_SCALAR_UNION has no member {name}")
+        try:
+            return struct.pack(_UNION_FORMATS[name], value)
+        except (struct.error, OverflowError, TypeError, ValueError):
+            raise DMLError(f"DML_SCALAR_UNION.{name}: the value does not fit the member, found {value!r}") from None
+
+    def __getattr__(self, name: str) -> int | float:
+        if name not in _UNION_FORMATS:
+            raise AttributeError(name)
+        return cast("int | float", struct.unpack_from(_UNION_FORMATS[name], self.Bytes)[0])
+
+    def value(self, data_type: DML_TENSOR_DATA_TYPE) -> int | float:
+        """The number that the leading bytes hold in `data_type`; 4-bit types take the low half of the first byte."""
+        if data_type == _T.DML_TENSOR_DATA_TYPE_UINT4:
+            return self.Bytes[0] & 15
+        if data_type == _T.DML_TENSOR_DATA_TYPE_INT4:
+            return ((self.Bytes[0] & 15) ^ 8) - 8
+        try:
+            return cast("int | float", struct.unpack_from(_UNION_TYPES[data_type], self.Bytes)[0])
+        except KeyError:
+            raise DMLError(f"DML_SCALAR_UNION has no value of tensor data type {data_type!r}") from None
+
+    def __repr__(self) -> str:
+        return f"DML_SCALAR_UNION(Bytes=bytes.fromhex({self.Bytes.hex()!r}))"
+
+
+__all__ = [
+    "DML_BUFFER_TENSOR_DESC", "DML_SCALAR_UNION", "DML_SCALE_BIAS", "DML_SIZE_2D", "DML_TENSOR_DESC",
+    "broadcast_strides", "calc_buffer_tensor_size", "data_type_of", "element_bits", "nhwc_strides", "numpy_dtype",
+    "ordered_strides", "packed_strides",
+]  # fmt: skip

@@ -10,15 +10,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .descriptors import *  # noqa: F403
-from .descriptors import DML_OPERATOR_DESC, OperatorDesc, operators
 from .enums import *  # noqa: F403
-from .errors import HRESULT, DMLError
+from .errors import HRESULT as HRESULT
+from .errors import DMLError as DMLError
 from .tensors import *  # noqa: F403
 
 if TYPE_CHECKING:
-    from .capability import TensorSupport, operator_support
-    from .device import Device, create_device, dispatch, list_devices
-    from .validator import validate
+    from .capability import TensorSupport as TensorSupport
+    from .capability import operator_support as operator_support
+    from .device import Device as Device
+    from .device import create_device as create_device
+    from .device import dispatch as dispatch
+    from .device import list_devices as list_devices
+    from .validator import validate as validate
 
 _LAZY = {
     "Device": ".device",

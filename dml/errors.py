@@ -49,4 +49,4 @@ class DMLError(Exception):
         return type(self), (self.message, self.hresult)
 
 
-__all__ = ["DMLError", "HRESULT"]
+__all__ = ["HRESULT", "DMLError"]

@@ -6,6 +6,7 @@ dml-helper-functions, dml_scalar_union.
 """
 from __future__ import annotations
 
+import contextlib
 import operator
 import struct
 from collections.abc import Iterable, Sequence
@@ -130,7 +131,7 @@ def broadcast_strides(
     if missing < 0:
         raise DMLError(f"sizes {tuple(sizes)} do not broadcast to {tuple(to)}")
     result = [0] * missing
-    for size, stride, target in zip(sizes, own, to[missing:]):
+    for size, stride, target in zip(sizes, own, to[missing:], strict=True):
         if size == target:
             result.append(stride)
         elif size == 1:
@@ -152,7 +153,7 @@ def calc_buffer_tensor_size(
     if strides is None:
         elements = prod(sizes)
     else:
-        elements = sum((size - 1) * stride for size, stride in zip(sizes, strides)) + 1
+        elements = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
     size_in_bytes = (elements * element_bits(data_type) + 7) // 8
     return (size_in_bytes + 3) // 4 * 4
 
@@ -200,19 +201,18 @@ class DML_BUFFER_TENSOR_DESC:
         if self.Strides is not None:
             put("Strides", _integers(self.Strides))
         for name, kind in (("DataType", DML_TENSOR_DATA_TYPE), ("Flags", DML_TENSOR_FLAGS)):
-            try:
+            with contextlib.suppress(TypeError, ValueError):  # not an enumerator: the validator says so
                 put(name, kind(operator.index(getattr(self, name))))
-            except (TypeError, ValueError):
-                pass  # not an enumerator: the validator says so
         rank = len(self.Sizes) if isinstance(self.Sizes, tuple) else 0
-        if self.DimensionCount is None:
+        given: int | None = self.DimensionCount
+        if given is None:
             put("DimensionCount", rank)
-        elif self.DimensionCount != rank:
+        elif given != rank:
             raise DMLError(
-                f"DML_BUFFER_TENSOR_DESC.DimensionCount: must be the number of Sizes {self.Sizes}, "
-                f"found {self.DimensionCount}"
+                f"DML_BUFFER_TENSOR_DESC.DimensionCount: must be {rank}, the number of Sizes, found {given!r}"
             )
-        if self.TotalTensorSizeInBytes is None:
+        total: int | None = self.TotalTensorSizeInBytes
+        if total is None:
             put("TotalTensorSizeInBytes", self._implied_size())
 
     def _implied_size(self) -> int:
@@ -243,7 +243,7 @@ class DML_BUFFER_TENSOR_DESC:
         """Whether the elements lie in row-major order without gaps (dimensions of size 1 may have any stride)."""
         return self.Strides is None or all(
             size == 1 or stride == packed
-            for size, stride, packed in zip(self.Sizes, self.Strides, packed_strides(self.Sizes))
+            for size, stride, packed in zip(self.Sizes, self.Strides, packed_strides(self.Sizes), strict=True)
         )
 
     @property

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
-from .base import DML_OPERATOR_DESC, FieldInfo, OperatorDesc, operators, unwrap
+from .base import DML_OPERATOR_DESC, FieldInfo, OperatorDesc, operators, unwrap  # noqa: F401
 from .binding import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .elementwise import *  # noqa: F403
@@ -20,6 +20,8 @@ from .resample import *  # noqa: F403
 from .training import *  # noqa: F403
 
 __all__ = ["FieldInfo", "OperatorDesc", "operators", "unwrap"]
-__all__ += [name for name in list(globals()) if name.startswith("DML_") and name.endswith(("DESC", "BINDING"))]
-__all__ += [name for name in list(globals()) if name.startswith(("DML_FEATURE_QUERY_", "DML_FEATURE_DATA_"))]
-__all__ += ["DML_BINDING_PROPERTIES"]
+__all__ += [  # the structures of the modules above, without the enumerations and tensors those use
+    name
+    for name, value in list(globals().items())
+    if name.startswith("DML_") and value.__module__.startswith(__name__)
+]

@@ -13,7 +13,7 @@ import operator as _operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, Union, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 from .. import enums
 from ..enums import DML_OPERATOR_TYPE
@@ -29,6 +29,7 @@ else:
 
 
 Tensors = tuple[DML_BUFFER_TENSOR_DESC, ...]
+_EnumClass = type[IntEnum]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class FieldInfo:
     optional: bool = False
     fusable: bool = False
     counts: str | None = None
-    enum: type[IntEnum] | None = None
+    enum: _EnumClass | None = None
 
     @property
     def is_tensor(self) -> bool:
@@ -82,17 +83,17 @@ _DescClass = TypeVar("_DescClass", bound=type[OperatorDesc])
 
 # Annotations of the fields. Attributes use plain types: int is UINT, tuple[int, ...] an array of UINT.
 Input = Annotated[DML_BUFFER_TENSOR_DESC, "input"]
-OptionalInput = Annotated[Union[DML_BUFFER_TENSOR_DESC, None], "input"]
+OptionalInput = Annotated[DML_BUFFER_TENSOR_DESC | None, "input"]
 InputArray = Annotated[Tensors, "input"]
 Output = Annotated[DML_BUFFER_TENSOR_DESC, "output"]
-OptionalOutput = Annotated[Union[DML_BUFFER_TENSOR_DESC, None], "output"]
+OptionalOutput = Annotated[DML_BUFFER_TENSOR_DESC | None, "output"]
 OutputArray = Annotated[Tensors, "output"]
 Int = Annotated[int, "int"]
 UIntArray = tuple[int, ...]
 IntArray = Annotated[tuple[int, ...], "int"]
 FloatArray = tuple[float, ...]
-ScaleBias = Union[DML_SCALE_BIAS, None]
-Operator = Union[OperatorDesc, None]
+OptionalScaleBias = DML_SCALE_BIAS | None
+OptionalOperator = OperatorDesc | None
 OperatorArray = tuple[OperatorDesc, ...]
 
 _COUNTS = "dml.counts"
@@ -111,15 +112,15 @@ def fusable() -> Any:
 
 _TYPE_NAMES: dict[Any, tuple[str, bool]] = {
     DML_BUFFER_TENSOR_DESC: ("tensor", False),
-    Union[DML_BUFFER_TENSOR_DESC, None]: ("tensor", True),
+    DML_BUFFER_TENSOR_DESC | None: ("tensor", True),
     Tensors: ("tensor_array", False),
     int: ("uint", False),
     float: ("float", False),
     bool: ("bool", False),
     UIntArray: ("uint_array", False),
     FloatArray: ("float_array", False),
-    ScaleBias: ("DML_SCALE_BIAS", True),
-    Operator: ("operator", True),
+    OptionalScaleBias: ("DML_SCALE_BIAS", True),
+    OptionalOperator: ("operator", True),
     OperatorArray: ("operator_array", False),
     DML_SIZE_2D: ("DML_SIZE_2D", False),
     DML_SCALAR_UNION: ("DML_SCALAR_UNION", False),
@@ -194,6 +195,15 @@ def _enumerator(kind: type[IntEnum]) -> Callable[[Any], Any]:
     return convert
 
 
+def derive_count(desc: Any, field: str, length: int) -> None:
+    """Fill in a count that was left out, and refuse one that contradicts what it counts."""
+    given = getattr(desc, field)
+    if given is None:
+        object.__setattr__(desc, field, length)
+    elif given != length:
+        raise DMLError(f"{type(desc).__name__}.{field}: must be {length}, found {given!r}")
+
+
 _CONVERT: dict[str, Callable[[Any], Any]] = {
     "tensor": _tensor,
     "tensor_array": _array(_tensor),
@@ -228,7 +238,7 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
     def __init__(self: OperatorDesc, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(names):
             raise DMLError(f"{cls.__name__}: has {len(names)} fields, found {len(args)} values")
-        values = dict(zip(names, args))
+        values = dict(zip(names, args, strict=False))
         for name in kwargs:
             if name not in converters:
                 raise DMLError(f"{cls.__name__}: has no field {name}")
@@ -242,12 +252,7 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
             object.__setattr__(self, name, converters[name](values[name]))
         for name, array in counts:
             held = getattr(self, array)
-            length = len(held) if isinstance(held, tuple) else 0
-            given = getattr(self, name)
-            if given is None:
-                object.__setattr__(self, name, length)
-            elif given != length:
-                raise DMLError(f"{cls.__name__}.{name}: must be the length of {array}, {length}, found {given!r}")
+            derive_count(self, name, len(held) if isinstance(held, tuple) else 0)
 
     __init__.__doc__ = f"{cls.__name__}({', '.join(names)}): by keyword, or by position in this order."
     return __init__

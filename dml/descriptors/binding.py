@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from ..enums import DML_BINDING_TYPE, DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE
 from ..errors import DMLError
+from .base import derive_count
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,7 @@ class DML_BUFFER_ARRAY_BINDING:
         if not isinstance(self.Bindings, Sequence) or not all(isinstance(b, DML_BUFFER_BINDING) for b in self.Bindings):
             raise DMLError(f"DML_BUFFER_ARRAY_BINDING.Bindings: must be DML_BUFFER_BINDINGs, found {self.Bindings!r}")
         object.__setattr__(self, "Bindings", tuple(self.Bindings))
-        if self.BindingCount is None:
-            object.__setattr__(self, "BindingCount", len(self.Bindings))
-        elif self.BindingCount != len(self.Bindings):
-            raise DMLError(
-                f"DML_BUFFER_ARRAY_BINDING.BindingCount: must be {len(self.Bindings)}, found {self.BindingCount!r}"
-            )
+        derive_count(self, "BindingCount", len(self.Bindings))
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ class DML_BINDING_DESC:
     """A binding of a given type; DML_BINDING_TYPE_NONE has no Desc and binds nothing."""
 
     Type: DML_BINDING_TYPE
-    Desc: Union[DML_BUFFER_BINDING, DML_BUFFER_ARRAY_BINDING, None] = None
+    Desc: DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None = None
 
     def __post_init__(self) -> None:
         wanted: dict[int, type] = {
@@ -114,13 +110,7 @@ class DML_FEATURE_QUERY_FEATURE_LEVELS:
                 f"found {self.RequestedFeatureLevels!r}"
             ) from None
         object.__setattr__(self, "RequestedFeatureLevels", levels)
-        if self.RequestedFeatureLevelCount is None:
-            object.__setattr__(self, "RequestedFeatureLevelCount", len(levels))
-        elif self.RequestedFeatureLevelCount != len(levels):
-            raise DMLError(
-                f"DML_FEATURE_QUERY_FEATURE_LEVELS.RequestedFeatureLevelCount: must be {len(levels)}, "
-                f"found {self.RequestedFeatureLevelCount!r}"
-            )
+        derive_count(self, "RequestedFeatureLevelCount", len(levels))
 
 
 @dataclass(frozen=True)

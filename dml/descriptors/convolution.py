@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..enums import DML_CONVOLUTION_DIRECTION, DML_CONVOLUTION_MODE
-from .base import Input, Operator, OperatorDesc, OptionalInput, Output, UIntArray, count_of, operator
+from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, UIntArray, count_of, operator
 
 
 @operator
@@ -25,7 +25,7 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
     EndPadding: UIntArray
     OutputPadding: UIntArray
     GroupCount: int
-    FusedActivation: Operator = None
+    FusedActivation: OptionalOperator = None
 
 
 @operator

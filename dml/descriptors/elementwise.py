@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..enums import DML_IS_INFINITY_MODE, DML_ROUNDING_MODE, DML_TENSOR_DATA_TYPE
 from ..tensors import DML_SCALAR_UNION
-from .base import Input, Operator, OperatorDesc, OptionalInput, Output, ScaleBias, fusable, operator
+from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, OptionalScaleBias, Output, fusable, operator
 
 
 @operator
@@ -15,7 +15,7 @@ class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -27,7 +27,7 @@ class DML_ELEMENT_WISE_ABS_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -39,7 +39,7 @@ class DML_ELEMENT_WISE_ACOS_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -63,7 +63,7 @@ class DML_ELEMENT_WISE_ASIN_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -75,7 +75,7 @@ class DML_ELEMENT_WISE_ATAN_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -87,7 +87,7 @@ class DML_ELEMENT_WISE_CEIL_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -99,7 +99,7 @@ class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input = fusable()
     OutputTensor: Output = fusable()
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
     Min: float
     Max: float
 
@@ -113,7 +113,7 @@ class DML_ELEMENT_WISE_COS_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -137,7 +137,7 @@ class DML_ELEMENT_WISE_EXP_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -149,7 +149,7 @@ class DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -161,7 +161,7 @@ class DML_ELEMENT_WISE_LOG_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -305,7 +305,7 @@ class DML_ELEMENT_WISE_POW_OPERATOR_DESC(OperatorDesc):
     InputTensor: Input
     ExponentTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -317,7 +317,7 @@ class DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
     Exponent: float
 
 
@@ -330,7 +330,7 @@ class DML_ELEMENT_WISE_RECIP_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -342,7 +342,7 @@ class DML_ELEMENT_WISE_SIN_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -354,7 +354,7 @@ class DML_ELEMENT_WISE_SQRT_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -378,7 +378,7 @@ class DML_ELEMENT_WISE_TAN_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -390,7 +390,7 @@ class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
     Min: float
 
 
@@ -451,7 +451,7 @@ class DML_ELEMENT_WISE_ERF_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -463,7 +463,7 @@ class DML_ELEMENT_WISE_SINH_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -475,7 +475,7 @@ class DML_ELEMENT_WISE_COSH_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -487,7 +487,7 @@ class DML_ELEMENT_WISE_TANH_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -499,7 +499,7 @@ class DML_ELEMENT_WISE_ASINH_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -511,7 +511,7 @@ class DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -523,7 +523,7 @@ class DML_ELEMENT_WISE_ATANH_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
 
 
 @operator
@@ -549,7 +549,7 @@ class DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(OperatorDesc):
     ATensor: Input
     BTensor: Input
     OutputTensor: Output
-    FusedActivation: Operator = None
+    FusedActivation: OptionalOperator = None
 
 
 @operator
@@ -771,7 +771,7 @@ class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(OperatorDesc):
 
     InputTensor: Input
     OutputTensor: Output
-    ScaleBias: ScaleBias = None
+    ScaleBias: OptionalScaleBias = None
     MinMaxDataType: DML_TENSOR_DATA_TYPE
     Min: DML_SCALAR_UNION
     Max: DML_SCALAR_UNION

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..enums import DML_MATRIX_TRANSFORM
-from .base import Input, Operator, OperatorDesc, OptionalInput, Output, operator
+from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, operator
 
 
 @operator
@@ -20,7 +20,7 @@ class DML_GEMM_OPERATOR_DESC(OperatorDesc):
     TransB: DML_MATRIX_TRANSFORM
     Alpha: float
     Beta: float
-    FusedActivation: Operator = None
+    FusedActivation: OptionalOperator = None
 
 
 @operator

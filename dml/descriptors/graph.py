@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from ..enums import DML_GRAPH_EDGE_TYPE, DML_GRAPH_NODE_TYPE
 from ..errors import DMLError
+from .base import derive_count
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class DML_OPERATOR_GRAPH_NODE_DESC:
 
 @dataclass(frozen=True)
 class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
-    """A node (from feature level 6_2) whose output is the bytes in Data; DataSize is derived, a given one must agree."""
+    """A node (from feature level 6_2) whose output is the bytes of Data; DataSize is derived, or must agree."""
 
     Data: bytes
     DataSize: int = None  # type: ignore[assignment]  # derived in __post_init__
@@ -35,7 +36,7 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
             raise DMLError(
                 f"DML_CONSTANT_DATA_GRAPH_NODE_DESC.Data: must be bytes or a buffer, found {self.Data!r}"
             ) from None
-        _derive_count(self, "DataSize", len(self.Data))
+        derive_count(self, "DataSize", len(self.Data))
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ _EDGES: dict[DML_GRAPH_EDGE_TYPE, type] = {
     DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_OUTPUT: DML_OUTPUT_GRAPH_EDGE_DESC,
     DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INTERMEDIATE: DML_INTERMEDIATE_GRAPH_EDGE_DESC,
 }
-_Node = Union[DML_OPERATOR_GRAPH_NODE_DESC, DML_CONSTANT_DATA_GRAPH_NODE_DESC]
-_Edge = Union[DML_INPUT_GRAPH_EDGE_DESC, DML_OUTPUT_GRAPH_EDGE_DESC, DML_INTERMEDIATE_GRAPH_EDGE_DESC]
+_Node = DML_OPERATOR_GRAPH_NODE_DESC | DML_CONSTANT_DATA_GRAPH_NODE_DESC
+_Edge = DML_INPUT_GRAPH_EDGE_DESC | DML_OUTPUT_GRAPH_EDGE_DESC | DML_INTERMEDIATE_GRAPH_EDGE_DESC
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class DML_GRAPH_DESC:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "Nodes", _wrapped(self, "Nodes", DML_GRAPH_NODE_DESC, _NODES))
-        _derive_count(self, "NodeCount", len(self.Nodes))
+        derive_count(self, "NodeCount", len(self.Nodes))
         for kind, edge_type in (
             ("Input", DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INPUT),
             ("Output", DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_OUTPUT),
@@ -132,7 +133,7 @@ class DML_GRAPH_DESC:
         ):
             edges = _wrapped(self, f"{kind}Edges", DML_GRAPH_EDGE_DESC, {edge_type: _EDGES[edge_type]})
             object.__setattr__(self, f"{kind}Edges", edges)
-            _derive_count(self, f"{kind}EdgeCount", len(edges))
+            derive_count(self, f"{kind}EdgeCount", len(edges))
 
 
 def _check_type(desc: Any, kinds: dict[Any, type]) -> None:
@@ -159,14 +160,6 @@ def _wrapped(graph: DML_GRAPH_DESC, field: str, wrapper: type, kinds: dict[Any, 
             raise DMLError(f"DML_GRAPH_DESC.{field}[{index}]: must be a {names}, found {item!r}")
         result.append(wrapper(kind, item))
     return tuple(result)
-
-
-def _derive_count(desc: Any, field: str, length: int) -> None:
-    given = getattr(desc, field)
-    if given is None:
-        object.__setattr__(desc, field, length)
-    elif given != length:
-        raise DMLError(f"{type(desc).__name__}.{field}: must be {length}, found {given!r}")
 
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Descriptions of the normalization operators."""
 from __future__ import annotations
 
-from .base import Input, Operator, OperatorDesc, OptionalInput, Output, UIntArray, count_of, operator
+from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, UIntArray, count_of, operator
 
 
 @operator
@@ -19,7 +19,7 @@ class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     OutputTensor: Output
     Spatial: bool
     Epsilon: float
-    FusedActivation: Operator = None
+    FusedActivation: OptionalOperator = None
 
 
 @operator
@@ -36,7 +36,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
     CrossChannel: bool
     NormalizeVariance: bool
     Epsilon: float
-    FusedActivation: Operator = None
+    FusedActivation: OptionalOperator = None
 
 
 @operator
@@ -84,7 +84,7 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
     Axes: UIntArray
     NormalizeVariance: bool
     Epsilon: float
-    FusedActivation: Operator = None
+    FusedActivation: OptionalOperator = None
 
 
 @operator
@@ -137,7 +137,7 @@ class DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(OperatorDesc):
     OutputMeanTensor: Output
     OutputVarianceTensor: Output
     Epsilon: float
-    FusedActivation: Operator = None
+    FusedActivation: OptionalOperator = None
 
 
 @operator
@@ -174,4 +174,4 @@ class DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(OperatorDesc):
     UseMean: bool
     UseVariance: bool
     Epsilon: float
-    FusedActivation: Operator = None
+    FusedActivation: OptionalOperator = None

@@ -1,0 +1,180 @@
+"""Binding tables (IDMLBindingTable): which buffers a dispatchable reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dml import enums
+from dml.compiler.program import Region, Space
+from dml.descriptors.binding import (
+    DML_BINDING_DESC,
+    DML_BINDING_TABLE_DESC,
+    DML_BUFFER_ARRAY_BINDING,
+    DML_BUFFER_BINDING,
+)
+from dml.errors import DMLError
+from dml.objects import DeviceChild
+from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
+from dml.runtime.context import Buffer
+from dml.runtime.recording import Place
+
+if TYPE_CHECKING:
+    from dml.device import Device
+
+AnyBinding = DML_BINDING_DESC | DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None
+
+
+class BindingTable(DeviceChild):
+    """Buffers bound for one dispatchable. What was bound is read when a dispatch is recorded.
+
+    Reference: idmlbindingtable.
+    """
+
+    def __init__(self, device: Device, desc: DML_BINDING_TABLE_DESC | None) -> None:
+        super().__init__(device)
+        self.reset(desc)
+
+    def reset(self, desc: DML_BINDING_TABLE_DESC | None = None) -> None:
+        """Forget all bindings; be for another dispatchable where one is given."""
+        if desc is not None:
+            dispatchable = desc.Dispatchable
+            if not isinstance(dispatchable, Dispatchable) or dispatchable.get_device() is not self._device:
+                raise DMLError("DML_BINDING_TABLE_DESC.Dispatchable: must be a dispatchable of the table's device")
+            needed = dispatchable.get_binding_properties().RequiredDescriptorCount
+            if desc.SizeInDescriptors is not None and desc.SizeInDescriptors < needed:
+                raise DMLError(f"DML_BINDING_TABLE_DESC.SizeInDescriptors: must be at least {needed}, found {desc.SizeInDescriptors}")
+            self._dispatchable: Dispatchable | None = dispatchable
+        elif not hasattr(self, "_dispatchable"):
+            self._dispatchable = None
+        self._inputs: list[list[Place | None]] | None = None
+        self._outputs: list[Place | None] | None = None
+        self._temporary: Place | None = None
+        self._persistent: Place | None = None
+
+    @property
+    def dispatchable(self) -> Dispatchable:
+        if self._dispatchable is None:
+            raise DMLError("BindingTable: it is for no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
+        return self._dispatchable
+
+    def bind_inputs(self, bindings: Sequence[AnyBinding]) -> None:
+        """Bind the inputs in the order of the descriptor's fields, tensor arrays one after another.
+
+        A compiled operator takes a buffer binding for each present tensor, and none for absent ones and those that DML
+        owns; an initializer an array binding per operator. Offsets are multiples of 16.
+        """
+        dispatchable = self.dispatchable
+        given = [_unwrap(binding) for binding in bindings]
+        if isinstance(dispatchable, OperatorInitializer):
+            self._expect("bind_inputs", len(given), len(dispatchable.operators))
+            places = []
+            for compiled, binding in zip(dispatchable.operators, given, strict=True):
+                if binding is not None and not isinstance(binding, DML_BUFFER_ARRAY_BINDING):
+                    raise DMLError("BindingTable.bind_inputs: an initializer takes a DML_BUFFER_ARRAY_BINDING per operator")
+                own = list(binding.Bindings) if binding is not None else [None] * len(compiled.input_slots)
+                places.append(self._tensors(compiled, own, owned=True))
+            self._inputs = places
+        else:
+            assert isinstance(dispatchable, CompiledOperator)
+            self._inputs = [self._tensors(dispatchable, given, owned=False)]
+
+    def _tensors(self, compiled: CompiledOperator, given: Sequence[object], *, owned: bool) -> list[Place | None]:
+        self._expect(f"{compiled.label} inputs", len(given), len(compiled.input_slots))
+        places: list[Place | None] = []
+        for at, (slot, binding) in enumerate(zip(compiled.input_slots, given, strict=True)):
+            wanted = slot.tensor is not None and (at in compiled.program.owned) == owned
+            place = _place(binding, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, f"{compiled.label}.{slot.name}")
+            size = compiled.program.inputs[at] or 0
+            places.append(_check(place, binding, wanted, size, f"{compiled.label}.{slot.name}"))
+        return places
+
+    def bind_outputs(self, bindings: Sequence[AnyBinding]) -> None:
+        """Bind the outputs in the order of the fields; for an initializer the operators' persistent resources."""
+        dispatchable = self.dispatchable
+        given = [_unwrap(binding) for binding in bindings]
+        places: list[Place | None] = []
+        if isinstance(dispatchable, OperatorInitializer):
+            self._expect("bind_outputs", len(given), len(dispatchable.operators))
+            for compiled, binding in zip(dispatchable.operators, given, strict=True):
+                where = f"{compiled.label}: persistent resource"
+                place = _place(binding, enums.DML_PERSISTENT_BUFFER_ALIGNMENT, where)
+                size = compiled.program.persistent_size
+                places.append(_check(place, binding, size > 0, size, where))
+        else:
+            assert isinstance(dispatchable, CompiledOperator)
+            self._expect(f"{dispatchable.label} outputs", len(given), len(dispatchable.output_slots))
+            for at, (slot, binding) in enumerate(zip(dispatchable.output_slots, given, strict=True)):
+                where = f"{dispatchable.label}.{slot.name}"
+                place = _place(binding, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, where)
+                size = dispatchable.program.outputs[at] or 0
+                places.append(_check(place, binding, slot.tensor is not None, size, where))
+        self._outputs = places
+
+    def bind_temporary_resource(self, binding: AnyBinding) -> None:
+        """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256."""
+        size = self.dispatchable.get_binding_properties().TemporaryResourceSize
+        given = _unwrap(binding)
+        place = _place(given, enums.DML_TEMPORARY_BUFFER_ALIGNMENT, "temporary resource")
+        self._temporary = _check(place, given, size > 0, size, "temporary resource")
+
+    def bind_persistent_resource(self, binding: AnyBinding) -> None:
+        """Bind the memory that the operator's initialization wrote, at a multiple of 256."""
+        size = self.dispatchable.get_binding_properties().PersistentResourceSize
+        given = _unwrap(binding)
+        place = _place(given, enums.DML_PERSISTENT_BUFFER_ALIGNMENT, "persistent resource")
+        self._persistent = _check(place, given, size > 0, size, "persistent resource")
+
+    def _expect(self, what: str, found: int, wanted: int) -> None:
+        if found != wanted:
+            raise DMLError(f"BindingTable: {what} takes {wanted} bindings, found {found}")
+
+    def resolve(self, operator: int, region: Region) -> Place:
+        """Where a region of the dispatchable's ``operator``-th operator lies.
+
+        Raises DMLError where nothing was bound for it.
+        """
+        initializer = isinstance(self.dispatchable, OperatorInitializer)
+        place: Place | None
+        if region.space is Space.INPUT:
+            place = self._inputs[operator][region.index] if self._inputs else None
+        elif region.space is Space.OUTPUT:
+            place = self._outputs[region.index] if self._outputs else None
+        elif region.space is Space.TEMPORARY:
+            place = self._temporary
+        else:
+            place = (self._outputs[operator] if self._outputs else None) if initializer else self._persistent
+        if place is None:
+            raise DMLError(f"BindingTable: the {region.space.value} resource {region.index} must be bound before a dispatch")
+        return place
+
+
+def _unwrap(binding: AnyBinding) -> DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None:
+    return binding.Desc if isinstance(binding, DML_BINDING_DESC) else binding
+
+
+def _place(binding: object, alignment: int, where: str) -> Place | None:
+    if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
+        return None
+    if not isinstance(binding, DML_BUFFER_BINDING) or not isinstance(binding.Buffer, Buffer):
+        raise DMLError(f"{where}: takes a DML_BUFFER_BINDING of a buffer of this library, found {binding!r}")
+    if binding.Offset < 0 or binding.Offset % alignment:
+        raise DMLError(f"{where}: the binding's Offset must be a multiple of {alignment}, found {binding.Offset}")
+    if binding.Offset + binding.SizeInBytes > binding.Buffer.size:
+        raise DMLError(
+            f"{where}: the binding ends at byte {binding.Offset + binding.SizeInBytes} of a buffer of {binding.Buffer.size}"
+        )
+    return Place(binding.Buffer, binding.Offset)
+
+
+def _check(place: Place | None, binding: object, wanted: bool, size: int, where: str) -> Place | None:
+    if not wanted:
+        if place is not None:
+            raise DMLError(f"{where}: nothing may be bound here")
+        return None
+    if place is None:
+        raise DMLError(f"{where}: a buffer must be bound")
+    assert isinstance(binding, DML_BUFFER_BINDING)
+    if binding.SizeInBytes < size:
+        raise DMLError(f"{where}: needs {size} bytes, the binding has {binding.SizeInBytes}")
+    return place

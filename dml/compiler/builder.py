@@ -1,0 +1,202 @@
+"""Collects the dispatches of a program. What every lowering works with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from dml import shaders
+from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, prelude, read, write
+from dml.compiler.program import Binding, Dispatch, Operand, Region, Space
+from dml.compiler.target import Target
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import HRESULT, DMLError
+from dml.tensors import packed_strides
+
+OperandOrArray = Operand | tuple[Operand, ...] | None
+
+
+class Builder:
+    """The tensors of one descriptor by name, and the dispatches of the program they belong to.
+
+    ``builder["InputTensor"]`` is a present tensor's operand, ``builder.get(name)`` None where it is absent,
+    ``builder.array(name)`` the operands of a tensor array.
+    """
+
+    def __init__(self, target: Target, operands: Mapping[str, OperandOrArray], parent: Builder | None = None) -> None:
+        self.target = target
+        self._operands = operands
+        self.dispatches: list[Dispatch] = parent.dispatches if parent else []
+        self._temporaries: list[int] = parent._temporaries if parent else []
+
+    def scope(self, operands: Mapping[str, OperandOrArray]) -> Builder:
+        """Another descriptor's tensors, for the same program."""
+        return Builder(self.target, operands, self)
+
+    def __getitem__(self, name: str) -> Operand:
+        operand = self._operands[name]
+        assert isinstance(operand, Operand), name
+        return operand
+
+    def get(self, name: str) -> Operand | None:
+        operand = self._operands.get(name)
+        assert not isinstance(operand, tuple), name
+        return operand
+
+    def array(self, name: str) -> tuple[Operand, ...]:
+        operand = self._operands[name]
+        assert isinstance(operand, tuple), name
+        return operand
+
+    def temporary(self, data_type: DML_TENSOR_DATA_TYPE, sizes: Iterable[int]) -> Operand:
+        """A packed tensor that lives while the program runs. It gets its place once all dispatches are known."""
+        sizes = tuple(sizes)
+        size = -(-math.prod(sizes) * VALUE_TYPES[data_type].bits // 32) * 4
+        self._temporaries.append(size)
+        region = Region(Space.TEMPORARY, len(self._temporaries) - 1, 0, size)
+        return Operand(region, data_type, sizes, packed_strides(sizes))
+
+    def dispatch(
+        self,
+        kernel: str,
+        tensors: Mapping[str, Bound],
+        *,
+        groups: int | tuple[int, int, int] | None = None,
+        count: int | None = None,
+        space: Sequence[int] | None = None,
+        workgroup: int | tuple[int, int, int] | None = None,
+        constants: Mapping[str, Constant] | None = None,
+        defines: Mapping[str, object] | None = None,
+        push: Mapping[str, int] | None = None,
+        code: str = "",
+    ) -> None:
+        """Add a dispatch of ``shaders/<kernel>`` over the named tensors.
+
+        The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations.
+        ``space`` gives the sizes of the iteration space. ``code`` is GLSL for the end of the prelude.
+        Raises DMLError where the device's limits do not hold it.
+        """
+        shape = workgroup if isinstance(workgroup, tuple) else (workgroup or self.target.workgroup, 1, 1)
+        if count is None and groups is None and space is not None:
+            count = math.prod(space)
+        if groups is None:
+            assert count is not None, kernel
+            groups = -(-count // math.prod(shape))
+        if isinstance(groups, int):
+            groups = self._fold(groups)
+        if 0 in groups:
+            return
+        text, values = prelude(tensors, constants or {}, space, shape, tuple(push or {}), code)
+        source = shaders.source(kernel, text, defines or {})
+        dispatch = Dispatch(
+            kernel,
+            source,
+            values,
+            tuple(Binding(bound.operand.region, bound.access) for bound in tensors.values()),
+            groups,
+            tuple((push or {}).values()),
+        )
+        self._check_limits(dispatch, shape)
+        self.dispatches.append(dispatch)
+
+    def _fold(self, groups: int) -> tuple[int, int, int]:
+        limit = min(self.target.max_workgroup_count[0], 65535)
+        if groups <= limit:
+            return groups, 1, 1
+        y = -(-groups // limit)
+        if y <= self.target.max_workgroup_count[1]:
+            return -(-groups // y), y, 1
+        z = -(-y // self.target.max_workgroup_count[1])
+        y = -(-y // z)
+        return -(-groups // (y * z)), y, z
+
+    def _check_limits(self, dispatch: Dispatch, shape: tuple[int, int, int]) -> None:
+        target = self.target
+
+        def limit(name: str, found: int, most: int) -> None:
+            if found > most:
+                raise DMLError(
+                    f"{dispatch.label}: {name} is {found}, above the device's limit {most}", HRESULT.E_OUTOFMEMORY
+                )
+
+        limit("workgroup invocations", math.prod(shape), target.max_workgroup_invocations)
+        for axis in range(3):
+            limit("workgroup size", shape[axis], target.max_workgroup_size[axis])
+            limit("workgroup count", dispatch.groups[axis], target.max_workgroup_count[axis])
+        limit("storage buffers bound", len(dispatch.bindings), target.max_storage_buffers)
+        limit("push constants in bytes", 4 * (len(dispatch.bindings) + len(dispatch.push)), target.max_push_constants)
+        for binding in dispatch.bindings:
+            limit("storage buffer in bytes", binding.region.size, target.max_storage_buffer_range)
+
+    def for_each(
+        self,
+        kernel: str,
+        result: Operand,
+        tensors: Mapping[str, Operand],
+        *,
+        constants: Mapping[str, Constant] | None = None,
+        defines: Mapping[str, object] | None = None,
+        code: str = "",
+    ) -> None:
+        """Run a kernel that defines ``result_VALUE value(uint c[RANK])`` once per element of ``result``.
+
+        The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words where the result is packed.
+        """
+        value = VALUE_TYPES[result.data_type]
+        whole = value.per_word > 1 and result.is_packed and result.base % value.per_word == 0
+        count = -(-result.count // value.per_word) if whole else result.count
+        self.dispatch(
+            kernel,
+            {"result": write(result), **{name: read(operand) for name, operand in tensors.items()}},
+            space=result.sizes,
+            count=count,
+            constants=constants,
+            defines={**(defines or {}), "WHOLE_WORDS": int(whole)},
+            code=code,
+        )
+
+
+def merge_dimensions(
+    sizes: Sequence[int], strides: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Merge neighbouring dimensions that every tensor steps through as one; drop dimensions of size 1.
+
+    strides: those of each tensor over the same sizes. No dimension may be left.
+    """
+    merged_sizes: list[int] = []
+    merged: list[list[int]] = [[] for _ in strides]
+    for axis, size in enumerate(sizes):
+        if size == 1:
+            continue
+        if merged_sizes and all(m[-1] == s[axis] * size for m, s in zip(merged, strides, strict=True)):
+            merged_sizes[-1] *= size
+            for m, s in zip(merged, strides, strict=True):
+                m[-1] = s[axis]
+        else:
+            merged_sizes.append(size)
+            for m, s in zip(merged, strides, strict=True):
+                m.append(s[axis])
+    return tuple(merged_sizes), [tuple(m) for m in merged]
+
+
+def merge(*operands: Operand) -> tuple[Operand, ...]:
+    """Operands of equal sizes with their common dimensions merged; at least one dimension is left."""
+    sizes, strides = merge_dimensions(operands[0].sizes, [operand.strides for operand in operands])
+    if not sizes:
+        sizes, strides = (1,), [(1,)] * len(operands)
+    return tuple(operand.view(sizes, stride) for operand, stride in zip(operands, strides, strict=True))
+
+
+def merge_around(axis: int, *operands: Operand) -> tuple[int, tuple[Operand, ...]]:
+    """As ``merge``, but dimension ``axis`` stays by itself. Returns its new place and the operands.
+
+    The operands have equal sizes except along ``axis``, where each keeps its own.
+    """
+    first = operands[0]
+    before, strides_before = merge_dimensions(first.sizes[:axis], [o.strides[:axis] for o in operands])
+    after, strides_after = merge_dimensions(first.sizes[axis + 1 :], [o.strides[axis + 1 :] for o in operands])
+    merged = tuple(
+        operand.view((*before, operand.sizes[axis], *after), (*b, operand.strides[axis], *a))
+        for operand, b, a in zip(operands, strides_before, strides_after, strict=True)
+    )
+    return len(before), merged

@@ -1,0 +1,186 @@
+"""Scalar expressions over the elements of tensors: what element-wise operators, activations and fused chains are.
+
+An expression is a tree. A leaf reads one operand's element; a node is GLSL over its operands ``$x0``, ``$x1``, ... and
+its own named constants (``$Alpha``), which become specialization constants. Nodes put together (an activation after an
+addition, a chain that a graph fuses) still make one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import Template
+
+from dml.compiler.builder import Builder, merge
+from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
+from dml.compiler.program import Operand
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The element of operand number ``index``."""
+
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """``code`` computes a ``glsl`` value (float, int, uint, uvec2) from the operands' values and the constants."""
+
+    code: str
+    operands: tuple[Expression, ...]
+    glsl: str = "float"
+    constants: Mapping[str, Constant] = field(default_factory=dict)
+    includes: tuple[str, ...] = ()
+
+
+Expression = Leaf | Node
+
+
+def node(code: str, *operands: Expression, glsl: str = "float", includes: Sequence[str] = (), **constants: Constant) -> Node:
+    return Node(code, operands, glsl, constants, tuple(includes))
+
+
+def substitute(expression: Expression, operands: Sequence[Expression]) -> Expression:
+    """The expression with ``operands[i]`` in place of every ``Leaf(i)``."""
+    done: dict[int, Expression] = {}
+
+    def walk(at: Expression) -> Expression:
+        if isinstance(at, Leaf):
+            return operands[at.index]
+        if id(at) not in done:
+            done[id(at)] = Node(at.code, tuple(walk(o) for o in at.operands), at.glsl, at.constants, at.includes)
+        return done[id(at)]
+
+    return walk(expression)
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A GLSL function and the constants that it uses."""
+
+    code: str
+    constants: dict[str, Constant]
+
+
+def emit(expression: Expression, parameters: Sequence[str], name: str = "compute", result: str | None = None) -> Emitted:
+    """``<result> name(<parameters[0]> x0, ...)`` computing the expression; the parameters are GLSL types."""
+    lines: list[str] = []
+    constants: dict[str, Constant] = {}
+    includes: dict[str, None] = {}
+    names: dict[int, str] = {}
+
+    def walk(at: Expression) -> str:
+        if isinstance(at, Leaf):
+            return f"x{at.index}"
+        if id(at) in names:
+            return names[id(at)]
+        values = {f"x{i}": walk(operand) for i, operand in enumerate(at.operands)}
+        for constant, value in at.constants.items():
+            values[constant] = f"{name}_{constant}_{len(constants)}"
+            constants[values[constant]] = value
+        includes.update(dict.fromkeys(at.includes))
+        names[id(at)] = f"t{len(names)}"
+        lines.append(f"    {at.glsl} {names[id(at)]} = {Template(at.code).substitute(values)};")
+        return names[id(at)]
+
+    value = walk(expression)
+    if result is None:
+        result = expression.glsl if isinstance(expression, Node) else parameters[expression.index]
+    arguments = ", ".join(f"{glsl} x{i}" for i, glsl in enumerate(parameters))
+    text = [f'#include "{include}"' for include in includes]
+    text += [f"{result} {name}({arguments}) {{", *lines, f"    return {result}({value});", "}"]
+    return Emitted("\n".join(text), constants)
+
+
+def apply(program: Builder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
+    """Write the expression's value for every element of ``result``. The inputs broadcast to its sizes.
+
+    Inputs and result may have any data types; the expression's type is converted to the result's value type.
+    """
+    result, *inputs = merge(result, *(operand.broadcast(result.sizes) for operand in inputs))
+    parameters = [VALUE_TYPES[operand.data_type].glsl for operand in inputs]
+    emitted = emit(expression, parameters, result=VALUE_TYPES[result.data_type].glsl)
+    unit = _vector_elements(result, inputs)
+    named = {f"x{i}": operand for i, operand in enumerate(inputs)}
+    if unit is None:
+        loads = ", ".join(f"{name}_load({name}_at(c))" for name in named)
+        code = f"{emitted.code}\nresult_VALUE value(uint c[{result.rank}]) {{ return compute({loads}); }}"
+        program.for_each("elementwise/elementwise.comp", result, named, constants=emitted.constants, code=code)
+        return
+    program.dispatch(
+        "elementwise/vector.comp",
+        {
+            "result": write(result, vector=True),
+            **{name: read(operand, vector=operand.strides[-1] == 1) for name, operand in named.items()},
+        },
+        space=result.sizes,
+        count=-(-result.count // unit),
+        constants=emitted.constants,
+        defines={"UNIT": unit, "TAIL": int(result.count % unit != 0)},
+        code="\n".join([emitted.code, _scalar_body(named, result.rank), _vector_body(named, result, unit)]),
+    )
+
+
+def _vector_elements(result: Operand, inputs: Sequence[Operand]) -> int | None:
+    """How many neighbouring elements an invocation takes to move whole uvec4, or None where the layout forbids it."""
+    moving = [operand for operand in (result, *inputs) if operand.strides[-1] != 0]
+    if result.strides[-1] != 1 or any(operand.strides[-1] != 1 for operand in moving):
+        return None
+    unit = max(128 // VALUE_TYPES[operand.data_type].bits for operand in moving)
+    if result.rank > 1 and result.sizes[-1] % unit:
+        return None
+    for operand in moving:
+        bits = VALUE_TYPES[operand.data_type].bits
+        if any(step * bits % 128 for step in (operand.base, *operand.strides[:-1])):
+            return None
+    return unit
+
+
+def _place(operand: Operand, element: int) -> tuple[int, str, int]:
+    """Vector, components and shift of an element counted from an aligned one."""
+    bits = VALUE_TYPES[operand.data_type].bits
+    vector, rest = divmod(element * bits, 128)
+    component = rest // 32
+    return vector, "xyzw"[component : component + max(1, bits // 32)], rest % 32
+
+
+def _scalar_body(inputs: Mapping[str, Operand], rank: int) -> str:
+    loads = ", ".join(f"{name}_load({name}_at(c))" for name in inputs)
+    return f"void scalar(uint i) {{ uint c[{rank}]; coordinates(i, c); result_store(result_at(c), compute({loads})); }}"
+
+
+def _vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> str:
+    """void vectors(c): the elements from coordinates c on, every load before the first store."""
+    lines = [f"void vectors(uint c[{result.rank}]) {{"]
+    for name, operand in inputs.items():
+        if operand.strides[-1] == 0:
+            lines.append(f"    {name}_VALUE {name}_same = {name}_load({name}_at(c));")
+            continue
+        per_vector = 128 // VALUE_TYPES[operand.data_type].bits
+        lines.append(f"    uint {name}_first = {name}_at(c) / {per_vector}u;")
+        for v in range(unit // per_vector):
+            lines.append(f"    uvec4 {name}_{v} = {name}_vector({name}_first + {v}u);")
+    value = VALUE_TYPES[result.data_type]
+    per_vector = 128 // value.bits
+    lines.append(f"    uint first = result_at(c) / {per_vector}u;")
+    for v in range(unit // per_vector):
+        lines.append(f"    uvec4 r{v} = uvec4(0u);")
+    for k in range(unit):
+        arguments = []
+        for name, operand in inputs.items():
+            if operand.strides[-1] == 0:
+                arguments.append(f"{name}_same")
+                continue
+            vector, components, shift = _place(operand, k)
+            if len(components) == 2:
+                arguments.append(f"{name}_{vector}.{components}")
+            else:
+                arguments.append(f"{name}_decode({name}_{vector}.{components} >> {shift}u)")
+        vector, components, shift = _place(result, k)
+        call = f"compute({', '.join(arguments)})"
+        encoded = call if len(components) == 2 else f"result_encode({call}) << {shift}u"
+        lines.append(f"    r{vector}.{components} |= {encoded};")
+    for v in range(unit // per_vector):
+        lines.append(f"    result_vector_store(first + {v}u, r{v});")
+    return "\n".join([*lines, "}"])

@@ -1,0 +1,4 @@
+"""Imports every family of operators, which register their lowerings."""
+
+from dml.compiler import elementwise as elementwise
+from dml.compiler import movement as movement

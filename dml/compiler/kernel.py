@@ -1,0 +1,249 @@
+"""The generated head of every kernel: constants, buffers and typed access to the tensors that it binds.
+
+A kernel under ``shaders/`` includes "prelude.glsl"; this module writes that file for one dispatch. For a tensor bound
+as ``t`` it declares (all indices count elements from the region's start)::
+
+    t_VALUE            float, int, uint, or uvec2 for the 64-bit types (low word first)
+    t_BITS t_PER_WORD  bits of an element; elements of a 32-bit word (1 for wider types)
+    t_SIZE_d t_STRIDE_d t_BASE t_RANK
+    t_at(c)            index of the element at coordinates c
+    t_load(i)          the element as t_VALUE
+    t_store(i, v)      stores one element; atomic on its word where the type is narrower than a word
+    t_encode(v)        the bits of a narrow or 32-bit element, to put whole words together
+    t_word(w) t_word_store(w, bits), and for vector tensors t_vector(v), t_vector_store(v, bits)
+
+and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, global_index().
+Sizes, strides and attributes are specialization constants, numbered in the order of declaration.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dml import enums
+from dml.compiler.program import Access, Operand
+from dml.enums import DML_TENSOR_DATA_TYPE
+
+#: A specialization constant: bool, int (uint in GLSL), np.int32 (int) or float.
+Constant = bool | int | float | np.int32
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """How a data type lives in 32-bit words, and what a kernel computes with."""
+
+    bits: int
+    glsl: str
+    kind: str  # float, int, uint, int64, uint64, float64
+
+    @property
+    def per_word(self) -> int:
+        return max(1, 32 // self.bits)
+
+
+VALUE_TYPES: dict[DML_TENSOR_DATA_TYPE, ValueType] = {
+    enums.DML_TENSOR_DATA_TYPE_FLOAT32: ValueType(32, "float", "float"),
+    enums.DML_TENSOR_DATA_TYPE_FLOAT16: ValueType(16, "float", "float"),
+    enums.DML_TENSOR_DATA_TYPE_UINT32: ValueType(32, "uint", "uint"),
+    enums.DML_TENSOR_DATA_TYPE_UINT16: ValueType(16, "uint", "uint"),
+    enums.DML_TENSOR_DATA_TYPE_UINT8: ValueType(8, "uint", "uint"),
+    enums.DML_TENSOR_DATA_TYPE_UINT4: ValueType(4, "uint", "uint"),
+    enums.DML_TENSOR_DATA_TYPE_INT32: ValueType(32, "int", "int"),
+    enums.DML_TENSOR_DATA_TYPE_INT16: ValueType(16, "int", "int"),
+    enums.DML_TENSOR_DATA_TYPE_INT8: ValueType(8, "int", "int"),
+    enums.DML_TENSOR_DATA_TYPE_INT4: ValueType(4, "int", "int"),
+    enums.DML_TENSOR_DATA_TYPE_FLOAT64: ValueType(64, "uvec2", "float64"),
+    enums.DML_TENSOR_DATA_TYPE_UINT64: ValueType(64, "uvec2", "uint64"),
+    enums.DML_TENSOR_DATA_TYPE_INT64: ValueType(64, "uvec2", "int64"),
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An operand as a kernel binds it; ``vector`` declares its buffer as uvec4."""
+
+    operand: Operand
+    access: Access
+    vector: bool = False
+
+
+def read(operand: Operand, *, vector: bool = False) -> Bound:
+    return Bound(operand, Access.READ, vector)
+
+
+def write(operand: Operand, *, vector: bool = False) -> Bound:
+    return Bound(operand, Access.WRITE, vector)
+
+
+def update(operand: Operand, *, vector: bool = False) -> Bound:
+    """Read and written by the same dispatch."""
+    return Bound(operand, Access.READ_WRITE, vector)
+
+
+def constant_bits(value: Constant) -> int:
+    """The 32-bit pattern of a specialization constant.
+
+    Raises OverflowError for an integer that 32 bits cannot hold.
+    """
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        with np.errstate(over="ignore"):
+            bits: int = struct.unpack("<I", np.float32(value).tobytes())[0]
+        return bits
+    if isinstance(value, np.int32):
+        return int(value) & 0xFFFFFFFF
+    if not 0 <= int(value) < 1 << 32:
+        raise OverflowError(f"constant {value} does not fit 32 bits")
+    return int(value)
+
+
+def _constant_type(value: Constant) -> tuple[str, str]:
+    if isinstance(value, bool | np.bool_):
+        return "bool", "false"
+    if isinstance(value, float | np.floating):
+        return "float", "0.0"
+    if isinstance(value, np.int32):
+        return "int", "1"
+    return "uint", "1u"
+
+
+def prelude(
+    tensors: Mapping[str, Bound],
+    constants: Mapping[str, Constant],
+    space: Sequence[int] | None,
+    workgroup: tuple[int, int, int],
+    push: Sequence[str],
+    code: str,
+) -> tuple[str, tuple[int, ...]]:
+    """The text of prelude.glsl and the values of the specialization constants."""
+    named: dict[str, Constant] = {}
+    if space is not None:
+        named["COUNT"] = math.prod(space)
+        named.update({f"SIZE_{d}": size for d, size in enumerate(space)})
+    for name, bound in tensors.items():
+        operand = bound.operand
+        named[f"{name}_BASE"] = operand.base
+        named.update({f"{name}_SIZE_{d}": size for d, size in enumerate(operand.sizes)})
+        named.update({f"{name}_STRIDE_{d}": stride for d, stride in enumerate(operand.strides)})
+    named.update(constants)
+
+    x, y, z = workgroup
+    lines = [f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;"]
+    lines.append(f"const uint WORKGROUP = {x * y * z}u;")
+    for index, (name, value) in enumerate(named.items()):
+        glsl_type, default = _constant_type(value)
+        lines.append(f"layout(constant_id = {index}) const {glsl_type} {name} = {default};")
+    words = [f"uint {name}_OFFSET;" for name in tensors] + [f"uint {name};" for name in push]
+    lines.append(f"layout(push_constant) uniform Push {{ {' '.join(words)} }} push_;")
+    lines += [f"#define {name} push_.{name}" for name in push]
+    lines.append('#include "lib/grid.glsl"')
+    lines.append('#include "lib/half.glsl"')
+    if space is not None:
+        lines.append(_coordinates(len(space)))
+    for binding, (name, bound) in enumerate(tensors.items()):
+        lines.append(_tensor(name, binding, bound))
+    if code:
+        lines.append(code)
+    return "\n".join(lines) + "\n", tuple(constant_bits(value) for value in named.values())
+
+
+def _coordinates(rank: int) -> str:
+    body = []
+    for d in range(rank - 1, 0, -1):
+        body.append(f"    c[{d}] = i % SIZE_{d}; i /= SIZE_{d};")
+    body.append("    c[0] = i;")
+    return "\n".join(
+        [f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"]
+    )
+
+
+def _tensor(name: str, binding: int, bound: Bound) -> str:
+    operand = bound.operand
+    value = VALUE_TYPES[operand.data_type]
+    rank = operand.rank
+    qualifier = {Access.READ: "readonly ", Access.WRITE: "", Access.READ_WRITE: ""}[bound.access]
+    element = "uvec4" if bound.vector else "uint"
+    lines = [
+        f"layout(set = 0, binding = {binding}, std430) {qualifier}buffer {name}_Buffer {{ {element} {name}_data[]; }};",
+        f"#define {name}_VALUE {value.glsl}",
+        f"#define {name}_BITS {value.bits}u",
+        f"#define {name}_PER_WORD {value.per_word}u",
+        f"#define {name}_IS_{value.kind.upper()} 1",
+        f"#define {name}_RANK {rank}u",
+    ]
+    if rank:
+        terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
+        lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
+    word = f"{name}_data[(push_.{name}_OFFSET + w) >> 2][(push_.{name}_OFFSET + w) & 3u]"
+    if not bound.vector:
+        word = f"{name}_data[push_.{name}_OFFSET + w]"
+    lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
+    if bound.vector:
+        lines.append(f"uvec4 {name}_vector(uint v) {{ return {name}_data[(push_.{name}_OFFSET >> 2) + v]; }}")
+    lines.append(_decode(name, value, operand.data_type))
+    lines.append(_encode(name, value, operand.data_type))
+    if bound.access.writes:
+        lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = bits; }}")
+        if bound.vector:
+            lines.append(
+                f"void {name}_vector_store(uint v, uvec4 bits) {{ {name}_data[(push_.{name}_OFFSET >> 2) + v] = bits; }}"
+            )
+        lines.append(_store(name, value, word))
+    return "\n".join(lines)
+
+
+def _decode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str:
+    """t_decode(bits): a value from the low bits of a word; t_load(i)."""
+    if value.bits == 64:
+        return f"uvec2 {name}_load(uint i) {{ return uvec2({name}_word(2u * i), {name}_word(2u * i + 1u)); }}"
+    if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32:
+        expression = "uintBitsToFloat(bits)"
+    elif data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
+        expression = "half_decode(bits & 0xffffu)"
+    elif value.bits == 32:
+        expression = f"{value.glsl}(bits)"
+    elif value.kind == "int":
+        expression = f"bitfieldExtract(int(bits), 0, {value.bits})"
+    else:
+        expression = f"bits & {(1 << value.bits) - 1}u"
+    decode = f"{value.glsl} {name}_decode(uint bits) {{ return {expression}; }}\n"
+    if value.bits == 32:
+        return decode + f"{value.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word(i)); }}"
+    shift, mask = int(math.log2(value.per_word)), value.per_word - 1
+    return decode + (
+        f"{value.glsl} {name}_load(uint i) {{ "
+        f"return {name}_decode({name}_word(i >> {shift}) >> ((i & {mask}u) * {value.bits}u)); }}"
+    )
+
+
+def _encode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str:
+    if value.bits == 64:
+        return ""
+    if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32:
+        expression = "floatBitsToUint(v)"
+    elif data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
+        expression = "half_encode(v)"
+    elif value.bits == 32:
+        expression = "uint(v)"
+    else:
+        expression = f"uint(v) & {(1 << value.bits) - 1}u"
+    return f"uint {name}_encode({value.glsl} v) {{ return {expression}; }}"
+
+
+def _store(name: str, value: ValueType, word: str) -> str:
+    head = f"void {name}_store(uint i, {value.glsl} v) {{ "
+    if value.bits == 64:
+        return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
+    if value.bits == 32:
+        return head + f"{name}_word_store(i, {name}_encode(v)); }}"
+    shift, mask = int(math.log2(value.per_word)), value.per_word - 1
+    return head + (
+        f"uint w = i >> {shift}; uint at = (i & {mask}u) * {value.bits}u; "
+        f"atomicAnd({word}, ~({(1 << value.bits) - 1}u << at)); atomicOr({word}, {name}_encode(v) << at); }}"
+    )

@@ -1,0 +1,138 @@
+"""The registry of lowerings: from a descriptor's class to the function that compiles it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from dml.compiler.builder import Builder, OperandOrArray
+from dml.compiler.expression import Expression, Leaf, apply
+from dml.compiler.memory import place_temporaries
+from dml.compiler.program import Dispatch, Operand, Program, Region, Space
+from dml.compiler.target import Target
+from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+from dml.errors import HRESULT, DMLError
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+Lowering = Callable[[Any, Builder, Target], None]
+_LOWERINGS: dict[type[OperatorDesc], Lowering] = {}
+
+
+def lowering(*classes: type[OperatorDesc]) -> Callable[[Lowering], Lowering]:
+    """Register a function ``(desc, program, target)`` as the lowering of these descriptors."""
+
+    def register(function: Lowering) -> Lowering:
+        for cls in classes:
+            _LOWERINGS[cls] = function
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """An operator whose output element is an expression of the elements of its inputs at the same place."""
+
+    inputs: tuple[str, ...]
+    expression: Callable[[Any], Expression]
+
+
+_ELEMENTWISE: dict[type[OperatorDesc], Elementwise] = {}
+_Function = TypeVar("_Function", bound=Callable[[Any], Expression])
+
+
+def elementwise(cls: type[OperatorDesc], *inputs: str) -> Callable[[_Function], _Function]:
+    """Register ``desc -> Expression`` for a descriptor with these inputs (leaf 0, 1, ...) and one output.
+
+    It gets its lowering, and graphs may fuse it.
+    """
+
+    def register(function: _Function) -> _Function:
+        entry = Elementwise(inputs, function)
+        _ELEMENTWISE[cls] = entry
+
+        def lower_elementwise(desc: OperatorDesc, program: Builder, target: Target) -> None:
+            ((output, _),) = desc.outputs()
+            apply(program, function(desc), program[output], [program[name] for name in inputs])
+
+        _LOWERINGS[cls] = lower_elementwise
+        return function
+
+    return register
+
+
+def elementwise_of(desc: OperatorDesc) -> Elementwise | None:
+    """How the descriptor is an expression, or None where it is not one."""
+    _load()
+    return _ELEMENTWISE.get(type(desc))
+
+
+def implemented() -> frozenset[type[OperatorDesc]]:
+    """The descriptors that compile."""
+    _load()
+    return frozenset(_LOWERINGS)
+
+
+def lower(desc: OperatorDesc, builder: Builder) -> None:
+    """Add the dispatches of a validated descriptor, whose tensors the builder holds.
+
+    Raises DMLError (E_NOTIMPL) where the operator has no lowering.
+    """
+    _load()
+    function = _LOWERINGS.get(type(desc))
+    if function is None:
+        raise DMLError(f"{type(desc).__name__}: this operator is not implemented", HRESULT.E_NOTIMPL)
+    function(desc, builder, builder.target)
+
+
+def compile_operator(desc: OperatorDesc, target: Target) -> Program:
+    """The program of one operator. Inputs flagged DML_TENSOR_FLAG_OWNED_BY_DML move to the persistent resource."""
+    program = Program()
+    operands: dict[str, OperandOrArray] = {}
+
+    def slot(tensor: DML_BUFFER_TENSOR_DESC | None, space: Space, slots: list[int | None]) -> Operand | None:
+        index = len(slots)
+        if tensor is None:
+            slots.append(None)
+            return None
+        size = int(tensor.TotalTensorSizeInBytes or 0)
+        slots.append(size)
+        if space is Space.INPUT and tensor.owned_by_dml:
+            region = program.own(index, size)
+        else:
+            region = Region(space, index, 0, size)
+        return Operand.of(tensor, region)
+
+    for names, space, slots in (
+        (desc.inputs(), Space.INPUT, program.inputs),
+        (desc.outputs(), Space.OUTPUT, program.outputs),
+    ):
+        for name, tensor in names:
+            if isinstance(tensor, tuple):
+                operands[name] = tuple(o for t in tensor if (o := slot(t, space, slots)) is not None)
+            else:
+                operands[name] = slot(tensor, space, slots)
+    builder = Builder(target, operands)
+    lower(desc, builder)
+    program.dispatches, program.temporary_size = place_temporaries(builder.dispatches)
+    program.initialize = copy_owned(program, target)
+    return program
+
+
+def copy_owned(program: Program, target: Target) -> list[Dispatch]:
+    """The initialization: each input that DirectML owns, copied word by word to its place."""
+    builder = Builder(target, {})
+    for slot, place in program.owned.items():
+        words = (place.size // 4,)
+        source, result = (
+            Operand(region, DML_TENSOR_DATA_TYPE_UINT32, words, (1,))
+            for region in (Region(Space.INPUT, slot, 0, place.size), place)
+        )
+        apply(builder, Leaf(0), result, [source])
+    return builder.dispatches
+
+
+def _load() -> None:
+    from dml.compiler import families  # noqa: F401  the families register themselves; imported late, they import this

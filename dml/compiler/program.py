@@ -1,0 +1,164 @@
+"""What a descriptor compiles to: plain data that the runtime records and anybody can print or compare.
+
+A program reads and writes *regions* of the four kinds of resource that DirectML binds: inputs, outputs, one temporary
+and one persistent resource. Its dispatches run in order; whoever runs them keeps dependent ones apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.glslang import Source
+from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
+
+#: Regions of the temporary and persistent resources start at multiples of this many bytes.
+REGION_ALIGNMENT = 256
+
+
+class Space(Enum):
+    """The binding points of a compiled operator."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    TEMPORARY = "temporary"
+    PERSISTENT = "persistent"
+
+
+@dataclass(frozen=True)
+class Region:
+    """``size`` bytes at ``offset`` of one resource; ``index`` counts the inputs or outputs in binding order."""
+
+    space: Space
+    index: int
+    offset: int
+    size: int
+
+    def overlaps(self, other: Region) -> bool:
+        return (
+            self.space is other.space
+            and self.index == other.index
+            and self.offset < other.offset + other.size
+            and other.offset < self.offset + self.size
+        )
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A region seen as a tensor: ``base`` and ``strides`` count elements of ``data_type`` from the region's start."""
+
+    region: Region
+    data_type: DML_TENSOR_DATA_TYPE
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    base: int = 0
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def count(self) -> int:
+        count = 1
+        for size in self.sizes:
+            count *= size
+        return count
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the elements follow each other without gaps, in row-major order."""
+        packed = packed_strides(self.sizes)
+        return all(a == b or size == 1 for a, b, size in zip(self.strides, packed, self.sizes, strict=True))
+
+    def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
+        """The same elements under other sizes and strides, ``base`` elements further on."""
+        return replace(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
+
+    def broadcast(self, sizes: tuple[int, ...]) -> Operand:
+        """Right-aligned to ``sizes``; dimensions of size 1 repeat."""
+        lead = len(sizes) - self.rank
+        strides = (0,) * lead + tuple(
+            0 if own == 1 else stride for own, stride in zip(self.sizes, self.strides, strict=True)
+        )
+        return self.view(tuple(sizes), strides)
+
+    def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
+        """The same bits read as another data type of the same width."""
+        return replace(self, data_type=data_type)
+
+    @staticmethod
+    def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:
+        return Operand(region, desc.DataType, desc.Sizes, desc.strides)
+
+
+class Access(Enum):
+    READ = "r"
+    WRITE = "w"
+    READ_WRITE = "rw"
+
+    @property
+    def writes(self) -> bool:
+        return self is not Access.READ
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One storage buffer of a dispatch. The region's offset reaches the shader as a push constant, in words."""
+
+    region: Region
+    access: Access
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One shader over a grid of workgroups.
+
+    constants: specialization constants 0, 1, ... as 32-bit patterns. push: the words after the bindings' offsets.
+    """
+
+    label: str
+    source: Source
+    constants: tuple[int, ...]
+    bindings: tuple[Binding, ...]
+    groups: tuple[int, int, int]
+    push: tuple[int, ...] = ()
+
+
+@dataclass
+class Program:
+    """Dispatches over bound resources.
+
+    inputs, outputs: the sizes in bytes of the slots, None where an optional tensor is absent. initialize: what runs
+    once, at initialization, after the inputs in ``owned`` (slot -> its place in the persistent resource) were copied there.
+    """
+
+    inputs: list[int | None] = field(default_factory=list)
+    outputs: list[int | None] = field(default_factory=list)
+    temporary_size: int = 0
+    persistent_size: int = 0
+    owned: dict[int, Region] = field(default_factory=dict)
+    initialize: list[Dispatch] = field(default_factory=list)
+    dispatches: list[Dispatch] = field(default_factory=list)
+
+    def own(self, slot: int, size: int) -> Region:
+        """A place in the persistent resource for the input in ``slot``, which DirectML is to own."""
+        region = Region(Space.PERSISTENT, 0, self.persistent_size, size)
+        self.persistent_size += -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT
+        self.owned[slot] = region
+        return region
+
+    def describe(self) -> str:
+        """A line per dispatch: what runs, over how many workgroups, on which regions."""
+        lines = [
+            f"inputs {self.inputs} outputs {self.outputs} temporary {self.temporary_size} B "
+            f"persistent {self.persistent_size} B"
+        ]
+        for stage, dispatches in (("initialize", self.initialize), ("dispatch", self.dispatches)):
+            for dispatch in dispatches:
+                regions = ", ".join(
+                    f"{b.access.value}:{b.region.space.value}[{b.region.index}]+{b.region.offset}:{b.region.size}"
+                    for b in dispatch.bindings
+                )
+                lines.append(f"{stage} {dispatch.label} groups {dispatch.groups} {regions}")
+        return "\n".join(lines)

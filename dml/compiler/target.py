@@ -1,0 +1,40 @@
+"""What a lowering may know of the device it compiles for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class DeviceClass(Enum):
+    """Kinds of Vulkan device, from VkPhysicalDeviceType; best first."""
+
+    DISCRETE = "discrete"
+    INTEGRATED = "integrated"
+    VIRTUAL = "virtual"
+    CPU = "cpu"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Limits (VkPhysicalDeviceLimits, bytes where sizes) and class of a device. The defaults are Vulkan 1.1's minima."""
+
+    device_class: DeviceClass = DeviceClass.OTHER
+    max_workgroup_invocations: int = 128
+    max_workgroup_size: tuple[int, int, int] = (128, 128, 64)
+    max_workgroup_count: tuple[int, int, int] = (65535, 65535, 65535)
+    shared_memory: int = 16384
+    max_storage_buffer_range: int = 1 << 27
+    max_storage_buffers: int = 4
+    max_push_constants: int = 128
+    subgroup_size: int = 1
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device_class is DeviceClass.CPU
+
+    @property
+    def workgroup(self) -> int:
+        """Invocations of a one-dimensional workgroup where nothing asks for another number."""
+        return min(64, self.max_workgroup_invocations)

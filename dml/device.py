@@ -1,0 +1,150 @@
+"""Devices (IDMLDevice) and the two short ways in: ``dispatch`` and ``list_devices``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml import enums
+from dml.binding import BindingTable
+from dml.capability import feature_levels, tensor_data_type_support
+from dml.compiler.lowering import compile_operator
+from dml.descriptors.base import OperatorDesc, unwrap
+from dml.descriptors.binding import (
+    DML_BINDING_TABLE_DESC,
+    DML_FEATURE_DATA_FEATURE_LEVELS,
+    DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT,
+    DML_FEATURE_QUERY_FEATURE_LEVELS,
+    DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT,
+)
+from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE, DML_FEATURE_LEVEL
+from dml.errors import HRESULT, DMLError
+from dml.objects import DMLObject
+from dml.operator import CompiledOperator, Operator, OperatorInitializer
+from dml.recorder import CommandList, CommandRecorder
+from dml.runtime.context import Buffer, open_context
+from dml.runtime.devices import VulkanDevice, choose, list_devices
+from dml.validator import validate
+
+__all__ = ["Device", "create_device", "dispatch", "list_devices"]
+
+
+class Device(DMLObject):
+    """A Vulkan device that behaves as a DirectML runtime of one feature level. Made by ``create_device``."""
+
+    def __init__(self, vulkan: VulkanDevice, feature_level: DML_FEATURE_LEVEL) -> None:
+        super().__init__()
+        self.vulkan = vulkan
+        self.feature_level = feature_level
+        self.context = open_context(vulkan)
+
+    def check_feature_support(
+        self,
+        feature: DML_FEATURE,
+        query: DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_QUERY_FEATURE_LEVELS,
+    ) -> DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_DATA_FEATURE_LEVELS:
+        """Answer DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT or DML_FEATURE_FEATURE_LEVELS.
+
+        Raises DMLError for another feature or query, and where none of the levels asked for is supported.
+        Reference: idmldevice-checkfeaturesupport.
+        """
+        if feature == enums.DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT and isinstance(
+            query, DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT
+        ):
+            return DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(tensor_data_type_support(query.DataType, self.feature_level))
+        if feature == enums.DML_FEATURE_FEATURE_LEVELS and isinstance(query, DML_FEATURE_QUERY_FEATURE_LEVELS):
+            return DML_FEATURE_DATA_FEATURE_LEVELS(feature_levels(query.RequestedFeatureLevels, self.feature_level))
+        raise DMLError(f"Device.check_feature_support: {feature!r} does not go with {type(query).__name__}")
+
+    def create_operator(self, desc: OperatorDesc | Any) -> Operator:
+        """A validated operator. Raises DMLError where the description breaks a rule at this feature level."""
+        desc = unwrap(desc)
+        validate(desc, self.feature_level)
+        return Operator(self, desc)
+
+    def compile_operator(
+        self, operator: Operator, flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE
+    ) -> CompiledOperator:
+        """The operator's program for this device.
+
+        flags: DML_EXECUTION_FLAG_* are accepted and change nothing: arithmetic stays in float32, there are no meta
+        commands, and what is bound is read when a dispatch is recorded.
+        Raises DMLError where the device's limits do not hold it.
+        """
+        if not isinstance(operator, Operator) or operator.get_device() is not self:
+            raise DMLError("Device.compile_operator: takes an operator of this device")
+        DML_EXECUTION_FLAGS(flags)
+        desc = operator.desc
+        program = compile_operator(desc, self.vulkan.target)
+        return CompiledOperator(self, program, type(desc).__name__, list(desc.inputs()), list(desc.outputs()))
+
+    def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
+        return OperatorInitializer(self, operators)
+
+    def create_binding_table(self, desc: DML_BINDING_TABLE_DESC | None = None) -> BindingTable:
+        return BindingTable(self, desc)
+
+    def create_command_recorder(self) -> CommandRecorder:
+        return CommandRecorder(self)
+
+    def create_command_list(self) -> CommandList:
+        """An empty list for a recorder to fill. Direct3D's part in DirectML programs."""
+        return CommandList(self)
+
+    def create_buffer(self, data: int | npt.ArrayLike) -> Buffer:
+        """A buffer of that many zero bytes, or holding an array's bytes. Direct3D's part in DirectML programs."""
+        if isinstance(data, int):
+            return self.context.buffer(data)
+        array = np.ascontiguousarray(data)
+        buffer = self.context.buffer(array.nbytes)
+        buffer.write(array)
+        return buffer
+
+    def get_device_removed_reason(self) -> HRESULT:
+        """S_OK while the device works; else why it was lost."""
+        return self.context.removed_reason
+
+
+def create_device(
+    device: int | str | None = None,
+    flags: DML_CREATE_DEVICE_FLAGS = DML_CREATE_DEVICE_FLAGS.DML_CREATE_DEVICE_FLAG_NONE,
+    *,
+    minimum_feature_level: DML_FEATURE_LEVEL = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
+    feature_level: DML_FEATURE_LEVEL = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
+) -> Device:
+    """Open a Vulkan device.
+
+    device: its index or a part of its name; None takes DML_VULKAN_DEVICE from the environment, else the best: discrete,
+    integrated, then CPU. feature_level: behave as a runtime of that level. flags are accepted: validation is always on.
+    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device, or ``minimum_feature_level`` is
+    above ``feature_level``. Reference: dmlcreatedevice1.
+    """
+    DML_CREATE_DEVICE_FLAGS(flags)
+    try:
+        minimum, level = DML_FEATURE_LEVEL(minimum_feature_level), DML_FEATURE_LEVEL(feature_level)
+    except ValueError as error:
+        raise DMLError(f"create_device: {error}") from error
+    if minimum > level:
+        raise DMLError(
+            f"create_device: minimum_feature_level {minimum.name} is above the device's {level.name}",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
+        )
+    return Device(choose(device), level)
+
+
+@cache
+def _default_device() -> Device:
+    return create_device()
+
+
+def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None) -> dict[str, Any]:
+    """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
+
+    device: None opens the default device once. See ``CompiledOperator.dispatch``.
+    """
+    device = device or _default_device()
+    return device.compile_operator(device.create_operator(desc)).dispatch(inputs)

@@ -1,0 +1,49 @@
+"""What every object of the API can do: carry a name and private data (IDMLObject)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from dml.errors import DMLError
+
+if TYPE_CHECKING:
+    from dml.device import Device
+
+
+class DMLObject:
+    """An object with a name for messages and bytes that a program hangs on it. Reference: idmlobject."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._private: dict[UUID, bytes] = {}
+
+    def set_name(self, name: str) -> None:
+        self._name = str(name)
+
+    def get_name(self) -> str:
+        return self._name
+
+    def set_private_data(self, guid: UUID, data: bytes | None) -> None:
+        """Keep ``data`` under ``guid``; None removes it."""
+        if data is None:
+            self._private.pop(guid, None)
+        else:
+            self._private[guid] = bytes(data)
+
+    def get_private_data(self, guid: UUID) -> bytes:
+        """What was kept under ``guid``. Raises DMLError where nothing was."""
+        if guid not in self._private:
+            raise DMLError(f"{type(self).__name__}: no private data under {guid}")
+        return self._private[guid]
+
+
+class DeviceChild(DMLObject):
+    """An object that belongs to a device. Reference: idmldevicechild."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self._device = device
+
+    def get_device(self) -> Device:
+        return self._device

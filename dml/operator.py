@@ -1,0 +1,217 @@
+"""Operators, compiled operators and their initializer (IDMLOperator, IDMLCompiledOperator, IDMLOperatorInitializer)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from dml import arrays
+from dml.compiler.program import Program, Region, Space
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.binding import DML_BINDING_PROPERTIES
+from dml.errors import DMLError
+from dml.objects import DeviceChild
+from dml.runtime.recording import Place, Recording, spirv
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+if TYPE_CHECKING:
+    from dml.device import Device
+
+
+class Operator(DeviceChild):
+    """A validated description, not yet compiled. Made by ``Device.create_operator``."""
+
+    def __init__(self, device: Device, desc: OperatorDesc) -> None:
+        super().__init__(device)
+        self.desc = desc
+
+
+class Dispatchable(DeviceChild):
+    """What a command recorder can record: a compiled operator or an initializer."""
+
+    def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
+        raise NotImplementedError
+
+
+class Slot:
+    """An input or output binding point: its name for messages, and the tensor bound there (None: absent)."""
+
+    def __init__(self, name: str, tensor: DML_BUFFER_TENSOR_DESC | None) -> None:
+        self.name = name
+        self.tensor = tensor
+
+
+Fields = list[tuple[str, "DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, ...] | None"]]
+
+
+def _slots(fields: Fields) -> list[Slot]:
+    slots: list[Slot] = []
+    for name, tensor in fields:
+        if isinstance(tensor, tuple):
+            slots += [Slot(f"{name}[{i}]", t) for i, t in enumerate(tensor)]
+        else:
+            slots.append(Slot(name, tensor))
+    return slots
+
+
+class CompiledOperator(Dispatchable):
+    """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
+
+    label: the operator's name in messages. fields: (name, tensor, tuple of tensors or None) of inputs and outputs, in
+    binding order.
+    """
+
+    def __init__(self, device: Device, program: Program, label: str, inputs: Fields, outputs: Fields) -> None:
+        super().__init__(device)
+        self.program = program
+        self.label = label
+        self.input_fields = inputs
+        self.output_fields = outputs
+        self.input_slots = _slots(inputs)
+        self.output_slots = _slots(outputs)
+        self.kernels = spirv(program.dispatches)
+        self.initialize_kernels = spirv(program.initialize)
+        self._resident: _Resident | None = None
+
+    def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
+        """Descriptors, and bytes of temporary and persistent resource, that a dispatch needs."""
+        count = len(self.input_slots) + len(self.output_slots)
+        program = self.program
+        return DML_BINDING_PROPERTIES(
+            count + (program.temporary_size > 0) + (program.persistent_size > 0),
+            program.temporary_size,
+            program.persistent_size,
+        )
+
+    def describe(self) -> str:
+        """The program in words: a line per dispatch, with regions and bytes."""
+        return f"{self.label}: {self.program.describe()}"
+
+    def dispatch(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run on NumPy arrays by tensor name and return the outputs by name.
+
+        inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
+        them. Tensors owned by DML are given to the first dispatch, and again only to replace them. Outputs are new
+        packed arrays. Buffers, pipelines and the recording are kept for the next call.
+        Raises DMLError for a missing, unknown or wrong array, before anything runs.
+        """
+        if self._resident is None:
+            self._resident = _Resident(self)
+        return self._resident.dispatch(inputs)
+
+
+class _Resident:
+    """The short way: buffers of a compiled operator's own, and one recording over them."""
+
+    def __init__(self, compiled: CompiledOperator) -> None:
+        self._compiled = compiled
+        program = compiled.program
+        context = compiled.get_device().context
+        owned = program.owned
+        self._inputs = [None if size is None else context.buffer(size) for size in program.inputs]
+        self._outputs = [None if size is None else context.buffer(size) for size in program.outputs]
+        temporary = context.buffer(program.temporary_size, host=False) if program.temporary_size else None
+        persistent = context.buffer(program.persistent_size, host=False) if program.persistent_size else None
+
+        def place(region: Region) -> Place:
+            if region.space is Space.INPUT:
+                buffer = self._inputs[region.index]
+            elif region.space is Space.OUTPUT:
+                buffer = self._outputs[region.index]
+            else:
+                buffer = temporary if region.space is Space.TEMPORARY else persistent
+            assert buffer is not None, region
+            return Place(buffer)
+
+        bound = [b for i, b in enumerate(self._inputs) if b is not None and i not in owned]
+        results = [b for b in self._outputs if b is not None]
+        self._recording = Recording(context, program.dispatches, compiled.kernels, place, bound, results)
+        kept = [b for i, b in enumerate(self._inputs) if b is not None and i in owned]
+        self._initialization = Recording(context, program.initialize, compiled.initialize_kernels, place, kept)
+        self._initialized = not owned
+
+    def _gather(self, inputs: Mapping[str, Any]) -> dict[int, arrays.Array]:
+        """The checked array of each slot that was given one."""
+        compiled = self._compiled
+        known = [name for name, _ in compiled.input_fields]
+        for name in inputs:
+            if name not in known:
+                raise DMLError(f"{compiled.label}: no input tensor {name!r}; it has {', '.join(known)}")
+        found: dict[int, arrays.Array] = {}
+        at = 0
+        for name, tensor in compiled.input_fields:
+            value = inputs.get(name)
+            if isinstance(tensor, tuple):
+                count = len(tensor)
+                if value is not None and (not isinstance(value, Sequence) or len(value) != count):
+                    raise DMLError(f"{compiled.label}.{name}: takes a sequence of {count} arrays, found {type(value).__name__}")
+                values = list(value) if value is not None else [None] * count
+            else:
+                values = [value]
+            for item in values:
+                slot = compiled.input_slots[at]
+                if item is not None and slot.tensor is None:
+                    raise DMLError(f"{compiled.label}.{slot.name}: the description leaves this tensor out")
+                if item is not None and slot.tensor is not None:
+                    found[at] = arrays.check_array(item, slot.tensor, f"{compiled.label}.{slot.name}")
+                elif slot.tensor is not None and not (at in compiled.program.owned and self._initialized):
+                    raise DMLError(f"{compiled.label}.{slot.name}: an array must be given")
+                at += 1
+        return found
+
+    def dispatch(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        compiled = self._compiled
+        owned = compiled.program.owned
+        found = self._gather(inputs)
+        with compiled.get_device().context.lock:
+            for at, array in found.items():
+                buffer, tensor = self._inputs[at], compiled.input_slots[at].tensor
+                assert buffer is not None and buffer.words is not None and tensor is not None
+                arrays.store(array, buffer.words, tensor)
+            if any(at in owned for at in found):
+                self._initialization.run()
+                self._initialized = True
+            self._recording.run()
+            results: dict[str, Any] = {}
+            at = 0
+            for name, tensor in compiled.output_fields:
+                if isinstance(tensor, tuple):
+                    results[name] = [self._load(at + i, t) for i, t in enumerate(tensor)]
+                    at += len(tensor)
+                    continue
+                if tensor is not None:
+                    results[name] = self._load(at, tensor)
+                at += 1
+        return results
+
+    def _load(self, at: int, tensor: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[Any]:
+        buffer = self._outputs[at]
+        assert buffer is not None and buffer.words is not None
+        return arrays.load(buffer.words, tensor)
+
+
+class OperatorInitializer(Dispatchable):
+    """Prepares compiled operators: copies what DML owns into their persistent resources.
+
+    Its binding table takes one input binding per operator (a DML_BUFFER_ARRAY_BINDING of that operator's inputs, empty
+    where DML does not own them) and one output binding per operator (its persistent resource).
+    """
+
+    def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
+        super().__init__(device)
+        self.reset(operators)
+
+    def reset(self, operators: Sequence[CompiledOperator]) -> None:
+        """Initialize these operators instead."""
+        for compiled in operators:
+            if not isinstance(compiled, CompiledOperator) or compiled.get_device() is not self._device:
+                raise DMLError("OperatorInitializer: takes compiled operators of its own device")
+        self.operators = tuple(operators)
+
+    def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
+        """What an initialization needs bound. Temporaries of the operators' initializations lie one after another."""
+        count = sum(len(compiled.input_slots) + 1 for compiled in self.operators)
+        return DML_BINDING_PROPERTIES(count, 0, 0)
+

@@ -1,0 +1,68 @@
+"""Command lists and the recorder that fills them (IDMLCommandRecorder)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dml.binding import BindingTable
+from dml.errors import DMLError
+from dml.objects import DeviceChild
+from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
+from dml.runtime.context import Buffer
+from dml.runtime.recording import Place, Recording
+
+if TYPE_CHECKING:
+    from dml.compiler.program import Region
+    from dml.device import Device
+
+
+class CommandList(DeviceChild):
+    """Recorded dispatches in order; ``execute`` runs them all and waits. Each sees what the ones before it wrote."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._recordings: list[Recording] = []
+
+    def append(self, recording: Recording) -> None:
+        self._recordings.append(recording)
+
+    def execute(self) -> None:
+        """Run everything recorded. It can be run again.
+
+        Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
+        """
+        for recording in self._recordings:
+            recording.run()
+
+    def reset(self) -> None:
+        """Forget what was recorded."""
+        self._recordings.clear()
+
+
+class CommandRecorder(DeviceChild):
+    """Records dispatches into command lists. Stateless. Reference: idmlcommandrecorder."""
+
+    def record_dispatch(self, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
+        """Append a dispatch of ``dispatchable`` with the buffers now bound in ``bindings``.
+
+        The table may be changed or reset afterwards. Raises DMLError where a needed binding is missing, or the table
+        is for another dispatchable.
+        """
+        if bindings.dispatchable is not dispatchable:
+            raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
+        context = self._device.context
+        buffers: dict[int, Buffer] = {}
+
+        def place(operator: int, region: Region) -> Place:
+            found = bindings.resolve(operator, region)
+            buffers[found.buffer.serial] = found.buffer
+            return found
+
+        if isinstance(dispatchable, CompiledOperator):
+            work = [(dispatchable.program.dispatches, dispatchable.kernels)]
+        else:
+            assert isinstance(dispatchable, OperatorInitializer)
+            work = [(c.program.initialize, c.initialize_kernels) for c in dispatchable.operators]
+        for operator, (dispatches, kernels) in enumerate(work):
+            command_list.append(Recording(context, dispatches, kernels, partial(place, operator)))

@@ -1,0 +1,1 @@
+"""Kompute: devices and their limits, buffers, pipelines and recordings. Knows no operator."""

@@ -1,0 +1,159 @@
+"""The Vulkan devices of this machine, and what Kompute does not report of them, read from Vulkan itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dml.compiler.target import DeviceClass, Target
+from dml.errors import HRESULT, DMLError
+
+#: Index, or part of the name, of the device to use where a program names none.
+DEVICE_VARIABLE = "DML_VULKAN_DEVICE"
+
+_CLASSES = {0: DeviceClass.OTHER, 1: DeviceClass.INTEGRATED, 2: DeviceClass.DISCRETE, 3: DeviceClass.VIRTUAL, 4: DeviceClass.CPU}
+_PREFERENCE = (
+    DeviceClass.DISCRETE,
+    DeviceClass.INTEGRATED,
+    DeviceClass.VIRTUAL,
+    DeviceClass.CPU,
+    DeviceClass.OTHER,
+)
+
+
+@dataclass(frozen=True)
+class VulkanDevice:
+    """A physical device. ``index`` is its place in vkEnumeratePhysicalDevices; ``memory`` the largest heap in bytes."""
+
+    index: int
+    name: str
+    driver: str
+    api_version: tuple[int, int, int]
+    target: Target
+    memory: int
+    max_allocation: int
+
+    @property
+    def device_class(self) -> DeviceClass:
+        return self.target.device_class
+
+
+def _vulkan() -> Any:
+    try:
+        import vulkan
+    except OSError as error:
+        raise DMLError(
+            f"no Vulkan loader ({error}); install it (Debian: libvulkan1) and a driver (mesa-vulkan-drivers)",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
+        ) from error
+    return vulkan
+
+
+@contextlib.contextmanager
+def _instance(vk: Any) -> Iterator[Any]:
+    application = vk.VkApplicationInfo(
+        pApplicationName="dml", applicationVersion=1, pEngineName="dml", engineVersion=1, apiVersion=1 << 22 | 1 << 12
+    )
+    try:
+        instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
+    except Exception as error:
+        raise DMLError(
+            f"Vulkan does not start ({error!r}); install a driver (Debian: mesa-vulkan-drivers)",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
+        ) from error
+    try:
+        yield instance
+    finally:
+        vk.vkDestroyInstance(instance, None)
+
+
+def _version(packed: int) -> tuple[int, int, int]:
+    return packed >> 22 & 0x7F, packed >> 12 & 0x3FF, packed & 0xFFF
+
+
+def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
+    base = vk.vkGetPhysicalDeviceProperties(physical)
+    api = _version(base.apiVersion)
+    driver, subgroup_size, max_allocation = "", 1, 1 << 30
+    if api >= (1, 1, 0):
+        # A struct in the chain that the device does not know stays as it was.
+        names = vk.VkPhysicalDeviceDriverProperties()
+        allocation = vk.VkPhysicalDeviceMaintenance3Properties(pNext=names)
+        subgroup = vk.VkPhysicalDeviceSubgroupProperties(pNext=allocation)
+        vk.vkGetPhysicalDeviceProperties2(physical, vk.VkPhysicalDeviceProperties2(pNext=subgroup))
+        subgroup_size = max(1, int(subgroup.subgroupSize))
+        max_allocation = int(allocation.maxMemoryAllocationSize) or max_allocation
+        driver = " ".join(filter(None, (vk.ffi.string(s).decode() for s in (names.driverName, names.driverInfo))))
+    limits = base.limits
+    heaps = vk.vkGetPhysicalDeviceMemoryProperties(physical)
+    target = Target(
+        device_class=_CLASSES.get(int(base.deviceType), DeviceClass.OTHER),
+        max_workgroup_invocations=int(limits.maxComputeWorkGroupInvocations),
+        max_workgroup_size=tuple(int(n) for n in limits.maxComputeWorkGroupSize),  # type: ignore[arg-type]
+        max_workgroup_count=tuple(int(n) for n in limits.maxComputeWorkGroupCount),  # type: ignore[arg-type]
+        shared_memory=int(limits.maxComputeSharedMemorySize),
+        max_storage_buffer_range=int(limits.maxStorageBufferRange),
+        max_storage_buffers=min(
+            int(limits.maxPerStageDescriptorStorageBuffers), int(limits.maxDescriptorSetStorageBuffers)
+        ),
+        max_push_constants=int(limits.maxPushConstantsSize),
+        subgroup_size=subgroup_size,
+    )
+    return VulkanDevice(
+        index,
+        base.deviceName,
+        driver,
+        api,
+        target,
+        max((int(heaps.memoryHeaps[i].size) for i in range(heaps.memoryHeapCount)), default=0),
+        max_allocation,
+    )
+
+
+@cache
+def list_devices() -> tuple[VulkanDevice, ...]:
+    """Every Vulkan device, in Vulkan's order.
+
+    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan loader or no driver.
+    """
+    vk = _vulkan()
+    with _instance(vk) as instance:
+        try:
+            physical = vk.vkEnumeratePhysicalDevices(instance)
+        except Exception as error:
+            raise DMLError(f"Vulkan lists no devices: {error!r}", HRESULT.DXGI_ERROR_UNSUPPORTED) from error
+        return tuple(_read(vk, index, device) for index, device in enumerate(physical))
+
+
+def choose(wanted: int | str | None = None) -> VulkanDevice:
+    """The device of that index or with that part in its name; else what DML_VULKAN_DEVICE says; else the best.
+
+    Best is discrete, integrated, virtual, CPU, in this order. Raises DMLError where no device fits.
+    """
+    devices = list_devices()
+    if not devices:
+        raise DMLError(
+            "no Vulkan device; install a driver (Debian: mesa-vulkan-drivers has one for every GPU and for the CPU)",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
+        )
+    source = "asked for"
+    if wanted is None:
+        wanted = os.environ.get(DEVICE_VARIABLE) or None
+        source = f"asked for by {DEVICE_VARIABLE}"
+    if wanted is None:
+        return min(devices, key=lambda device: _PREFERENCE.index(device.device_class))
+    have = "; ".join(f"{device.index}: {device.name}" for device in devices)
+    if isinstance(wanted, str) and wanted.strip().isdecimal():
+        wanted = int(wanted)
+    if isinstance(wanted, int):
+        if 0 <= wanted < len(devices):
+            return devices[wanted]
+    else:
+        for device in devices:
+            if wanted.lower() in device.name.lower():
+                return device
+    raise DMLError(f"no Vulkan device {wanted!r} as {source}; this machine has {have}", HRESULT.DXGI_ERROR_UNSUPPORTED)

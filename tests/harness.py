@@ -1,0 +1,108 @@
+"""What the operator tests share: descriptions in many layouts, random data, running, and comparing in ulp."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+import dml
+
+Array = npt.NDArray[Any]
+Tensor = dml.DML_BUFFER_TENSOR_DESC
+
+#: Layouts that ``tensor`` knows. "broadcast" repeats the first element along the first dimension (inputs only).
+LAYOUTS = ("packed", "padded", "reversed")
+
+
+def data_type(name: str) -> dml.DML_TENSOR_DATA_TYPE:
+    """FLOAT32 -> DML_TENSOR_DATA_TYPE_FLOAT32."""
+    return dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{name}"]
+
+
+def tensor(dtype: str | dml.DML_TENSOR_DATA_TYPE, sizes: Sequence[int], layout: str = "packed", **more: Any) -> Tensor:
+    """A description of these sizes.
+
+    packed: row-major. padded: a gap of one element after each row, and more between slices. reversed: the first
+    dimension is innermost. nhwc: channels last. broadcast: stride 0 along the first dimension.
+    """
+    kind = data_type(dtype) if isinstance(dtype, str) else dtype
+    sizes = tuple(sizes)
+    strides: tuple[int, ...] | None
+    if layout == "packed":
+        strides = None
+    elif layout == "padded":
+        steps, step = [], 2 if len(sizes) == 1 else 1
+        for size in reversed(sizes):
+            steps.append(step)
+            step = step * size + 1
+        strides = tuple(reversed(steps))
+    elif layout == "reversed":
+        steps, step = [], 1
+        for size in sizes:
+            steps.append(step)
+            step *= size
+        strides = tuple(steps)
+    elif layout == "nhwc":
+        strides = dml.nhwc_strides(sizes)
+    elif layout == "broadcast":
+        strides = (0, *dml.packed_strides(sizes)[1:])
+    else:
+        raise ValueError(layout)
+    return Tensor(kind, sizes, strides, **more)
+
+
+def like(array: Array, layout: str = "packed", **more: Any) -> Tensor:
+    """A description that fits the array."""
+    return tensor(dml.data_type_of(array.dtype), array.shape, layout, **more)
+
+
+def random(rng: np.random.Generator, dtype: str, sizes: Sequence[int], low: float = -4, high: float = 4) -> Array:
+    """Uniform values of a data type; integers of both bounds' range (low is 0 for unsigned types)."""
+    kind = dml.numpy_dtype(data_type(dtype))
+    if dtype.startswith("FLOAT"):
+        return rng.uniform(low, high, tuple(sizes)).astype(kind)
+    low = max(0, low) if dtype.startswith("U") else low
+    return rng.integers(int(low), int(high), tuple(sizes), endpoint=True).astype(kind)
+
+
+def run(device: dml.Device, desc: dml.OperatorDesc, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate, compile and dispatch."""
+    return device.compile_operator(device.create_operator(desc)).dispatch(inputs)
+
+
+def ulp(result: Array, expected: Array) -> float:
+    """The largest distance between a result and a float64 expectation, in units of the result type's last place.
+
+    NaN must meet NaN and infinities their like, else the distance is infinite.
+    """
+    kind = result.dtype
+    expected = np.asarray(expected, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = expected.astype(kind)
+    special = ~np.isfinite(rounded) | ~np.isfinite(result)
+    same = (rounded == result) | (np.isnan(rounded) & np.isnan(result))
+    if not np.all(same[special]):
+        return float("inf")
+    spacing = np.spacing(np.maximum(np.abs(rounded), np.finfo(kind).tiny).astype(kind)).astype(np.float64)
+    distance = np.abs(result.astype(np.float64) - expected) / spacing
+    return float(np.max(distance[~special], initial=0.0))
+
+
+def assert_ulp(result: Array, expected: Array, most: float, why: str) -> None:
+    """Fail where the result is more than ``most`` ulp from the expectation; ``why`` states the tolerance's reason."""
+    assert result.shape == np.shape(expected), (result.shape, np.shape(expected))
+    found = ulp(result, expected)
+    assert found <= most, f"{found} ulp, allowed {most}: {why}"
+
+
+def assert_exact(result: Array, expected: Array) -> None:
+    """Equal to the bit (NaN payloads aside)."""
+    assert result.dtype == expected.dtype, (result.dtype, expected.dtype)
+    assert result.shape == expected.shape, (result.shape, expected.shape)
+    if result.dtype in (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)):
+        result, expected = result.astype(np.int8), expected.astype(np.int8)
+    np.testing.assert_array_equal(result, expected)

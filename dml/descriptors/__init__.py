@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
-from .base import DML_OPERATOR_DESC, FieldInfo, OperatorDesc, operators, unwrap  # noqa: F401
+from .base import DML_OPERATOR_DESC as DML_OPERATOR_DESC
+from .base import FieldInfo, OperatorDesc, operators, unwrap
 from .binding import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .elementwise import *  # noqa: F403

@@ -1,0 +1,256 @@
+"""What each feature level accepts: operators, tensors, data types, enumerators.
+
+`operators.json` holds the facts. Per operator: `value`, `introduced`, `in_place` (an output may lie in an input's
+buffer), `fields` in C order, `same` (tensors that must share properties) and `support`, a table of tensors per feature
+level that holds until the next higher level with a table; REDUCE has such tables per group of functions. It departs
+from the reference where that contradicts itself: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL is of 3_0 (feature level
+history; its page says 1_0), FOLD and UNFOLD do not share their dimension count (their examples), and their data types,
+which the reference leaves out, are FLOAT32 and FLOAT16.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from ..descriptors import (
+    DML_FEATURE_DATA_FEATURE_LEVELS,
+    DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT,
+    DML_FEATURE_QUERY_FEATURE_LEVELS,
+    DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT,
+)
+from ..enums import (
+    DML_FEATURE,
+    DML_FEATURE_LEVEL,
+    DML_GRAPH_NODE_TYPE,
+    DML_OPERATOR_TYPE,
+    DML_PADDING_MODE,
+    DML_REDUCE_FUNCTION,
+    DML_TENSOR_DATA_TYPE,
+)
+from ..errors import HRESULT, DMLError
+
+_PREFIX = "DML_OPERATOR_"
+LATEST = max(DML_FEATURE_LEVEL)
+
+
+@dataclass(frozen=True)
+class TensorSupport:
+    """What one tensor of an operator may be at a feature level.
+
+    sizes: the reference's symbolic sizes where it gives them, ("[BatchCount]", "M", "K"); brackets: may be left out.
+    array: the field holds several such tensors.
+    """
+
+    dimension_counts: range
+    data_types: frozenset[DML_TENSOR_DATA_TYPE]
+    kind: str
+    optional: bool = False
+    sizes: tuple[str, ...] | None = None
+    array: bool = False
+
+
+@dataclass(frozen=True)
+class Same:
+    """Tensors that must agree in their `properties`: DataType, DimensionCount, Sizes."""
+
+    tensors: tuple[str, ...]
+    properties: tuple[str, ...]
+
+
+Support = Mapping[str, TensorSupport]
+
+#: Enumerators younger than their enumeration, and the level they came with.
+_YOUNGER: dict[IntEnum, DML_FEATURE_LEVEL] = {
+    DML_PADDING_MODE.DML_PADDING_MODE_SYMMETRIC: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_3_0,
+    DML_PADDING_MODE.DML_PADDING_MODE_WRAP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT64: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_3_0,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT64: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_3_0,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_INT64: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_3_0,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT4: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_3,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_INT4: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_3,
+    DML_GRAPH_NODE_TYPE.DML_GRAPH_NODE_TYPE_CONSTANT: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_2,
+}
+_INTRODUCED = {(type(enumerator), int(enumerator)): level for enumerator, level in _YOUNGER.items()}
+
+
+def short_name(enumerator: IntEnum) -> str:
+    """An enumerator without its enumeration's prefix: FLOAT32, GRU, ARGMAX, 3_0."""
+    prefix = _PREFIX if isinstance(enumerator, DML_OPERATOR_TYPE) else f"{type(enumerator).__name__}_"
+    return enumerator.name.removeprefix(prefix)
+
+
+def feature_level(level: DML_FEATURE_LEVEL | int) -> DML_FEATURE_LEVEL:
+    """The feature level as an enumerator; DMLError for a number that is none."""
+    try:
+        return DML_FEATURE_LEVEL(level)
+    except ValueError:
+        raise DMLError(f"feature level: must be a DML_FEATURE_LEVEL, found {level!r}") from None
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    text = files(__package__).joinpath("operators.json").read_text(encoding="utf-8")
+    loaded: dict[str, dict[str, Any]] = json.loads(text)
+    return loaded
+
+
+def _entry(operator_type: DML_OPERATOR_TYPE | int) -> dict[str, Any]:
+    try:
+        return _table()[short_name(DML_OPERATOR_TYPE(operator_type))]
+    except (ValueError, KeyError):
+        rule = "operator type: must be a DML_OPERATOR_TYPE that names an operator"
+        raise DMLError(f"{rule}, found {operator_type!r}") from None
+
+
+def operator_introduced(operator_type: DML_OPERATOR_TYPE) -> DML_FEATURE_LEVEL:
+    """The feature level an operator came with."""
+    return _level(_entry(operator_type)["introduced"])
+
+
+def enumerator_introduced(enumerator: IntEnum) -> DML_FEATURE_LEVEL:
+    """The feature level an enumerator came with: 1_0 unless it is younger than its enumeration."""
+    oldest = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0
+    return _INTRODUCED.get((type(enumerator), int(enumerator)), oldest)
+
+
+def supports_in_place(operator_type: DML_OPERATOR_TYPE) -> bool:
+    """Whether an output of the operator may be bound to the memory of one of its inputs."""
+    return bool(_entry(operator_type)["in_place"])
+
+
+@cache
+def same_properties(operator_type: DML_OPERATOR_TYPE) -> tuple[Same, ...]:
+    """The documented equality constraints between an operator's tensors."""
+    return tuple(Same(tuple(s["tensors"]), tuple(s["properties"])) for s in _entry(operator_type)["same"])
+
+
+def operator_support(
+    operator_type: DML_OPERATOR_TYPE,
+    feature_level: DML_FEATURE_LEVEL = LATEST,
+    function: DML_REDUCE_FUNCTION | None = None,
+) -> Support | None:
+    """What each tensor of an operator may be at a feature level, by name; None where that level lacks the operator.
+
+    REDUCE depends on its function as well: without one, the answer is what any of its functions accepts. `function` is
+    ignored for other operators.
+    """
+    try:
+        reduce_function = None if function is None else DML_REDUCE_FUNCTION(function)
+    except ValueError:
+        raise DMLError(f"function: must be a DML_REDUCE_FUNCTION, found {function!r}") from None
+    _entry(operator_type)  # refuses what is no operator
+    return _support(DML_OPERATOR_TYPE(operator_type), _checked_level(feature_level), reduce_function)
+
+
+_checked_level = feature_level  # operator_support's parameter has the function's name
+
+
+@cache
+def _support(
+    operator_type: DML_OPERATOR_TYPE, level: DML_FEATURE_LEVEL, function: DML_REDUCE_FUNCTION | None
+) -> Support | None:
+    entry = _entry(operator_type)
+    if level < _level(entry["introduced"]):
+        return None
+    if "support" in entry:
+        found = _at_level(entry["support"], level)
+        return None if found is None else MappingProxyType(found)
+    merged: dict[str, TensorSupport] = {}
+    for functions, table in entry["support_by_function"].items():
+        if function is not None and short_name(function) not in functions.split(", "):
+            continue
+        for name, support in (_at_level(table, level) or {}).items():
+            merged[name] = _union(merged[name], support) if name in merged else support
+    return MappingProxyType(merged) if merged else None
+
+
+def _at_level(table: dict[str, Any], level: DML_FEATURE_LEVEL) -> dict[str, TensorSupport] | None:
+    """The tensors of the table's highest level that is not above `level`."""
+    reached = [name for name in table if _level(name) <= level]
+    if not reached:
+        return None
+    return {name: _tensor_support(facts) for name, facts in table[max(reached, key=_level)].items()}
+
+
+def _tensor_support(facts: dict[str, Any]) -> TensorSupport:
+    lowest, highest = facts["dimension_counts"]
+    return TensorSupport(
+        dimension_counts=range(lowest, highest + 1),
+        data_types=frozenset(DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{name}"] for name in facts["data_types"]),
+        kind=facts["kind"],
+        optional=facts.get("optional", False),
+        sizes=tuple(facts["sizes"].split(", ")) if "sizes" in facts else None,
+        array=facts.get("array", False),
+    )
+
+
+def _union(a: TensorSupport, b: TensorSupport) -> TensorSupport:
+    counts = range(
+        min(a.dimension_counts.start, b.dimension_counts.start), max(a.dimension_counts.stop, b.dimension_counts.stop)
+    )
+    return TensorSupport(counts, a.data_types | b.data_types, a.kind, a.optional or b.optional, a.sizes, a.array)
+
+
+def _level(name: str) -> DML_FEATURE_LEVEL:
+    return DML_FEATURE_LEVEL[f"DML_FEATURE_LEVEL_{name}"]
+
+
+def tensor_data_type_supported(data_type: DML_TENSOR_DATA_TYPE, feature_level: DML_FEATURE_LEVEL = LATEST) -> bool:
+    """Whether tensors of a data type exist at a feature level (for some operator)."""
+    try:
+        found = DML_TENSOR_DATA_TYPE(data_type)
+    except ValueError:
+        raise DMLError(f"DataType: must be a DML_TENSOR_DATA_TYPE, found {data_type!r}") from None
+    if found == DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UNKNOWN:
+        return False
+    return enumerator_introduced(found) <= _checked_level(feature_level)
+
+
+def highest_feature_level(requested: Iterable[DML_FEATURE_LEVEL], supported: DML_FEATURE_LEVEL) -> DML_FEATURE_LEVEL:
+    """The highest requested level that a device of level `supported` has."""
+    levels = [_checked_level(level) for level in requested]
+    if not levels:
+        raise DMLError("RequestedFeatureLevels: at least one feature level must be requested, found none")
+    reached = [level for level in levels if level <= supported]
+    if not reached:
+        raise DMLError(
+            f"RequestedFeatureLevels: the device's feature level is {short_name(supported)}, below each of those "
+            f"requested, {', '.join(map(short_name, levels))}",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
+        )
+    return max(reached)
+
+
+def check_feature_support(
+    feature: DML_FEATURE, query: object, supported: DML_FEATURE_LEVEL
+) -> DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_DATA_FEATURE_LEVELS:
+    """IDMLDevice::CheckFeatureSupport of a device of feature level `supported`.
+
+    `query` is the feature's DML_FEATURE_QUERY_* structure, the answer its DML_FEATURE_DATA_* structure. DMLError with
+    DXGI_ERROR_UNSUPPORTED for an unknown feature, with E_INVALIDARG for another query.
+    """
+    if feature == DML_FEATURE.DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT:
+        if isinstance(query, DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT):
+            return DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(tensor_data_type_supported(query.DataType, supported))
+        wanted = "DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT"
+    elif feature == DML_FEATURE.DML_FEATURE_FEATURE_LEVELS:
+        if isinstance(query, DML_FEATURE_QUERY_FEATURE_LEVELS):
+            return DML_FEATURE_DATA_FEATURE_LEVELS(highest_feature_level(query.RequestedFeatureLevels, supported))
+        wanted = "DML_FEATURE_QUERY_FEATURE_LEVELS"
+    else:
+        rule = "check_feature_support: must be asked about a DML_FEATURE"
+        raise DMLError(f"{rule}, found {feature!r}", HRESULT.DXGI_ERROR_UNSUPPORTED)
+    raise DMLError(f"check_feature_support: {DML_FEATURE(feature).name} needs a {wanted}, found {query!r}")
+
+
+__all__ = [
+    "LATEST", "Same", "Support", "TensorSupport", "check_feature_support", "enumerator_introduced", "feature_level",
+    "highest_feature_level", "operator_introduced", "operator_support", "same_properties", "short_name",
+    "supports_in_place", "tensor_data_type_supported",
+]  # fmt: skip

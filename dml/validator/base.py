@@ -1,0 +1,288 @@
+"""The check object that rules are written with, and the registry of rules.
+
+A rule is a function of a description and a Check. It states what must hold, in the reference's words of sizes, axes and
+ranges; the Check raises the DMLError. Rules run after the common rules, so required tensors are there, every tensor is
+well formed, has a supported dimension count and data type, and every attribute has its type. Checks on an optional
+tensor that is None hold.
+
+    @rule(DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
+    def reverse_subsequences(desc, check):
+        check.axis("Axis", of="InputTensor")
+        check.sizes("SequenceLengthsTensor", with_size(desc.InputTensor.Sizes, desc.Axis, 1))
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum, IntFlag
+from typing import Any, NoReturn, TypeVar
+
+from ..capability import operator_introduced, short_name
+from ..descriptors import OperatorDesc, operators
+from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
+from ..errors import DMLError
+from ..tensors import DML_BUFFER_TENSOR_DESC
+
+_Desc = TypeVar("_Desc", bound=OperatorDesc)
+Rule = Callable[[Any, "Check"], None]
+
+_RULES: dict[type[OperatorDesc], Rule] = {}
+_FUSED_RULES: dict[type[OperatorDesc], Rule] = {}
+
+_O = DML_OPERATOR_TYPE
+#: The activations that other operators can fuse (dml-fused-activations).
+FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
+    _O.DML_OPERATOR_ACTIVATION_LINEAR,
+    _O.DML_OPERATOR_ACTIVATION_SIGMOID,
+    _O.DML_OPERATOR_ACTIVATION_HARD_SIGMOID,
+    _O.DML_OPERATOR_ACTIVATION_TANH,
+    _O.DML_OPERATOR_ACTIVATION_SCALED_TANH,
+    _O.DML_OPERATOR_ACTIVATION_RELU,
+    _O.DML_OPERATOR_ACTIVATION_LEAKY_RELU,
+    _O.DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU,
+    _O.DML_OPERATOR_ACTIVATION_ELU,
+    _O.DML_OPERATOR_ACTIVATION_CELU,
+    _O.DML_OPERATOR_ACTIVATION_SCALED_ELU,
+    _O.DML_OPERATOR_ACTIVATION_SOFTPLUS,
+    _O.DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS,
+    _O.DML_OPERATOR_ACTIVATION_SOFTSIGN,
+    _O.DML_OPERATOR_ACTIVATION_IDENTITY,
+    _O.DML_OPERATOR_ACTIVATION_SHRINK,
+    _O.DML_OPERATOR_ACTIVATION_GELU,
+})  # fmt: skip
+#: What single operators fuse besides, and since which level (dml-fused-activations, feature level history).
+ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]] = {
+    _O.DML_OPERATOR_CONVOLUTION: {_O.DML_OPERATOR_ELEMENT_WISE_CLIP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_0},
+    _O.DML_OPERATOR_GEMM: {
+        _O.DML_OPERATOR_ELEMENT_WISE_CLIP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_0,
+        _O.DML_OPERATOR_ACTIVATION_SOFTMAX: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_1,
+        _O.DML_OPERATOR_ACTIVATION_SOFTMAX1: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_1,
+    },
+}
+
+
+def rule(desc_class: type[OperatorDesc], *, fused: bool = False) -> Callable[[Rule], Rule]:
+    """Register the rule of an operator.
+
+    fused: the rule also holds for the description of a fused activation, whose tensors are None; it must then look at
+    tensors through the Check's methods only.
+    """
+
+    def register(function: Rule) -> Rule:
+        if desc_class in _RULES:
+            raise RuntimeError(f"{desc_class.__name__} has two rules")
+        _RULES[desc_class] = function
+        if fused:
+            _FUSED_RULES[desc_class] = function
+        return function
+
+    return register
+
+
+def rule_of(desc_class: type[OperatorDesc]) -> Rule | None:
+    """The registered rule of an operator."""
+    return _RULES.get(desc_class)
+
+
+def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
+    """`sizes` with another size along one axis."""
+    return (*sizes[:axis], size, *sizes[axis + 1 :])
+
+
+def plain(value: object) -> str:
+    """A found value as messages show it: enumerators by name, tensors by data type and sizes."""
+    if isinstance(value, (IntEnum, IntFlag)):
+        return value.name or repr(value)
+    if isinstance(value, DML_BUFFER_TENSOR_DESC):
+        return f"a tensor of {plain(value.DataType)} {value.Sizes}"
+    if isinstance(value, OperatorDesc):
+        return value.OPERATOR_TYPE.name
+    if isinstance(value, tuple) and not value:
+        return "none"
+    return repr(value)
+
+
+_UNSET = object()
+
+
+class Check:
+    """One description being validated at a feature level; `desc`, `level` and the operator's short `name`."""
+
+    def __init__(self, desc: OperatorDesc, level: DML_FEATURE_LEVEL, within: str = "") -> None:
+        self.desc = desc
+        self.level = level
+        self.name = within + short_name(desc.OPERATOR_TYPE)
+
+    def fail(self, field: str, rule: str, found: object = _UNSET) -> NoReturn:
+        """Refuse the description: `field` breaks `rule` with the value `found` (the field's own when left out)."""
+        value = getattr(self.desc, field, None) if found is _UNSET else found
+        raise DMLError(f"{self.name}.{field}: {rule}, found {plain(value)}")
+
+    def that(self, condition: bool, field: str, rule: str, found: object = _UNSET) -> None:
+        """Refuse unless `condition`. `rule` reads after the field's name: "must be at least 1"."""
+        if not condition:
+            self.fail(field, rule, found)
+
+    def tensor(self, name: str) -> DML_BUFFER_TENSOR_DESC | None:
+        """A tensor by its field's name; None for an optional one that is absent."""
+        found: DML_BUFFER_TENSOR_DESC | None = getattr(self.desc, name)
+        return found
+
+    def tensors(self, name: str) -> list[tuple[str, DML_BUFFER_TENSOR_DESC]]:
+        """(name, tensor) of a field: one, none for an absent tensor, several ("InputTensors[2]") for an array."""
+        found = getattr(self.desc, name)
+        if isinstance(found, tuple):
+            return [(f"{name}[{index}]", tensor) for index, tensor in enumerate(found)]
+        return [] if found is None else [(name, found)]
+
+    def in_range(self, field: str, low: float, high: float) -> None:
+        """low <= field <= high, for a number or each number of an array. NaN is in no range."""
+        value = getattr(self.desc, field)
+        for item in value if isinstance(value, tuple) else (value,):
+            if not low <= item <= high:
+                self.fail(field, f"must be from {low} to {high}")
+
+    def at_least(self, field: str, low: float) -> None:
+        """low <= field, for a number or each number of an array."""
+        value = getattr(self.desc, field)
+        for item in value if isinstance(value, tuple) else (value,):
+            if not item >= low:
+                self.fail(field, f"must be at least {low}")
+
+    def axis(self, field: str, of: str = "InputTensor") -> None:
+        """The field is a dimension of the tensor `of`."""
+        tensor = self.tensor(of)
+        if tensor is not None and not 0 <= getattr(self.desc, field) < tensor.rank:
+            self.fail(field, f"must be a dimension of {of}, from 0 to {tensor.rank - 1}")
+
+    def axes(self, field: str = "Axes", of: str = "InputTensor", *, at_least: int = 0) -> None:
+        """The field holds different dimensions of the tensor `of`."""
+        tensor = self.tensor(of)
+        axes: tuple[int, ...] = getattr(self.desc, field)
+        if len(axes) < at_least:
+            self.fail(field, f"must name at least {at_least} dimension(s)")
+        if tensor is None:
+            return
+        if not all(0 <= axis < tensor.rank for axis in axes):
+            self.fail(field, f"must be dimensions of {of}, from 0 to {tensor.rank - 1}")
+        if len(set(axes)) != len(axes):
+            self.fail(field, "must be different dimensions")
+
+    def length(self, field: str, expected: int, why: str = "") -> None:
+        """The array `field` has `expected` items."""
+        items = getattr(self.desc, field)
+        if len(items) != expected:
+            self.fail(field, f"must have {expected} item(s){_because(why)}", len(items))
+
+    def rank(self, name: str, expected: int, why: str = "") -> None:
+        """The tensor (or each of an array) has `expected` dimensions."""
+        for field, tensor in self.tensors(name):
+            if tensor.rank != expected:
+                self.fail(field, f"must have {expected} dimension(s){_because(why)}", tensor.Sizes)
+
+    def sizes(self, name: str, expected: Sequence[int], why: str = "") -> None:
+        """The tensor (or each of an array) has exactly these sizes. Nothing to check for an absent tensor."""
+        for field, tensor in self.tensors(name):
+            if tensor.Sizes != tuple(expected):
+                self.fail(field, f"must have sizes {tuple(expected)}{_because(why)}", tensor.Sizes)
+
+    def size(self, name: str, axis: int, expected: int, why: str = "") -> None:
+        """The tensor (or each of an array) has this size along an axis, which may be negative."""
+        for field, tensor in self.tensors(name):
+            if not -tensor.rank <= axis < tensor.rank or tensor.Sizes[axis] != expected:
+                self.fail(field, f"must have size {expected} in dimension {axis}{_because(why)}", tensor.Sizes)
+
+    def same_sizes(self, *names: str) -> None:
+        """These tensors, as far as present, have the same sizes."""
+        self._same(names, "sizes", lambda tensor: tensor.Sizes)
+
+    def same_rank(self, *names: str) -> None:
+        """These tensors, as far as present, have the same dimension count."""
+        self._same(names, "dimension count", lambda tensor: tensor.rank)
+
+    def same_data_type(self, *names: str) -> None:
+        """These tensors, as far as present, have the same data type."""
+        self._same(names, "data type", lambda tensor: tensor.DataType)
+
+    def _same(self, names: Iterable[str], what: str, of: Callable[[DML_BUFFER_TENSOR_DESC], object]) -> None:
+        first = None
+        for name in names:
+            for field, tensor in self.tensors(name):
+                if first is None:
+                    first = (field, of(tensor))
+                elif of(tensor) != first[1]:
+                    self.fail(field, f"must have the {what} of {first[0]}, {plain(first[1])}", of(tensor))
+
+    def broadcastable(self, name: str, to: Sequence[int], why: str = "") -> None:
+        """The tensor's sizes are those of `to` or 1, dimension by dimension, leading ones left out at will."""
+        for field, tensor in self.tensors(name):
+            missing = len(to) - tensor.rank
+            if missing < 0 or any(
+                size not in (1, target) for size, target in zip(tensor.Sizes, to[max(missing, 0) :], strict=False)
+            ):
+                self.fail(field, f"must broadcast to sizes {tuple(to)}{_because(why)}", tensor.Sizes)
+
+    def data_type(self, name: str, *allowed: DML_TENSOR_DATA_TYPE, why: str = "") -> None:
+        """The tensor (or each of an array) has one of these data types."""
+        for field, tensor in self.tensors(name):
+            if tensor.DataType not in allowed:
+                names = " or ".join(short_name(data_type) for data_type in allowed)
+                self.fail(field, f"must have data type {names}{_because(why)}", tensor.DataType)
+
+    def not_owned(self, *names: str) -> None:
+        """These tensors do not have DML_TENSOR_FLAG_OWNED_BY_DML: the operator reads them anew at each dispatch."""
+        for name in names:
+            for field, tensor in self.tensors(name):
+                if tensor.owned_by_dml:
+                    self.fail(field, "does not support DML_TENSOR_FLAG_OWNED_BY_DML", tensor.Flags)
+
+    def present(self, *names: str, at_least: int, why: str = "") -> None:
+        """At least this many of the optional tensors are given."""
+        if sum(getattr(self.desc, name) is not None for name in names) < at_least:
+            self.fail(names[0], f"at least {at_least} of {', '.join(names)} must be given{_because(why)}")
+
+    def fused_activation(self, field: str = "FusedActivation") -> None:
+        """The field is None or an activation this operator can fuse, with tensors None and valid attributes."""
+        activation = getattr(self.desc, field)
+        if activation is not None:
+            self._fusable(field, activation)
+
+    def activations(self, field: str, expected: int, why: str = "") -> None:
+        """The array holds `expected` activations as they can be fused, with tensors None and valid attributes."""
+        self.length(field, expected, why)
+        for index, activation in enumerate(getattr(self.desc, field)):
+            self._fusable(f"{field}[{index}]", activation)
+
+    def _fusable(self, field: str, activation: OperatorDesc) -> None:
+        from .common import check_attributes  # the common rules use this module
+
+        kind = activation.OPERATOR_TYPE
+        since = ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}).get(kind)
+        if since is None and kind not in FUSABLE_ACTIVATIONS:
+            self.fail(field, "must be an activation that can be fused here (dml-fused-activations)", activation)
+        since = max(since or operator_introduced(kind), operator_introduced(kind))
+        if since > self.level:
+            self.fail(field, f"can be fused from feature level {short_name(since)} on, not at {short_name(self.level)}",
+                      activation)  # fmt: skip
+        for info in activation.fields_info:
+            if info.is_tensor and getattr(activation, info.name) is not None:
+                self.fail(f"{field}.{info.name}", "must be None in a fused activation (dml-fused-activations)",
+                          getattr(activation, info.name))  # fmt: skip
+        inner = Check(activation, self.level, within=f"{self.name}.{field}.")
+        check_attributes(inner)
+        own_rule = _FUSED_RULES.get(type(activation))
+        if own_rule is not None:
+            own_rule(activation, inner)
+
+
+def _because(why: str) -> str:
+    return f" ({why})" if why else ""
+
+
+def unruled() -> list[DML_OPERATOR_TYPE]:
+    """The operators without a rule of their own: the common rules are all that is checked for them."""
+    return [kind for kind, desc_class in operators().items() if desc_class not in _RULES]
+
+
+__all__ = [
+    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of", "unruled", "with_size",
+]  # fmt: skip

@@ -1,0 +1,337 @@
+"""The rules every operator shares: attribute types, well-formed tensors, capability tables, equality constraints.
+
+References: dml_buffer_tensor_desc, dml-strides, directml-constants, dml-feature-level-history.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from functools import lru_cache
+from math import gcd, prod
+from typing import Any
+
+from ..capability import (
+    Support,
+    TensorSupport,
+    enumerator_introduced,
+    operator_introduced,
+    operator_support,
+    same_properties,
+    short_name,
+)
+from ..descriptors import FieldInfo, OperatorDesc
+from ..enums import (
+    DML_FEATURE_LEVEL,
+    DML_TENSOR_DATA_TYPE,
+    DML_TENSOR_DIMENSION_COUNT_MAX,
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+    DML_TENSOR_FLAGS,
+)
+from ..tensors import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_SCALAR_UNION,
+    DML_SCALE_BIAS,
+    DML_SIZE_2D,
+    calc_buffer_tensor_size,
+    element_bits,
+)
+from .base import Check, rule_of
+
+UINT_MAX = 2**32 - 1
+_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
+
+
+def check_operator(check: Check) -> None:
+    """Everything that is checked of a description: the common rules, then the operator's own."""
+    check_available(check)
+    check_attributes(check)
+    support = supported_tensors(check)
+    for info in check.desc.fields_info:
+        if info.is_tensor:
+            check_tensor_field(check, info, support[info.name])
+    check_same(check)
+    own_rule = rule_of(type(check.desc))
+    if own_rule is not None:
+        own_rule(check.desc, check)
+
+
+def check_available(check: Check) -> None:
+    """The feature level has the operator."""
+    since = operator_introduced(check.desc.OPERATOR_TYPE)
+    if since > check.level:
+        check.fail("Type", f"is available from feature level {short_name(since)} on", check.level)
+
+
+def supported_tensors(check: Check) -> Support:
+    """The operator's capability table at the feature level; of REDUCE, the one of its function."""
+    support = operator_support(check.desc.OPERATOR_TYPE, check.level, getattr(check.desc, "Function", None))
+    if support is None:
+        check.fail("Type", "has no capability table at this feature level", check.level)
+    return support
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+
+
+def check_attributes(check: Check) -> None:
+    """Every attribute has its type and lies in its range, enumerators exist at the level, arrays have their count."""
+    for info in check.desc.fields_info:
+        if info.is_tensor:
+            continue
+        value = getattr(check.desc, info.name)
+        if value is None:
+            if not info.optional:
+                check.fail(info.name, "must be given")
+        elif info.enum is not None:
+            _check_enumerator(check, info.name, value, info.enum)
+        else:
+            _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
+    _check_counts(check)
+
+
+def _check_enumerator(check: Check, field: str, value: object, enum: type[IntEnum]) -> None:
+    if not isinstance(value, enum):
+        check.fail(field, f"must be a {enum.__name__}", value)
+    since = enumerator_introduced(value)
+    if since > check.level:
+        check.fail(field, f"{value.name} is available from feature level {short_name(since)} on", check.level)
+
+
+def _is_integer(value: object, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _uint(check: Check, field: str, value: object) -> None:
+    check.that(_is_integer(value, 0, UINT_MAX), field, f"must be an integer from 0 to {UINT_MAX}", value)
+
+
+def _int(check: Check, field: str, value: object) -> None:
+    rule = f"must be an integer from {_INT_MIN} to {_INT_MAX}"
+    check.that(_is_integer(value, _INT_MIN, _INT_MAX), field, rule, value)
+
+
+def _float(check: Check, field: str, value: object) -> None:
+    check.that(isinstance(value, (int, float)) and not isinstance(value, bool), field, "must be a number", value)
+
+
+def _bool(check: Check, field: str, value: object) -> None:
+    check.that(isinstance(value, bool), field, "must be a bool", value)
+
+
+def _operator(check: Check, field: str, value: object) -> None:
+    check.that(isinstance(value, OperatorDesc), field, "must be an operator description", value)
+
+
+def _scale_bias(check: Check, field: str, value: object) -> None:
+    if not isinstance(value, DML_SCALE_BIAS):
+        check.fail(field, "must be a DML_SCALE_BIAS", value)
+    _float(check, f"{field}.Scale", value.Scale)
+    _float(check, f"{field}.Bias", value.Bias)
+
+
+def _size_2d(check: Check, field: str, value: object) -> None:
+    if not isinstance(value, DML_SIZE_2D):
+        check.fail(field, "must be a DML_SIZE_2D", value)
+    for name in ("Width", "Height"):
+        size = getattr(value, name)
+        check.that(_is_integer(size, 1, UINT_MAX), f"{field}.{name}", f"must be an integer from 1 to {UINT_MAX}", size)
+
+
+def _scalar_union(check: Check, field: str, value: object) -> None:
+    check.that(isinstance(value, DML_SCALAR_UNION), field, "must be a DML_SCALAR_UNION", value)
+
+
+_AttributeCheck = Callable[[Check, str, Any], None]
+
+
+def _array(item_check: _AttributeCheck) -> _AttributeCheck:
+    def check_array(check: Check, field: str, value: object) -> None:
+        if not isinstance(value, tuple):
+            check.fail(field, "must be a sequence", value)
+        for index, item in enumerate(value):
+            item_check(check, f"{field}[{index}]", item)
+
+    return check_array
+
+
+_ATTRIBUTE_CHECKS: dict[str, _AttributeCheck] = {
+    "uint": _uint,
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+    "uint_array": _array(_uint),
+    "int_array": _array(_int),
+    "float_array": _array(_float),
+    "operator": _operator,
+    "operator_array": _array(_operator),
+    "DML_SCALE_BIAS": _scale_bias,
+    "DML_SIZE_2D": _size_2d,
+    "DML_SCALAR_UNION": _scalar_union,
+}
+
+
+def _check_counts(check: Check) -> None:
+    """Where one count holds for several arrays, they are of that length."""
+    for info in check.desc.fields_info:
+        if info.counts is None:
+            continue
+        count = getattr(check.desc, info.name)
+        for other in check.desc.fields_info:
+            if other.kind == "attribute" and other.type in ("uint_array", "int_array", "float_array"):
+                length = len(getattr(check.desc, other.name))
+                check.that(length == count, other.name, f"must have {count} item(s), as {info.counts}", length)
+
+
+# --- tensors ---------------------------------------------------------------------------------------------------------
+
+
+def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) -> None:
+    """A tensor field is there if it must be, and each of its tensors is well formed and supported."""
+    value = getattr(check.desc, info.name)
+    if value is None:
+        if not support.optional:
+            check.fail(info.name, f"is required at feature level {short_name(check.level)}", None)
+        return
+    if info.type == "tensor_array":
+        if not isinstance(value, tuple) or not value:
+            check.fail(info.name, "must be a sequence of at least one tensor", value)
+        named = [(f"{info.name}[{index}]", tensor) for index, tensor in enumerate(value)]
+    else:
+        named = [(info.name, value)]
+    for field, tensor in named:
+        check_tensor(check, field, tensor)
+        check_support(check, field, tensor, support)
+        if info.kind == "output":
+            check_output(check, field, tensor)
+
+
+def check_tensor(check: Check, field: str, tensor: object) -> None:
+    """A buffer tensor is well formed (dml_buffer_tensor_desc)."""
+    if not isinstance(tensor, DML_BUFFER_TENSOR_DESC):
+        check.fail(field, "must be a DML_BUFFER_TENSOR_DESC", tensor)
+    _check_enumerator(check, f"{field}.DataType", tensor.DataType, DML_TENSOR_DATA_TYPE)
+    known = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML
+    if not isinstance(tensor.Flags, DML_TENSOR_FLAGS) or int(tensor.Flags) & ~int(known):
+        check.fail(f"{field}.Flags", "must be DML_TENSOR_FLAGS", tensor.Flags)
+    if tensor.DataType == DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UNKNOWN:
+        check.fail(f"{field}.DataType", "must be a known data type", tensor.DataType)
+    _check_shape(check, field, tensor)
+    _check_memory(check, field, tensor)
+
+
+def _check_shape(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
+    sizes, strides = tensor.Sizes, tensor.Strides
+    if not isinstance(sizes, tuple) or not all(_is_integer(size, 1, UINT_MAX) for size in sizes):
+        check.fail(f"{field}.Sizes", f"must be integers from 1 to {UINT_MAX}", sizes)
+    old = check.level < DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_3_0
+    most = DML_TENSOR_DIMENSION_COUNT_MAX if old else DML_TENSOR_DIMENSION_COUNT_MAX1
+    if not 1 <= len(sizes) <= most:
+        rule = f"must be from 1 to {most} at feature level {short_name(check.level)}"
+        check.fail(f"{field}.DimensionCount", rule, len(sizes))
+    if strides is not None:
+        if not isinstance(strides, tuple) or not all(_is_integer(stride, 0, UINT_MAX) for stride in strides):
+            check.fail(f"{field}.Strides", f"must be integers from 0 to {UINT_MAX}", strides)
+        if len(strides) != len(sizes):
+            check.fail(f"{field}.Strides", f"must be as many as Sizes, {len(sizes)}", strides)
+    if prod(sizes) > UINT_MAX:
+        check.fail(f"{field}.Sizes", f"must not hold more than {UINT_MAX} elements", sizes)
+    if strides is not None and _extent(sizes, strides) > UINT_MAX:
+        check.fail(f"{field}.Strides", f"must not span more than {UINT_MAX} elements", strides)
+
+
+def _check_memory(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
+    total, alignment = tensor.TotalTensorSizeInBytes, tensor.GuaranteedBaseOffsetAlignment
+    least = calc_buffer_tensor_size(tensor.DataType, tensor.Sizes, tensor.Strides)
+    if not _is_integer(total, least, 2**64 - 1):
+        check.fail(f"{field}.TotalTensorSizeInBytes", f"must be at least {least}, what sizes and strides imply", total)
+    if total % 4:
+        check.fail(f"{field}.TotalTensorSizeInBytes", "must be a multiple of 4", total)
+    element = max(1, element_bits(tensor.DataType) // 8)
+    if not _is_integer(alignment, 0, UINT_MAX) or (alignment and (alignment < element or alignment & (alignment - 1))):
+        rule = f"must be 0 or a power of two of at least the element size, {element}"
+        check.fail(f"{field}.GuaranteedBaseOffsetAlignment", rule, alignment)
+
+
+def check_support(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, support: TensorSupport) -> None:
+    """The capability table has the tensor's dimension count and data type."""
+    level = short_name(check.level)
+    counts = support.dimension_counts
+    if tensor.rank not in counts:
+        allowed = f"{counts.start} to {counts.stop - 1}" if len(counts) > 1 else f"{counts.start}"
+        check.fail(f"{field}.DimensionCount", f"must be {allowed} at feature level {level}", tensor.rank)
+    if tensor.DataType not in support.data_types:
+        allowed = ", ".join(short_name(data_type) for data_type in sorted(support.data_types))
+        check.fail(f"{field}.DataType", f"must be one of {allowed} at feature level {level}", tensor.DataType)
+
+
+def check_output(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
+    """An output is written by each dispatch, each element to a place of its own."""
+    if tensor.owned_by_dml:
+        check.fail(f"{field}.Flags", "must not have DML_TENSOR_FLAG_OWNED_BY_DML on an output", tensor.Flags)
+    if tensor.Strides is not None and elements_overlap(tensor.Sizes, tensor.Strides):
+        check.fail(f"{field}.Strides", f"must not make elements of an output of sizes {tensor.Sizes} overlap",
+                   tensor.Strides)  # fmt: skip
+
+
+def _extent(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """One past the index of the last element."""
+    return sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+
+
+@lru_cache(maxsize=4096)
+def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether two different elements lie at the same index.
+
+    They do exactly when some differences d of their coordinates, |d[i]| < sizes[i] and not all zero, have
+    sum(d[i] * strides[i]) == 0. Layouts in use are decided without a search: by a stride 0, by counting, or because
+    every stride is larger than all that lies inside it.
+    """
+    dimensions = sorted(
+        ((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1), reverse=True
+    )
+    if any(stride == 0 for stride, _ in dimensions):
+        return True
+    reaches = [0]  # of the dimensions inside each one, the largest index
+    for stride, size in reversed(dimensions):
+        reaches.insert(0, reaches[0] + (size - 1) * stride)
+    if prod(sizes) > reaches[0] + 1:
+        return True
+    if all(stride > inside for (stride, _), inside in zip(dimensions, reaches[1:], strict=True)):
+        return False
+    divisors = [0]  # of the strides inside each dimension, the greatest common divisor
+    for stride, _ in reversed(dimensions):
+        divisors.insert(0, gcd(divisors[0], stride))
+    dead: set[tuple[int, int, bool]] = set()
+
+    def cancels(position: int, rest: int, moved: bool) -> bool:
+        """Whether differences in the dimensions from `position` on can add up to -rest."""
+        if position == len(dimensions):
+            return moved and rest == 0
+        state = (position, rest, moved)
+        if abs(rest) > reaches[position] or rest % divisors[position] or state in dead:
+            return False
+        stride, size = dimensions[position]
+        inside = reaches[position + 1]
+        # Beyond these differences the dimensions inside cannot make up for this one.
+        low = max(-(size - 1) if moved else 0, -((rest + inside) // stride))
+        high = min(size - 1, (inside - rest) // stride)
+        if any(cancels(position + 1, rest + step * stride, moved or step != 0) for step in range(low, high + 1)):
+            return True
+        dead.add(state)
+        return False
+
+    return cancels(0, 0, False)
+
+
+def check_same(check: Check) -> None:
+    """The documented equality constraints between tensors, absent ones left out."""
+    checks = {"DataType": check.same_data_type, "DimensionCount": check.same_rank, "Sizes": check.same_sizes}
+    for same in same_properties(check.desc.OPERATOR_TYPE):
+        for what in same.properties:
+            checks[what](*same.tensors)
+
+
+__all__ = [
+    "check_attributes", "check_available", "check_operator", "check_output", "check_same", "check_support",
+    "check_tensor", "check_tensor_field", "elements_overlap", "supported_tensors",
+]  # fmt: skip

@@ -43,7 +43,10 @@ class BindingTable(DeviceChild):
                 raise DMLError("DML_BINDING_TABLE_DESC.Dispatchable: must be a dispatchable of the table's device")
             needed = dispatchable.get_binding_properties().RequiredDescriptorCount
             if desc.SizeInDescriptors is not None and desc.SizeInDescriptors < needed:
-                raise DMLError(f"DML_BINDING_TABLE_DESC.SizeInDescriptors: must be at least {needed}, found {desc.SizeInDescriptors}")
+                raise DMLError(
+                    f"DML_BINDING_TABLE_DESC.SizeInDescriptors: must be at least {needed}, "
+                    f"found {desc.SizeInDescriptors}"
+                )
             self._dispatchable: Dispatchable | None = dispatchable
         elif not hasattr(self, "_dispatchable"):
             self._dispatchable = None
@@ -71,7 +74,9 @@ class BindingTable(DeviceChild):
             places = []
             for compiled, binding in zip(dispatchable.operators, given, strict=True):
                 if binding is not None and not isinstance(binding, DML_BUFFER_ARRAY_BINDING):
-                    raise DMLError("BindingTable.bind_inputs: an initializer takes a DML_BUFFER_ARRAY_BINDING per operator")
+                    raise DMLError(
+                        "BindingTable.bind_inputs: an initializer takes a DML_BUFFER_ARRAY_BINDING per operator"
+                    )
                 own = list(binding.Bindings) if binding is not None else [None] * len(compiled.input_slots)
                 places.append(self._tensors(compiled, own, owned=True))
             self._inputs = places
@@ -145,7 +150,9 @@ class BindingTable(DeviceChild):
         else:
             place = (self._outputs[operator] if self._outputs else None) if initializer else self._persistent
         if place is None:
-            raise DMLError(f"BindingTable: the {region.space.value} resource {region.index} must be bound before a dispatch")
+            raise DMLError(
+                f"BindingTable: the {region.space.value} resource {region.index} must be bound before a dispatch"
+            )
         return place
 
 
@@ -160,10 +167,9 @@ def _place(binding: object, alignment: int, where: str) -> Place | None:
         raise DMLError(f"{where}: takes a DML_BUFFER_BINDING of a buffer of this library, found {binding!r}")
     if binding.Offset < 0 or binding.Offset % alignment:
         raise DMLError(f"{where}: the binding's Offset must be a multiple of {alignment}, found {binding.Offset}")
-    if binding.Offset + binding.SizeInBytes > binding.Buffer.size:
-        raise DMLError(
-            f"{where}: the binding ends at byte {binding.Offset + binding.SizeInBytes} of a buffer of {binding.Buffer.size}"
-        )
+    end = binding.Offset + binding.SizeInBytes
+    if end > binding.Buffer.size:
+        raise DMLError(f"{where}: the binding ends at byte {end} of a buffer of {binding.Buffer.size}")
     return Place(binding.Buffer, binding.Offset)
 
 

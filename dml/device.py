@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dml import enums
 from dml.binding import BindingTable
-from dml.capability import feature_levels, tensor_data_type_support
+from dml.capability import check_feature_support
 from dml.compiler.lowering import compile_operator
 from dml.descriptors.base import OperatorDesc, unwrap
 from dml.descriptors.binding import (
@@ -52,13 +51,7 @@ class Device(DMLObject):
         Raises DMLError for another feature or query, and where none of the levels asked for is supported.
         Reference: idmldevice-checkfeaturesupport.
         """
-        if feature == enums.DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT and isinstance(
-            query, DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT
-        ):
-            return DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(tensor_data_type_support(query.DataType, self.feature_level))
-        if feature == enums.DML_FEATURE_FEATURE_LEVELS and isinstance(query, DML_FEATURE_QUERY_FEATURE_LEVELS):
-            return DML_FEATURE_DATA_FEATURE_LEVELS(feature_levels(query.RequestedFeatureLevels, self.feature_level))
-        raise DMLError(f"Device.check_feature_support: {feature!r} does not go with {type(query).__name__}")
+        return check_feature_support(feature, query, self.feature_level)
 
     def create_operator(self, desc: OperatorDesc | Any) -> Operator:
         """A validated operator. Raises DMLError where the description breaks a rule at this feature level."""

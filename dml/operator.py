@@ -146,7 +146,9 @@ class _Resident:
             if isinstance(tensor, tuple):
                 count = len(tensor)
                 if value is not None and (not isinstance(value, Sequence) or len(value) != count):
-                    raise DMLError(f"{compiled.label}.{name}: takes a sequence of {count} arrays, found {type(value).__name__}")
+                    raise DMLError(
+                        f"{compiled.label}.{name}: takes a sequence of {count} arrays, found {type(value).__name__}"
+                    )
                 values = list(value) if value is not None else [None] * count
             else:
                 values = [value]
@@ -168,7 +170,9 @@ class _Resident:
         with compiled.get_device().context.lock:
             for at, array in found.items():
                 buffer, tensor = self._inputs[at], compiled.input_slots[at].tensor
-                assert buffer is not None and buffer.words is not None and tensor is not None
+                assert buffer is not None
+                assert buffer.words is not None
+                assert tensor is not None
                 arrays.store(array, buffer.words, tensor)
             if any(at in owned for at in found):
                 self._initialization.run()
@@ -176,19 +180,20 @@ class _Resident:
             self._recording.run()
             results: dict[str, Any] = {}
             at = 0
-            for name, tensor in compiled.output_fields:
-                if isinstance(tensor, tuple):
-                    results[name] = [self._load(at + i, t) for i, t in enumerate(tensor)]
-                    at += len(tensor)
+            for name, field in compiled.output_fields:
+                if isinstance(field, tuple):
+                    results[name] = [self._load(at + i, t) for i, t in enumerate(field)]
+                    at += len(field)
                     continue
-                if tensor is not None:
-                    results[name] = self._load(at, tensor)
+                if field is not None:
+                    results[name] = self._load(at, field)
                 at += 1
         return results
 
     def _load(self, at: int, tensor: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[Any]:
         buffer = self._outputs[at]
-        assert buffer is not None and buffer.words is not None
+        assert buffer is not None
+        assert buffer.words is not None
         return arrays.load(buffer.words, tensor)
 
 
@@ -214,4 +219,3 @@ class OperatorInitializer(Dispatchable):
         """What an initialization needs bound. Temporaries of the operators' initializations lie one after another."""
         count = sum(len(compiled.input_slots) + 1 for compiled in self.operators)
         return DML_BINDING_PROPERTIES(count, 0, 0)
-

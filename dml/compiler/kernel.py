@@ -158,9 +158,7 @@ def _coordinates(rank: int) -> str:
     for d in range(rank - 1, 0, -1):
         body.append(f"    c[{d}] = i % SIZE_{d}; i /= SIZE_{d};")
     body.append("    c[0] = i;")
-    return "\n".join(
-        [f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"]
-    )
+    return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
 
 
 def _tensor(name: str, binding: int, bound: Bound) -> str:
@@ -191,9 +189,8 @@ def _tensor(name: str, binding: int, bound: Bound) -> str:
     if bound.access.writes:
         lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = bits; }}")
         if bound.vector:
-            lines.append(
-                f"void {name}_vector_store(uint v, uvec4 bits) {{ {name}_data[(push_.{name}_OFFSET >> 2) + v] = bits; }}"
-            )
+            vector = f"{name}_data[(push_.{name}_OFFSET >> 2) + v]"
+            lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = bits; }}")
         lines.append(_store(name, value, word))
     return "\n".join(lines)
 

@@ -44,9 +44,7 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
             return region
         return replace(region, index=0, offset=placed[region.index] + region.offset)
 
-    final = [
-        replace(d, bindings=tuple(replace(b, region=move(b.region)) for b in d.bindings)) for d in dispatches
-    ]
+    final = [replace(d, bindings=tuple(replace(b, region=move(b.region)) for b in d.bindings)) for d in dispatches]
     return final, max((placed[i] + _aligned(sizes[i]) for i in placed), default=0)
 
 

@@ -130,7 +130,7 @@ class Program:
     """Dispatches over bound resources.
 
     inputs, outputs: the sizes in bytes of the slots, None where an optional tensor is absent. initialize: what runs
-    once, at initialization, after the inputs in ``owned`` (slot -> its place in the persistent resource) were copied there.
+    once, at initialization, to bring the inputs in ``owned`` to their places in the persistent resource.
     """
 
     inputs: list[int | None] = field(default_factory=list)

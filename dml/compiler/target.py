@@ -18,7 +18,7 @@ class DeviceClass(Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """Limits (VkPhysicalDeviceLimits, bytes where sizes) and class of a device. The defaults are Vulkan 1.1's minima."""
+    """Limits (VkPhysicalDeviceLimits, sizes in bytes) and class of a device. The defaults are Vulkan 1.1's minima."""
 
     device_class: DeviceClass = DeviceClass.OTHER
     max_workgroup_invocations: int = 128

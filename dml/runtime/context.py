@@ -31,7 +31,8 @@ def kompute() -> Any:
         import kp
     except ImportError as error:
         raise DMLError(
-            f"Kompute's Python package kp does not load ({error}); tools/setup builds it", HRESULT.DXGI_ERROR_UNSUPPORTED
+            f"Kompute's Python package kp does not load ({error}); tools/setup builds it",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
         ) from error
     logging.getLogger("kp").setLevel(logging.ERROR)
     return kp
@@ -134,7 +135,8 @@ class Context:
         with vulkan_errors(f"opening {device.name}"):
             self.manager = kp.Manager(device.index)
         self.has_barriers = hasattr(kp, "OpMemoryBarrier")
-        #: Whether the host works on the device's own buffers. It takes a barrier towards the host, which stock Kompute lacks.
+        #: Whether the host works on the device's own buffers: it takes a barrier towards the host, which stock Kompute
+        #: lacks.
         self.unified = self.has_barriers and device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
         #: S_OK until Vulkan says that the device is lost.
         self.removed_reason = HRESULT.S_OK

@@ -15,7 +15,13 @@ from dml.errors import HRESULT, DMLError
 #: Index, or part of the name, of the device to use where a program names none.
 DEVICE_VARIABLE = "DML_VULKAN_DEVICE"
 
-_CLASSES = {0: DeviceClass.OTHER, 1: DeviceClass.INTEGRATED, 2: DeviceClass.DISCRETE, 3: DeviceClass.VIRTUAL, 4: DeviceClass.CPU}
+_CLASSES = {
+    0: DeviceClass.OTHER,
+    1: DeviceClass.INTEGRATED,
+    2: DeviceClass.DISCRETE,
+    3: DeviceClass.VIRTUAL,
+    4: DeviceClass.CPU,
+}
 _PREFERENCE = (
     DeviceClass.DISCRETE,
     DeviceClass.INTEGRATED,

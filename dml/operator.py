@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from dml import arrays
@@ -13,6 +14,7 @@ from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
 from dml.objects import DeviceChild
+from dml.runtime.context import Buffer
 from dml.runtime.recording import Place, Recording, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -74,6 +76,16 @@ class CompiledOperator(Dispatchable):
         self.kernels = spirv(program.dispatches)
         self.initialize_kernels = spirv(program.initialize)
         self._resident: _Resident | None = None
+        self._constants: Buffer | None = None
+        if program.constants:
+            self._constants = device.context.buffer(len(program.constants))
+            self._constants.write(np.frombuffer(program.constants, np.uint8))
+
+    @property
+    def constants(self) -> Place:
+        """Where the program's own constants lie."""
+        assert self._constants is not None
+        return Place(self._constants)
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
         """Descriptors, and bytes of temporary and persistent resource, that a dispatch needs."""
@@ -120,6 +132,8 @@ class _Resident:
                 buffer = self._inputs[region.index]
             elif region.space is Space.OUTPUT:
                 buffer = self._outputs[region.index]
+            elif region.space is Space.CONSTANT:
+                return compiled.constants
             else:
                 buffer = temporary if region.space is Space.TEMPORARY else persistent
             assert buffer is not None, region
@@ -130,7 +144,7 @@ class _Resident:
         self._recording = Recording(context, program.dispatches, compiled.kernels, place, bound, results)
         kept = [b for i, b in enumerate(self._inputs) if b is not None and i in owned]
         self._initialization = Recording(context, program.initialize, compiled.initialize_kernels, place, kept)
-        self._initialized = not owned
+        self._initialized = False
 
     def _gather(self, inputs: Mapping[str, Any]) -> dict[int, arrays.Array]:
         """The checked array of each slot that was given one."""
@@ -174,7 +188,7 @@ class _Resident:
                 assert buffer.words is not None
                 assert tensor is not None
                 arrays.store(array, buffer.words, tensor)
-            if any(at in owned for at in found):
+            if not self._initialized or any(at in owned for at in found):
                 self._initialization.run()
                 self._initialized = True
             self._recording.run()

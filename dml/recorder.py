@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from dml.binding import BindingTable
+from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.objects import DeviceChild
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
-from dml.runtime.context import Buffer
 from dml.runtime.recording import Place, Recording
 
 if TYPE_CHECKING:
-    from dml.compiler.program import Region
     from dml.device import Device
 
 
@@ -51,18 +49,14 @@ class CommandRecorder(DeviceChild):
         """
         if bindings.dispatchable is not dispatchable:
             raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
-        context = self._device.context
-        buffers: dict[int, Buffer] = {}
-
-        def place(operator: int, region: Region) -> Place:
-            found = bindings.resolve(operator, region)
-            buffers[found.buffer.serial] = found.buffer
-            return found
-
         if isinstance(dispatchable, CompiledOperator):
-            work = [(dispatchable.program.dispatches, dispatchable.kernels)]
+            work = [(dispatchable, dispatchable.program.dispatches, dispatchable.kernels)]
         else:
             assert isinstance(dispatchable, OperatorInitializer)
-            work = [(c.program.initialize, c.initialize_kernels) for c in dispatchable.operators]
-        for operator, (dispatches, kernels) in enumerate(work):
-            command_list.append(Recording(context, dispatches, kernels, partial(place, operator)))
+            work = [(c, c.program.initialize, c.initialize_kernels) for c in dispatchable.operators]
+        for index, (compiled, dispatches, kernels) in enumerate(work):
+
+            def place(region: Region, compiled: CompiledOperator = compiled, index: int = index) -> Place:
+                return compiled.constants if region.space is Space.CONSTANT else bindings.resolve(index, region)
+
+            command_list.append(Recording(self._device.context, dispatches, kernels, place))

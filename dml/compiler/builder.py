@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dml import shaders
 from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, prelude, read, write
-from dml.compiler.program import Binding, Dispatch, Operand, Region, Space
+from dml.compiler.program import Binding, Dispatch, Operand, Program, Region, Space
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -23,15 +23,31 @@ class Builder:
     ``builder.array(name)`` the operands of a tensor array.
     """
 
-    def __init__(self, target: Target, operands: Mapping[str, OperandOrArray], parent: Builder | None = None) -> None:
+    def __init__(self, program: Program, target: Target, operands: Mapping[str, OperandOrArray] | None = None) -> None:
+        self.program = program
         self.target = target
-        self._operands = operands
-        self.dispatches: list[Dispatch] = parent.dispatches if parent else []
-        self._temporaries: list[int] = parent._temporaries if parent else []
+        self._operands = operands or {}
+        self.dispatches = program.dispatches
+        self._initializes = False
 
     def scope(self, operands: Mapping[str, OperandOrArray]) -> Builder:
-        """Another descriptor's tensors, for the same program."""
-        return Builder(self.target, operands, self)
+        """Another descriptor's tensors, for the same program at the same stage."""
+        scope = Builder(self.program, self.target, operands)
+        return scope.initialization() if self._initializes else scope
+
+    def initialization(self) -> Builder:
+        """The same tensors, for the dispatches that run once; its ``temporary`` tensors stay in the persistent resource."""
+        stage = Builder(self.program, self.target, self._operands)
+        stage.dispatches = self.program.initialize
+        stage._initializes = True
+        return stage
+
+    def prepare(self, *operands: Operand) -> Builder:
+        """Where to put work that depends on these operands alone (weights laid out for a kernel, say).
+
+        It runs once, at initialization, where all of them are static, and with every dispatch where they are not.
+        """
+        return self.initialization() if all(operand.is_static for operand in operands) else self
 
     def __getitem__(self, name: str) -> Operand:
         operand = self._operands[name]
@@ -52,9 +68,14 @@ class Builder:
         """A packed tensor that lives while the program runs. It gets its place once all dispatches are known."""
         sizes = tuple(sizes)
         size = -(-math.prod(sizes) * VALUE_TYPES[data_type].bits // 32) * 4
-        self._temporaries.append(size)
-        region = Region(Space.TEMPORARY, len(self._temporaries) - 1, 0, size)
-        return Operand(region, data_type, sizes, packed_strides(sizes))
+        return Operand(self.scratch(size), data_type, sizes, packed_strides(sizes))
+
+    def scratch(self, size: int) -> Region:
+        """As ``temporary``: ``size`` bytes."""
+        if self._initializes:
+            return self.program.persist(size)
+        self.program.temporaries += 1
+        return Region(Space.TEMPORARY, self.program.temporaries - 1, 0, size)
 
     def dispatch(
         self,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from dml.compiler.builder import Builder, OperandOrArray
 from dml.compiler.expression import Expression, Leaf, apply
 from dml.compiler.memory import place_temporaries
-from dml.compiler.program import Dispatch, Operand, Program, Region, Space
+from dml.compiler.program import Operand, Program, Region, Space
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
@@ -114,16 +114,15 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
                 operands[name] = tuple(o for t in tensor if (o := slot(t, space, slots)) is not None)
             else:
                 operands[name] = slot(tensor, space, slots)
-    builder = Builder(target, operands)
-    lower(desc, builder)
-    program.dispatches, program.temporary_size = place_temporaries(builder.dispatches)
-    program.initialize = copy_owned(program, target)
+    copy_owned(program, target)
+    lower(desc, Builder(program, target, operands))
+    program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
     return program
 
 
-def copy_owned(program: Program, target: Target) -> list[Dispatch]:
-    """The initialization: each input that DirectML owns, copied word by word to its place."""
-    builder = Builder(target, {})
+def copy_owned(program: Program, target: Target) -> None:
+    """Let the initialization copy each input that DirectML owns, word by word, to its place."""
+    builder = Builder(program, target).initialization()
     for slot, place in program.owned.items():
         words = (place.size // 4,)
         source, result = (
@@ -131,7 +130,6 @@ def copy_owned(program: Program, target: Target) -> list[Dispatch]:
             for region in (Region(Space.INPUT, slot, 0, place.size), place)
         )
         apply(builder, Leaf(0), result, [source])
-    return builder.dispatches
 
 
 def _load() -> None:

@@ -18,12 +18,13 @@ REGION_ALIGNMENT = 256
 
 
 class Space(Enum):
-    """The binding points of a compiled operator."""
+    """The binding points of a compiled operator, and the constants that it brings along."""
 
     INPUT = "input"
     OUTPUT = "output"
     TEMPORARY = "temporary"
     PERSISTENT = "persistent"
+    CONSTANT = "constant"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class Operand:
         for size in self.sizes:
             count *= size
         return count
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the elements are known once the program is initialized."""
+        return self.region.space in (Space.PERSISTENT, Space.CONSTANT)
 
     @property
     def is_packed(self) -> bool:
@@ -130,22 +136,29 @@ class Program:
     """Dispatches over bound resources.
 
     inputs, outputs: the sizes in bytes of the slots, None where an optional tensor is absent. initialize: what runs
-    once, at initialization, to bring the inputs in ``owned`` to their places in the persistent resource.
+    once, at initialization, to bring the inputs in ``owned`` to their places in the persistent resource and to compute
+    what follows from them and from ``constants`` (the bytes of Space.CONSTANT) alone.
     """
 
     inputs: list[int | None] = field(default_factory=list)
     outputs: list[int | None] = field(default_factory=list)
+    temporaries: int = 0
     temporary_size: int = 0
     persistent_size: int = 0
+    constants: bytes = b""
     owned: dict[int, Region] = field(default_factory=dict)
     initialize: list[Dispatch] = field(default_factory=list)
     dispatches: list[Dispatch] = field(default_factory=list)
 
     def own(self, slot: int, size: int) -> Region:
         """A place in the persistent resource for the input in ``slot``, which DirectML is to own."""
+        self.owned[slot] = self.persist(size)
+        return self.owned[slot]
+
+    def persist(self, size: int) -> Region:
+        """A new place in the persistent resource."""
         region = Region(Space.PERSISTENT, 0, self.persistent_size, size)
         self.persistent_size += -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT
-        self.owned[slot] = region
         return region
 
     def describe(self) -> str:

@@ -1,4 +1,5 @@
 """Imports every family of operators, which register their lowerings."""
 
 from dml.compiler import elementwise as elementwise
+from dml.compiler import gemm as gemm
 from dml.compiler import movement as movement

@@ -1,0 +1,146 @@
+"""The suite under the Khronos validation layer: sets the layer up and turns its messages into failures.
+
+The layer opens its log anew, emptying it, for every Vulkan instance, and one process makes several; so the log is a
+named pipe, which has nothing to empty, kept open here and drained after each phase of each test.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LAYER = "VK_LAYER_KHRONOS_validation"
+_PIPE_BYTES = 1 << 20
+
+
+def settings(log: Path | str) -> str:
+    """The text of a vk_layer_settings.txt: synchronization validation, every message, to ``log``."""
+    return "\n".join(
+        (
+            "khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+            "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
+            "khronos_validation.report_flags = error,warn",
+            "khronos_validation.enable_message_limit = false",
+            f"khronos_validation.log_filename = {log}",
+            "",
+        )
+    )
+
+
+def environment(folder: Path, log: Path | str) -> dict[str, str]:
+    """Writes the settings into ``folder``; the variables that make a process run under the layer with them."""
+    path = folder / "vk_layer_settings.txt"
+    path.write_text(settings(log), encoding="utf-8")
+    return {"VK_INSTANCE_LAYERS": LAYER, "VK_LAYER_SETTINGS_PATH": str(path)}
+
+
+def layer_is_installed() -> bool:
+    import vulkan as vk
+
+    return any(layer.layerName == LAYER for layer in vk.vkEnumerateInstanceLayerProperties())
+
+
+class Log:
+    """The reading end of the pipe that the layer writes its messages to."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        # Read and write, so that opening waits for nobody and the pipe never ends
+        self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        self._text = bytearray()
+        self._lock = threading.Lock()
+        # A test that sets off more messages than the pipe holds must not wait for its own end
+        threading.Thread(target=self._keep_empty, daemon=True).start()
+
+    def _keep_empty(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(0.2):
+            with self._lock:
+                self._fill()
+
+    def _fill(self) -> None:
+        while True:
+            try:
+                self._text += os.read(self._descriptor, 1 << 16)
+            except BlockingIOError:
+                return
+
+    def take(self) -> str:
+        """What has been written since the last call."""
+        with self._lock:
+            self._fill()
+            text = self._text.decode(errors="replace").strip()
+            self._text.clear()
+        return text
+
+
+class Plugin:
+    """Runs the session under the layer, in each xdist worker with a log of its own."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._late = ""
+        self._folder = Path(tempfile.mkdtemp(prefix="dml-validation-"))
+        pipe = self._folder / "messages"
+        self._log = Log(pipe)
+        os.environ.update(environment(self._folder, pipe))
+        if not layer_is_installed():
+            raise pytest.UsageError(f"--vulkan-validation: {LAYER} is not installed (Debian: vulkan-validationlayers)")
+
+    def _check(self, phase: str) -> None:
+        messages = self._log.take()
+        if messages:
+            pytest.fail(f"Vulkan validation messages during {phase}:\n{messages}", pytrace=False)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        if item.get_closest_marker("no_validation"):
+            pytest.skip("not meant for the validation layer")
+        result = yield
+        self._check("setup")
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        result = yield
+        self._check("the test")
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
+        result = yield
+        self._check("teardown")
+        return result
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """What came outside any test fails the session; a worker hands it to the process that reports."""
+        self._late += self._log.take()
+        output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output["validation"] = self._late
+        elif self._late and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._late += getattr(node, "workeroutput", {}).get("validation", "")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._late:
+            terminalreporter.section("Vulkan validation messages outside any test")
+            terminalreporter.write_line(self._late)
+        else:
+            terminalreporter.write_line("Vulkan validation: no message outside the tests' own reports")
+
+    def pytest_unconfigure(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)

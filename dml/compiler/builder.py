@@ -28,17 +28,21 @@ class Builder:
         self.target = target
         self._operands = operands or {}
         self.dispatches = program.dispatches
+        #: What dispatches are said to compute, in descriptions and profiles.
+        self.node = ""
         self._initializes = False
 
     def scope(self, operands: Mapping[str, OperandOrArray]) -> Builder:
         """Another descriptor's tensors, for the same program at the same stage."""
         scope = Builder(self.program, self.target, operands)
+        scope.node = self.node
         return scope.initialization() if self._initializes else scope
 
     def initialization(self) -> Builder:
-        """The same tensors, for the dispatches that run once; its ``temporary`` tensors stay in the persistent resource."""
+        """The same tensors, for dispatches that run once; its ``temporary`` tensors stay in the persistent resource."""
         stage = Builder(self.program, self.target, self._operands)
         stage.dispatches = self.program.initialize
+        stage.node = self.node
         stage._initializes = True
         return stage
 
@@ -116,6 +120,7 @@ class Builder:
             tuple(Binding(bound.operand.region, bound.access) for bound in tensors.values()),
             groups,
             tuple((push or {}).values()),
+            self.node,
         )
         self._check_limits(dispatch, shape)
         self.dispatches.append(dispatch)
@@ -164,7 +169,7 @@ class Builder:
         The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words where the result is packed.
         """
         value = VALUE_TYPES[result.data_type]
-        whole = value.per_word > 1 and result.is_packed and result.base % value.per_word == 0
+        whole = value.per_word > 1 and owns_whole_words(result)
         count = -(-result.count // value.per_word) if whole else result.count
         self.dispatch(
             kernel,
@@ -175,6 +180,14 @@ class Builder:
             defines={**(defines or {}), "WHOLE_WORDS": int(whole)},
             code=code,
         )
+
+
+def owns_whole_words(result: Operand) -> bool:
+    """Whether a packed result shares no 32-bit word with other tensors (as a part of a larger one may)."""
+    value = VALUE_TYPES[result.data_type]
+    end = result.base + result.count
+    ends_region = end * value.bits > (result.region.size - 4) * 8
+    return result.is_packed and result.base % value.per_word == 0 and (end % value.per_word == 0 or ends_region)
 
 
 def merge_dimensions(

@@ -1,96 +1,18 @@
-"""Scalar expressions over the elements of tensors: what element-wise operators, activations and fused chains are.
+"""Scalar expressions applied to tensors: what element-wise operators, activations and fused chains are.
 
-An expression is a tree. A leaf reads one operand's element; a node is GLSL over its operands ``$x0``, ``$x1``, ... and
-its own named constants (``$Alpha``), which become specialization constants. Nodes put together (an activation after an
-addition, a chain that a graph fuses) still make one kernel.
+Nodes put together (an activation after an addition, a chain that a graph fuses) still make one kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from string import Template
 
 from dml.compiler.builder import Builder, merge
-from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
+from dml.compiler.kernel import VALUE_TYPES, read, write
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Emitted, Expression, Leaf, Node, emit, node, substitute
 
-
-@dataclass(frozen=True)
-class Leaf:
-    """The element of operand number ``index``."""
-
-    index: int
-
-
-@dataclass(frozen=True, eq=False)
-class Node:
-    """``code`` computes a ``glsl`` value (float, int, uint, uvec2) from the operands' values and the constants."""
-
-    code: str
-    operands: tuple[Expression, ...]
-    glsl: str = "float"
-    constants: Mapping[str, Constant] = field(default_factory=dict)
-    includes: tuple[str, ...] = ()
-
-
-Expression = Leaf | Node
-
-
-def node(code: str, *operands: Expression, glsl: str = "float", includes: Sequence[str] = (), **constants: Constant) -> Node:
-    return Node(code, operands, glsl, constants, tuple(includes))
-
-
-def substitute(expression: Expression, operands: Sequence[Expression]) -> Expression:
-    """The expression with ``operands[i]`` in place of every ``Leaf(i)``."""
-    done: dict[int, Expression] = {}
-
-    def walk(at: Expression) -> Expression:
-        if isinstance(at, Leaf):
-            return operands[at.index]
-        if id(at) not in done:
-            done[id(at)] = Node(at.code, tuple(walk(o) for o in at.operands), at.glsl, at.constants, at.includes)
-        return done[id(at)]
-
-    return walk(expression)
-
-
-@dataclass(frozen=True)
-class Emitted:
-    """A GLSL function and the constants that it uses."""
-
-    code: str
-    constants: dict[str, Constant]
-
-
-def emit(expression: Expression, parameters: Sequence[str], name: str = "compute", result: str | None = None) -> Emitted:
-    """``<result> name(<parameters[0]> x0, ...)`` computing the expression; the parameters are GLSL types."""
-    lines: list[str] = []
-    constants: dict[str, Constant] = {}
-    includes: dict[str, None] = {}
-    names: dict[int, str] = {}
-
-    def walk(at: Expression) -> str:
-        if isinstance(at, Leaf):
-            return f"x{at.index}"
-        if id(at) in names:
-            return names[id(at)]
-        values = {f"x{i}": walk(operand) for i, operand in enumerate(at.operands)}
-        for constant, value in at.constants.items():
-            values[constant] = f"{name}_{constant}_{len(constants)}"
-            constants[values[constant]] = value
-        includes.update(dict.fromkeys(at.includes))
-        names[id(at)] = f"t{len(names)}"
-        lines.append(f"    {at.glsl} {names[id(at)]} = {Template(at.code).substitute(values)};")
-        return names[id(at)]
-
-    value = walk(expression)
-    if result is None:
-        result = expression.glsl if isinstance(expression, Node) else parameters[expression.index]
-    arguments = ", ".join(f"{glsl} x{i}" for i, glsl in enumerate(parameters))
-    text = [f'#include "{include}"' for include in includes]
-    text += [f"{result} {name}({arguments}) {{", *lines, f"    return {result}({value});", "}"]
-    return Emitted("\n".join(text), constants)
+__all__ = ["Emitted", "Expression", "Leaf", "Node", "apply", "emit", "node", "substitute"]
 
 
 def apply(program: Builder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:

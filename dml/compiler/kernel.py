@@ -27,10 +27,9 @@ import numpy as np
 
 from dml import enums
 from dml.compiler.program import Access, Operand
+from dml.compiler.scalar import Constant as Constant
+from dml.compiler.scalar import emit
 from dml.enums import DML_TENSOR_DATA_TYPE
-
-#: A specialization constant: bool, int (uint in GLSL), np.int32 (int) or float.
-Constant = bool | int | float | np.int32
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,12 @@ def prelude(
         named.update({f"{name}_SIZE_{d}": size for d, size in enumerate(operand.sizes)})
         named.update({f"{name}_STRIDE_{d}": stride for d, stride in enumerate(operand.strides)})
     named.update(constants)
+    epilogues: dict[str, str] = {}
+    for name, bound in tensors.items():
+        if bound.operand.epilogue is not None:
+            emitted = emit(bound.operand.epilogue, ["float"], f"{name}_epilogue")
+            epilogues[name] = emitted.code
+            named.update(emitted.constants)
 
     x, y, z = workgroup
     lines = [f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;"]
@@ -147,6 +152,7 @@ def prelude(
     if space is not None:
         lines.append(_coordinates(len(space)))
     for binding, (name, bound) in enumerate(tensors.items()):
+        lines += [epilogues[name]] if name in epilogues else []
         lines.append(_tensor(name, binding, bound))
     if code:
         lines.append(code)
@@ -185,7 +191,7 @@ def _tensor(name: str, binding: int, bound: Bound) -> str:
     if bound.vector:
         lines.append(f"uvec4 {name}_vector(uint v) {{ return {name}_data[(push_.{name}_OFFSET >> 2) + v]; }}")
     lines.append(_decode(name, value, operand.data_type))
-    lines.append(_encode(name, value, operand.data_type))
+    lines.append(_encode(name, value, operand.data_type, finished=operand.epilogue is not None))
     if bound.access.writes:
         lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = bits; }}")
         if bound.vector:
@@ -219,9 +225,13 @@ def _decode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str
     )
 
 
-def _encode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str:
+def _encode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE, *, finished: bool) -> str:
+    """t_encode(v): the bits of an element, behind the operand's epilogue where it has one."""
     if value.bits == 64:
         return ""
+    if finished:
+        plain = _encode(f"{name}_plain", value, data_type, finished=False)
+        return f"{plain}\nuint {name}_encode(float v) {{ return {name}_plain_encode({name}_epilogue(v)); }}"
     if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32:
         expression = "floatBitsToUint(v)"
     elif data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from dml.compiler.scalar import Expression
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.glslang import Source
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
@@ -54,6 +55,9 @@ class Operand:
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     base: int = 0
+    #: A scalar expression applied to each value on its way into the tensor (what a graph fuses behind an operator).
+    #: Only on operands that a kernel writes; the values before it are floats, whatever the data type.
+    epilogue: Expression | None = None
 
     @property
     def rank(self) -> int:
@@ -121,6 +125,7 @@ class Dispatch:
     """One shader over a grid of workgroups.
 
     constants: specialization constants 0, 1, ... as 32-bit patterns. push: the words after the bindings' offsets.
+    node: the graph's nodes that it computes, in words.
     """
 
     label: str
@@ -129,6 +134,7 @@ class Dispatch:
     bindings: tuple[Binding, ...]
     groups: tuple[int, int, int]
     push: tuple[int, ...] = ()
+    node: str = ""
 
 
 @dataclass
@@ -173,5 +179,6 @@ class Program:
                     f"{b.access.value}:{b.region.space.value}[{b.region.index}]+{b.region.offset}:{b.region.size}"
                     for b in dispatch.bindings
                 )
-                lines.append(f"{stage} {dispatch.label} groups {dispatch.groups} {regions}")
+                node = f" ({dispatch.node})" if dispatch.node else ""
+                lines.append(f"{stage} {dispatch.label}{node} groups {dispatch.groups} {regions}")
         return "\n".join(lines)

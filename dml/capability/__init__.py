@@ -228,7 +228,7 @@ def highest_feature_level(requested: Iterable[DML_FEATURE_LEVEL], supported: DML
 
 
 def check_feature_support(
-    feature: DML_FEATURE, query: object, supported: DML_FEATURE_LEVEL
+    feature: DML_FEATURE | int, query: object, supported: DML_FEATURE_LEVEL
 ) -> DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_DATA_FEATURE_LEVELS:
     """IDMLDevice::CheckFeatureSupport of a device of feature level `supported`.
 

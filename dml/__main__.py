@@ -1,0 +1,4 @@
+"""`python -m dml`: the same commands as `dml`."""
+from dml.cli import app
+
+app()

@@ -1,0 +1,145 @@
+"""The `dml` command: what devices this machine has, and what each feature level supports."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from enum import IntEnum
+from typing import Annotated, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .capability import LATEST, TensorSupport, operator_introduced, operator_support, short_name
+from .descriptors import operators
+from .enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
+from .errors import DMLError
+
+_Enumeration = TypeVar("_Enumeration", bound=IntEnum)
+
+app = typer.Typer(help="DirectML's descriptor API on Vulkan compute.", no_args_is_help=True, add_completion=False)
+
+
+def _print(table: Table) -> None:
+    """As wide as a terminal; in a pipe as wide as the table, so that tools find one row in one line."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=500)
+    console.print(table)
+
+
+def _fail(message: str) -> typer.Exit:
+    Console(stderr=True).print(message, style="red", highlight=False, markup=False)
+    return typer.Exit(1)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+@app.command()
+def devices() -> None:
+    """List the Vulkan devices: name, driver, type, limits."""
+    from .runtime.devices import list_devices
+
+    try:
+        found = list_devices()
+    except DMLError as error:
+        raise _fail(str(error)) from None
+    if not found:
+        raise _fail("no Vulkan device; install a driver (Debian: mesa-vulkan-drivers)")
+    table = _table("Vulkan devices", "index", "name", "type", "driver", "Vulkan", "memory", "largest buffer",
+                   "workgroup", "shared memory", "subgroup")  # fmt: skip
+    for device in found:
+        target = device.target
+        table.add_row(
+            str(device.index), device.name, device.device_class.value, device.driver,
+            ".".join(map(str, device.api_version)), _bytes(device.memory), _bytes(device.max_allocation),
+            str(target.max_workgroup_invocations), _bytes(target.shared_memory), str(target.subgroup_size),
+        )  # fmt: skip
+    _print(table)
+
+
+@app.command()
+def support(
+    operator: Annotated[str, typer.Argument(help="An operator, GRU or DML_OPERATOR_GRU; every one if left out.")] = "",
+    feature_level: Annotated[str, typer.Option(help="A feature level, 3_0.")] = short_name(LATEST),
+    function: Annotated[str, typer.Option(help="The function of REDUCE, ARGMAX; any of them if left out.")] = "",
+) -> None:
+    """Show what a feature level supports: an operator's tensors, or all operators."""
+    level = _named(DML_FEATURE_LEVEL, feature_level.replace(".", "_"), "feature level")
+    if not operator:
+        _print(_operators(level))
+        return
+    kind = _named(DML_OPERATOR_TYPE, operator, "operator", prefix="DML_OPERATOR_")
+    reduce_function = _named(DML_REDUCE_FUNCTION, function, "reduce function") if function else None
+    try:
+        found = operator_support(kind, level, reduce_function)
+        since = operator_introduced(kind)
+    except DMLError as error:
+        raise _fail(str(error)) from None
+    if found is None:
+        raise _fail(f"{short_name(kind)} is not available at feature level {short_name(level)}: "
+                    f"it came with {short_name(since)}")  # fmt: skip
+    of = f" ({short_name(reduce_function)})" if reduce_function is not None else ""
+    columns = ["tensor", "kind", "dimensions", "data types"]
+    if any(tensor.sizes for tensor in found.values()):
+        columns.append("sizes ([X] may be left out)")
+    table = _table(f"{short_name(kind)}{of} at feature level {short_name(level)}", *map(escape, columns))
+    for name, tensor in found.items():
+        cells = [name, _kind(tensor), _counts(tensor.dimension_counts), _data_types(tensor.data_types)]
+        if tensor.sizes:
+            cells.append(escape(f"{{ {', '.join(tensor.sizes)} }}"))
+        table.add_row(*cells)
+    _print(table)
+
+
+def _operators(level: DML_FEATURE_LEVEL) -> Table:
+    from .compiler.lowering import implemented  # `support GRU` needs no compiler
+
+    compiled = implemented()
+    table = _table(f"Operators at feature level {short_name(level)}", "operator", "since", "available", "implemented")
+    for kind, desc_class in operators().items():
+        since = operator_introduced(kind)
+        table.add_row(short_name(kind), short_name(since), _mark(since <= level), _mark(desc_class in compiled))
+    table.caption = f"{len(compiled)} of {len(operators())} implemented"
+    return table
+
+
+def _named(enumeration: type[_Enumeration], text: str, what: str, prefix: str = "") -> _Enumeration:
+    """The enumerator of that name, in full or without its prefix, in any case."""
+    name = text.upper()
+    prefix = prefix or f"{enumeration.__name__}_"
+    full = name if name.startswith(prefix) else prefix + name
+    if full not in enumeration.__members__:
+        close = get_close_matches(full, enumeration.__members__, n=3, cutoff=0.5)
+        hint = ", ".join(other.removeprefix(prefix) for other in close)
+        raise _fail(f"no {what} {text!r}" + (f"; near it: {hint}" if hint else ""))
+    return enumeration[full]
+
+
+def _mark(yes: bool) -> str:
+    return "yes" if yes else "no"
+
+
+def _kind(tensor: TensorSupport) -> str:
+    return f"{'optional ' if tensor.optional else ''}{tensor.kind}{' array' if tensor.array else ''}"
+
+
+def _counts(counts: range) -> str:
+    return f"{counts.start} to {counts.stop - 1}" if len(counts) > 1 else f"{counts.start}"
+
+
+def _data_types(data_types: Iterable[DML_TENSOR_DATA_TYPE]) -> str:
+    return ", ".join(short_name(data_type) for data_type in sorted(data_types))
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            return f"{count / size:.4g} {unit}"
+    return f"{count} B"

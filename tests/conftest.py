@@ -52,6 +52,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what runs on a device, so that `-m device` leaves out what is the same on all of them."""
+    for item in items:
+        if "device" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.device)
+
+
 _names: dict[tuple[str, ...], list[str]] = {}
 
 

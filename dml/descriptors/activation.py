@@ -1,4 +1,8 @@
-"""Descriptions of the activation operators."""
+"""Descriptions of the activations and their gradients.
+
+Input and output have the same sizes and data type. The tensors of an activation that another operator fuses stay None:
+`DML_ACTIVATION_RELU_OPERATOR_DESC()`.
+"""
 from __future__ import annotations
 
 from .base import Input, OperatorDesc, Output, UIntArray, count_of, fusable, operator
@@ -6,9 +10,9 @@ from .base import Input, OperatorDesc, Output, UIntArray, count_of, fusable, ope
 
 @operator
 class DML_ACTIVATION_ELU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_ELU.
+    """Exponential linear unit: x where it is positive, else Alpha * (e^x - 1).
 
-    Reference: dml_activation_elu_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_elu_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -18,9 +22,10 @@ class DML_ACTIVATION_ELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_HARDMAX_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_HARDMAX.
+    """1 at the first largest element of each row (the last dimension), 0 elsewhere.
 
-    Reference: dml_activation_hardmax_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1. Reference:
+    dml_activation_hardmax_operator_desc.
     """
 
     InputTensor: Input
@@ -29,9 +34,9 @@ class DML_ACTIVATION_HARDMAX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_HARD_SIGMOID.
+    """A sigmoid made of lines: Alpha * x + Beta, limited to 0 and 1.
 
-    Reference: dml_activation_hard_sigmoid_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_hard_sigmoid_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -42,9 +47,9 @@ class DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_IDENTITY_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_IDENTITY.
+    """The element itself, x.
 
-    Reference: dml_activation_identity_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_identity_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -53,9 +58,9 @@ class DML_ACTIVATION_IDENTITY_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_LEAKY_RELU.
+    """x where it is not negative, else Alpha * x.
 
-    Reference: dml_activation_leaky_relu_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_leaky_relu_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -65,9 +70,9 @@ class DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_LINEAR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_LINEAR.
+    """A line: Alpha * x + Beta.
 
-    Reference: dml_activation_linear_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_linear_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -78,9 +83,10 @@ class DML_ACTIVATION_LINEAR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_LOG_SOFTMAX.
+    """The natural logarithm of SOFTMAX, over the last dimension.
 
-    Reference: dml_activation_log_softmax_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1. Reference:
+    dml_activation_log_softmax_operator_desc.
     """
 
     InputTensor: Input
@@ -89,9 +95,10 @@ class DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_PARAMETERIZED_RELU.
+    """x where it is not negative, else the slope at the same place times x.
 
-    Reference: dml_activation_parameterized_relu_operator_desc.
+    InputTensor, SlopeTensor, OutputTensor: the same sizes (a slope broadcasts by strides) and data type. Reference:
+    dml_activation_parameterized_relu_operator_desc.
     """
 
     InputTensor: Input
@@ -101,9 +108,10 @@ class DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS.
+    """Alpha * ln(1 + e^(Beta * x)).
 
-    Reference: dml_activation_parametric_softplus_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference:
+    dml_activation_parametric_softplus_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -114,9 +122,9 @@ class DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_RELU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_RELU.
+    """Rectified linear unit, max(0, x).
 
-    Reference: dml_activation_relu_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_relu_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -125,9 +133,9 @@ class DML_ACTIVATION_RELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SCALED_ELU.
+    """Gamma times x where it is positive, else Gamma * Alpha * (e^x - 1).
 
-    Reference: dml_activation_scaled_elu_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_scaled_elu_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -138,9 +146,9 @@ class DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SCALED_TANH.
+    """Alpha * tanh(Beta * x).
 
-    Reference: dml_activation_scaled_tanh_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_scaled_tanh_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -151,9 +159,9 @@ class DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SIGMOID_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SIGMOID.
+    """Logistic function, 1 / (1 + e^-x).
 
-    Reference: dml_activation_sigmoid_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_sigmoid_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -162,9 +170,10 @@ class DML_ACTIVATION_SIGMOID_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SOFTMAX_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SOFTMAX.
+    """e^x divided by the sum of e^x over the last dimension.
 
-    Reference: dml_activation_softmax_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type; all but the last two dimensions have size 1. Reference:
+    dml_activation_softmax_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -173,9 +182,9 @@ class DML_ACTIVATION_SOFTMAX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SOFTPLUS.
+    """ln(1 + e^(Steepness * x)) / Steepness. Steepness is at least 1 below feature level 6_4.
 
-    Reference: dml_activation_softplus_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_softplus_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -185,9 +194,9 @@ class DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SOFTSIGN.
+    """x / (1 + |x|).
 
-    Reference: dml_activation_softsign_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_softsign_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -196,9 +205,9 @@ class DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_TANH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_TANH.
+    """Hyperbolic tangent of each element.
 
-    Reference: dml_activation_tanh_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_tanh_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -207,9 +216,9 @@ class DML_ACTIVATION_TANH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU.
+    """x where it is above Alpha, else 0.
 
-    Reference: dml_activation_thresholded_relu_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_thresholded_relu_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -219,9 +228,9 @@ class DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SHRINK_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SHRINK.
+    """x + Bias below -Threshold, x - Bias above Threshold, 0 between.
 
-    Reference: dml_activation_shrink_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_shrink_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -232,9 +241,9 @@ class DML_ACTIVATION_SHRINK_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_CELU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_CELU.
+    """Continuously differentiable ELU: max(0, x) + min(0, Alpha * (e^(x / Alpha) - 1)).
 
-    Reference: dml_activation_celu_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_celu_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -244,9 +253,10 @@ class DML_ACTIVATION_CELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_RELU_GRAD.
+    """Gradient of RELU: the incoming gradient where the input is positive, else 0.
 
-    Reference: dml_activation_relu_grad_operator_desc.
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
+    dml_activation_relu_grad_operator_desc.
     """
 
     InputTensor: Input
@@ -256,9 +266,9 @@ class DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_GELU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_GELU.
+    """Gaussian error linear unit: x / 2 * (1 + erf(x / sqrt(2))).
 
-    Reference: dml_activation_gelu_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_gelu_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -267,9 +277,10 @@ class DML_ACTIVATION_GELU_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SOFTMAX1.
+    """e^x divided by the sum of e^x over Axes.
 
-    Reference: dml_activation_softmax1_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them. Reference:
+    dml_activation_softmax1_operator_desc.
     """
 
     InputTensor: Input = fusable()
@@ -280,9 +291,10 @@ class DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1.
+    """The natural logarithm of SOFTMAX1, over Axes.
 
-    Reference: dml_activation_log_softmax1_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them. Reference:
+    dml_activation_log_softmax1_operator_desc.
     """
 
     InputTensor: Input
@@ -293,9 +305,10 @@ class DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_HARDMAX1.
+    """1 at the first largest element over Axes, 0 elsewhere.
 
-    Reference: dml_activation_hardmax1_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Axes: different dimensions of them. Reference:
+    dml_activation_hardmax1_operator_desc.
     """
 
     InputTensor: Input
@@ -306,9 +319,9 @@ class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_SWISH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_SWISH.
+    """x times a sigmoid of it: x / (1 + e^(-SigmoidInputScale * x)).
 
-    Reference: dml_activation_swish_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_swish_operator_desc.
     """
 
     InputTensor: Input
@@ -318,9 +331,9 @@ class DML_ACTIVATION_SWISH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ACTIVATION_HARD_SWISH.
+    """x times a sigmoid made of lines: x * clamp(Alpha * x + Beta, 0, 1).
 
-    Reference: dml_activation_hard_swish_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_hard_swish_operator_desc.
     """
 
     InputTensor: Input

@@ -1,4 +1,7 @@
-"""Descriptions of the attention operators."""
+"""Descriptions of multi-head attention.
+
+Letters: B batch size, S query sequence length, K key sequence length, P past length, T = P + K, N heads, H head size.
+"""
 from __future__ import annotations
 
 from ..enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE
@@ -7,9 +10,12 @@ from .base import OperatorDesc, OptionalInput, OptionalOutput, Output, operator
 
 @operator
 class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MULTIHEAD_ATTENTION.
+    """softmax(query x key^T * Scale + mask + bias) x value, for HeadCount heads.
 
-    Reference: dml_multihead_attention_operator_desc.
+    QueryTensor: {B, S, N * H}. KeyTensor, ValueTensor: {B, K, N * H}. Stacked tensors hold several of these interleaved
+    by head: {B, K, N, 2 or 3, H}. BiasTensor: {2 or 3 parts, N * H in all}. PastKeyTensor, PastValueTensor: {B, N, P,
+    H}. RelativePositionBiasTensor: {B, N, S, T}. MaskTensor: as MaskType says. OutputTensor: {B, S, N * H of values}.
+    OutputPresentKeyTensor, OutputPresentValueTensor: {B, N, T, H}. Reference: dml_multihead_attention_operator_desc.
     """
 
     QueryTensor: OptionalInput = None
@@ -34,9 +40,11 @@ class DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MULTIHEAD_ATTENTION1.
+    """MULTIHEAD_ATTENTION with fewer key and value heads than query heads, and past lengths per batch.
 
-    Reference: dml_multihead_attention1_operator_desc.
+    Consecutive query heads share a key and value head. PastSequenceLengthsTensor: {B}, how much of the past tensors is
+    filled. The other tensors as in MULTIHEAD_ATTENTION, N being QueryHeadCount or KeyValueHeadCount. Reference:
+    dml_multihead_attention1_operator_desc.
     """
 
     QueryTensor: OptionalInput = None

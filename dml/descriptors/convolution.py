@@ -1,4 +1,7 @@
-"""Descriptions of the convolution operators."""
+"""Descriptions of the convolutions.
+
+The window arrays (Strides, Dilations, paddings) have one item per spatial dimension.
+"""
 from __future__ import annotations
 
 from ..enums import DML_CONVOLUTION_DIRECTION, DML_CONVOLUTION_MODE
@@ -7,9 +10,12 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, 
 
 @operator
 class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_CONVOLUTION.
+    """Convolution in one to three spatial dimensions with an optional bias and fused activation.
 
-    Reference: dml_convolution_operator_desc.
+    InputTensor: {batch, input channels, [depth], [height], width}. FilterTensor: {output channels, input channels /
+    GroupCount, window}. BiasTensor: {1, output channels, 1, ...}. OutputTensor: {batch, output channels, spatial
+    sizes}. Backward is the transposed convolution: its filter is {input channels, output channels / GroupCount,
+    window}, and OutputPadding adds to the end of the output. Reference: dml_convolution_operator_desc.
     """
 
     InputTensor: Input
@@ -30,8 +36,10 @@ class DML_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_CONVOLUTION_INTEGER_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_CONVOLUTION_INTEGER.
+    """Cross correlation of 8-bit integers, input and filter each less its zero point, in 32-bit integers.
 
+    InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
+    window}. InputZeroPointTensor: one element. FilterZeroPointTensor: one element, or one per output channel.
     Reference: dml_convolution_integer_operator_desc.
     """
 
@@ -50,9 +58,12 @@ class DML_CONVOLUTION_INTEGER_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION.
+    """Cross correlation of a quantized input with a quantized filter, quantized again.
 
-    Reference: dml_quantized_linear_convolution_operator_desc.
+    InputTensor: {batch, input channels, height, width}. FilterTensor: {output channels, input channels / GroupCount,
+    window}. Scales and zero points: one element; of the filter also one per output channel. BiasTensor: 32-bit integers
+    in units of input scale x filter scale, one per output channel. Reference:
+    dml_quantized_linear_convolution_operator_desc.
     """
 
     InputTensor: Input

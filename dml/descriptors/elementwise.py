@@ -1,4 +1,8 @@
-"""Descriptions of the elementwise operators."""
+"""Descriptions of the element-wise operators.
+
+Input and output tensors have the same sizes (a stride of 0 broadcasts an input). Where an operator takes ScaleBias, its
+function sees x * Scale + Bias in place of x.
+"""
 from __future__ import annotations
 
 from ..enums import DML_IS_INFINITY_MODE, DML_ROUNDING_MODE, DML_TENSOR_DATA_TYPE
@@ -8,9 +12,9 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Optional
 
 @operator
 class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_IDENTITY.
+    """Copy each element, x: with strides, a change of layout.
 
-    Reference: dml_element_wise_identity_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_identity_operator_desc.
     """
 
     InputTensor: Input
@@ -20,9 +24,9 @@ class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ABS_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ABS.
+    """Absolute value, |x|.
 
-    Reference: dml_element_wise_abs_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_abs_operator_desc.
     """
 
     InputTensor: Input
@@ -32,9 +36,9 @@ class DML_ELEMENT_WISE_ABS_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ACOS_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ACOS.
+    """Inverse cosine of each element, in radians.
 
-    Reference: dml_element_wise_acos_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_acos_operator_desc.
     """
 
     InputTensor: Input
@@ -44,9 +48,9 @@ class DML_ELEMENT_WISE_ACOS_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ADD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ADD.
+    """Sum, a + b.
 
-    Reference: dml_element_wise_add_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_add_operator_desc.
     """
 
     ATensor: Input
@@ -56,9 +60,9 @@ class DML_ELEMENT_WISE_ADD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ASIN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ASIN.
+    """Inverse sine of each element, in radians.
 
-    Reference: dml_element_wise_asin_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_asin_operator_desc.
     """
 
     InputTensor: Input
@@ -68,9 +72,9 @@ class DML_ELEMENT_WISE_ASIN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ATAN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ATAN.
+    """Inverse tangent of each element, in radians.
 
-    Reference: dml_element_wise_atan_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_atan_operator_desc.
     """
 
     InputTensor: Input
@@ -80,9 +84,9 @@ class DML_ELEMENT_WISE_ATAN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CEIL_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_CEIL.
+    """The smallest integer that is not below x.
 
-    Reference: dml_element_wise_ceil_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_ceil_operator_desc.
     """
 
     InputTensor: Input
@@ -92,8 +96,9 @@ class DML_ELEMENT_WISE_CEIL_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_CLIP.
+    """Limit each element to the range from Min to Max.
 
+    InputTensor, OutputTensor: the same sizes and data type; both None when fused into CONVOLUTION or GEMM (from 6_0).
     Reference: dml_element_wise_clip_operator_desc.
     """
 
@@ -106,9 +111,9 @@ class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_COS_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_COS.
+    """Cosine of each element, in radians.
 
-    Reference: dml_element_wise_cos_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_cos_operator_desc.
     """
 
     InputTensor: Input
@@ -118,9 +123,9 @@ class DML_ELEMENT_WISE_COS_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_DIVIDE.
+    """Quotient, a / b; of integers, rounded toward zero.
 
-    Reference: dml_element_wise_divide_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_divide_operator_desc.
     """
 
     ATensor: Input
@@ -130,9 +135,9 @@ class DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_EXP_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_EXP.
+    """e to the power of each element.
 
-    Reference: dml_element_wise_exp_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_exp_operator_desc.
     """
 
     InputTensor: Input
@@ -142,9 +147,9 @@ class DML_ELEMENT_WISE_EXP_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_FLOOR.
+    """The largest integer that is not above x.
 
-    Reference: dml_element_wise_floor_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_floor_operator_desc.
     """
 
     InputTensor: Input
@@ -154,9 +159,9 @@ class DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOG_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOG.
+    """Natural logarithm of each element.
 
-    Reference: dml_element_wise_log_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_log_operator_desc.
     """
 
     InputTensor: Input
@@ -166,8 +171,9 @@ class DML_ELEMENT_WISE_LOG_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_AND.
+    """Whether both elements are true.
 
+    ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
     Reference: dml_element_wise_logical_and_operator_desc.
     """
 
@@ -178,9 +184,10 @@ class DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_EQUALS.
+    """Whether a = b.
 
-    Reference: dml_element_wise_logical_equals_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
+    dml_element_wise_logical_equals_operator_desc.
     """
 
     ATensor: Input
@@ -190,9 +197,10 @@ class DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN.
+    """Whether a > b.
 
-    Reference: dml_element_wise_logical_greater_than_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
+    dml_element_wise_logical_greater_than_operator_desc.
     """
 
     ATensor: Input
@@ -202,9 +210,10 @@ class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN.
+    """Whether a < b.
 
-    Reference: dml_element_wise_logical_less_than_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
+    dml_element_wise_logical_less_than_operator_desc.
     """
 
     ATensor: Input
@@ -214,9 +223,9 @@ class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_NOT.
+    """Whether the element is zero, as 0 or 1.
 
-    Reference: dml_element_wise_logical_not_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_logical_not_operator_desc.
     """
 
     InputTensor: Input
@@ -225,8 +234,9 @@ class DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_OR.
+    """Whether at least one of the elements is true.
 
+    ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
     Reference: dml_element_wise_logical_or_operator_desc.
     """
 
@@ -237,8 +247,9 @@ class DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_XOR.
+    """Whether exactly one of the elements is true.
 
+    ATensor, BTensor, OutputTensor: the same sizes; zero is false, everything else true, and results are 0 or 1.
     Reference: dml_element_wise_logical_xor_operator_desc.
     """
 
@@ -249,9 +260,9 @@ class DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_MAX_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_MAX.
+    """The larger of a and b.
 
-    Reference: dml_element_wise_max_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_max_operator_desc.
     """
 
     ATensor: Input
@@ -261,9 +272,9 @@ class DML_ELEMENT_WISE_MAX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_MEAN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_MEAN.
+    """The mean of a and b, (a + b) / 2.
 
-    Reference: dml_element_wise_mean_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_mean_operator_desc.
     """
 
     ATensor: Input
@@ -273,9 +284,9 @@ class DML_ELEMENT_WISE_MEAN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_MIN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_MIN.
+    """The smaller of a and b.
 
-    Reference: dml_element_wise_min_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_min_operator_desc.
     """
 
     ATensor: Input
@@ -285,9 +296,9 @@ class DML_ELEMENT_WISE_MIN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_MULTIPLY.
+    """Product, a * b.
 
-    Reference: dml_element_wise_multiply_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_multiply_operator_desc.
     """
 
     ATensor: Input
@@ -297,8 +308,9 @@ class DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_POW_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_POW.
+    """Power, x to the exponent at the same place; ScaleBias applies to x.
 
+    InputTensor, OutputTensor: the same sizes and data type. ExponentTensor: those sizes, of a data type of its own.
     Reference: dml_element_wise_pow_operator_desc.
     """
 
@@ -310,9 +322,9 @@ class DML_ELEMENT_WISE_POW_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_CONSTANT_POW.
+    """Power, x to the one constant Exponent.
 
-    Reference: dml_element_wise_constant_pow_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_constant_pow_operator_desc.
     """
 
     InputTensor: Input
@@ -323,9 +335,9 @@ class DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_RECIP_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_RECIP.
+    """Reciprocal, 1 / x.
 
-    Reference: dml_element_wise_recip_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_recip_operator_desc.
     """
 
     InputTensor: Input
@@ -335,9 +347,9 @@ class DML_ELEMENT_WISE_RECIP_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_SIN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_SIN.
+    """Sine of each element, in radians.
 
-    Reference: dml_element_wise_sin_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_sin_operator_desc.
     """
 
     InputTensor: Input
@@ -347,9 +359,9 @@ class DML_ELEMENT_WISE_SIN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_SQRT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_SQRT.
+    """Square root of each element.
 
-    Reference: dml_element_wise_sqrt_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_sqrt_operator_desc.
     """
 
     InputTensor: Input
@@ -359,9 +371,9 @@ class DML_ELEMENT_WISE_SQRT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_SUBTRACT.
+    """Difference, a - b.
 
-    Reference: dml_element_wise_subtract_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_subtract_operator_desc.
     """
 
     ATensor: Input
@@ -371,9 +383,9 @@ class DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_TAN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_TAN.
+    """Tangent of each element, in radians.
 
-    Reference: dml_element_wise_tan_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_tan_operator_desc.
     """
 
     InputTensor: Input
@@ -383,9 +395,9 @@ class DML_ELEMENT_WISE_TAN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_THRESHOLD.
+    """Raise elements below Min to it: max(x, Min).
 
-    Reference: dml_element_wise_threshold_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_threshold_operator_desc.
     """
 
     InputTensor: Input
@@ -396,9 +408,11 @@ class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_QUANTIZE_LINEAR.
+    """Quantize with a scale and zero point per element: round(x / scale) + zero point, halves to even, limited to the
+    output type.
 
-    Reference: dml_element_wise_quantize_linear_operator_desc.
+    All tensors: the same sizes (broadcast by strides). ZeroPointTensor: the data type of OutputTensor, optional from
+    6_2. Reference: dml_element_wise_quantize_linear_operator_desc.
     """
 
     InputTensor: Input
@@ -409,9 +423,10 @@ class DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_DEQUANTIZE_LINEAR.
+    """Undo linear quantization with a scale and zero point per element: (x - zero point) * scale.
 
-    Reference: dml_element_wise_dequantize_linear_operator_desc.
+    All tensors: the same sizes (broadcast by strides). ZeroPointTensor: the data type of InputTensor, optional from
+    6_2. Reference: dml_element_wise_dequantize_linear_operator_desc.
     """
 
     InputTensor: Input
@@ -422,9 +437,9 @@ class DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_SIGN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_SIGN.
+    """The sign of each element: -1, 0 or 1.
 
-    Reference: dml_element_wise_sign_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_sign_operator_desc.
     """
 
     InputTensor: Input
@@ -433,9 +448,9 @@ class DML_ELEMENT_WISE_SIGN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_IS_NAN.
+    """Whether each element is not a number, as 0 or 1.
 
-    Reference: dml_element_wise_is_nan_operator_desc.
+    InputTensor, OutputTensor: the same sizes. Reference: dml_element_wise_is_nan_operator_desc.
     """
 
     InputTensor: Input
@@ -444,9 +459,9 @@ class DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ERF_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ERF.
+    """The Gauss error function of each element.
 
-    Reference: dml_element_wise_erf_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_erf_operator_desc.
     """
 
     InputTensor: Input
@@ -456,9 +471,9 @@ class DML_ELEMENT_WISE_ERF_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_SINH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_SINH.
+    """Hyperbolic sine of each element.
 
-    Reference: dml_element_wise_sinh_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_sinh_operator_desc.
     """
 
     InputTensor: Input
@@ -468,9 +483,9 @@ class DML_ELEMENT_WISE_SINH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_COSH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_COSH.
+    """Hyperbolic cosine of each element.
 
-    Reference: dml_element_wise_cosh_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_cosh_operator_desc.
     """
 
     InputTensor: Input
@@ -480,9 +495,9 @@ class DML_ELEMENT_WISE_COSH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_TANH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_TANH.
+    """Hyperbolic tangent of each element.
 
-    Reference: dml_element_wise_tanh_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_tanh_operator_desc.
     """
 
     InputTensor: Input
@@ -492,9 +507,9 @@ class DML_ELEMENT_WISE_TANH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ASINH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ASINH.
+    """Inverse hyperbolic sine of each element.
 
-    Reference: dml_element_wise_asinh_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_asinh_operator_desc.
     """
 
     InputTensor: Input
@@ -504,9 +519,9 @@ class DML_ELEMENT_WISE_ASINH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ACOSH.
+    """Inverse hyperbolic cosine of each element.
 
-    Reference: dml_element_wise_acosh_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_acosh_operator_desc.
     """
 
     InputTensor: Input
@@ -516,9 +531,9 @@ class DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ATANH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ATANH.
+    """Inverse hyperbolic tangent of each element.
 
-    Reference: dml_element_wise_atanh_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_atanh_operator_desc.
     """
 
     InputTensor: Input
@@ -528,9 +543,10 @@ class DML_ELEMENT_WISE_ATANH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_IF_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_IF.
+    """Take the element of ATensor where the condition is not zero, of BTensor where it is.
 
-    Reference: dml_element_wise_if_operator_desc.
+    ConditionTensor, ATensor, BTensor, OutputTensor: the same sizes. The last three: the same data type. Reference:
+    dml_element_wise_if_operator_desc.
     """
 
     ConditionTensor: Input
@@ -541,9 +557,9 @@ class DML_ELEMENT_WISE_IF_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ADD1.
+    """Sum with an activation fused onto it, FusedActivation(a + b).
 
-    Reference: dml_element_wise_add1_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_add1_operator_desc.
     """
 
     ATensor: Input
@@ -554,9 +570,10 @@ class DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_LEFT.
+    """Shift a left by b bits; zeros come in.
 
-    Reference: dml_element_wise_bit_shift_left_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
+    dml_element_wise_bit_shift_left_operator_desc.
     """
 
     ATensor: Input
@@ -566,9 +583,10 @@ class DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_BIT_SHIFT_RIGHT.
+    """Shift a right by b bits; zeros come in.
 
-    Reference: dml_element_wise_bit_shift_right_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
+    dml_element_wise_bit_shift_right_operator_desc.
     """
 
     ATensor: Input
@@ -578,9 +596,9 @@ class DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ROUND.
+    """Round to an integer: RoundingMode says toward zero, or to the nearest with halves to even or away from zero.
 
-    Reference: dml_element_wise_round_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_round_operator_desc.
     """
 
     InputTensor: Input
@@ -590,9 +608,9 @@ class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_IS_INFINITY.
+    """Whether each element is an infinity of the sign InfinityMode asks for, as 0 or 1.
 
-    Reference: dml_element_wise_is_infinity_operator_desc.
+    InputTensor, OutputTensor: the same sizes. Reference: dml_element_wise_is_infinity_operator_desc.
     """
 
     InputTensor: Input
@@ -602,9 +620,10 @@ class DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_MODULUS_TRUNCATE.
+    """Remainder of the division rounded toward zero: it has the sign of a.
 
-    Reference: dml_element_wise_modulus_truncate_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
+    dml_element_wise_modulus_truncate_operator_desc.
     """
 
     ATensor: Input
@@ -614,9 +633,10 @@ class DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_MODULUS_FLOOR.
+    """Remainder of the division rounded down: it has the sign of b.
 
-    Reference: dml_element_wise_modulus_floor_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
+    dml_element_wise_modulus_floor_operator_desc.
     """
 
     ATensor: Input
@@ -626,9 +646,9 @@ class DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_BIT_AND.
+    """Bitwise a AND b.
 
-    Reference: dml_element_wise_bit_and_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_bit_and_operator_desc.
     """
 
     ATensor: Input
@@ -638,9 +658,9 @@ class DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_BIT_OR.
+    """Bitwise a OR b.
 
-    Reference: dml_element_wise_bit_or_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_bit_or_operator_desc.
     """
 
     ATensor: Input
@@ -650,9 +670,9 @@ class DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_BIT_XOR.
+    """Bitwise a XOR b.
 
-    Reference: dml_element_wise_bit_xor_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_bit_xor_operator_desc.
     """
 
     ATensor: Input
@@ -662,9 +682,9 @@ class DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_BIT_NOT.
+    """Each element with every bit inverted.
 
-    Reference: dml_element_wise_bit_not_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_bit_not_operator_desc.
     """
 
     InputTensor: Input
@@ -673,9 +693,9 @@ class DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_BIT_COUNT.
+    """How many bits of each element are set.
 
-    Reference: dml_element_wise_bit_count_operator_desc.
+    InputTensor, OutputTensor: the same sizes. Reference: dml_element_wise_bit_count_operator_desc.
     """
 
     InputTensor: Input
@@ -684,9 +704,10 @@ class DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL.
+    """Whether a >= b.
 
-    Reference: dml_element_wise_logical_greater_than_or_equal_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
+    dml_element_wise_logical_greater_than_or_equal_operator_desc.
     """
 
     ATensor: Input
@@ -696,9 +717,10 @@ class DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC(OperatorDesc)
 
 @operator
 class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL.
+    """Whether a <= b.
 
-    Reference: dml_element_wise_logical_less_than_or_equal_operator_desc.
+    ATensor, BTensor: the same sizes and data type. OutputTensor: those sizes, 1 for true and 0 for false. Reference:
+    dml_element_wise_logical_less_than_or_equal_operator_desc.
     """
 
     ATensor: Input
@@ -708,9 +730,9 @@ class DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_ATAN_YX.
+    """The angle of the point (x = b, y = a), in radians from -pi to pi.
 
-    Reference: dml_element_wise_atan_yx_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_atan_yx_operator_desc.
     """
 
     ATensor: Input
@@ -720,9 +742,10 @@ class DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_CLIP_GRAD.
+    """Gradient of CLIP: the incoming gradient where the input lies strictly between Min and Max, else 0.
 
-    Reference: dml_element_wise_clip_grad_operator_desc.
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
+    dml_element_wise_clip_grad_operator_desc.
     """
 
     InputTensor: Input
@@ -734,9 +757,10 @@ class DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_DIFFERENCE_SQUARE.
+    """Squared difference, (a - b) * (a - b).
 
-    Reference: dml_element_wise_difference_square_operator_desc.
+    ATensor, BTensor, OutputTensor: the same sizes and data type. Reference:
+    dml_element_wise_difference_square_operator_desc.
     """
 
     ATensor: Input
@@ -746,9 +770,11 @@ class DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_QUANTIZED_LINEAR_ADD.
+    """Dequantize A and B, add them, and quantize the sum.
 
-    Reference: dml_element_wise_quantized_linear_add_operator_desc.
+    All tensors: the same dimension count; scales and zero points broadcast by strides or hold one element. Each zero
+    point has the data type of the tensor it belongs to and is optional. Reference:
+    dml_element_wise_quantized_linear_add_operator_desc.
     """
 
     ATensor: Input
@@ -764,9 +790,9 @@ class DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_CLIP1.
+    """CLIP with limits in any data type: MinMaxDataType says how Min and Max are read.
 
-    Reference: dml_element_wise_clip1_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_clip1_operator_desc.
     """
 
     InputTensor: Input
@@ -779,9 +805,10 @@ class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_CLIP_GRAD1.
+    """CLIP_GRAD with limits in any data type: MinMaxDataType says how Min and Max are read.
 
-    Reference: dml_element_wise_clip_grad1_operator_desc.
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
+    dml_element_wise_clip_grad1_operator_desc.
     """
 
     InputTensor: Input
@@ -794,9 +821,9 @@ class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ELEMENT_WISE_NEGATE.
+    """Negate each element, -x.
 
-    Reference: dml_element_wise_negate_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_negate_operator_desc.
     """
 
     InputTensor: Input

@@ -1,4 +1,4 @@
-"""Descriptions of the gemm operators."""
+"""Descriptions of the matrix products."""
 from __future__ import annotations
 
 from ..enums import DML_MATRIX_TRANSFORM
@@ -7,9 +7,11 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, 
 
 @operator
 class DML_GEMM_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_GEMM.
+    """Matrix product FusedActivation(Alpha * TransA(A) x TransB(B) + Beta * C), one for each batch and channel.
 
-    Reference: dml_gemm_operator_desc.
+    ATensor: {batch, channel, M, K}, or K, M with a transpose. BTensor: {batch, channel, K, N}, or N, K. CTensor (0 when
+    None), OutputTensor: {batch, channel, M, N}. From 4_0 batch and channel may be left out. Reference:
+    dml_gemm_operator_desc.
     """
 
     ATensor: Input
@@ -25,9 +27,10 @@ class DML_GEMM_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MATRIX_MULTIPLY_INTEGER.
+    """Product of 8-bit integer matrices, each less its zero point, in 32-bit integers.
 
-    Reference: dml_matrix_multiply_integer_operator_desc.
+    ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Zero points:
+    one element, or one per row of A or column of B. Reference: dml_matrix_multiply_integer_operator_desc.
     """
 
     ATensor: Input
@@ -39,9 +42,11 @@ class DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY.
+    """Product of two quantized matrices, quantized again.
 
-    Reference: dml_quantized_linear_matrix_multiply_operator_desc.
+    ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Scales and
+    zero points: one element, or one per row of A and of the output, or per column of B. Reference:
+    dml_quantized_linear_matrix_multiply_operator_desc.
     """
 
     ATensor: Input
@@ -57,8 +62,10 @@ class DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT.
+    """Product of 8-bit integer matrices, each less its zero point, scaled to floating point, plus a bias.
 
+    ATensor: {batch, channel, M, K}. BTensor: {batch, channel, K, N}. OutputTensor: {batch, channel, M, N}. Scales and
+    zero points: one element, or one per row of A or column of B. BiasTensor: one per column, or the output's sizes.
     Reference: dml_matrix_multiply_integer_to_float_operator_desc.
     """
 

@@ -1,4 +1,4 @@
-"""Descriptions of the movement operators."""
+"""Descriptions of the operators that move, select or fill elements."""
 from __future__ import annotations
 
 from ..enums import DML_DEPTH_SPACE_ORDER, DML_PADDING_MODE, DML_TENSOR_DATA_TYPE
@@ -21,9 +21,10 @@ from .base import (
 
 @operator
 class DML_SLICE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_SLICE.
+    """Copy a window of the input: from Offsets, Sizes elements, every Strides-th.
 
-    Reference: dml_slice_operator_desc.
+    OutputTensor: Sizes / Strides rounded up. The arrays have one item per dimension. Reference:
+    dml_slice_operator_desc.
     """
 
     InputTensor: Input
@@ -36,9 +37,10 @@ class DML_SLICE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_CAST_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_CAST.
+    """Convert each element to the data type of OutputTensor.
 
-    Reference: dml_cast_operator_desc.
+    InputTensor, OutputTensor: the same sizes. From floating point to integers, toward zero. Reference:
+    dml_cast_operator_desc.
     """
 
     InputTensor: Input
@@ -47,9 +49,10 @@ class DML_CAST_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SPLIT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_SPLIT.
+    """Cut the input along Axis into several tensors.
 
-    Reference: dml_split_operator_desc.
+    OutputTensors: the sizes of InputTensor except along Axis, where theirs add up to its size. Reference:
+    dml_split_operator_desc.
     """
 
     InputTensor: Input
@@ -60,9 +63,10 @@ class DML_SPLIT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_JOIN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_JOIN.
+    """Put several tensors one after another along Axis.
 
-    Reference: dml_join_operator_desc.
+    InputTensors: the sizes of OutputTensor except along Axis, where theirs add up to its size. Reference:
+    dml_join_operator_desc.
     """
 
     InputCount: int = count_of("InputTensors")
@@ -73,8 +77,9 @@ class DML_JOIN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_PADDING_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_PADDING.
+    """Enlarge the input at both ends of each dimension, with PaddingValue or its own elements, as PaddingMode says.
 
+    OutputTensor: the sizes of InputTensor + StartPadding + EndPadding. The arrays have one item per dimension.
     Reference: dml_padding_operator_desc.
     """
 
@@ -89,8 +94,9 @@ class DML_PADDING_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_VALUE_SCALE_2D_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_VALUE_SCALE_2D.
+    """Multiply an image by Scale and add a Bias per channel.
 
+    InputTensor, OutputTensor: {batch, channels, height, width}, the same sizes. Bias: one number per channel.
     Reference: dml_value_scale_2d_operator_desc.
     """
 
@@ -103,9 +109,10 @@ class DML_VALUE_SCALE_2D_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GATHER_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_GATHER.
+    """Pick whole slices along Axis by index.
 
-    Reference: dml_gather_operator_desc.
+    The last IndexDimensions dimensions of IndicesTensor take the place of Axis in OutputTensor. A negative index counts
+    from the end. Reference: dml_gather_operator_desc.
     """
 
     InputTensor: Input
@@ -117,9 +124,10 @@ class DML_GATHER_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SPACE_TO_DEPTH_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_SPACE_TO_DEPTH.
+    """Move blocks of BlockSize x BlockSize pixels into the channels.
 
-    Reference: dml_space_to_depth_operator_desc.
+    InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels * BlockSize^2, height / BlockSize,
+    width / BlockSize}. Reference: dml_space_to_depth_operator_desc.
     """
 
     InputTensor: Input
@@ -129,9 +137,10 @@ class DML_SPACE_TO_DEPTH_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_DEPTH_TO_SPACE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_DEPTH_TO_SPACE.
+    """Move groups of channels into blocks of BlockSize x BlockSize pixels.
 
-    Reference: dml_depth_to_space_operator_desc.
+    InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels / BlockSize^2, height * BlockSize,
+    width * BlockSize}. Reference: dml_depth_to_space_operator_desc.
     """
 
     InputTensor: Input
@@ -141,9 +150,9 @@ class DML_DEPTH_TO_SPACE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_TILE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_TILE.
+    """Repeat the input Repeats times along each dimension.
 
-    Reference: dml_tile_operator_desc.
+    OutputTensor: the sizes of InputTensor times Repeats. Reference: dml_tile_operator_desc.
     """
 
     InputTensor: Input
@@ -154,9 +163,9 @@ class DML_TILE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_DIAGONAL_MATRIX.
+    """A matrix with Value on its diagonal, moved right by Offset (left when negative), and zeros elsewhere.
 
-    Reference: dml_diagonal_matrix_operator_desc.
+    OutputTensor: any sizes; the last two dimensions are the matrix. Reference: dml_diagonal_matrix_operator_desc.
     """
 
     OutputTensor: Output
@@ -166,8 +175,10 @@ class DML_DIAGONAL_MATRIX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SCATTER_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_SCATTER.
+    """Copy the input, with some elements replaced: each update goes to its own place, but along Axis to its index.
 
+    InputTensor, OutputTensor: the same sizes. IndicesTensor, UpdatesTensor: the same sizes. A negative index counts
+    from the end. Which of two updates of one element stays is not defined. Known as SCATTER_ELEMENTS as well.
     Reference: dml_scatter_operator_desc.
     """
 
@@ -184,8 +195,9 @@ DML_SCATTER_ELEMENTS_OPERATOR_DESC = DML_SCATTER_OPERATOR_DESC
 
 @operator
 class DML_ONE_HOT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ONE_HOT.
+    """Write ValuesTensor[1] at each index along Axis, ValuesTensor[0] elsewhere.
 
+    IndicesTensor: the sizes of OutputTensor, 1 along Axis. ValuesTensor: {..., 2}. An index beyond the axis is ignored.
     Reference: dml_one_hot_operator_desc.
     """
 
@@ -197,9 +209,9 @@ class DML_ONE_HOT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_FILL_VALUE_CONSTANT.
+    """Fill the output with Value.
 
-    Reference: dml_fill_value_constant_operator_desc.
+    OutputTensor: any sizes, of type ValueDataType. Reference: dml_fill_value_constant_operator_desc.
     """
 
     OutputTensor: Output
@@ -209,9 +221,9 @@ class DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_FILL_VALUE_SEQUENCE.
+    """Fill the output with ValueStart, ValueStart + ValueDelta and so on, row-major.
 
-    Reference: dml_fill_value_sequence_operator_desc.
+    OutputTensor: any sizes, of type ValueDataType. Reference: dml_fill_value_sequence_operator_desc.
     """
 
     OutputTensor: Output
@@ -222,9 +234,10 @@ class DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_REVERSE_SUBSEQUENCES.
+    """Reverse the first n elements along Axis, n given per subsequence; the rest is copied.
 
-    Reference: dml_reverse_subsequences_desc.
+    InputTensor, OutputTensor: the same sizes and data type. SequenceLengthsTensor: those sizes, 1 along Axis; a length
+    above the axis size counts as the axis size. Reference: dml_reverse_subsequences_desc.
     """
 
     InputTensor: Input
@@ -235,9 +248,10 @@ class DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_GATHER_ELEMENTS.
+    """Pick each element from its own place, but along Axis from its index.
 
-    Reference: dml_gather_elements_operator_desc.
+    IndicesTensor, OutputTensor: the same sizes; those of InputTensor at most, except along Axis. A negative index
+    counts from the end. Reference: dml_gather_elements_operator_desc.
     """
 
     InputTensor: Input
@@ -248,9 +262,11 @@ class DML_GATHER_ELEMENTS_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_GATHER_ND.
+    """Pick elements or slices by coordinates.
 
-    Reference: dml_gather_nd_operator_desc.
+    The last dimension of IndicesTensor holds the leading coordinates into InputTensor; OutputTensor has the other
+    dimensions of IndicesTensor, then those of InputTensor that the coordinates leave open. InputDimensionCount,
+    IndicesDimensionCount: how many trailing dimensions of the tensors count. Reference: dml_gather_nd_operator_desc.
     """
 
     InputTensor: Input
@@ -262,9 +278,11 @@ class DML_GATHER_ND_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_SCATTER_ND.
+    """Copy the input, with elements or slices replaced at coordinates.
 
-    Reference: dml_scatter_nd_operator_desc.
+    InputTensor, OutputTensor: the same sizes. The last dimension of IndicesTensor holds the leading coordinates;
+    UpdatesTensor has its other dimensions, then those the coordinates leave open. InputDimensionCount,
+    IndicesDimensionCount: how many trailing dimensions of the tensors count. Reference: dml_scatter_nd_operator_desc.
     """
 
     InputTensor: Input
@@ -277,9 +295,10 @@ class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_SLICE1.
+    """Copy a window of the input, every InputWindowStrides-th element, backwards where the stride is negative.
 
-    Reference: dml_slice1_operator_desc.
+    OutputTensor: InputWindowSizes / |InputWindowStrides| rounded up. The arrays have one item per dimension. Reference:
+    dml_slice1_operator_desc.
     """
 
     InputTensor: Input
@@ -292,9 +311,10 @@ class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_DEPTH_TO_SPACE1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_DEPTH_TO_SPACE1.
+    """DEPTH_TO_SPACE with the channels of a block in the order that Order says.
 
-    Reference: dml_depth_to_space1_operator_desc.
+    InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels / BlockSize^2, height * BlockSize,
+    width * BlockSize}. Reference: dml_depth_to_space1_operator_desc.
     """
 
     InputTensor: Input
@@ -305,9 +325,10 @@ class DML_DEPTH_TO_SPACE1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SPACE_TO_DEPTH1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_SPACE_TO_DEPTH1.
+    """SPACE_TO_DEPTH with the channels of a block in the order that Order says.
 
-    Reference: dml_space_to_depth1_operator_desc.
+    InputTensor: {batch, channels, height, width}. OutputTensor: {batch, channels * BlockSize^2, height / BlockSize,
+    width / BlockSize}. Reference: dml_space_to_depth1_operator_desc.
     """
 
     InputTensor: Input
@@ -318,9 +339,10 @@ class DML_SPACE_TO_DEPTH1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_SLICE_GRAD.
+    """Gradient of SLICE1: the incoming gradient at the window's elements, zeros elsewhere.
 
-    Reference: dml_slice_grad_operator_desc.
+    InputGradientTensor: the slice's output sizes. OutputGradientTensor: its input sizes. Reference:
+    dml_slice_grad_operator_desc.
     """
 
     InputGradientTensor: Input
@@ -333,9 +355,10 @@ class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GATHER_ND1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_GATHER_ND1.
+    """GATHER_ND within batches: the first BatchDimensionCount dimensions of input and indices go together.
 
-    Reference: dml_gather_nd1_operator_desc.
+    InputDimensionCount, IndicesDimensionCount: how many trailing dimensions of the tensors count. Reference:
+    dml_gather_nd1_operator_desc.
     """
 
     InputTensor: Input
@@ -348,8 +371,9 @@ class DML_GATHER_ND1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_PADDING1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_PADDING1.
+    """PADDING with a padding value in any data type: PaddingValueDataType says how PaddingValue is read.
 
+    OutputTensor: the sizes of InputTensor + StartPadding + EndPadding. The arrays have one item per dimension.
     Reference: dml_padding1_operator_desc.
     """
 
@@ -365,9 +389,10 @@ class DML_PADDING1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_DIAGONAL_MATRIX1.
+    """Write Value on the diagonals from DiagonalFillBegin up to DiagonalFillEnd, and the input (or zeros) elsewhere.
 
-    Reference: dml_diagonal_matrix1_operator_desc.
+    InputTensor, OutputTensor: the same sizes; the last two dimensions are the matrix. Diagonal 0 is the main one,
+    positive ones lie right of it. Value is read in ValueDataType. Reference: dml_diagonal_matrix1_operator_desc.
     """
 
     InputTensor: OptionalInput = None
@@ -380,9 +405,10 @@ class DML_DIAGONAL_MATRIX1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_FOLD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_FOLD.
+    """Add up columns of windows into an image: each window's elements go back where UNFOLD took them from.
 
-    Reference: dml_fold_operator_desc.
+    InputTensor: {batch, channels * window elements, windows}. OutputTensor: {batch, channels, spatial sizes}. The
+    arrays have one item per spatial dimension. Reference: dml_fold_operator_desc.
     """
 
     InputTensor: Input
@@ -397,9 +423,10 @@ class DML_FOLD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_UNFOLD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_UNFOLD.
+    """Lay out every window of an image as a column.
 
-    Reference: dml_unfold_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: {batch, channels * window elements, windows}. The
+    arrays have one item per spatial dimension. Reference: dml_unfold_operator_desc.
     """
 
     InputTensor: Input

@@ -1,4 +1,4 @@
-"""Descriptions of the normalization operators."""
+"""Descriptions of the normalizations and their gradients."""
 from __future__ import annotations
 
 from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, UIntArray, count_of, operator
@@ -6,9 +6,11 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, 
 
 @operator
 class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_BATCH_NORMALIZATION.
+    """Normalize with given statistics: FusedActivation(Scale * (x - Mean) / sqrt(Variance + Epsilon) + Bias).
 
-    Reference: dml_batch_normalization_operator_desc.
+    InputTensor, OutputTensor: {batch, channels, ...}, the same sizes. MeanTensor, VarianceTensor, ScaleTensor,
+    BiasTensor: the same dimension count; each size is the input's or 1, which broadcasts. Spatial has no effect from
+    4_0. Reference: dml_batch_normalization_operator_desc.
     """
 
     InputTensor: Input
@@ -24,9 +26,10 @@ class DML_BATCH_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION.
+    """Normalize each item by its own mean and, with NormalizeVariance, variance; then scale and bias.
 
-    Reference: dml_mean_variance_normalization_operator_desc.
+    InputTensor, OutputTensor: the same sizes. The mean goes over height and width, with CrossChannel over channels too.
+    ScaleTensor, BiasTensor: sizes that broadcast. Reference: dml_mean_variance_normalization_operator_desc.
     """
 
     InputTensor: Input
@@ -41,9 +44,11 @@ class DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION.
+    """Divide each element by (Bias + Alpha / LocalSize * sum of squares around it)^Beta.
 
-    Reference: dml_local_response_normalization_operator_desc.
+    InputTensor, OutputTensor: {batch, channels, height, width}, the same sizes. CrossChannel: the LocalSize neighbours
+    lie across channels, otherwise in a square of height and width. Reference:
+    dml_local_response_normalization_operator_desc.
     """
 
     InputTensor: Input
@@ -57,9 +62,9 @@ class DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LP_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_LP_NORMALIZATION.
+    """Divide by the p-norm along Axis; P is 1 or 2.
 
-    Reference: dml_lp_normalization_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_lp_normalization_operator_desc.
     """
 
     InputTensor: Input
@@ -71,9 +76,10 @@ class DML_LP_NORMALIZATION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1.
+    """MEAN_VARIANCE_NORMALIZATION over any Axes.
 
-    Reference: dml_mean_variance_normalization1_operator_desc.
+    InputTensor, OutputTensor: the same sizes. ScaleTensor, BiasTensor: sizes that broadcast; before 5_2 both or
+    neither. Reference: dml_mean_variance_normalization1_operator_desc.
     """
 
     InputTensor: Input
@@ -89,9 +95,10 @@ class DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION_GRAD.
+    """Gradient of LOCAL_RESPONSE_NORMALIZATION.
 
-    Reference: dml_local_response_normalization_grad_operator_desc.
+    InputTensor, InputGradientTensor, OutputGradientTensor: {batch, channels, height, width}, the same sizes. Reference:
+    dml_local_response_normalization_grad_operator_desc.
     """
 
     InputTensor: Input
@@ -106,8 +113,9 @@ class DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_BATCH_NORMALIZATION_GRAD.
+    """Gradients of BATCH_NORMALIZATION for its input, scale and bias, with the statistics held fixed.
 
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes. The other tensors: the sizes of MeanTensor.
     Reference: dml_batch_normalization_grad_operator_desc.
     """
 
@@ -124,9 +132,11 @@ class DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_BATCH_NORMALIZATION_TRAINING.
+    """Batch normalization with the batch's own mean and population variance, which are outputs as well.
 
-    Reference: dml_batch_normalization_training_operator_desc.
+    InputTensor, FusedAddTensor (added before the activation), OutputTensor: the same sizes. ScaleTensor, BiasTensor,
+    OutputMeanTensor, OutputVarianceTensor: the same sizes, 1 in every dimension that is reduced. Reference:
+    dml_batch_normalization_training_operator_desc.
     """
 
     InputTensor: Input
@@ -142,8 +152,9 @@ class DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_BATCH_NORMALIZATION_TRAINING_GRAD.
+    """Gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias, through the statistics too.
 
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes. The other tensors: the sizes of MeanTensor.
     Reference: dml_batch_normalization_training_grad_operator_desc.
     """
 
@@ -160,9 +171,10 @@ class DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2.
+    """MEAN_VARIANCE_NORMALIZATION1 that may leave the mean in place (UseMean) or the variance (UseVariance).
 
-    Reference: dml_mean_variance_normalization2_operator_desc.
+    InputTensor, OutputTensor: the same sizes. ScaleTensor, BiasTensor: sizes that broadcast. Without UseMean the
+    divisor is the root mean square. Reference: dml_mean_variance_normalization2_operator_desc.
     """
 
     InputTensor: Input

@@ -1,4 +1,8 @@
-"""Descriptions of the pooling operators."""
+"""Descriptions of the pooling operators, their gradients, and the pooling of regions of interest.
+
+The window arrays (Strides, WindowSize, paddings, Dilations) have one item per spatial dimension; a dimension of the
+output has (in + paddings - dilated window) / stride + 1 elements, rounded down.
+"""
 from __future__ import annotations
 
 from ..enums import DML_INTERPOLATION_MODE, DML_REDUCE_FUNCTION
@@ -8,9 +12,10 @@ from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, UI
 
 @operator
 class DML_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_AVERAGE_POOLING.
+    """The mean of each window.
 
-    Reference: dml_average_pooling_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. IncludePadding: padded elements
+    count, as zeros. Reference: dml_average_pooling_operator_desc.
     """
 
     InputTensor: Input
@@ -25,9 +30,10 @@ class DML_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LP_POOLING_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_LP_POOLING.
+    """The p-norm of each window, (sum of |x|^P)^(1/P).
 
-    Reference: dml_lp_pooling_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    dml_lp_pooling_operator_desc.
     """
 
     InputTensor: Input
@@ -42,9 +48,10 @@ class DML_LP_POOLING_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MAX_POOLING_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MAX_POOLING.
+    """The largest element of each window; padding never wins.
 
-    Reference: dml_max_pooling_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    dml_max_pooling_operator_desc.
     """
 
     InputTensor: Input
@@ -58,9 +65,11 @@ class DML_MAX_POOLING_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ROI_POOLING_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ROI_POOLING.
+    """The largest element in each cell of a PooledSize grid laid over each region of interest.
 
-    Reference: dml_roi_pooling_operator_desc.
+    InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 5}: batch index, x1, y1, x2, y2, scaled by
+    SpatialScale and rounded. OutputTensor: {regions, channels, PooledSize.Height, PooledSize.Width}. Reference:
+    dml_roi_pooling_operator_desc.
     """
 
     InputTensor: Input
@@ -72,9 +81,10 @@ class DML_ROI_POOLING_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MAX_POOLING1.
+    """MAX_POOLING that can also tell where each largest element was.
 
-    Reference: dml_max_pooling1_operator_desc.
+    OutputIndicesTensor: the sizes of OutputTensor; each index counts row-major through the whole input, and names the
+    first of equal elements. Reference: dml_max_pooling1_operator_desc.
     """
 
     InputTensor: Input
@@ -89,9 +99,11 @@ class DML_MAX_POOLING1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MAX_UNPOOLING_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MAX_UNPOOLING.
+    """Undo MAX_POOLING1: put each element where IndicesTensor says (row-major through the whole output), and zeros
+    elsewhere.
 
-    Reference: dml_max_unpooling_operator_desc.
+    InputTensor, IndicesTensor: {batch, channels, height, width}, the same sizes. OutputTensor: the batch and channels,
+    of larger or equal height and width. Reference: dml_max_unpooling_operator_desc.
     """
 
     InputTensor: Input
@@ -101,9 +113,10 @@ class DML_MAX_UNPOOLING_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MAX_POOLING2.
+    """MAX_POOLING1 with dilated windows.
 
-    Reference: dml_max_pooling2_operator_desc.
+    OutputIndicesTensor: the sizes of OutputTensor; each index counts row-major through the whole input, and names the
+    first of equal elements. Reference: dml_max_pooling2_operator_desc.
     """
 
     InputTensor: Input
@@ -119,9 +132,10 @@ class DML_MAX_POOLING2_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_AVERAGE_POOLING_GRAD.
+    """Gradient of AVERAGE_POOLING: each incoming gradient is spread evenly over its window.
 
-    Reference: dml_average_pooling_grad_operator_desc.
+    InputGradientTensor: the sizes of the pooling's output. OutputGradientTensor: those of its input. Reference:
+    dml_average_pooling_grad_operator_desc.
     """
 
     InputGradientTensor: Input
@@ -136,9 +150,10 @@ class DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_MAX_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_MAX_POOLING_GRAD.
+    """Gradient of MAX_POOLING2: each incoming gradient goes to the first largest element of its window.
 
-    Reference: dml_max_pooling_grad_operator_desc.
+    InputTensor, OutputGradientTensor: the pooling's input sizes. InputGradientTensor: its output sizes. Reference:
+    dml_max_pooling_grad_operator_desc.
     """
 
     InputTensor: Input
@@ -154,9 +169,11 @@ class DML_MAX_POOLING_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ROI_ALIGN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ROI_ALIGN.
+    """Mean or maximum of interpolated samples in each cell of a grid laid over each region of interest.
 
-    Reference: dml_roi_align_operator_desc.
+    InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. BatchIndicesTensor:
+    {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}. Reference:
+    dml_roi_align_operator_desc.
     """
 
     InputTensor: Input
@@ -174,9 +191,11 @@ class DML_ROI_ALIGN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ROI_ALIGN1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ROI_ALIGN1.
+    """ROI_ALIGN with the offsets between pixels and coordinates given, and regions aligned or not.
 
-    Reference: dml_roi_align1_operator_desc.
+    InputTensor: {batch, channels, height, width}. ROITensor: {1, 1, regions, 4}: x1, y1, x2, y2. BatchIndicesTensor:
+    {1, 1, 1, regions}. OutputTensor: {regions, channels, grid height, grid width}. Reference:
+    dml_roi_align1_operator_desc.
     """
 
     InputTensor: Input
@@ -197,9 +216,11 @@ class DML_ROI_ALIGN1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ROI_ALIGN_GRAD.
+    """Gradients of ROI_ALIGN1 for its input and for its regions; either output may be left out.
 
-    Reference: dml_roi_align_grad_operator_desc.
+    InputTensor: the forward input, needed for the regions' gradient. InputGradientTensor: the forward output's sizes.
+    OutputGradientTensor: {batch, channels, height, width}. OutputROIGradientTensor: the sizes of ROITensor. Reference:
+    dml_roi_align_grad_operator_desc.
     """
 
     InputTensor: OptionalInput = None
@@ -221,9 +242,10 @@ class DML_ROI_ALIGN_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LP_POOLING1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_LP_POOLING1.
+    """LP_POOLING with dilated windows.
 
-    Reference: dml_lp_pooling1_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    dml_lp_pooling1_operator_desc.
     """
 
     InputTensor: Input
@@ -239,9 +261,10 @@ class DML_LP_POOLING1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_AVERAGE_POOLING1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_AVERAGE_POOLING1.
+    """AVERAGE_POOLING with dilated windows.
 
-    Reference: dml_average_pooling1_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Reference:
+    dml_average_pooling1_operator_desc.
     """
 
     InputTensor: Input
@@ -257,9 +280,11 @@ class DML_AVERAGE_POOLING1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_QUANTIZED_LINEAR_AVERAGE_POOLING.
+    """The mean of each window of a quantized tensor, quantized again.
 
-    Reference: dml_quantized_linear_average_pooling_operator_desc.
+    InputTensor: {batch, channels, spatial sizes}. OutputTensor: its batch and channels. Scales and zero points: one
+    element each, the zero points of the data type of what they belong to. Reference:
+    dml_quantized_linear_average_pooling_operator_desc.
     """
 
     InputTensor: Input

@@ -1,4 +1,4 @@
-"""Descriptions of the quantization operators."""
+"""Descriptions of the block quantization operators and of dynamic quantization."""
 from __future__ import annotations
 
 from ..enums import DML_QUANTIZATION_TYPE
@@ -7,9 +7,10 @@ from .base import Input, InputArray, OperatorDesc, Output, count_of, operator
 
 @operator
 class DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_DYNAMIC_QUANTIZE_LINEAR.
+    """Quantize to 8 bits with a scale and zero point computed from the input's own range, 0 included.
 
-    Reference: dml_dynamic_quantize_linear_operator_desc.
+    InputTensor, OutputTensor: the same sizes. OutputScaleTensor, OutputZeroPointTensor: one element. Reference:
+    dml_dynamic_quantize_linear_operator_desc.
     """
 
     InputTensor: Input
@@ -20,9 +21,11 @@ class DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_QUANTIZE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_QUANTIZE.
+    """Quantize in blocks: round(x / scale) + zero point, limited to the output type.
 
-    Reference: dml_quantize_operator_desc.
+    InputTensor, OutputTensor: the same sizes. QuantizationTensors: a scale and, with SCALE_ZERO_POINT, a zero point of
+    the output's data type; their sizes divide the input's, one element for each block. Reference:
+    dml_quantize_operator_desc.
     """
 
     InputTensor: Input
@@ -34,9 +37,11 @@ class DML_QUANTIZE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_DEQUANTIZE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_DEQUANTIZE.
+    """Undo QUANTIZE: (x - zero point) * scale.
 
-    Reference: dml_dequantize_operator_desc.
+    InputTensor, OutputTensor: the same sizes. QuantizationTensors: a scale and, with SCALE_ZERO_POINT, a zero point of
+    the input's data type; their sizes divide the input's, one element for each block. Reference:
+    dml_dequantize_operator_desc.
     """
 
     InputTensor: Input

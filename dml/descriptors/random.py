@@ -1,4 +1,4 @@
-"""Descriptions of the random operators."""
+"""Description of the random number generator."""
 from __future__ import annotations
 
 from ..enums import DML_RANDOM_GENERATOR_TYPE
@@ -7,9 +7,10 @@ from .base import Input, OperatorDesc, OptionalOutput, Output, operator
 
 @operator
 class DML_RANDOM_GENERATOR_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_RANDOM_GENERATOR.
+    """Random 32-bit words from a counter and a key, by the algorithm Type.
 
-    Reference: dml_random_generator_operator_desc.
+    InputStateTensor, OutputStateTensor: {..., 6} words for Philox: the counter in four, the key in two. OutputTensor:
+    any sizes. The state that comes out continues the sequence. Reference: dml_random_generator_operator_desc.
     """
 
     InputStateTensor: Input

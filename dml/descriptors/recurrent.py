@@ -1,4 +1,7 @@
-"""Descriptions of the recurrent operators."""
+"""Descriptions of the recurrent networks.
+
+Letters: S sequence length, B batch size, I input size, H hidden size, D directions (2 when bidirectional, else 1).
+"""
 from __future__ import annotations
 
 from ..enums import DML_RECURRENT_NETWORK_DIRECTION
@@ -7,9 +10,11 @@ from .base import Input, OperatorArray, OperatorDesc, OptionalInput, OptionalOut
 
 @operator
 class DML_RNN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_RNN.
+    """A layer of simple recurrent cells: h = f(x W + h R + bias).
 
-    Reference: dml_rnn_operator_desc.
+    InputTensor: {1, S, B, I}. WeightTensor: {1, D, H, I}. RecurrenceTensor: {1, D, H, H}. BiasTensor: {1, 1, D, 2H}.
+    HiddenInitTensor: {1, D, B, H}. SequenceLengthsTensor: {1, 1, 1, B}. OutputSequenceTensor: {S, D, B, H}.
+    OutputSingleTensor: {1, D, B, H}. ActivationDescs: f for each direction. Reference: dml_rnn_operator_desc.
     """
 
     InputTensor: Input
@@ -27,9 +32,13 @@ class DML_RNN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_LSTM_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_LSTM.
+    """A layer of long short-term memory cells; gates lie in the order input, output, forget, cell.
 
-    Reference: dml_lstm_operator_desc.
+    InputTensor: {1, S, B, I}. WeightTensor: {1, D, 4H, I}. RecurrenceTensor: {1, D, 4H, H}. BiasTensor: {1, 1, D, 8H}.
+    HiddenInitTensor, CellMemInitTensor: {1, D, B, H}. SequenceLengthsTensor: {1, 1, 1, B}. PeepholeTensor: {1, 1, D,
+    3H}. OutputSequenceTensor: {S, D, B, H}. OutputSingleTensor, OutputCellSingleTensor: {1, D, B, H}. ActivationDescs:
+    f, g and h for each direction. ClipThreshold limits what goes into the activations; CoupleInputForget takes 1 -
+    input as forget. Reference: dml_lstm_operator_desc.
     """
 
     InputTensor: Input
@@ -53,9 +62,13 @@ class DML_LSTM_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_GRU_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_GRU.
+    """A layer of gated recurrent units; gates lie in the order update, reset, hidden.
 
-    Reference: dml_gru_operator_desc.
+    InputTensor: {1, S, B, I}. WeightTensor: {1, D, 3H, I}. RecurrenceTensor: {1, D, 3H, H}. BiasTensor: {1, 1, D, 6H},
+    the biases of W and then of R. HiddenInitTensor: {1, D, B, H}, 0 when None. SequenceLengthsTensor: {1, 1, 1, B}, S
+    when None. OutputSequenceTensor: {S, D, B, H}, every state. OutputSingleTensor: {1, D, B, H}, the last state.
+    ActivationDescs: f (gates) and g (hidden) for each direction. LinearBeforeReset multiplies by the reset gate after
+    the hidden gate's recurrent product instead of before it. Reference: dml_gru_operator_desc.
     """
 
     InputTensor: Input

@@ -1,4 +1,4 @@
-"""Descriptions of the reduction operators."""
+"""Descriptions of the operators that reduce, scan or rank along axes."""
 from __future__ import annotations
 
 from ..enums import DML_AXIS_DIRECTION, DML_REDUCE_FUNCTION
@@ -7,9 +7,11 @@ from .base import Input, OperatorDesc, Output, UIntArray, count_of, operator
 
 @operator
 class DML_REDUCE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_REDUCE.
+    """Reduce each group of elements along Axes to one with Function.
 
-    Reference: dml_reduce_operator_desc.
+    OutputTensor: the sizes of InputTensor, 1 in every reduced axis. ARGMIN and ARGMAX give the index of the first
+    extreme element, counted row-major within the group; the other functions keep the data type. Reference:
+    dml_reduce_operator_desc.
     """
 
     Function: DML_REDUCE_FUNCTION
@@ -21,9 +23,9 @@ class DML_REDUCE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_TOP_K_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_TOP_K.
+    """The K largest elements along Axis, in descending order, and their indices along it.
 
-    Reference: dml_top_k_operator_desc.
+    OutputValueTensor, OutputIndexTensor: the sizes of InputTensor, K along Axis. Reference: dml_top_k_operator_desc.
     """
 
     InputTensor: Input
@@ -35,9 +37,10 @@ class DML_TOP_K_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_CUMULATIVE_SUMMATION.
+    """Running sums along Axis.
 
-    Reference: dml_cumulative_summation_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. AxisDirection: from which end. HasExclusiveSum: each sum
+    leaves its own element out, so that the first is 0. Reference: dml_cumulative_summation_operator_desc.
     """
 
     InputTensor: Input
@@ -49,9 +52,10 @@ class DML_CUMULATIVE_SUMMATION_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_TOP_K1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_TOP_K1.
+    """The K largest or smallest elements along Axis, and their indices along it.
 
-    Reference: dml_top_k1_operator_desc.
+    OutputValueTensor, OutputIndexTensor: the sizes of InputTensor, K along Axis. AxisDirection: decreasing gives the
+    largest in descending order, increasing the smallest in ascending order. Reference: dml_top_k1_operator_desc.
     """
 
     InputTensor: Input
@@ -64,9 +68,10 @@ class DML_TOP_K1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_NONZERO_COORDINATES_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_NONZERO_COORDINATES.
+    """The coordinates of every element that is not zero, in row-major order, and how many there are.
 
-    Reference: dml_nonzero_coordinates_operator_desc.
+    OutputCountTensor: one element, M. OutputCoordinatesTensor: {elements of InputTensor, its effective dimensions}, one
+    coordinate a row; rows from M on are not defined. Reference: dml_nonzero_coordinates_operator_desc.
     """
 
     InputTensor: Input
@@ -76,9 +81,10 @@ class DML_NONZERO_COORDINATES_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ARGMIN.
+    """The index of the smallest element along Axes, counted row-major within the reduced group.
 
-    Reference: dml_argmin_operator_desc.
+    OutputTensor: the sizes of InputTensor, 1 in every reduced axis. AxisDirection: whether the first or the last of
+    equal elements is named. Reference: dml_argmin_operator_desc.
     """
 
     InputTensor: Input
@@ -90,9 +96,10 @@ class DML_ARGMIN_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_ARGMAX_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ARGMAX.
+    """The index of the largest element along Axes, counted row-major within the reduced group.
 
-    Reference: dml_argmax_operator_desc.
+    OutputTensor: the sizes of InputTensor, 1 in every reduced axis. AxisDirection: whether the first or the last of
+    equal elements is named. Reference: dml_argmax_operator_desc.
     """
 
     InputTensor: Input
@@ -104,9 +111,10 @@ class DML_ARGMAX_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_CUMULATIVE_PRODUCT_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_CUMULATIVE_PRODUCT.
+    """Running products along Axis.
 
-    Reference: dml_cumulative_product_operator_desc.
+    InputTensor, OutputTensor: the same sizes and data type. AxisDirection: from which end. HasExclusiveProduct: each
+    product leaves its own element out, so that the first is 1. Reference: dml_cumulative_product_operator_desc.
     """
 
     InputTensor: Input

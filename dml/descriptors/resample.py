@@ -1,4 +1,4 @@
-"""Descriptions of the resample operators."""
+"""Descriptions of the operators that change a tensor's resolution."""
 from __future__ import annotations
 
 from ..enums import DML_AXIS_DIRECTION, DML_INTERPOLATION_MODE
@@ -8,9 +8,10 @@ from .base import FloatArray, Input, OperatorDesc, Output, count_of, operator
 
 @operator
 class DML_UPSAMPLE_2D_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_UPSAMPLE_2D.
+    """Enlarge height and width by whole factors.
 
-    Reference: dml_upsample_2d_operator_desc.
+    InputTensor: {batch, channels, [depth], height, width}. OutputTensor: height and width times ScaleSize. Reference:
+    dml_upsample_2d_operator_desc.
     """
 
     InputTensor: Input
@@ -21,9 +22,10 @@ class DML_UPSAMPLE_2D_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_RESAMPLE.
+    """Change the size of each dimension by a factor, with half-pixel centres.
 
-    Reference: dml_resample_operator_desc.
+    OutputTensor: any sizes of the same dimension count. Scales: one factor per dimension. Reference:
+    dml_resample_operator_desc.
     """
 
     InputTensor: Input
@@ -35,9 +37,11 @@ class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_RESAMPLE1.
+    """RESAMPLE with the pixel offsets given: input coordinate = (output + OutputPixelOffset) / Scale +
+    InputPixelOffset.
 
-    Reference: dml_resample1_operator_desc.
+    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:
+    dml_resample1_operator_desc.
     """
 
     InputTensor: Input
@@ -51,9 +55,10 @@ class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_RESAMPLE_GRAD.
+    """Gradient of RESAMPLE1: each incoming gradient goes back to the elements it was interpolated from, by weight.
 
-    Reference: dml_resample_grad_operator_desc.
+    InputGradientTensor: the forward output's sizes. OutputGradientTensor: the forward input's sizes. Reference:
+    dml_resample_grad_operator_desc.
     """
 
     InputGradientTensor: Input
@@ -67,9 +72,10 @@ class DML_RESAMPLE_GRAD_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_RESAMPLE2.
+    """RESAMPLE1 with the direction in which nearest-neighbour coordinates are rounded.
 
-    Reference: dml_resample2_operator_desc.
+    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:
+    dml_resample2_operator_desc.
     """
 
     InputTensor: Input
@@ -84,9 +90,10 @@ class DML_RESAMPLE2_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_RESAMPLE_GRAD1.
+    """Gradient of RESAMPLE2.
 
-    Reference: dml_resample_grad1_operator_desc.
+    InputGradientTensor: the forward output's sizes. OutputGradientTensor: the forward input's sizes. Reference:
+    dml_resample_grad1_operator_desc.
     """
 
     InputGradientTensor: Input
@@ -101,9 +108,10 @@ class DML_RESAMPLE_GRAD1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE3_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_RESAMPLE3.
+    """RESAMPLE2 that can widen its linear filter when it makes the image smaller (Antialiased).
 
-    Reference: dml_resample3_operator_desc.
+    OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:
+    dml_resample3_operator_desc.
     """
 
     InputTensor: Input

@@ -1,4 +1,4 @@
-"""Descriptions of the training operators."""
+"""Description of the optimizer step."""
 from __future__ import annotations
 
 from .base import Input, OperatorDesc, Output, operator
@@ -6,9 +6,10 @@ from .base import Input, OperatorDesc, Output, operator
 
 @operator
 class DML_ADAM_OPTIMIZER_OPERATOR_DESC(OperatorDesc):
-    """Describes DML_OPERATOR_ADAM_OPTIMIZER.
+    """One step of Adam: new parameters and moments from gradients.
 
-    Reference: dml_adam_optimizer_operator_desc.
+    All tensors but TrainingStepTensor: the same sizes and data type. TrainingStepTensor: one element, t. LearningRate,
+    Beta1, Beta2 and Epsilon as in the paper. Reference: dml_adam_optimizer_operator_desc.
     """
 
     InputParametersTensor: Input

@@ -1,0 +1,345 @@
+"""Reductions over any set of axes: the mechanism, and the operators REDUCE, ARGMIN and ARGMAX.
+
+``reduce`` is what other families use too: normalization, softmax, gradients of broadcast tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dml.compiler.builder import Builder, merge_dimensions
+from dml.compiler.expression import Expression, Leaf, emit, node, substitute
+from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+
+KERNEL = "reduction/reduce.comp"
+REDUCE = "lib/reduce.glsl"
+VALUE = Leaf(0)
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """An associative and commutative combination of accumulators, as GLSL.
+
+    glsl: the accumulator's type. identity: its neutral element. combine: an expression over ``a`` and ``b``.
+    pack: the accumulator ``$x0`` as 32-bit words, each a uint expression. unpack: an expression over those words,
+    ``$x0``, ``$x1``, ... includes, declare: what these need.
+    """
+
+    glsl: str
+    identity: str
+    combine: str
+    pack: tuple[str, ...]
+    unpack: str
+    includes: tuple[str, ...] = ()
+    declare: str = ""
+
+
+FLOAT_SUM = Monoid("float", "0.0", "a + b", ("floatBitsToUint($x0)",), "uintBitsToFloat($x0)")
+FLOAT_PRODUCT = replace(FLOAT_SUM, identity="1.0", combine="a * b")
+#: NaN among the elements makes the result NaN.
+FLOAT_MAX = replace(FLOAT_SUM, identity="uintBitsToFloat(0xff800000u)", combine="reduce_max(a, b)", includes=(REDUCE,))
+FLOAT_MIN = replace(FLOAT_SUM, identity="uintBitsToFloat(0x7f800000u)", combine="reduce_min(a, b)", includes=(REDUCE,))
+
+
+def reduce(
+    program: Builder,
+    monoid: Monoid,
+    inputs: Sequence[Operand],
+    axes: Sequence[int],
+    results: Sequence[tuple[Operand, Expression]],
+    element: Expression = VALUE,
+    *,
+    positional: bool = False,
+) -> None:
+    """Combine ``element`` over ``axes`` and store expressions of the outcome.
+
+    inputs: operands of any types that broadcast to the sizes of the first. element: what one place contributes, of the
+    monoid's type; its leaves are the inputs, and after them the place's row-major number among the reduced axes (with
+    ``positional``). results: operands of the first input's sizes, 1 along the axes, with an expression each: leaf 0 is
+    the accumulator, leaf i input i, which must not vary along the axes.
+
+    Any length: long reductions to few results take two or more dispatches through a temporary. Float sums run in
+    float32 in blocks and trees.
+    """
+    plan = _plan(program.target, monoid, inputs, axes, results, positional)
+    plan.dispatch(program, monoid, element, results)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The operands as (kept dimensions, reduced dimensions), merged, and how the work is shared.
+
+    rows: the numbers of the inputs that do not vary along the reduced dimensions. wide, unit: adjacent results, and
+    adjacent reduced elements, that one step of an invocation takes.
+    """
+
+    inputs: tuple[Operand, ...]
+    results: tuple[Operand, ...]
+    kept: int
+    rows: frozenset[int]
+    wide: int
+    unit: int
+    lanes: int
+    chunks: int
+    workgroup: int
+
+    @property
+    def kept_sizes(self) -> tuple[int, ...]:
+        return self.inputs[0].sizes[: self.kept]
+
+    def dispatch(
+        self,
+        program: Builder,
+        monoid: Monoid,
+        element: Expression,
+        results: Sequence[tuple[Operand, Expression]],
+    ) -> None:
+        count = math.prod(self.kept_sizes)
+        steps = math.prod(self.inputs[0].sizes[self.kept :]) // self.unit
+        chunk = -(-steps // self.chunks)
+        chunks = -(-steps // chunk)
+        expressions = [expression for _, expression in results]
+        targets = self.results
+        if chunks > 1:
+            expressions = [node(word, Leaf(0), glsl="uint") for word in monoid.pack]
+            targets = tuple(program.temporary(DML_TENSOR_DATA_TYPE_UINT32, (chunks * count,)) for _ in monoid.pack)
+        code, constants = self._code(monoid, element, expressions, targets, partial=chunks > 1)
+        groups = count // self.wide
+        program.dispatch(
+            KERNEL,
+            {
+                **{f"y{i}": write(operand) for i, operand in enumerate(targets)},
+                **{
+                    f"x{i}": read(operand, vector=i not in self.rows and self.wide * self.unit > 1)
+                    for i, operand in enumerate(self.inputs)
+                },
+            },
+            count=groups * chunks * self.lanes,
+            workgroup=self.workgroup,
+            constants={"RESULTS": groups, "CHUNKS": chunks, "CHUNK": chunk, "STEPS": steps, **constants},
+            defines={
+                "ACC": monoid.glsl,
+                "IDENTITY": monoid.identity,
+                "LANES": self.lanes,
+                "WIDE": self.wide,
+                "UNIT": self.unit,
+                "BLOCK": 32,
+            },
+            code=code,
+        )
+        if chunks > 1:
+            self._combine(program, monoid, [expression for _, expression in results], targets, chunks)
+
+    def _combine(
+        self,
+        program: Builder,
+        monoid: Monoid,
+        expressions: Sequence[Expression],
+        planes: Sequence[Operand],
+        chunks: int,
+    ) -> None:
+        """Reduce the partial results of the chunks: the same monoid over planes of words."""
+        sizes = (chunks, *self.kept_sizes)
+        count = math.prod(self.kept_sizes)
+        inner = [1] * self.kept
+        for d in range(self.kept - 2, -1, -1):
+            inner[d] = inner[d + 1] * self.kept_sizes[d + 1]
+        inputs = [plane.view(sizes, (count, *inner)) for plane in planes]
+        places: list[Expression] = [Leaf(0)] * len(self.inputs)
+        for i in sorted(self.rows):
+            places[i] = Leaf(len(inputs))
+            inputs.append(self.inputs[i].view(sizes, (0, *self.inputs[i].strides[: self.kept])))
+        results = [
+            (operand.view((1, *self.kept_sizes), (0, *operand.strides[: self.kept])), substitute(expression, places))
+            for operand, expression in zip(self.results, expressions, strict=True)
+        ]
+        words = [Leaf(i) for i in range(len(planes))]
+        unpack = node(monoid.unpack, *words, glsl=monoid.glsl)
+        reduce(program, monoid, inputs, (0,), results, unpack)
+
+    def _code(
+        self,
+        monoid: Monoid,
+        element: Expression,
+        expressions: Sequence[Expression],
+        targets: Sequence[Operand],
+        *,
+        partial: bool,
+    ) -> tuple[str, dict[str, Constant]]:
+        types = [VALUE_TYPES[operand.data_type].glsl for operand in self.inputs]
+        lines = [f'#include "{include}"' for include in monoid.includes]
+        if monoid.declare:
+            lines.append(monoid.declare)
+        lines.append(f"{monoid.glsl} combine({monoid.glsl} a, {monoid.glsl} b) {{ return {monoid.combine}; }}")
+        emitted = emit(element, [*types, "uint"], "element", monoid.glsl)
+        constants = dict(emitted.constants)
+        lines.append(emitted.code)
+        rank = self.inputs[0].rank
+        lines.append(self._coordinates("kept", range(self.kept), self.wide))
+        lines.append(self._coordinates("reduced", range(self.kept, rank), self.unit))
+        lines += self._rows(rank)
+        lines += self._accumulate(rank)
+
+        body = []
+        for i, (expression, target) in enumerate(zip(expressions, targets, strict=True)):
+            finish = emit(expression, [monoid.glsl, *types[1:]], f"finish{i}", VALUE_TYPES[target.data_type].glsl)
+            constants.update(finish.constants)
+            lines.append(finish.code)
+            for j in range(self.wide):
+                rows = [f"row_x{k}[{j}]" if k in self.rows else f"{types[k]}(0)" for k in range(1, len(self.inputs))]
+                call = f"finish{i}({', '.join([f'a[{j}]', *rows])})"
+                if partial:
+                    at = f"(chunk * RESULTS + slot) * WIDE + {j}u"
+                else:
+                    at = f"y{i}_at(c) + {j}u * y{i}_STRIDE_{self.kept - 1}" if j else f"y{i}_at(c)"
+                body.append(f"    y{i}_store({at}, {call});")
+        lines.append(f"void store_results(uint c[{rank}], uint slot, uint chunk, {monoid.glsl} a[WIDE]) {{")
+        if not partial:
+            lines += [f"    c[{d}] = 0u;" for d in range(self.kept, rank)]
+        lines += [*body, "}"]
+        return "\n".join(lines), constants
+
+    def _coordinates(self, name: str, dimensions: range, group: int) -> str:
+        """void <name>_coordinates(i, c): the place of group i among these dimensions, ``group`` along the innermost."""
+        rank = self.inputs[0].rank
+        lines = [f"void {name}_coordinates(uint i, inout uint c[{rank}]) {{"]
+        for d in reversed(dimensions):
+            innermost, outermost = d == dimensions[-1], d == dimensions[0]
+            size = f"x0_SIZE_{d}" + (f" / {group}u" if innermost and group > 1 else "")
+            value = "i" if outermost else f"i % ({size})"
+            lines.append(f"    c[{d}] = {value}{f' * {group}u' if innermost and group > 1 else ''};")
+            if not outermost:
+                lines.append(f"    i /= {size};")
+        return "\n".join([*lines, "}"])
+
+    def _rows(self, rank: int) -> list[str]:
+        """void load_rows(c): the inputs that belong to a result, read once."""
+        lines = [f"x{i}_VALUE row_x{i}[WIDE];" for i in sorted(self.rows)]
+        lines.append(f"void load_rows(uint c[{rank}]) {{")
+        for d in range(self.kept, rank):
+            lines.append(f"    c[{d}] = 0u;")
+        for i in sorted(self.rows):
+            for j in range(self.wide):
+                lines.append(f"    row_x{i}[{j}] = x{i}_load(x{i}_at(c) + {j}u * x{i}_STRIDE_{self.kept - 1});")
+        return [*lines, "}"]
+
+    def _accumulate(self, rank: int) -> list[str]:
+        """void accumulate(c, position, a): a step's elements, every load first."""
+        group = self.wide * self.unit
+        lines = [f"void accumulate(uint c[{rank}], uint position, inout ACC a[WIDE]) {{"]
+        for i, operand in enumerate(self.inputs):
+            if i in self.rows:
+                continue
+            if group == 1:
+                lines.append(f"    x{i}_VALUE v{i} = x{i}_load(x{i}_at(c));")
+                continue
+            per_vector = 128 // VALUE_TYPES[operand.data_type].bits
+            lines.append(f"    uint first{i} = x{i}_at(c) / {per_vector}u;")
+            lines += [f"    uvec4 v{i}_{v} = x{i}_vector(first{i} + {v}u);" for v in range(group // per_vector)]
+        elements = [self._element(k) for k in range(group)]
+        if self.wide > 1:
+            lines += [f"    a[{j}] = combine(a[{j}], {elements[j]});" for j in range(self.wide)]
+        else:
+            while len(elements) > 1:
+                elements = [f"combine({a}, {b})" for a, b in zip(elements[::2], elements[1::2], strict=True)]
+            lines.append(f"    a[0] = combine(a[0], {elements[0]});")
+        return [*lines, "}"]
+
+    def _element(self, k: int) -> str:
+        """The call of element() for place k of a step."""
+        arguments = []
+        for i, operand in enumerate(self.inputs):
+            bits = VALUE_TYPES[operand.data_type].bits
+            vector, rest = divmod(k * bits, 128)
+            component = rest // 32
+            if i in self.rows:
+                arguments.append(f"row_x{i}[{k if self.wide > 1 else 0}]")
+            elif self.wide * self.unit == 1:
+                arguments.append(f"v{i}")
+            elif bits == 64:
+                arguments.append(f"v{i}_{vector}.{'xyzw'[component : component + 2]}")
+            else:
+                arguments.append(f"x{i}_decode(v{i}_{vector}.{'xyzw'[component]} >> {rest % 32}u)")
+        position = f"position + {k}u" if self.unit > 1 else "position"
+        return f"element({', '.join([*arguments, position])})"
+
+
+def _plan(
+    target: Target,
+    monoid: Monoid,
+    inputs: Sequence[Operand],
+    axes: Sequence[int],
+    results: Sequence[tuple[Operand, Expression]],
+    positional: bool,
+) -> _Plan:
+    sizes = inputs[0].sizes
+    operands = [operand.broadcast(sizes) for operand in inputs]
+    targets = [operand for operand, _ in results]
+    kept_axes = [d for d in range(len(sizes)) if d not in axes]
+    reduced_axes = sorted(set(axes))
+    if not positional:
+        # The order of the elements is free: the innermost in memory last.
+        reduced_axes.sort(key=lambda d: -operands[0].strides[d])
+
+    def merged(chosen: Sequence[int], which: Sequence[Operand]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        found, strides = merge_dimensions([sizes[d] for d in chosen], [[o.strides[d] for d in chosen] for o in which])
+        return (found, strides) if found else ((1,), [(0,)] * len(which))
+
+    kept, kept_strides = merged(kept_axes, [*operands, *targets])
+    reduced, reduced_strides = merged(reduced_axes, operands)
+    viewed = tuple(
+        operand.view((*kept, *reduced), (*outer, *inner))
+        for operand, outer, inner in zip(operands, kept_strides, reduced_strides, strict=False)
+    )
+    stored = tuple(
+        operand.view((*kept, *(1 for _ in reduced)), (*outer, *(0 for _ in reduced)))
+        for operand, outer in zip(targets, kept_strides[len(operands) :], strict=True)
+    )
+    rows = frozenset(i for i in range(1, len(operands)) if not any(reduced_strides[i]))
+    full = [viewed[i] for i in range(len(viewed)) if i not in rows]
+    count, length = math.prod(kept), math.prod(reduced)
+    unit = _adjacent(full, len(kept) + len(reduced) - 1)
+    wide = _adjacent(full, len(kept) - 1) if unit == 1 else 1
+    step = full[0].strides[len(kept) - 1]
+    beside = wide > 1 or 0 < step < full[0].strides[-1]
+    row = kept[-1] * VALUE_TYPES[full[0].data_type].bits // 8 if beside else 0
+    lanes, chunks, workgroup = _share(target, count // wide, length // unit, row)
+    return _Plan(viewed, stored, len(kept), rows, wide, unit, lanes, chunks, workgroup)
+
+
+def _adjacent(operands: Sequence[Operand], axis: int) -> int:
+    """How many elements along an axis a step takes as whole uvec4; 1 where the layout forbids it."""
+    unit = max(128 // VALUE_TYPES[operand.data_type].bits for operand in operands)
+    for operand in operands:
+        bits = VALUE_TYPES[operand.data_type].bits
+        others = [stride for d, stride in enumerate(operand.strides) if d != axis]
+        if operand.strides[axis] != 1 or operand.sizes[axis] % unit:
+            return 1
+        if any(step * bits % 128 for step in (operand.base, *others)):
+            return 1
+    return unit
+
+
+def _share(target: Target, results: int, steps: int, row: int) -> tuple[int, int, int]:
+    """Lanes to a result, chunks of its steps, and the size of a workgroup.
+
+    row: the bytes of neighbouring results' elements where those are adjacent in memory, else 0: then each invocation
+    has a result of its own.
+    """
+    if target.is_cpu:
+        # Barriers are dear there and the invocations of a group run in step: each has its results to itself. Where
+        # they read side by side, a chunk is what stays in the cache until the neighbours have read their part of it.
+        length = min(2048, max(32, (1 << 17) // row)) if row * steps > 1 << 20 else 2048
+        parallel = min(256 // max(1, results), steps // 32)
+        return 1, max(1, parallel, -(-steps // length)), min(32, target.max_workgroup_invocations)
+    lanes = 1
+    while not row and lanes < target.workgroup and steps >= 4 * lanes:
+        lanes *= 2
+    # Enough invocations to fill the device, enough steps for each to be worth it, and no more than keeps sums exact.
+    parallel = min(32768 // max(1, results * lanes), steps // (32 * lanes))
+    return lanes, max(1, parallel, -(-steps // (2048 * lanes))), target.workgroup

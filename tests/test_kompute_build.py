@@ -1,0 +1,153 @@
+"""What our patches to Kompute (tools/kompute) promise, one test each."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import kp
+import numpy as np
+import pytest
+
+from dml.glslang import Source, compile
+
+NONE = np.empty(0, np.uint32)
+HEAD = """#version 450
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer B { uint b[]; };
+"""
+
+
+@pytest.fixture(scope="module")
+def manager():
+    return kp.Manager(0)
+
+
+def sequence_of(manager, body, words=64):
+    tensor = manager.tensor_t(np.zeros(words, np.uint32))
+    spirv = compile(Source("body.comp", f"{HEAD}void main() {{ uint i = gl_GlobalInvocationID.x; {body} }}\n"))
+    algorithm = manager.algorithm([tensor], spirv, (words // 64, 1, 1), NONE, NONE)
+    sequence = manager.sequence().record(kp.OpTensorSyncDevice([tensor])).record(kp.OpAlgoDispatch(algorithm))
+    return sequence.record(kp.OpTensorSyncLocal([tensor])), tensor
+
+
+def slow_sequence(manager):
+    """Takes some tenths of a second on a CPU driver; a round holds many steps, for llvmpipe ends loops after 65,535."""
+    step = "x = x * 1664525u + b[x & 63u]; "
+    return sequence_of(
+        manager, f"uint x = i; for (int k = 0; k < 8000; ++k) {{ {step * 16} }} b[i] = x + 1u;", 1 << 12
+    )
+
+
+def test_it_stands_alone():
+    """No libfmt at run time, and no upper bound on NumPy."""
+    assert b"libfmt.so" not in Path(kp.__file__).read_bytes()
+    assert not any("<" in need for need in importlib.metadata.requires("kp") or ())
+
+
+def test_flags_combine():
+    access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
+    assert access.shader_read | access.shader_write | access.host_read == 0x20 | 0x40 | 0x2000
+    assert stage.compute_shader | stage.host == 0x800 | 0x4000
+
+
+def test_a_barrier_takes_masks(manager):
+    sequence, tensor = sequence_of(manager, "b[i] += 1u;")
+    access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
+    barrier = kp.OpMemoryBarrier(
+        [tensor],
+        src_access_mask=access.shader_write,
+        dst_access_mask=access.shader_read | access.host_read,
+        src_stage_mask=stage.compute_shader,
+        dst_stage_mask=stage.compute_shader | stage.host,
+    )
+    sequence.record(barrier).eval()
+    assert tensor.data().tolist() == [1] * 64
+
+
+def test_a_barrier_on_staging_memory_that_is_not_there_is_an_error(manager):
+    storage = manager.tensor_t(np.zeros(64, np.uint32), kp.TensorTypes.storage)
+    with pytest.raises(RuntimeError, match="no staging buffer"):
+        manager.sequence().record(kp.OpMemoryBarrier([storage], barrier_on_primary=False))
+
+
+def test_storage_has_no_data_for_the_host(manager):
+    storage = manager.tensor_t(np.zeros(64, np.uint32), kp.TensorTypes.storage)
+    with pytest.raises(RuntimeError, match="no memory the host can see"):
+        storage.data()
+
+
+def test_eval_async_does_not_wait_and_a_wait_that_timed_out_can_be_repeated(manager):
+    sequence, tensor = slow_sequence(manager)
+    sequence.eval_async()
+    assert sequence.is_running()
+    sequence.eval_await(1)  # nanoseconds
+    assert sequence.is_running()
+    sequence.eval_await()
+    assert not sequence.is_running()
+    assert tensor.data().any()
+
+
+def test_other_threads_run_meanwhile(manager):
+    sequence, _ = slow_sequence(manager)
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    start = time.perf_counter()
+    sequence.eval()
+    end = time.perf_counter()
+    done.set()
+    ticker.join()
+    assert sum(start < moment < end for moment in ticks) >= 3
+
+
+def test_the_manager_forgets_what_is_gone(manager):
+    tensors = [manager.tensor_t(np.zeros(64, np.uint32)) for _ in range(10)]
+    kept = tensors.pop()
+    del tensors
+    manager.clear()
+    assert kept.is_init()
+
+
+def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
+    """In a process with little address space, on a driver that takes its memory there."""
+    code = """
+        import resource, sys
+        import kp
+        import numpy as np
+        manager = kp.Manager(0)
+        if not any(name in manager.get_device_properties()["device_name"] for name in ("llvmpipe", "SwiftShader")):
+            sys.exit(77)
+        data = np.zeros(45 << 18, np.uint32)  # 45 MiB
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+        fitting = []
+        for _ in range(5):
+            # A device tensor takes its size twice; where only the first half fits, that must be given back.
+            for kind in (kp.TensorTypes.device, kp.TensorTypes.storage):
+                tensors = []
+                try:
+                    while len(tensors) < 64:
+                        tensors.append(manager.tensor_t(data, kind))
+                except RuntimeError as error:
+                    assert "OutOf" in str(error), error
+                fitting.append(len(tensors))
+                del tensors
+        assert 0 < max(fitting) < 64, fitting
+        assert fitting[:2] * 5 == fitting, fitting
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    if run.returncode == 77:
+        pytest.skip("device 0 is no CPU driver: its memory is not this process's")
+    assert run.returncode == 0, run.stderr

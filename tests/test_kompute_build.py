@@ -32,16 +32,20 @@ def sequence_of(manager, body, words=64):
     tensor = manager.tensor_t(np.zeros(words, np.uint32))
     spirv = compile(Source("body.comp", f"{HEAD}void main() {{ uint i = gl_GlobalInvocationID.x; {body} }}\n"))
     algorithm = manager.algorithm([tensor], spirv, (words // 64, 1, 1), NONE, NONE)
-    sequence = manager.sequence().record(kp.OpTensorSyncDevice([tensor])).record(kp.OpAlgoDispatch(algorithm))
+    # A dispatch waits for copies before it reads what they wrote, not before it overwrites it.
+    access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
+    copied = kp.OpMemoryBarrier(
+        [tensor], access.transfer_write, access.shader_read | access.shader_write, stage.transfer, stage.compute_shader
+    )
+    sequence = manager.sequence().record(kp.OpTensorSyncDevice([tensor])).record(copied)
+    sequence.record(kp.OpAlgoDispatch(algorithm))
     return sequence.record(kp.OpTensorSyncLocal([tensor])), tensor
 
 
 def slow_sequence(manager):
     """Takes some tenths of a second on a CPU driver; a round holds many steps, for llvmpipe ends loops after 65,535."""
     step = "x = x * 1664525u + b[x & 63u]; "
-    return sequence_of(
-        manager, f"uint x = i; for (int k = 0; k < 8000; ++k) {{ {step * 16} }} b[i] = x + 1u;", 1 << 12
-    )
+    return sequence_of(manager, f"uint x = i; for (int k = 0; k < 8000; ++k) {{ {step * 16} }} b[i] = x + 1u;", 1 << 12)
 
 
 def test_it_stands_alone():

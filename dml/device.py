@@ -20,8 +20,11 @@ from dml.descriptors.binding import (
     DML_FEATURE_QUERY_FEATURE_LEVELS,
     DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT,
 )
+from dml.descriptors.graph import DML_GRAPH_DESC
 from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE, DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
+from dml.graph.compile import compile_graph
+from dml.graph.model import read_graph
 from dml.objects import DMLObject
 from dml.operator import CompiledOperator, Operator, OperatorInitializer
 from dml.recorder import CommandList, CommandRecorder
@@ -73,7 +76,26 @@ class Device(DMLObject):
         DML_EXECUTION_FLAGS(flags)
         desc = operator.desc
         program = compile_operator(desc, self.vulkan.target)
-        return CompiledOperator(self, program, type(desc).__name__, list(desc.inputs()), list(desc.outputs()))
+        return CompiledOperator(self, program, type(desc).__name__, desc.inputs(), desc.outputs())
+
+    def compile_graph(
+        self,
+        desc: DML_GRAPH_DESC,
+        flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE,
+        *,
+        optimize: bool = True,
+    ) -> CompiledOperator:
+        """One program for a graph of operators. Its inputs and outputs go by their edges' names, or by index.
+
+        flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with.
+        Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC. Reference: idmldevice1-compilegraph.
+        """
+        DML_EXECUTION_FLAGS(flags)
+        if not isinstance(desc, DML_GRAPH_DESC):
+            raise DMLError(f"Device.compile_graph: takes a DML_GRAPH_DESC, found {type(desc).__name__}")
+        graph = read_graph(desc, self.feature_level)
+        program = compile_graph(graph, self.vulkan.target, optimize=optimize)
+        return CompiledOperator(self, program, "DML_GRAPH_DESC", graph.input_fields, graph.output_fields)
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
         return OperatorInitializer(self, operators)

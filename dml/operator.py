@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,34 +45,36 @@ class Slot:
         self.tensor = tensor
 
 
-Fields = list[tuple[str, "DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, ...] | None"]]
+#: Name (index, for an unnamed input or output of a graph) and tensor, tensor array or None; in binding order.
+Field = tuple[str | int, DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, ...] | None]
 
 
-def _slots(fields: Fields) -> list[Slot]:
+def _slots(fields: Sequence[Field]) -> list[Slot]:
     slots: list[Slot] = []
     for name, tensor in fields:
         if isinstance(tensor, tuple):
             slots += [Slot(f"{name}[{i}]", t) for i, t in enumerate(tensor)]
         else:
-            slots.append(Slot(name, tensor))
+            slots.append(Slot(str(name), tensor))
     return slots
 
 
 class CompiledOperator(Dispatchable):
     """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
 
-    label: the operator's name in messages. fields: (name, tensor, tuple of tensors or None) of inputs and outputs, in
-    binding order.
+    label: the operator's name in messages. inputs, outputs: its fields.
     """
 
-    def __init__(self, device: Device, program: Program, label: str, inputs: Fields, outputs: Fields) -> None:
+    def __init__(
+        self, device: Device, program: Program, label: str, inputs: Iterable[Field], outputs: Iterable[Field]
+    ) -> None:
         super().__init__(device)
         self.program = program
         self.label = label
-        self.input_fields = inputs
-        self.output_fields = outputs
-        self.input_slots = _slots(inputs)
-        self.output_slots = _slots(outputs)
+        self.input_fields = list(inputs)
+        self.output_fields = list(outputs)
+        self.input_slots = _slots(self.input_fields)
+        self.output_slots = _slots(self.output_fields)
         self.kernels = spirv(program.dispatches)
         self.initialize_kernels = spirv(program.initialize)
         self._resident: _Resident | None = None
@@ -101,8 +103,11 @@ class CompiledOperator(Dispatchable):
         """The program in words: a line per dispatch, with regions and bytes."""
         return f"{self.label}: {self.program.describe()}"
 
-    def dispatch(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
+
+        A graph's inputs and outputs go by the names of their edges, or by index where they have none; inputs by index
+        in any case.
 
         inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
         them. Tensors owned by DML are given to the first dispatch, and again only to replace them. Outputs are new
@@ -146,13 +151,16 @@ class _Resident:
         self._initialization = Recording(context, program.initialize, compiled.initialize_kernels, place, kept)
         self._initialized = False
 
-    def _gather(self, inputs: Mapping[str, Any]) -> dict[int, arrays.Array]:
+    def _gather(self, given: Mapping[Any, Any]) -> dict[int, arrays.Array]:
         """The checked array of each slot that was given one."""
         compiled = self._compiled
         known = [name for name, _ in compiled.input_fields]
-        for name in inputs:
+        inputs: dict[str | int, Any] = {}
+        for key, value in given.items():
+            name = known[key] if isinstance(key, int) and 0 <= key < len(known) else key
             if name not in known:
-                raise DMLError(f"{compiled.label}: no input tensor {name!r}; it has {', '.join(known)}")
+                raise DMLError(f"{compiled.label}: no input tensor {key!r}; it has {', '.join(map(str, known))}")
+            inputs[name] = value
         found: dict[int, arrays.Array] = {}
         at = 0
         for name, tensor in compiled.input_fields:
@@ -177,7 +185,7 @@ class _Resident:
                 at += 1
         return found
 
-    def dispatch(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
         compiled = self._compiled
         owned = compiled.program.owned
         found = self._gather(inputs)
@@ -192,7 +200,7 @@ class _Resident:
                 self._initialization.run()
                 self._initialized = True
             self._recording.run()
-            results: dict[str, Any] = {}
+            results: dict[Any, Any] = {}
             at = 0
             for name, field in compiled.output_fields:
                 if isinstance(field, tuple):

@@ -1,0 +1,254 @@
+"""From a checked graph to one Program: who writes where, what runs once, what is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from dml.compiler.builder import Builder, OperandOrArray
+from dml.compiler.expression import Leaf, apply
+from dml.compiler.kernel import VALUE_TYPES
+from dml.compiler.lowering import copy_owned, lower
+from dml.compiler.memory import place_temporaries
+from dml.compiler.program import REGION_ALIGNMENT, Access, Operand, Program, Region, Space
+from dml.compiler.target import Target
+from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
+from dml.graph.fusion import fuse
+from dml.graph.model import Graph, Node, Port, Value
+from dml.graph.views import join_views, read_views, seen_through, writable_in_place
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+
+def compile_graph(graph: Graph, target: Target, *, optimize: bool = True) -> Program:
+    """The program of a graph, which it rewrites on the way.
+
+    optimize: fuse, remove views and run once what does not change; without it, each operator is as it stands.
+    """
+    if optimize:
+        fuse(graph, target)
+    return _Compiler(graph, target, optimize).compile()
+
+
+class _Compiler:
+    def __init__(self, graph: Graph, target: Target, optimize: bool) -> None:
+        self.graph = graph
+        self.target = target
+        self.optimize = optimize
+        self.program = Program()
+        self.regions: dict[Value, Region] = {}
+        #: Values that exist as a view of another: the view, and how the removed operator would have laid them out.
+        self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
+        #: Values written straight into a joined tensor.
+        self.places: dict[Value, Operand] = {}
+        #: Graph outputs beyond the first that show the same value.
+        self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
+
+    def compile(self) -> Program:
+        program, graph = self.program, self.graph
+        for index, value in enumerate(graph.inputs):
+            program.inputs.append(value.size or None)
+            if index in graph.owned:
+                self.regions[value] = program.own(index, value.size)
+            elif value.size:
+                self.regions[value] = Region(Space.INPUT, index, 0, value.size)
+        for _, tensor in graph.output_fields:
+            assert tensor is not None
+            program.outputs.append(int(tensor.TotalTensorSizeInBytes))
+        copy_owned(program, self.target)
+        if self.optimize:
+            self._plan_joins()
+        for node in graph.nodes:
+            self._node(node)
+        builder = Builder(program, self.target)
+        for value, index, tensor in self.copies:
+            with self._labelled(builder, f"copy to output {index}"):
+                source = self._read(value, tensor)
+                result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, int(tensor.TotalTensorSizeInBytes)))
+                apply(builder, Leaf(0), result, [source])
+        program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
+        return program
+
+    @contextmanager
+    def _labelled(self, builder: Builder, label: str) -> Iterator[None]:
+        before, builder.node = builder.node, label
+        yield
+        builder.node = before
+
+    # Values
+
+    def _read(self, value: Value, tensor: DML_BUFFER_TENSOR_DESC) -> Operand:
+        """The value as a reader's description sees it."""
+        if value in self.views:
+            view = seen_through(*self.views[value], tensor)
+            assert view is not None
+            return view
+        if value not in self.regions:
+            assert isinstance(value.source, bytes)
+            self.regions[value] = self._constant(value.source)
+        return Operand.of(tensor, self.regions[value])
+
+    def _constant(self, data: bytes) -> Region:
+        start = -(-len(self.program.constants) // REGION_ALIGNMENT) * REGION_ALIGNMENT
+        size = -(-len(data) // 4) * 4
+        self.program.constants = self.program.constants.ljust(start, b"\0") + data.ljust(size, b"\0")
+        return Region(Space.CONSTANT, 0, start, size)
+
+    def _written(self, port: Port, value: Value, builder: Builder) -> Operand:
+        """Where a node writes a value: a graph output, its place in a joined tensor, or scratch memory."""
+        if value in self.places:
+            return self.places[value]
+        if value not in self.regions:
+            self.regions[value] = self._new_region(value, builder)
+        return Operand.of(port.tensor, self.regions[value])
+
+    def _new_region(self, value: Value, builder: Builder) -> Region:
+        if not value.outputs:
+            return builder.scratch(value.size)
+        first, *more = value.outputs
+        for index in more:
+            tensor = self.graph.output_fields[index][1]
+            assert tensor is not None
+            self.copies.append((value, index, tensor))
+        return Region(Space.OUTPUT, first, 0, value.size)
+
+    def _is_static(self, value: Value) -> bool:
+        if isinstance(value.source, bytes):
+            return True
+        region = self.views[value][0].region if value in self.views else self.regions.get(value)
+        return region is not None and region.space in (Space.PERSISTENT, Space.CONSTANT)
+
+    # Nodes
+
+    def _plan_joins(self) -> None:
+        """Find what the inputs of each join may write in place. Later joins first: a join can be part of another."""
+        for node in reversed(self.graph.nodes):
+            desc = node.desc
+            if isinstance(desc, DML_JOIN_OPERATOR_DESC) and not self._all_static(node):
+                (result,) = node.outputs
+                assert result is not None
+                port, value = result
+                whole = self._written(port, value, Builder(self.program, self.target))
+                for entry, view in zip(node.inputs, join_views(desc, whole), strict=True):
+                    assert entry is not None
+                    if writable_in_place(entry[1], entry[0].tensor) and not self._all_static_producer(entry[1]):
+                        self.places[entry[1]] = _narrowed(view)
+
+    def _all_static(self, node: Node) -> bool:
+        """Whether a node, and so its outputs, depend on constants and owned inputs alone."""
+        return all(self._static_source(value) for _, value in filter(None, node.inputs))
+
+    def _static_source(self, value: Value) -> bool:
+        if value.producer is not None:
+            return self._all_static(value.producer)
+        return isinstance(value.source, bytes) or value.source in self.graph.owned
+
+    def _all_static_producer(self, value: Value) -> bool:
+        return value.producer is not None and self._all_static(value.producer)
+
+    def _node(self, node: Node) -> None:
+        builder = Builder(self.program, self.target)
+        shown = any(value.outputs for _, value in filter(None, node.outputs))
+        static = self.optimize and not shown and all(self._is_static(v) for _, v in filter(None, node.inputs))
+        if static:
+            builder = builder.initialization()
+        builder.node = node.label
+        if self.optimize and self._became_view(node):
+            return
+        if node.desc is not None and isinstance(node.desc, DML_JOIN_OPERATOR_DESC):
+            self._join(node, node.desc, builder)
+        elif node.expression is not None:
+            (result,) = node.outputs
+            assert result is not None
+            inputs = [self._read(value, port.tensor) for port, value in filter(None, node.inputs)]
+            apply(builder, node.expression, self._written(*result, builder), inputs)
+        else:
+            self._operator(node, builder)
+
+    def _became_view(self, node: Node) -> bool:
+        if len(node.inputs) != 1 or node.inputs[0] is None:
+            return False
+        port, value = node.inputs[0]
+        views = read_views(node, self._read(value, port.tensor))
+        if views is None:
+            return False
+        outputs = [entry for entry in node.outputs if entry is not None]
+        for view, (made, result) in zip(views, outputs, strict=True):
+            readers = [self._seen_by(consumer, at) for consumer, at in result.consumers]
+            if result.outputs or result in self.places:
+                return False
+            if any(seen_through(view, made.tensor, seen) is None for seen in readers):
+                return False
+        for view, (made, result) in zip(views, outputs, strict=True):
+            self.views[result] = view, made.tensor
+        return True
+
+    def _seen_by(self, consumer: Node, at: int) -> DML_BUFFER_TENSOR_DESC:
+        entry = consumer.inputs[at]
+        assert entry is not None
+        return entry[0].tensor
+
+    def _join(self, node: Node, desc: DML_JOIN_OPERATOR_DESC, builder: Builder) -> None:
+        (result,) = node.outputs
+        assert result is not None
+        whole = self._written(*result, builder)
+        for entry, view in zip(node.inputs, join_views(desc, whole), strict=True):
+            assert entry is not None
+            port, value = entry
+            if value not in self.places:
+                apply(builder, Leaf(0), view, [self._read(value, port.tensor)])
+
+    def _operator(self, node: Node, builder: Builder) -> None:
+        assert node.desc is not None
+        operands = self._operands(node, builder)
+        if node.epilogue is None:
+            lower(node.desc, builder.scope(operands))
+            return
+        (result,) = node.outputs
+        assert result is not None
+        written = self._written(*result, builder)
+        start = len(builder.dispatches)
+        lower(node.desc, builder.scope({**operands, result[0].name: replace(written, epilogue=node.epilogue)}))
+        stores = [
+            binding.access
+            for dispatch in builder.dispatches[start:]
+            for binding in dispatch.bindings
+            if binding.region.overlaps(written.region)
+        ]
+        if stores != [Access.WRITE]:
+            # The operator comes back to its result, so nothing can stand between it and memory: two steps instead.
+            del builder.dispatches[start:]
+            made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
+            assert isinstance(made, DML_BUFFER_TENSOR_DESC)
+            between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
+            lower(node.desc, builder.scope({**operands, result[0].name: between}))
+            apply(builder, node.epilogue, written, [between])
+
+    def _operands(self, node: Node, builder: Builder) -> dict[str, OperandOrArray]:
+        assert node.desc is not None
+        operands: dict[str, OperandOrArray] = {}
+        entries = iter(node.inputs)
+        for name, tensor in node.desc.inputs():
+            if isinstance(tensor, tuple):
+                operands[name] = tuple(self._read(e[1], e[0].tensor) for e in (next(entries) for _ in tensor) if e)
+            else:
+                entry = next(entries)
+                operands[name] = None if entry is None else self._read(entry[1], entry[0].tensor)
+        entries = iter(node.outputs)
+        for name, tensor in node.desc.outputs():
+            if isinstance(tensor, tuple):
+                operands[name] = tuple(self._written(*e, builder) for e in (next(entries) for _ in tensor) if e)
+            else:
+                entry = next(entries)
+                operands[name] = None if entry is None else self._written(*entry, builder)
+        return operands
+
+
+def _narrowed(view: Operand) -> Operand:
+    """The view over just the bytes it reaches, so that neighbours in the same tensor do not seem to depend on it."""
+    bits = VALUE_TYPES[view.data_type].bits
+    start = view.base * bits // 8 // 16 * 16
+    last = view.base + sum((size - 1) * stride for size, stride in zip(view.sizes, view.strides, strict=True))
+    end = (last + 1) * bits // 8
+    region = replace(view.region, offset=view.region.offset + start, size=end - start)
+    return replace(view, region=region, base=view.base - start * 8 // bits)

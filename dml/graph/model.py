@@ -1,0 +1,308 @@
+"""A graph as the passes see it: nodes, and the values that flow between them. Reads and checks DML_GRAPH_DESC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dml import enums
+from dml.compiler.scalar import Expression
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.graph import (
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+    DML_GRAPH_DESC,
+    DML_INPUT_GRAPH_EDGE_DESC,
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+    DML_OUTPUT_GRAPH_EDGE_DESC,
+)
+from dml.enums import DML_FEATURE_LEVEL
+from dml.errors import DMLError
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+
+@dataclass(eq=False)
+class Value:
+    """Bytes that flow along edges.
+
+    source: the graph input's index, a constant's bytes, or the node that writes it. outputs: the graph outputs it is.
+    """
+
+    source: int | bytes | Node
+    size: int
+    consumers: list[tuple[Node, int]] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+
+    @property
+    def producer(self) -> Node | None:
+        return self.source if isinstance(self.source, Node) else None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether one consumer alone ever sees it."""
+        return isinstance(self.source, Node) and not self.outputs and len(self.consumers) == 1
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a node: the field's name, its place in a tensor array, and how the node sees the bytes."""
+
+    name: str
+    item: int | None
+    tensor: DML_BUFFER_TENSOR_DESC
+
+    def __str__(self) -> str:
+        return self.name if self.item is None else f"{self.name}[{self.item}]"
+
+
+@dataclass(eq=False)
+class Node:
+    """An operator, or several fused into an expression of the inputs' elements.
+
+    inputs, outputs: (port, value) in binding order; None where an optional tensor is absent. labels: which nodes of the
+    description it computes.
+    """
+
+    labels: list[str]
+    desc: OperatorDesc | None
+    inputs: list[tuple[Port, Value] | None]
+    outputs: list[tuple[Port, Value] | None]
+    expression: Expression | None = None
+    #: Fused behind the operator, and the tensor that is written in the end.
+    epilogue: Expression | None = None
+
+    @property
+    def label(self) -> str:
+        return " + ".join(self.labels)
+
+
+@dataclass(eq=False)
+class Graph:
+    """Nodes in an order in which they can run, and what flows in and out.
+
+    inputs, outputs: name (index where it has none) and tensor of each; an unused input has no tensor.
+    """
+
+    nodes: list[Node]
+    inputs: list[Value]
+    input_fields: list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]]
+    output_fields: list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]]
+    owned: set[int]
+
+
+def _ports(fields: Any) -> list[Port | None]:
+    ports: list[Port | None] = []
+    for name, tensor in fields:
+        if isinstance(tensor, tuple):
+            ports += [Port(name, item, t) for item, t in enumerate(tensor)]
+        else:
+            ports.append(None if tensor is None else Port(name, None, tensor))
+    return ports
+
+
+class _Reader:
+    """Checks the rules of DML_GRAPH_DESC while it connects the nodes. Each error names node and edge."""
+
+    def __init__(self, desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> None:
+        self.desc = desc
+        self.nodes: list[Node | Value] = []
+        self.ports: list[tuple[list[Port | None], list[Port | None]]] = []
+        self.labels: list[str] = []
+        for index, wrapper in enumerate(desc.Nodes):
+            node = wrapper.Desc
+            if isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+                label = _label(index, "constant", node.Name)
+                if level < enums.DML_FEATURE_LEVEL_6_2:
+                    raise DMLError(f"{label}: constant nodes need DML_FEATURE_LEVEL_6_2, the device has {level.name}")
+                self.nodes.append(Value(node.Data, len(node.Data)))
+                self.ports.append(([], []))
+            else:
+                operator = getattr(node.Operator, "desc", None)
+                if not isinstance(operator, OperatorDesc):
+                    raise DMLError(
+                        f"DML_GRAPH_DESC.Nodes[{index}].Operator: must be an operator, found {node.Operator!r}"
+                    )
+                label = _label(index, operator.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"), node.Name)
+                ports = _ports(operator.inputs()), _ports(operator.outputs())
+                self.nodes.append(Node([label], operator, [None] * len(ports[0]), [None] * len(ports[1])))
+                self.ports.append(ports)
+            self.labels.append(label)
+
+    def node_port(self, edge: str, node: int, index: int, side: int) -> Port:
+        """The port an edge names; side 0 is inputs, 1 outputs."""
+        word = ("input", "output")[side]
+        if not 0 <= node < len(self.nodes):
+            raise DMLError(f"{edge}: node {node} does not exist; the graph has {len(self.nodes)} nodes")
+        ports = self.ports[node][side]
+        if not 0 <= index < len(ports):
+            raise DMLError(f"{edge}: {self.labels[node]} has {len(ports)} {word}s, found {word} index {index}")
+        port = ports[index]
+        if port is None:
+            raise DMLError(f"{edge}: {self.labels[node]} leaves {word} {index} out of its description")
+        return port
+
+    def connect(self, edge: str, value: Value, node_index: int, input_index: int) -> Port:
+        port = self.node_port(edge, node_index, input_index, 0)
+        node = self.nodes[node_index]
+        assert isinstance(node, Node)
+        if node.inputs[input_index] is not None:
+            raise DMLError(f"{edge}: {self.labels[node_index]} has its input {port} connected already")
+        node.inputs[input_index] = port, value
+        value.consumers.append((node, input_index))
+        return port
+
+    def read(self) -> Graph:
+        desc = self.desc
+        for count, name in ((desc.InputCount, "InputCount"), (desc.OutputCount, "OutputCount")):
+            if not isinstance(count, int) or count < 0:
+                raise DMLError(f"DML_GRAPH_DESC.{name}: must be an unsigned integer, found {count!r}")
+        self._outputs()
+        inputs, input_fields, owned = self._input_edges()
+        self._intermediate_edges(owned)
+        output_fields = self._output_edges()
+        self._complete()
+        order = self._sort()
+        return Graph(order, inputs, input_fields, output_fields, owned)
+
+    def _outputs(self) -> None:
+        for node, (_, ports) in zip(self.nodes, self.ports, strict=True):
+            if isinstance(node, Node):
+                for at, port in enumerate(ports):
+                    if port is not None:
+                        node.outputs[at] = port, Value(node, int(port.tensor.TotalTensorSizeInBytes))
+
+    def _input_edges(self) -> tuple[list[Value], list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]], set[int]]:
+        values = [Value(index, 0) for index in range(self.desc.InputCount)]
+        fields: list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]] = [(i, None) for i in range(len(values))]
+        owned: dict[int, bool] = {}
+        for number, wrapper in enumerate(self.desc.InputEdges):
+            edge = wrapper.Desc
+            assert isinstance(edge, DML_INPUT_GRAPH_EDGE_DESC)
+            where = _edge("InputEdges", number, edge.Name)
+            index = edge.GraphInputIndex
+            if not 0 <= index < len(values):
+                raise DMLError(f"{where}: the graph has {len(values)} inputs, found GraphInputIndex {index}")
+            port = self.connect(where, values[index], edge.ToNodeIndex, edge.ToNodeInputIndex)
+            size = int(port.tensor.TotalTensorSizeInBytes)
+            if values[index].size not in (0, size):
+                raise DMLError(
+                    f"{where}: {self.labels[edge.ToNodeIndex]} reads {size} bytes of graph input {index}, "
+                    f"another edge {values[index].size}"
+                )
+            values[index].size = size
+            flag = port.tensor.owned_by_dml
+            if owned.setdefault(index, flag) != flag:
+                raise DMLError(
+                    f"{where}: DML_TENSOR_FLAG_OWNED_BY_DML must be set on all inputs of graph input {index}"
+                )
+            name, tensor = fields[index]
+            fields[index] = (edge.Name if isinstance(name, int) and edge.Name else name), tensor or port.tensor
+        return values, fields, {index for index, flag in owned.items() if flag}
+
+    def _intermediate_edges(self, owned: set[int]) -> None:
+        for number, wrapper in enumerate(self.desc.IntermediateEdges):
+            edge = wrapper.Desc
+            assert isinstance(edge, DML_INTERMEDIATE_GRAPH_EDGE_DESC)
+            where = _edge("IntermediateEdges", number, edge.Name)
+            value = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
+            port = self.connect(where, value, edge.ToNodeIndex, edge.ToNodeInputIndex)
+            size = int(port.tensor.TotalTensorSizeInBytes)
+            constant = isinstance(value.source, bytes)
+            if size != value.size and not (constant and -(-value.size // 4) * 4 == size):
+                raise DMLError(
+                    f"{where}: {self.labels[edge.FromNodeIndex]} writes {value.size} bytes, "
+                    f"{self.labels[edge.ToNodeIndex]} reads {size} as {port}"
+                )
+            if port.tensor.owned_by_dml:
+                raise DMLError(
+                    f"{where}: {self.labels[edge.ToNodeIndex]} has {port} owned by DML, "
+                    "which must be connected to a graph input"
+                )
+
+    def _from(self, where: str, node_index: int, output_index: int) -> Value:
+        if 0 <= node_index < len(self.nodes):
+            node = self.nodes[node_index]
+            if isinstance(node, Value):
+                if output_index != 0:
+                    raise DMLError(
+                        f"{where}: {self.labels[node_index]} has 1 output, found output index {output_index}"
+                    )
+                return node
+        self.node_port(where, node_index, output_index, 1)
+        node = self.nodes[node_index]
+        assert isinstance(node, Node)
+        found = node.outputs[output_index]
+        assert found is not None
+        return found[1]
+
+    def _output_edges(self) -> list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]]:
+        count = self.desc.OutputCount
+        fields: list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]] = [(i, None) for i in range(count)]
+        for number, wrapper in enumerate(self.desc.OutputEdges):
+            edge = wrapper.Desc
+            assert isinstance(edge, DML_OUTPUT_GRAPH_EDGE_DESC)
+            where = _edge("OutputEdges", number, edge.Name)
+            index = edge.GraphOutputIndex
+            if not 0 <= index < count:
+                raise DMLError(f"{where}: the graph has {count} outputs, found GraphOutputIndex {index}")
+            if fields[index][1] is not None:
+                raise DMLError(f"{where}: graph output {index} is connected already")
+            port = self.node_port(where, edge.FromNodeIndex, edge.FromNodeOutputIndex, 1)
+            value = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
+            value.outputs.append(index)
+            fields[index] = edge.Name or index, port.tensor
+        for index, (_, tensor) in enumerate(fields):
+            if tensor is None:
+                raise DMLError(f"DML_GRAPH_DESC.OutputEdges: graph output {index} is not connected")
+        return fields
+
+    def _complete(self) -> None:
+        for label, node, (inputs, _) in zip(self.labels, self.nodes, self.ports, strict=True):
+            if isinstance(node, Node):
+                for at, port in enumerate(inputs):
+                    if port is not None and node.inputs[at] is None:
+                        raise DMLError(f"{label}: its input {port} (index {at}) is not connected")
+                if not any(value.outputs or value.consumers for _, value in filter(None, node.outputs)):
+                    raise DMLError(f"{label}: none of its outputs is connected")
+
+    def _sort(self) -> list[Node]:
+        nodes = [node for node in self.nodes if isinstance(node, Node)]
+        waits = {node: sum(isinstance(value.source, Node) for _, value in filter(None, node.inputs)) for node in nodes}
+        ready = [node for node in nodes if not waits[node]]
+        order: list[Node] = []
+        while ready:
+            node = ready.pop(0)
+            order.append(node)
+            for _, value in filter(None, node.outputs):
+                for consumer, _ in value.consumers:
+                    waits[consumer] -= 1
+                    if not waits[consumer]:
+                        ready.append(consumer)
+        if len(order) < len(nodes):
+            rest = ", ".join(node.label for node in nodes if node not in order)
+            raise DMLError(f"DML_GRAPH_DESC: the graph has a cycle through {rest}")
+        return order
+
+
+def _label(index: int, kind: str, name: str | None) -> str:
+    return f"node {index} ({kind}{f' {name!r}' if name else ''})"
+
+
+def _edge(kind: str, number: int, name: str | None) -> str:
+    return f"DML_GRAPH_DESC.{kind}[{number}]{f' ({name!r})' if name else ''}"
+
+
+def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
+    """The description's nodes, connected and in running order.
+
+    Raises DMLError for an edge that names a node, input or output that does not exist, is absent or already connected;
+    for a required tensor left unconnected; for connected tensors of unequal TotalTensorSizeInBytes; for misplaced
+    DML_TENSOR_FLAG_OWNED_BY_DML; and for cycles. Reference: dml_graph_desc.
+    """
+    return _Reader(desc, level).read()
+
+
+def remove(nodes: list[Node], gone: Sequence[Node]) -> None:
+    """Take nodes out of a list, by identity."""
+    dead = {id(node) for node in gone}
+    nodes[:] = [node for node in nodes if id(node) not in dead]

@@ -1,0 +1,90 @@
+"""Removes operators that only move elements where strides and offsets say the same.
+
+An identity, slice or split becomes a view of its input for those who read it; the inputs of a join are written where
+the joined tensor wants them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dml.compiler.kernel import VALUE_TYPES
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Node as Scalar
+from dml.descriptors.elementwise import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
+from dml.descriptors.movement import (
+    DML_JOIN_OPERATOR_DESC,
+    DML_SLICE1_OPERATOR_DESC,
+    DML_SLICE_OPERATOR_DESC,
+    DML_SPLIT_OPERATOR_DESC,
+)
+from dml.graph.model import Node, Value
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+
+def read_views(node: Node, source: Operand) -> list[Operand] | None:
+    """The outputs of a node as views of its one input, where it is one that only selects; else None."""
+    desc = node.desc
+    if isinstance(node.expression, Scalar):
+        return None
+    if isinstance(desc, DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC):
+        return [source] if desc.ScaleBias is None and desc.InputTensor.Sizes == desc.OutputTensor.Sizes else None
+    if isinstance(desc, DML_SLICE_OPERATOR_DESC):
+        return [_slice(source, desc.Offsets, desc.OutputTensor.Sizes, desc.Strides)]
+    if isinstance(desc, DML_SLICE1_OPERATOR_DESC):
+        if any(step < 0 for step in desc.InputWindowStrides):
+            return None
+        return [_slice(source, desc.InputWindowOffsets, desc.OutputTensor.Sizes, desc.InputWindowStrides)]
+    if isinstance(desc, DML_SPLIT_OPERATOR_DESC):
+        return [view for view, _ in _parts(source, desc.OutputTensors, desc.Axis)]
+    return None
+
+
+def join_views(desc: DML_JOIN_OPERATOR_DESC, result: Operand) -> list[Operand]:
+    """Where each input of a join lies in the joined tensor."""
+    return [view for view, _ in _parts(result, desc.InputTensors, desc.Axis)]
+
+
+def _slice(source: Operand, offsets: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...]) -> Operand:
+    base = sum(offset * stride for offset, stride in zip(offsets, source.strides, strict=True))
+    strides = tuple(stride * step for stride, step in zip(source.strides, steps, strict=True))
+    return source.view(sizes, strides, base)
+
+
+def _parts(
+    whole: Operand, tensors: tuple[DML_BUFFER_TENSOR_DESC, ...], axis: int
+) -> Iterator[tuple[Operand, DML_BUFFER_TENSOR_DESC]]:
+    at = 0
+    for tensor in tensors:
+        yield whole.view(tensor.Sizes, whole.strides, at * whole.strides[axis]), tensor
+        at += tensor.Sizes[axis]
+
+
+def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_TENSOR_DESC) -> Operand | None:
+    """How a reader with description ``seen`` reads a value that exists as ``view`` only.
+
+    made: how the removed operator would have laid the value out. None where no strides say it.
+    """
+    if VALUE_TYPES[made.DataType].bits != VALUE_TYPES[seen.DataType].bits:
+        return None
+    view = view.as_type(seen.DataType)
+    if seen.Sizes == made.Sizes and seen.strides == made.strides:
+        return view
+    if view.is_packed and made.is_packed:
+        return view.view(seen.Sizes, seen.strides)
+    return None
+
+
+def writable_in_place(value: Value, joined: DML_BUFFER_TENSOR_DESC) -> bool:
+    """Whether the one producer of a join's input can write straight into the joined tensor.
+
+    Types narrower than a word stay out: neighbours would share words.
+    """
+    producer = value.producer
+    if producer is None or not value.is_private or VALUE_TYPES[joined.DataType].bits < 32:
+        return False
+    for port in producer.outputs:
+        if port is not None and port[1] is value:
+            made = port[0].tensor
+            return made.DataType == joined.DataType and made.Sizes == joined.Sizes and made.strides == joined.strides
+    return False

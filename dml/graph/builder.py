@@ -1,0 +1,380 @@
+"""Builds DML_GRAPH_DESC from expressions, in the manner of DirectMLX.
+
+    graph = Builder(device)
+    x = graph.input("x", (8, 16))
+    y = relu(gemm(x, graph.constant(weights)))
+    compiled = graph.compile({"y": y})
+
+``dml.graph.operations`` has the operators; ``Builder.node`` takes any other as a descriptor's class and fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from dml import enums
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.elementwise import (
+    DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
+    DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC,
+    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
+    DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
+    DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
+)
+from dml.descriptors.graph import (
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+    DML_GRAPH_DESC,
+    DML_INPUT_GRAPH_EDGE_DESC,
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+    DML_OPERATOR_GRAPH_NODE_DESC,
+    DML_OUTPUT_GRAPH_EDGE_DESC,
+)
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import DMLError
+from dml.tensors import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_SCALE_BIAS,
+    broadcast_strides,
+    calc_buffer_tensor_size,
+    data_type_of,
+    numpy_dtype,
+)
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
+
+
+class DeviceLike(Protocol):
+    """What a builder needs of a device (dml.device stands above this module)."""
+
+    def create_operator(self, desc: Any) -> Any: ...
+
+    def compile_graph(self, desc: DML_GRAPH_DESC, flags: Any = ..., *, optimize: bool = ...) -> Any: ...
+
+
+class Tensor:
+    """A value in a graph being built: where it comes from and how it is laid out.
+
+    Arithmetic works element by element on tensors and numbers, with NumPy's broadcasting.
+    """
+
+    __array_priority__ = 1000  # NumPy arrays leave the operators to this class
+
+    def __init__(self, builder: Builder, source: tuple[str, int, int], desc: DML_BUFFER_TENSOR_DESC) -> None:
+        self.builder = builder
+        self.source = source
+        self.desc = desc
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.desc.Sizes
+
+    @property
+    def data_type(self) -> DML_TENSOR_DATA_TYPE:
+        return self.desc.DataType
+
+    @property
+    def rank(self) -> int:
+        return len(self.desc.Sizes)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.desc.DataType.name}, {self.sizes}, from {self.source})"
+
+    def view(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
+        """The same bytes under other sizes and strides; nothing is computed (DirectMLX: Reinterpret)."""
+        desc = DML_BUFFER_TENSOR_DESC(
+            self.desc.DataType,
+            tuple(sizes),
+            None if strides is None else tuple(strides),
+            self.desc.TotalTensorSizeInBytes,
+            Flags=self.desc.Flags,
+        )
+        needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
+        if needed > self.desc.TotalTensorSizeInBytes:
+            raise DMLError(
+                f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, "
+                f"the tensor has {self.desc.TotalTensorSizeInBytes}"
+            )
+        return Tensor(self.builder, self.source, desc)
+
+    def reshape(self, *sizes: int) -> Tensor:
+        """Other sizes of the same elements in row-major order; one size may be -1. Copies where strides need it."""
+        count = self.desc.element_count
+        wanted = list(sizes)
+        if -1 in wanted:
+            known = int(np.prod([size for size in wanted if size != -1]))
+            wanted[wanted.index(-1)] = count // known if known else 0
+        if int(np.prod(wanted)) != count or wanted.count(-1):
+            raise DMLError(f"reshape: {self.sizes} has {count} elements, {tuple(sizes)} does not fit")
+        return self.packed().view(wanted)
+
+    def transpose(self, *axes: int) -> Tensor:
+        """The dimensions in another order (reversed when none is given); nothing is computed."""
+        order = [axis % self.rank for axis in axes] or list(range(self.rank))[::-1]
+        if sorted(order) != list(range(self.rank)):
+            raise DMLError(f"transpose: {axes} is not an order of {self.rank} dimensions")
+        strides = self.desc.strides
+        return self.view([self.sizes[axis] for axis in order], [strides[axis] for axis in order])
+
+    def broadcast(self, sizes: Sequence[int]) -> Tensor:
+        """Repeated to larger sizes, aligned at the right; nothing is computed."""
+        sizes = tuple(sizes)
+        return (
+            self if sizes == self.sizes else self.view(sizes, broadcast_strides(self.sizes, sizes, self.desc.strides))
+        )
+
+    def packed(self) -> Tensor:
+        """Itself where its elements lie in row-major order without gaps, else a copy."""
+        if self.desc.is_packed:
+            return self
+        return self.builder.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, self.sizes, InputTensor=self, ScaleBias=None)
+
+    def _binary(self, cls: type[OperatorDesc], other: Operand, swap: bool = False, dtype: Any = None) -> Tensor:
+        second = self.builder.like(other, self)
+        a, b = (second, self) if swap else (self, second)
+        sizes = broadcast_sizes(a.sizes, b.sizes)
+        return self.builder.one(
+            cls, sizes, dtype or self.data_type, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes)
+        )
+
+    def _scaled(self, scale: float, bias: float) -> Tensor:
+        return self.builder.one(
+            DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
+            self.sizes,
+            self.data_type,
+            InputTensor=self,
+            ScaleBias=DML_SCALE_BIAS(scale, bias),
+        )
+
+    def _takes_scale(self, other: Operand) -> TypeGuard[int | float]:
+        return isinstance(other, int | float) and self.data_type in (FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16)
+
+    def __add__(self, other: Operand) -> Tensor:
+        if self._takes_scale(other):
+            return self._scaled(1.0, other)
+        return self._binary(DML_ELEMENT_WISE_ADD_OPERATOR_DESC, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> Tensor:
+        if self._takes_scale(other):
+            return self._scaled(1.0, -other)
+        return self._binary(DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other)
+
+    def __rsub__(self, other: Operand) -> Tensor:
+        if self._takes_scale(other):
+            return self._scaled(-1.0, other)
+        return self._binary(DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other, swap=True)
+
+    def __mul__(self, other: Operand) -> Tensor:
+        if self._takes_scale(other):
+            return self._scaled(other, 0.0)
+        return self._binary(DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Operand) -> Tensor:
+        return self._binary(DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, other)
+
+    def __rtruediv__(self, other: Operand) -> Tensor:
+        return self._binary(DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, other, swap=True)
+
+    def __neg__(self) -> Tensor:
+        return 0 - self if not self._takes_scale(1) else self._scaled(-1.0, 0.0)
+
+
+Operand: TypeAlias = "Tensor | int | float | npt.NDArray[Any]"
+
+
+def broadcast_sizes(*sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes that all broadcast to, as in NumPy. Raises DMLError where there are none."""
+    try:
+        return tuple(int(size) for size in np.broadcast_shapes(*map(tuple, sizes)))
+    except ValueError:
+        raise DMLError(f"sizes {', '.join(map(str, sizes))} do not broadcast to each other") from None
+
+
+class Builder:
+    """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph."""
+
+    def __init__(self, device: DeviceLike) -> None:
+        self.device = device
+        self._nodes: list[Any] = []
+        self._inputs: list[str] = []
+        self._input_edges: list[DML_INPUT_GRAPH_EDGE_DESC] = []
+        self._edges: list[DML_INTERMEDIATE_GRAPH_EDGE_DESC] = []
+
+    def input(
+        self,
+        name: str,
+        sizes: Sequence[int],
+        data_type: DML_TENSOR_DATA_TYPE = FLOAT32,
+        strides: Sequence[int] | None = None,
+        *,
+        owned_by_dml: bool = False,
+    ) -> Tensor:
+        """A new input of the graph. owned_by_dml: given once, at initialization."""
+        if name in self._inputs:
+            raise DMLError(f"Builder.input: the graph has an input {name!r} already")
+        flags = enums.DML_TENSOR_FLAG_OWNED_BY_DML if owned_by_dml else enums.DML_TENSOR_FLAG_NONE
+        desc = DML_BUFFER_TENSOR_DESC(data_type, tuple(sizes), None if strides is None else tuple(strides), Flags=flags)
+        self._inputs.append(name)
+        return Tensor(self, ("input", len(self._inputs) - 1, 0), desc)
+
+    def constant(self, array: npt.ArrayLike, data_type: DML_TENSOR_DATA_TYPE | None = None) -> Tensor:
+        """An array that the graph holds. Scalars become tensors of sizes (1,); booleans UINT8."""
+        value = np.asarray(array)
+        if data_type is not None:
+            value = value.astype(numpy_dtype(data_type))
+        desc = DML_BUFFER_TENSOR_DESC(data_type or data_type_of(value.dtype), value.shape or (1,))
+        data = _bytes(value, desc)
+        self._nodes.append(DML_CONSTANT_DATA_GRAPH_NODE_DESC(data))
+        return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
+
+    def like(self, value: Operand, other: Tensor) -> Tensor:
+        """The value as a tensor of the graph, in the data type of ``other`` where it is a number."""
+        if isinstance(value, Tensor):
+            if value.builder is not self:
+                raise DMLError("a tensor of another Builder cannot be used here")
+            return value
+        return self.constant(value, other.data_type if isinstance(value, int | float) else None)
+
+    def node(
+        self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
+        name: str | None = None, **fields: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Add an operator: Tensors (or sequences of them, or None) for its inputs, values for its attributes.
+
+        Returns output name -> Tensor, or a list of them for a tensor array.
+        Raises DMLError where the description breaks a rule.
+        """
+        described: dict[str, Any] = {}
+        sources: list[Tensor | None] = []
+        for info in cls.fields_info:
+            if info.kind == "input":
+                value = fields.pop(info.name, None)
+                if isinstance(value, Sequence):
+                    sources += value
+                    described[info.name] = [tensor.desc for tensor in value]
+                else:
+                    sources.append(value)
+                    described[info.name] = None if value is None else value.desc
+            elif info.kind == "output":
+                described[info.name] = outputs.get(info.name)
+        operator = self.device.create_operator(cls(**described, **fields))
+        index = len(self._nodes)
+        self._nodes.append(DML_OPERATOR_GRAPH_NODE_DESC(operator, name))
+        for at, tensor in enumerate(sources):
+            if tensor is not None:
+                self._connect(tensor, index, at)
+        results: dict[str, Any] = {}
+        at = 0
+        for field, desc in operator.desc.outputs():
+            if isinstance(desc, tuple):
+                results[field] = [Tensor(self, ("node", index, at + i), d) for i, d in enumerate(desc)]
+                at += len(desc)
+                continue
+            if desc is not None:
+                results[field] = Tensor(self, ("node", index, at), desc)
+            at += 1
+        return results
+
+    def one(
+        self,
+        cls: type[OperatorDesc],
+        sizes: Sequence[int],
+        data_type: DML_TENSOR_DATA_TYPE | None = None,
+        **fields: Any,
+    ) -> Tensor:
+        """``node`` for an operator with one output, packed, of the first input's data type where none is given."""
+        (output,) = (info.name for info in cls.fields_info if info.kind == "output")
+        if data_type is None:
+            first = next(fields[info.name] for info in cls.fields_info if info.kind == "input" and info.name in fields)
+            data_type = (first[0] if isinstance(first, Sequence) else first).data_type
+        result = self.node(cls, {output: DML_BUFFER_TENSOR_DESC(data_type, tuple(sizes))}, **fields)[output]
+        assert isinstance(result, Tensor)
+        return result
+
+    def _connect(self, tensor: Tensor, node: int, at: int) -> None:
+        kind, index, output = tensor.source
+        if kind == "input":
+            self._input_edges.append(DML_INPUT_GRAPH_EDGE_DESC(index, node, at, self._inputs[index]))
+        else:
+            self._edges.append(DML_INTERMEDIATE_GRAPH_EDGE_DESC(index, output, node, at))
+
+    def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
+        """The graph with these outputs; what none of them needs is left out.
+
+        An output that is an input, a constant or a view of another tensor gets an identity that writes it packed.
+        """
+        named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
+        edges = []
+        for at, (name, tensor) in enumerate(named):
+            source = self._materialized(tensor)
+            edges.append(DML_OUTPUT_GRAPH_EDGE_DESC(source.source[1], source.source[2], at, name))
+        live = self._live([edge.FromNodeIndex for edge in edges])
+        place = {node: index for index, node in enumerate(sorted(live))}
+        inputs: list[Any] = [
+            replace(edge, ToNodeIndex=place[edge.ToNodeIndex]) for edge in self._input_edges if edge.ToNodeIndex in live
+        ]
+        between: list[Any] = [
+            replace(edge, FromNodeIndex=place[edge.FromNodeIndex], ToNodeIndex=place[edge.ToNodeIndex])
+            for edge in self._edges
+            if edge.ToNodeIndex in live
+        ]
+        results: list[Any] = [replace(edge, FromNodeIndex=place[edge.FromNodeIndex]) for edge in edges]
+        return DML_GRAPH_DESC(
+            InputCount=len(self._inputs),
+            OutputCount=len(edges),
+            Nodes=tuple(self._nodes[node] for node in place),
+            InputEdges=tuple(inputs),
+            IntermediateEdges=tuple(between),
+            OutputEdges=tuple(results),
+        )
+
+    def _materialized(self, tensor: Tensor) -> Tensor:
+        kind, index, output = tensor.source
+        if kind == "node" and isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC):
+            made = [
+                item
+                for _, desc in self._nodes[index].Operator.desc.outputs()
+                for item in (desc if isinstance(desc, tuple) else (desc,))
+            ][output]
+            if made.is_packed and tensor.desc.is_packed and made.Sizes == tensor.sizes:
+                return tensor
+        return self.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, tensor.sizes, InputTensor=tensor, ScaleBias=None)
+
+    def _live(self, wanted: Sequence[int]) -> set[int]:
+        feeds: dict[int, list[int]] = {}
+        for edge in self._edges:
+            feeds.setdefault(edge.ToNodeIndex, []).append(edge.FromNodeIndex)
+        live: set[int] = set()
+        stack = list(wanted)
+        while stack:
+            node = stack.pop()
+            if node not in live:
+                live.add(node)
+                stack += feeds.get(node, ())
+        return live
+
+    def compile(self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, optimize: bool = True) -> Any:
+        """The compiled graph; see ``Device.compile_graph``."""
+        return self.device.compile_graph(self.build(outputs), optimize=optimize)
+
+
+def _bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
+    """The array's bytes as the tensor has them: 4-bit elements two to a byte, zeros up to the tensor's size."""
+    if desc.DataType in (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4):
+        flat = np.ravel(value).astype(np.int8).view(np.uint8) & 15
+        flat = np.pad(flat, (0, flat.size % 2))
+        data = (flat[0::2] | flat[1::2] << 4).tobytes()
+    else:
+        data = np.ascontiguousarray(value).tobytes()
+    return data.ljust(int(desc.TotalTensorSizeInBytes), b"\0")

@@ -4,6 +4,7 @@ Structures, enumerations and constants keep their DirectML names and are all nam
 validating them and asking what a feature level supports need neither Vulkan nor Kompute: what does is imported when it
 is first used.
 """
+
 from __future__ import annotations
 
 import importlib

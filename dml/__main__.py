@@ -1,4 +1,5 @@
 """`python -m dml`: the same commands as `dml`."""
+
 from dml.cli import app
 
 app()

@@ -1,4 +1,5 @@
 """The `dml` command: what devices this machine has, and what each feature level supports."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable

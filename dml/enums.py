@@ -3,6 +3,7 @@
 Enumerators are spelled and reachable as in C: `DML_TENSOR_DATA_TYPE_FLOAT32` is a name of this module (and of `dml`) as
 well as a member of `DML_TENSOR_DATA_TYPE`. Reference: directml-enumerations, directml-constants.
 """
+
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag

@@ -1,4 +1,5 @@
 """The one exception of the package, and the result codes it carries."""
+
 from __future__ import annotations
 
 from enum import IntEnum

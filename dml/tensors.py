@@ -4,6 +4,7 @@ Sizes and strides count elements and go from the slowest dimension to the fastes
 whether a tensor is acceptable: that is the validator's work. References: dml_buffer_tensor_desc, dml-strides,
 dml-helper-functions, dml_scalar_union.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -116,9 +117,7 @@ def nhwc_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return ordered_strides(sizes, (0, *range(2, len(sizes)), 1))
 
 
-def broadcast_strides(
-    sizes: Sequence[int], to: Sequence[int], strides: Sequence[int] | None = None
-) -> tuple[int, ...]:
+def broadcast_strides(sizes: Sequence[int], to: Sequence[int], strides: Sequence[int] | None = None) -> tuple[int, ...]:
     """Strides that make a tensor of `sizes` (and `strides`, packed when None) read as one of sizes `to`.
 
     Dimensions are aligned at the right as in NumPy; a dimension of size 1, or one that `sizes` lacks, gets stride 0
@@ -165,7 +164,7 @@ def _integers(value: object) -> tuple[int, ...]:
     items: list[Any] = []
     for item in value:
         try:
-            items.append(operator.index(item))
+            items.append(item if isinstance(item, bool) else operator.index(item))
         except TypeError:
             items.append(item)
     return tuple(items)

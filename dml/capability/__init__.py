@@ -7,6 +7,7 @@ from the reference where that contradicts itself: ELEMENT_WISE_LOGICAL_LESS_THAN
 history; its page says 1_0), FOLD and UNFOLD do not share their dimension count (their examples), and their data types,
 which the reference leaves out, are FLOAT32 and FLOAT16.
 """
+
 from __future__ import annotations
 
 import json

@@ -1,4 +1,5 @@
 """One frozen dataclass per DML_*_OPERATOR_DESC, a module per family, and the binding, graph and feature structures."""
+
 from __future__ import annotations
 
 from .activation import *  # noqa: F403
@@ -22,7 +23,5 @@ from .training import *  # noqa: F403
 
 __all__ = ["FieldInfo", "OperatorDesc", "operators", "unwrap"]
 __all__ += [  # the structures of the modules above, without the enumerations and tensors those use
-    name
-    for name, value in list(globals().items())
-    if name.startswith("DML_") and value.__module__.startswith(__name__)
+    name for name, value in list(globals().items()) if name.startswith("DML_") and value.__module__.startswith(__name__)
 ]

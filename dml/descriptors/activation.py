@@ -3,6 +3,7 @@
 Input and output have the same sizes and data type. The tensors of an activation that another operator fuses stay None:
 `DML_ACTIVATION_RELU_OPERATOR_DESC()`.
 """
+
 from __future__ import annotations
 
 from .base import Input, OperatorDesc, Output, UIntArray, count_of, fusable, operator

@@ -2,6 +2,7 @@
 
 Letters: B batch size, S query sequence length, K key sequence length, P past length, T = P + K, N heads, H head size.
 """
+
 from __future__ import annotations
 
 from ..enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE

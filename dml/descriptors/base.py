@@ -5,6 +5,7 @@ the buffer tensor inside it and a DML_OPERATOR_DESC for the operator inside it, 
 validator to refuse. Only what could not be held at all is a DMLError here: a missing or unknown field, a count that
 contradicts its array.
 """
+
 from __future__ import annotations
 
 import dataclasses

@@ -4,6 +4,7 @@ Resources and dispatchables are objects of the floors above, so they are not typ
 References: dml_buffer_binding, dml_buffer_array_binding, dml_binding_desc, dml_binding_properties,
 dml_binding_table_desc, dml_feature_query_* and dml_feature_data_*.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence

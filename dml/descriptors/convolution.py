@@ -2,6 +2,7 @@
 
 The window arrays (Strides, Dilations, paddings) have one item per spatial dimension.
 """
+
 from __future__ import annotations
 
 from ..enums import DML_CONVOLUTION_DIRECTION, DML_CONVOLUTION_MODE

@@ -3,6 +3,7 @@
 Input and output tensors have the same sizes (a stride of 0 broadcasts an input). Where an operator takes ScaleBias, its
 function sees x * Scale + Bias in place of x.
 """
+
 from __future__ import annotations
 
 from ..enums import DML_IS_INFINITY_MODE, DML_ROUNDING_MODE, DML_TENSOR_DATA_TYPE

@@ -1,4 +1,5 @@
 """Descriptions of the matrix products."""
+
 from __future__ import annotations
 
 from ..enums import DML_MATRIX_TRANSFORM

@@ -2,6 +2,7 @@
 
 References: dml_graph_desc, dml_graph_node_desc, dml_graph_edge_desc and the pages of the single nodes and edges.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence

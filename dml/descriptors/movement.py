@@ -1,4 +1,5 @@
 """Descriptions of the operators that move, select or fill elements."""
+
 from __future__ import annotations
 
 from ..enums import DML_DEPTH_SPACE_ORDER, DML_PADDING_MODE, DML_TENSOR_DATA_TYPE

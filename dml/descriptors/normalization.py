@@ -1,4 +1,5 @@
 """Descriptions of the normalizations and their gradients."""
+
 from __future__ import annotations
 
 from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, Output, UIntArray, count_of, operator

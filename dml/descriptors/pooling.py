@@ -3,6 +3,7 @@
 The window arrays (Strides, WindowSize, paddings, Dilations) have one item per spatial dimension; a dimension of the
 output has (in + paddings - dilated window) / stride + 1 elements, rounded down.
 """
+
 from __future__ import annotations
 
 from ..enums import DML_INTERPOLATION_MODE, DML_REDUCE_FUNCTION

@@ -1,4 +1,5 @@
 """Descriptions of the block quantization operators and of dynamic quantization."""
+
 from __future__ import annotations
 
 from ..enums import DML_QUANTIZATION_TYPE

@@ -1,4 +1,5 @@
 """Description of the random number generator."""
+
 from __future__ import annotations
 
 from ..enums import DML_RANDOM_GENERATOR_TYPE

@@ -2,6 +2,7 @@
 
 Letters: S sequence length, B batch size, I input size, H hidden size, D directions (2 when bidirectional, else 1).
 """
+
 from __future__ import annotations
 
 from ..enums import DML_RECURRENT_NETWORK_DIRECTION

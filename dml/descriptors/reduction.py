@@ -1,4 +1,5 @@
 """Descriptions of the operators that reduce, scan or rank along axes."""
+
 from __future__ import annotations
 
 from ..enums import DML_AXIS_DIRECTION, DML_REDUCE_FUNCTION

@@ -1,4 +1,5 @@
 """Descriptions of the operators that change a tensor's resolution."""
+
 from __future__ import annotations
 
 from ..enums import DML_AXIS_DIRECTION, DML_INTERPOLATION_MODE

@@ -1,4 +1,5 @@
 """Description of the optimizer step."""
+
 from __future__ import annotations
 
 from .base import Input, OperatorDesc, Output, operator

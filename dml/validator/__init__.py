@@ -3,6 +3,7 @@
 `base` holds the Check that rules are written with, `common` what every operator shares, and one module per family the
 rules of its operators; a new module in this folder is found by itself.
 """
+
 from __future__ import annotations
 
 import importlib

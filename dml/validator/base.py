@@ -10,6 +10,7 @@ tensor that is None hold.
         check.axis("Axis", of="InputTensor")
         check.sizes("SequenceLengthsTensor", with_size(desc.InputTensor.Sizes, desc.Axis, 1))
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence

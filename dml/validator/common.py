@@ -2,6 +2,7 @@
 
 References: dml_buffer_tensor_desc, dml-strides, directml-constants, dml-feature-level-history.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -286,9 +287,7 @@ def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     sum(d[i] * strides[i]) == 0. Layouts in use are decided without a search: by a stride 0, by counting, or because
     every stride is larger than all that lies inside it.
     """
-    dimensions = sorted(
-        ((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1), reverse=True
-    )
+    dimensions = sorted(((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1), reverse=True)
     if any(stride == 0 for stride, _ in dimensions):
         return True
     reaches = [0]  # of the dimensions inside each one, the largest index

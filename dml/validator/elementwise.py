@@ -2,6 +2,7 @@
 
 Most need none: their tensors' equal sizes and data types are in the capability table's `same`.
 """
+
 from __future__ import annotations
 
 from ..descriptors import (

@@ -1,4 +1,5 @@
 """Rules of the matrix products."""
+
 from __future__ import annotations
 
 from ..descriptors import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_GEMM_OPERATOR_DESC

@@ -1,4 +1,5 @@
 """Rules of the operators that move elements."""
+
 from __future__ import annotations
 
 from ..descriptors import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC

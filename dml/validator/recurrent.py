@@ -3,6 +3,7 @@
 Sizes: seq_length, batch_size and input_size come from InputTensor, num_directions from Direction, hidden_size from
 RecurrenceTensor; every other size follows.
 """
+
 from __future__ import annotations
 
 from ..descriptors import DML_GRU_OPERATOR_DESC

@@ -19,3 +19,9 @@ bool less_u64(uvec2 a, uvec2 b) {
 bool less_i64(uvec2 a, uvec2 b) {
     return a.y != b.y ? int(a.y) < int(b.y) : a.x < b.x;
 }
+
+uvec2 mul64(uvec2 a, uvec2 b) {
+    uint high, low;
+    umulExtended(a.x, b.x, high, low);
+    return uvec2(low, high + a.x * b.y + a.y * b.x);
+}

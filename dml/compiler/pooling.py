@@ -1,0 +1,206 @@
+"""Pooling: a sliding window over the spatial dimensions, and the gradients that gather what a window spread.
+
+Every kernel sees {N, C, depth, height, width}; a tensor of four dimensions has depth 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dml.compiler.builder import Builder, owns_whole_words
+from dml.compiler.expression import apply, node
+from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, read, update, write
+from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.descriptors.pooling import (
+    DML_AVERAGE_POOLING1_OPERATOR_DESC,
+    DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
+    DML_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_LP_POOLING1_OPERATOR_DESC,
+    DML_LP_POOLING_OPERATOR_DESC,
+    DML_MAX_POOLING1_OPERATOR_DESC,
+    DML_MAX_POOLING2_OPERATOR_DESC,
+    DML_MAX_POOLING_GRAD_OPERATOR_DESC,
+    DML_MAX_POOLING_OPERATOR_DESC,
+    DML_MAX_UNPOOLING_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+)
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+from dml.errors import HRESULT, DMLError
+
+#: Boxes of more places than this are walked by a workgroup together.
+WIDE_ABOVE = 512
+#: Iterations that llvmpipe grants an invocation's loops, over all of them and beside those that reduce.
+CPU_ITERATIONS = 60000
+
+
+def volume(operand: Operand) -> Operand:
+    """The tensor with three spatial dimensions: {N, C, H, W} as {N, C, 1, H, W}."""
+    if operand.rank == 5:
+        return operand
+    return operand.view((*operand.sizes[:2], 1, *operand.sizes[2:]), (*operand.strides[:2], 0, *operand.strides[2:]))
+
+
+def window(desc: Any) -> dict[str, Constant]:
+    """The window as constants by spatial axis: WINDOW_0 (depth) to WINDOW_2, STEP_d, DILATION_d and START_d."""
+    dilations = getattr(desc, "Dilations", (1,) * len(desc.WindowSize))
+    fields = {"WINDOW": desc.WindowSize, "STEP": desc.Strides, "DILATION": dilations, "START": desc.StartPadding}
+    constants: dict[str, Constant] = {}
+    for name, values in fields.items():
+        if len(values) == 2:
+            values = (0 if name == "START" else 1, *values)
+        constants.update({f"{name}_{axis}": value for axis, value in enumerate(values)})
+    return constants
+
+
+def each_result(
+    program: Builder,
+    kernel: str,
+    tensors: dict[str, Bound],
+    box: int,
+    constants: Mapping[str, Constant],
+    defines: Mapping[str, object] | None = None,
+) -> None:
+    """Run a kernel that ends in "pooling/store.glsl" for each element of tensors["result"].
+
+    box: places that it visits for one element. Small boxes take one invocation, large ones a workgroup.
+    Raises DMLError where a box is too large for the loops of a CPU driver, which would cut them short.
+    """
+    result = tensors["result"].operand
+    target = program.target
+    per_word = VALUE_TYPES[result.data_type].per_word
+    whole = per_word > 1 and owns_whole_words(result)
+    wide = box > WIDE_ABOVE
+    workgroup = 128 if wide else target.workgroup
+    if target.is_cpu and box > workgroup * CPU_ITERATIONS:
+        most = workgroup * CPU_ITERATIONS
+        raise DMLError(
+            f"{kernel}: a window of {box} elements, above this CPU device's limit {most}", HRESULT.E_OUTOFMEMORY
+        )
+    program.dispatch(
+        kernel,
+        tensors,
+        space=result.sizes,
+        groups=result.count if wide else None,
+        count=-(-result.count // per_word) if whole else result.count,
+        workgroup=workgroup,
+        constants=constants,
+        defines={**(defines or {}), "WHOLE_WORDS": int(whole and not wide), "WIDE": int(wide)},
+    )
+
+
+@lowering(DML_AVERAGE_POOLING_OPERATOR_DESC, DML_AVERAGE_POOLING1_OPERATOR_DESC)
+def average(
+    desc: DML_AVERAGE_POOLING_OPERATOR_DESC | DML_AVERAGE_POOLING1_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    each_result(
+        program,
+        "pooling/average.comp",
+        {"result": write(volume(program["OutputTensor"])), "source": read(volume(program["InputTensor"]))},
+        math.prod(desc.WindowSize),
+        {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+    )
+
+
+@lowering(DML_LP_POOLING_OPERATOR_DESC, DML_LP_POOLING1_OPERATOR_DESC)
+def lp(desc: DML_LP_POOLING_OPERATOR_DESC | DML_LP_POOLING1_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    each_result(
+        program,
+        "pooling/lp.comp",
+        {"result": write(volume(program["OutputTensor"])), "source": read(volume(program["InputTensor"]))},
+        math.prod(desc.WindowSize),
+        {**window(desc), "P": desc.P},
+    )
+
+
+@lowering(DML_MAX_POOLING_OPERATOR_DESC, DML_MAX_POOLING1_OPERATOR_DESC, DML_MAX_POOLING2_OPERATOR_DESC)
+def maximum(desc: Any, program: Builder, target: Target) -> None:
+    tensors = {"result": write(volume(program["OutputTensor"])), "source": read(volume(program["InputTensor"]))}
+    indices = program.get("OutputIndicesTensor")
+    if indices is not None:
+        tensors["indices"] = write(volume(indices))
+    defines = {"INDICES_ALONE": 0}
+    each_result(program, "pooling/max.comp", tensors, math.prod(desc.WindowSize), window(desc), defines)
+
+
+@lowering(DML_MAX_UNPOOLING_OPERATOR_DESC)
+def max_unpooling(desc: DML_MAX_UNPOOLING_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """Elements claim their places first, so that equal indices have one winner, the last element, on every device."""
+    source, indices, result = program["InputTensor"], program["IndicesTensor"], program["OutputTensor"]
+    winner = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)
+    apply(program, node("0u", glsl="uint"), winner, [])
+    tensors = {"winner": update(winner.view((winner.count,), (1,))), "indices": read(indices)}
+    program.dispatch("pooling/claim.comp", tensors, space=source.sizes)
+    program.for_each("pooling/unpool.comp", result, {"source": source, "winner": winner})
+
+
+@lowering(DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
+def average_grad(desc: DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    _gather(program, desc, {"INCLUDE_PADDING": desc.IncludePadding}, None)
+
+
+@lowering(DML_MAX_POOLING_GRAD_OPERATOR_DESC)
+def max_grad(desc: DML_MAX_POOLING_GRAD_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """The winner of each window first, then each element gathers the gradients of the windows it won."""
+    winner = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, volume(program["InputGradientTensor"]).sizes)
+    tensors = {"result": write(winner), "source": read(volume(program["InputTensor"]))}
+    defines = {"INDICES_ALONE": 1}
+    each_result(program, "pooling/max.comp", tensors, math.prod(desc.WindowSize), window(desc), defines)
+    _gather(program, desc, {}, winner)
+
+
+def _gather(program: Builder, desc: Any, constants: Mapping[str, Constant], winner: Operand | None) -> None:
+    """Each element's box: per axis as many windows as may hold it."""
+    gradient = volume(program["InputGradientTensor"])
+    tensors = {"result": write(volume(program["OutputGradientTensor"])), "gradient": read(gradient)}
+    if winner is not None:
+        tensors["winner"] = read(winner)
+    dilations = getattr(desc, "Dilations", (1,) * len(desc.WindowSize))
+    windows = [
+        min((size - 1) * dilation // step + 1, count)
+        for size, dilation, step, count in zip(
+            desc.WindowSize, dilations, desc.Strides, gradient.sizes[-len(dilations) :], strict=True
+        )
+    ]
+    box = {f"BOX_{axis}": size for axis, size in enumerate([1] * (3 - len(windows)) + windows)}
+    defines = {"MAXIMUM": int(winner is not None)}
+    each_result(
+        program, "pooling/grad.comp", tensors, math.prod(windows), {**window(desc), **box, **constants}, defines
+    )
+
+
+@lowering(DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
+def quantized_average(
+    desc: DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    result = volume(program["OutputTensor"])
+
+    def parameter(name: str) -> dict[str, Operand]:
+        """A scale or zero point, one for the tensor or one per channel, at every element of the result."""
+        operand = program.get(f"{name}Tensor")
+        if operand is None:
+            return {}
+        if operand.count == 1:
+            operand = operand.view((1,), (0,))
+        else:
+            operand = volume(operand)
+        snake = {"Scale": "scale", "ZeroPoint": "zero_point"}
+        key = "input_" if name.startswith("Input") else "output_"
+        key += snake[name.removeprefix("Input").removeprefix("Output")]
+        return {key: operand.broadcast(result.sizes)}
+
+    parameters: dict[str, Operand] = {}
+    for name in ("InputScale", "InputZeroPoint", "OutputScale", "OutputZeroPoint"):
+        parameters.update(parameter(name))
+    tensors = {"result": write(result), "source": read(volume(program["InputTensor"]))}
+    tensors.update({name: read(operand) for name, operand in parameters.items()})
+    each_result(
+        program,
+        "pooling/quantized.comp",
+        tensors,
+        math.prod(desc.WindowSize),
+        {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+    )

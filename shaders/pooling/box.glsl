@@ -1,0 +1,13 @@
+// Walking a box of BOX_0 x BOX_1 x BOX_2 places: EACH_ELEMENT { ... } runs where PLACE(axis, dimension) holds for each
+// axis. WIDE: the workgroup shares the box, and TOGETHER reduces what its invocations found. One alone takes small boxes
+// only: besides the time, some drivers bound the iterations of an invocation's loops (llvmpipe: 65,535 in all).
+#if WIDE
+#include "lib/reduce.glsl"
+#define TOGETHER(reduction, v) reduction(v, gl_LocalInvocationIndex, WORKGROUP)
+#define EACH_ELEMENT \
+    for (uint k = gl_LocalInvocationIndex, k0, k1, k2; k < BOX_0 * BOX_1 * BOX_2; k += WORKGROUP) \
+        if ((k2 = k % BOX_2, k1 = k / BOX_2 % BOX_1, k0 = k / (BOX_1 * BOX_2), PLACE(0, 2) && PLACE(1, 3) && PLACE(2, 4)))
+#else
+#define EACH(axis, dimension) for (uint k##axis = 0u; k##axis < BOX_##axis; ++k##axis) if (PLACE(axis, dimension))
+#define EACH_ELEMENT EACH(0, 2) EACH(1, 3) EACH(2, 4)
+#endif

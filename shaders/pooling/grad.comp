@@ -1,0 +1,38 @@
+#version 450
+// Each element of the result gathers the gradients of the windows that hold it, in a fixed order. For the average those
+// divided by their window's element count, for the maximum those of the windows that it won.
+#include "prelude.glsl"
+
+// The first window along an axis that may hold the element at i, in padded coordinates.
+uint first_window(uint i, uint reach, uint step) { return i < reach ? 0u : (i - reach + step - 1u) / step; }
+
+// Place k of the box: whether the k-th such window holds the element.
+bool holds(uint i, uint o, uint windows, uint dilation, uint step) {
+    return o < windows && o * step <= i && (i - o * step) % dilation == 0u;
+}
+
+#define PLACE(axis, dimension) \
+    (p[dimension] = first_window(c[dimension] + START_##axis, (WINDOW_##axis - 1u) * DILATION_##axis, STEP_##axis) \
+                    + k##axis, \
+     holds(c[dimension] + START_##axis, p[dimension], gradient_SIZE_##dimension, DILATION_##axis, STEP_##axis))
+#include "pooling/inside.glsl"
+#include "pooling/box.glsl"
+#include "pooling/sum.glsl"
+
+float value(uint c[RANK]) {
+    uint p[RANK] = c;
+    sum_ = lost_ = 0.0;
+#if MAXIMUM
+    uint own = (((c[0] * result_SIZE_1 + c[1]) * result_SIZE_2 + c[2]) * result_SIZE_3 + c[3]) * result_SIZE_4 + c[4];
+    EACH_ELEMENT if (winner_load(winner_at(p)) == own) add(gradient_load(gradient_at(p)));
+#else
+    EACH_ELEMENT {
+        uint count = INSIDE(0, p[2], result_SIZE_2) * INSIDE(1, p[3], result_SIZE_3) * INSIDE(2, p[4], result_SIZE_4);
+        if (INCLUDE_PADDING) count = WINDOW_0 * WINDOW_1 * WINDOW_2;
+        add(gradient_load(gradient_at(p)) / float(count));
+    }
+#endif
+    return total();
+}
+
+#include "pooling/store.glsl"

@@ -1,0 +1,75 @@
+#version 450
+// The largest element of the window, its index in the input as one line, or both: the first of equal elements, and the
+// first NaN where there is one. A window of nothing but padding has the type's lowest value and the index -1.
+#include "prelude.glsl"
+#include "lib/int64.glsl"
+#include "pooling/window.glsl"
+
+#if defined(source_IS_FLOAT)
+#define LOWEST uintBitsToFloat(0xff800000u)
+bool nan(float v) { return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u; }
+bool wins(float v, float best) { return v > best || (nan(v) && !nan(best)); }
+#elif defined(source_IS_INT)
+#define LOWEST int(0xffffffffu << (source_BITS - 1u))
+bool wins(int v, int best) { return v > best; }
+#elif defined(source_IS_UINT)
+#define LOWEST 0u
+bool wins(uint v, uint best) { return v > best; }
+#elif defined(source_IS_INT64)
+#define LOWEST uvec2(0u, 0x80000000u)
+bool wins(uvec2 v, uvec2 best) { return less_i64(best, v); }
+#else
+#define LOWEST uvec2(0u)
+bool wins(uvec2 v, uvec2 best) { return less_u64(best, v); }
+#endif
+
+// The largest so far and its index; an index of -1 says that there is none.
+struct Found {
+    source_VALUE best;
+    uint index;
+};
+
+// Of equal elements the lower index counts, and of two NaN.
+Found better(Found a, Found b) {
+    if (a.index == 0xffffffffu || b.index == 0xffffffffu) return a.index == 0xffffffffu ? b : a;
+    bool second = wins(b.best, a.best) || (b.index < a.index && !wins(a.best, b.best));
+    return second ? b : a;
+}
+#if WIDE
+WORKGROUP_REDUCTION(best_all, Found, better)
+#endif
+
+Found largest(uint c[RANK]) {
+    uint p[RANK] = c;
+    Found found = Found(LOWEST, 0xffffffffu);
+    EACH_ELEMENT {
+        source_VALUE v = source_load(source_at(p));
+        if (found.index == 0xffffffffu || wins(v, found.best)) {
+            uint plane = ((p[0] * source_SIZE_1 + p[1]) * source_SIZE_2 + p[2]) * source_SIZE_3 + p[3];
+            found = Found(v, plane * source_SIZE_4 + p[4]);
+        }
+    }
+#if WIDE
+    found = TOGETHER(best_all, found);
+#endif
+    return found;
+}
+
+#if INDICES_ALONE
+uint value(uint c[RANK]) { return largest(c).index; }
+#else
+source_VALUE value(uint c[RANK]) {
+    Found found = largest(c);
+#if WIDE
+    if (gl_LocalInvocationIndex != 0u) return found.best;
+#endif
+#if defined(indices_IS_UINT64)
+    indices_store(indices_at(c), uvec2(found.index, found.index == 0xffffffffu ? found.index : 0u));
+#elif defined(indices_IS_UINT)
+    indices_store(indices_at(c), found.index);
+#endif
+    return found.best;
+}
+#endif
+
+#include "pooling/store.glsl"

@@ -1,0 +1,40 @@
+#version 450
+// The mean of the window's dequantized elements, quantized again. The sum is exact, in integers; padding is a real zero.
+#include "prelude.glsl"
+#include "lib/math.glsl"
+
+#include "pooling/window.glsl"
+
+#if WIDE
+WORKGROUP_REDUCTION(sum_all, int, REDUCE_ADD)
+#endif
+
+result_VALUE value(uint c[RANK]) {
+    int input_zero = 0;
+#ifdef input_zero_point_VALUE
+    input_zero = int(input_zero_point_load(input_zero_point_at(c)));
+#endif
+    uint p[RANK] = c;
+    int sum = 0;
+    EACH_ELEMENT sum += int(source_load(source_at(p))) - input_zero;
+#if WIDE
+    sum = TOGETHER(sum_all, sum);
+#endif
+    uint count = INSIDE(0, c[2], source_SIZE_2) * INSIDE(1, c[3], source_SIZE_3) * INSIDE(2, c[4], source_SIZE_4);
+    float divisor = float(INCLUDE_PADDING ? WINDOW_0 * WINDOW_1 * WINDOW_2 : max(count, 1u));
+    float mean = divide(float(sum) * input_scale_load(input_scale_at(c)), divisor);
+    float level = roundEven(divide(mean, output_scale_load(output_scale_at(c))));
+    int zero = 0;
+#ifdef output_zero_point_VALUE
+    zero = int(output_zero_point_load(output_zero_point_at(c)));
+#endif
+    // The clamp to +-1024 keeps the conversion defined; the result types have 8 bits. NaN becomes the zero point.
+    int q = int(level > -1024.0 ? min(level, 1024.0) : level <= -1024.0 ? -1024.0 : 0.0) + zero;
+#ifdef result_IS_INT
+    return clamp(q, -128, 127);
+#else
+    return uint(clamp(q, 0, 255));
+#endif
+}
+
+#include "pooling/store.glsl"

@@ -281,8 +281,7 @@ def activation(kind, **more):
         info.name: {"float": 0.5, "uint_array": (3,)}.get(info.type)
         for info in desc_class.fields_info if not info.is_tensor and info.counts is None
     }  # fmt: skip
-    if kind == dml.DML_OPERATOR_ACTIVATION_SOFTPLUS:
-        values["Steepness"] = 1.0
+    values.update({"Steepness": 1.0} if "Steepness" in values else {})  # below 1 from 6_4 only
     return desc_class(**{**values, **more})
 
 

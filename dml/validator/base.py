@@ -18,7 +18,7 @@ from enum import IntEnum, IntFlag
 from typing import Any, NoReturn, TypeVar
 
 from ..capability import operator_introduced, short_name
-from ..descriptors import OperatorDesc, operators
+from ..descriptors import OperatorDesc
 from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
 from ..errors import DMLError
 from ..tensors import DML_BUFFER_TENSOR_DESC
@@ -279,11 +279,6 @@ def _because(why: str) -> str:
     return f" ({why})" if why else ""
 
 
-def unruled() -> list[DML_OPERATOR_TYPE]:
-    """The operators without a rule of their own: the common rules are all that is checked for them."""
-    return [kind for kind, desc_class in operators().items() if desc_class not in _RULES]
-
-
 __all__ = [
-    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of", "unruled", "with_size",
+    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of", "with_size",
 ]  # fmt: skip

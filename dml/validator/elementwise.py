@@ -5,22 +5,8 @@ Most need none: their tensors' equal sizes and data types are in the capability 
 
 from __future__ import annotations
 
-from ..descriptors import (
-    DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
-    DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
-)
+from ..descriptors import DML_ELEMENT_WISE_ADD1_OPERATOR_DESC
 from .base import Check, rule
-
-
-@rule(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC)
-def identity(desc: DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, check: Check) -> None:
-    check.same_sizes("InputTensor", "OutputTensor")
-
-
-@rule(DML_ELEMENT_WISE_ADD_OPERATOR_DESC)
-def add(desc: DML_ELEMENT_WISE_ADD_OPERATOR_DESC, check: Check) -> None:
-    check.same_sizes("ATensor", "BTensor", "OutputTensor")
 
 
 @rule(DML_ELEMENT_WISE_ADD1_OPERATOR_DESC)

@@ -4,3 +4,4 @@ from dml.compiler import elementwise as elementwise
 from dml.compiler import gemm as gemm
 from dml.compiler import movement as movement
 from dml.compiler import pooling as pooling
+from dml.compiler import recurrent as recurrent

@@ -1,0 +1,246 @@
+"""Recurrent networks: the input projection of all steps as one product, then the recurrence.
+
+The recurrence runs in one dispatch, a loop over the steps in each workgroup, where the state of a workgroup's sequences
+fits shared memory; else in a dispatch or two per step. ``plan`` chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dml.compiler.activation import activate
+from dml.compiler.builder import Builder
+from dml.compiler.expression import Leaf, apply, emit
+from dml.compiler.gemm import matmul, transposed
+from dml.compiler.kernel import Bound, Constant, read, update, write
+from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC
+from dml.enums import DML_RECURRENT_NETWORK_DIRECTION, DML_TENSOR_DATA_TYPE_FLOAT32
+
+FLOAT32 = DML_TENSOR_DATA_TYPE_FLOAT32
+_BACKWARD = DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What tells one kind of network from another.
+
+    gates: how many products a unit has. added: of how many of them the recurrence's bias is added before the
+    activation, so that it can join the input's. phases: dispatches per step, where products depend on products.
+    keeps: whether a unit keeps a second value beside its state. functions: the names of its activations.
+    """
+
+    kernel: str
+    gates: int
+    added: int
+    functions: tuple[str, ...]
+    phases: int = 1
+    keeps: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the recurrence is cut: see shaders/recurrent/recurrence.glsl."""
+
+    stepwise: bool
+    workgroup: int
+    units: int
+    tiles: int
+    rows: int
+    resident: bool
+
+
+#: Weights up to this many bytes for one direction stay in a CPU core's own cache from step to step.
+RESIDENT_BYTES = 4 << 20
+
+
+def plan(target: Target, cell: Cell, steps: int, batch: int, hidden: int, directions: int) -> Plan:
+    """The cut for a device.
+
+    A CPU's driver runs a workgroup on one core, invocations side by side in vectors: two workgroups at least, few
+    invocations with many units each, weights in the invocations' own memory. A GPU spreads a workgroup over its lanes:
+    many invocations with few units and rows each; a large state is worth a dispatch per step,
+    which all its cores share.
+    """
+    if target.is_cpu:
+        rows = min(4, max(1, -(-batch * directions // 2)), batch)
+        workgroup = min(64, target.max_workgroup_invocations)
+        workgroup = min(workgroup, -(-hidden // 8) * 8)
+        units = min(4, -(-hidden // workgroup))
+    else:
+        rows = min(4, batch)
+        workgroup = min(128, target.max_workgroup_invocations)
+        units = min(2, -(-hidden // workgroup))
+    tiles = -(-hidden // (workgroup * units))
+    state = 2 * 16 * -(-hidden // 4)
+    fitting = target.shared_memory // state
+    stepwise = fitting < 1 or (not target.is_cpu and hidden > 512)
+    if not stepwise:
+        rows = min(rows, fitting)
+    resident = target.is_cpu and not stepwise and steps > 4 and 4 * cell.gates * hidden * hidden <= RESIDENT_BYTES
+    return Plan(stepwise, workgroup, units, tiles, rows, resident)
+
+
+def drop(operand: Operand, axis: int) -> Operand:
+    """Without a dimension of size 1."""
+    sizes, strides = operand.sizes, operand.strides
+    return operand.view((*sizes[:axis], *sizes[axis + 1 :]), (*strides[:axis], *strides[axis + 1 :]))
+
+
+def project(program: Builder, cell: Cell, directions: int) -> Operand:
+    """The input's part of every gate at every step: {direction, step, row, gate * unit}, FLOAT32, biases added."""
+    x, w, bias = drop(program["InputTensor"], 0), drop(program["WeightTensor"], 0), program.get("BiasTensor")
+    steps, batch, size = x.sizes
+    width = w.sizes[1]
+    gates = program.temporary(FLOAT32, (directions, steps, batch, width))
+    addend = None
+    if bias is not None:
+        bias = drop(drop(bias, 0), 0)
+        addend = program.temporary(FLOAT32, (directions, width))
+        hidden = width // cell.gates
+        program.for_each("recurrent/bias.comp", addend, {"bias": bias}, constants={"ADDED": cell.added * hidden})
+    if x.strides[0] == batch * x.strides[1] or steps == 1 or batch == 1:
+        # Steps and rows follow each other evenly: one matrix.
+        step = x.strides[0] if batch == 1 else x.strides[1]
+        a = x.view((1, steps * batch, size), (0, step, x.strides[2]))
+        result = gates.view((directions, steps * batch, width), (steps * batch * width, width, 1))
+        b = transposed(w)
+        c = addend and addend.view((directions, 1, width), (width, 0, 1))
+    else:
+        a = x.view((1, steps, batch, size), (0, *x.strides))
+        result = gates
+        b = transposed(w).view((directions, 1, size, width), (w.strides[0], 0, w.strides[2], w.strides[1]))
+        c = addend and addend.view((directions, 1, 1, width), (width, 0, 0, 1))
+    matmul(program, a, b, c, result)
+    return gates
+
+
+def activation_code(cell: Cell, descs: Sequence[OperatorDesc], directions: int) -> tuple[str, dict[str, Constant]]:
+    """GLSL functions ``float activation_<name>(uint direction, float x)`` and their constants."""
+    code: list[str] = []
+    constants: dict[str, Constant] = {}
+    for index, name in enumerate(cell.functions):
+        calls = []
+        for direction in range(directions):
+            desc = descs[direction * len(cell.functions) + index]
+            emitted = emit(activate(desc), ["float"], f"activation_{name}_{direction}", result="float")
+            code.append(emitted.code)
+            constants.update(emitted.constants)
+            calls.append(f"return activation_{name}_{direction}(x);")
+        choice = calls[0] if directions == 1 else f"if (direction == 0u) {calls[0]} {calls[1]}"
+        code.append(f"float activation_{name}(uint direction, float x) {{ {choice} }}")
+    return "\n".join(code), constants
+
+
+def recur(
+    program: Builder,
+    target: Target,
+    cell: Cell,
+    direction: DML_RECURRENT_NETWORK_DIRECTION,
+    descs: Sequence[OperatorDesc],
+    tensors: dict[str, Operand | None],
+    constants: dict[str, Constant] | None = None,
+    defines: dict[str, object] | None = None,
+) -> None:
+    """Lower a network of this cell. tensors: what the cell's own part of the kernel reads, by its name there."""
+    weights = drop(program["RecurrenceTensor"], 0)
+    directions, _, hidden = weights.sizes
+    _, steps, batch, _ = program["InputTensor"].sizes
+    gates = project(program, cell, directions)
+    cut = plan(target, cell, steps, batch, hidden, directions)
+    k4 = -(-hidden // 4)
+    packed = program.temporary(FLOAT32, (directions, cut.tiles, k4, cell.gates, cut.units, cut.workgroup, 4))
+    program.for_each("recurrent/pack.comp", packed, {"weights": weights}, constants={"HIDDEN": hidden})
+
+    initial, lengths = program.get("HiddenInitTensor"), program.get("SequenceLengthsTensor")
+    sequence, single = program.get("OutputSequenceTensor"), program.get("OutputSingleTensor")
+    initial = drop(initial, 0) if initial else None
+    single = drop(single, 0) if single else None
+    last = 0 if cell.phases == 2 else steps % 2
+    code, activation_constants = activation_code(cell, descs, directions)
+    constants = {
+        "HIDDEN": hidden,
+        "STEPS": steps,
+        "BATCH": batch,
+        "DIRECTIONS": directions,
+        "BACKWARD_DIRECTION": 1 if directions == 2 else 0 if direction == _BACKWARD else 2,
+        "LAST_STATE": last,
+        **activation_constants,
+        **(constants or {}),
+    }
+    defines = {
+        "GATES": cell.gates,
+        "PHASES": cell.phases,
+        "KEEPS": int(cell.keeps),
+        "UNITS": f"{cut.units}u",
+        "ROWS": f"{cut.rows}u",
+        "TILES": f"{cut.tiles}u",
+        "K4": f"{k4}u",
+        "RESIDENT": int(cut.resident),
+        "STEPWISE": int(cut.stepwise),
+        **(defines or {}),
+    }
+    bound: dict[str, Bound] = {"gates": read(gates), "weights": read(packed, vector=True)}
+    if lengths is not None:
+        bound["lengths"] = read(lengths.view((batch,), (lengths.strides[3],)))
+    bound.update({name: read(operand) for name, operand in tensors.items() if operand is not None})
+    if sequence is not None:
+        bound["sequence"] = write(sequence)
+    groups = directions * -(-batch // cut.rows)
+    if not cut.stepwise:
+        if initial is not None:
+            bound["initial"] = read(initial)
+        if single is not None:
+            bound["single"] = write(single)
+        program.dispatch(
+            cell.kernel, bound, groups=groups, workgroup=cut.workgroup, constants=constants, defines=defines, code=code
+        )
+        return
+
+    state = program.temporary(FLOAT32, (2, directions, batch, 4 * k4))
+    starting = {} if initial is None else {"initial": initial}
+    program.for_each("recurrent/start.comp", state, starting, constants={"HIDDEN": hidden})
+    bound["state"] = update(state, vector=True)
+    if cell.keeps:
+        bound["kept"] = update(program.temporary(FLOAT32, (directions, batch, hidden)))
+    for step in range(steps):
+        for phase in range(cell.phases):
+            program.dispatch(
+                cell.kernel,
+                bound,
+                groups=groups * cut.tiles,
+                workgroup=cut.workgroup,
+                constants=constants,
+                defines={**defines, "PHASE": phase},
+                push={"STEP": step},
+                code=code,
+            )
+    if single is not None:
+        end = state.view(single.sizes, state.strides[1:], last * state.strides[0])
+        apply(program, Leaf(0), single, [end])
+
+
+GRU = Cell("recurrent/gru.comp", gates=3, added=2, functions=("f", "g"))
+
+
+@lowering(DML_GRU_OPERATOR_DESC)
+def gru(desc: DML_GRU_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """Gates z, r, h. LinearBeforeReset leaves the recurrence's bias of h inside the product with r."""
+    bias = program.get("BiasTensor")
+    if desc.LinearBeforeReset:
+        cell, inside = GRU, drop(drop(bias, 0), 0) if bias else None
+    else:
+        cell, inside = replace(GRU, added=3, phases=2, keeps=True), None
+    recur(
+        program,
+        target,
+        cell,
+        desc.Direction,
+        desc.ActivationDescs,
+        {"bias": inside},
+        defines={"RESET_FIRST": int(not desc.LinearBeforeReset)},
+    )

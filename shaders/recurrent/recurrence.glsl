@@ -1,0 +1,250 @@
+// What the recurrences share. A workgroup takes ROWS sequences of one direction. Its invocations take hidden units:
+// each UNITS of them in each of TILES tiles, so that a weight that is read serves ROWS rows.
+//
+// Two forms. In one dispatch, a loop over the steps: the state of the rows lies in shared memory, twice, since units
+// are replaced while others still read them. STEPWISE, a dispatch per step (push constant STEP) and phase: the state
+// lies in a buffer, and a workgroup has one tile.
+//
+// A cell defines phase_0(step, tile), and phase_1 where all units must be through phase 0 first.
+#extension GL_EXT_control_flow_attributes : require
+
+uint direction, first_row, tile_of_group;
+float sums[GATES][UNITS][ROWS];
+uint lengths_of_rows[ROWS];
+
+uint unit_of(uint tile, uint u) {
+    return (tile * UNITS + u) * WORKGROUP + gl_LocalInvocationIndex;
+}
+
+uint row_of(uint row) {
+    return first_row + row;
+}
+
+// Rows beyond the batch read the last one's elements; nothing is stored for them.
+uint clamped_row(uint row) {
+    return min(first_row + row, BATCH - 1u);
+}
+
+bool stores(uint unit, uint row) {
+    return unit < HIDDEN && first_row + row < BATCH;
+}
+
+// The place in time of a row's step: a backward pass begins at the sequence's own last element.
+uint time_of(uint step, uint row) {
+    uint n = lengths_of_rows[row];
+    bool backward = direction == BACKWARD_DIRECTION;
+    return backward && step < n ? n - 1u - step : step;
+}
+
+float projected(uint step, uint row, uint gate, uint unit) {
+    return gates_load(gates_at(uint[4](direction, time_of(step, row), clamped_row(row), gate * HIDDEN + min(unit, HIDDEN - 1u))));
+}
+
+#if STEPWISE
+uint state_index(uint which, uint row, uint k) {
+    return ((which * DIRECTIONS + direction) * BATCH + clamped_row(row)) * (K4 * 4u) + k;
+}
+
+vec4 state_four(uint which, uint row, uint k4) {
+    return uintBitsToFloat(state_vector(state_index(which, row, k4 * 4u) >> 2));
+}
+
+float state_get(uint which, uint row, uint unit) {
+    return state_load(state_index(which, row, min(unit, HIDDEN - 1u)));
+}
+
+void state_set(uint which, uint row, uint unit, float v) {
+    if (stores(unit, row)) state_store(state_index(which, row, unit), v);
+}
+
+#if KEEPS
+uint kept_index(uint row, uint unit) {
+    return (direction * BATCH + clamped_row(row)) * HIDDEN + min(unit, HIDDEN - 1u);
+}
+
+float kept_get(uint tile, uint u, uint row) {
+    return kept_load(kept_index(row, unit_of(tile, u)));
+}
+
+void kept_set(uint tile, uint u, uint row, float v) {
+    if (stores(unit_of(tile, u), row)) kept_store(kept_index(row, unit_of(tile, u)), v);
+}
+#endif
+#else
+shared vec4 states[2 * ROWS * K4];
+
+vec4 state_four(uint which, uint row, uint k4) {
+    return states[(which * ROWS + row) * K4 + k4];
+}
+
+float state_get(uint which, uint row, uint unit) {
+    return states[(which * ROWS + row) * K4 + min(unit / 4u, K4 - 1u)][unit % 4u];
+}
+
+void state_set(uint which, uint row, uint unit, float v) {
+    if (unit < HIDDEN) states[(which * ROWS + row) * K4 + unit / 4u][unit % 4u] = v;
+}
+
+#if KEEPS
+// What a unit's own invocation alone needs of it.
+float kept_values[TILES * UNITS * ROWS];
+
+float kept_get(uint tile, uint u, uint row) {
+    return kept_values[(tile * UNITS + u) * ROWS + row];
+}
+
+void kept_set(uint tile, uint u, uint row, float v) {
+    kept_values[(tile * UNITS + u) * ROWS + row] = v;
+}
+#endif
+#endif
+
+#if RESIDENT
+// The invocation's weights, read once: reading its own memory is what a CPU's driver does best.
+vec4 resident[TILES * K4 * GATES * UNITS];
+#endif
+
+uint weight_index(uint tile, uint k4, uint gate, uint u) {
+    return ((tile * K4 + k4) * GATES + gate) * UNITS + u;
+}
+
+vec4 weight_from_memory(uint index) {
+    return uintBitsToFloat(weights_vector((direction * TILES * K4 * GATES * UNITS + index) * WORKGROUP + gl_LocalInvocationIndex));
+}
+
+vec4 weight_of(uint tile, uint k4, uint gate, uint u) {
+#if RESIDENT
+    return resident[weight_index(tile, k4, gate, u)];
+#else
+    return weight_from_memory(weight_index(tile, k4, gate, u));
+#endif
+}
+
+// sums[gate][u][row] for first <= gate < end: the tile's recurrence weights times state number `which`.
+void multiply(uint first, uint end, uint which, uint tile) {
+    [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+            [[unroll]] for (uint row = 0u; row < ROWS; ++row) sums[g][u][row] = 0.0;
+        }
+    }
+    for (uint k4 = 0u; k4 < K4; ++k4) {
+        vec4 state[ROWS];
+        [[unroll]] for (uint row = 0u; row < ROWS; ++row) state[row] = state_four(which, row, k4);
+        [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+            if (g < first || g >= end) continue;
+            [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+                vec4 w = weight_of(tile, k4, g, u);
+                [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+                    float sum = sums[g][u][row];
+                    sum = fma(w.x, state[row].x, sum);
+                    sum = fma(w.y, state[row].y, sum);
+                    sum = fma(w.z, state[row].z, sum);
+                    sums[g][u][row] = fma(w.w, state[row].w, sum);
+                }
+            }
+        }
+    }
+}
+
+// The unit's new value, to state number `next`: the old one where the sequence has ended, whose place in the output
+// sequence is then zero.
+void advance(uint step, uint row, uint unit, uint next, float old, float new) {
+    bool runs = step < lengths_of_rows[row];
+    state_set(next, row, unit, runs ? new : old);
+#ifdef sequence_RANK
+    if (stores(unit, row)) {
+        sequence_store(sequence_at(uint[4](time_of(step, row), direction, row_of(row), unit)), runs ? new : 0.0);
+    }
+#endif
+}
+
+void begin() {
+    uint group = workgroup_index();
+    const uint row_tiles = (BATCH + ROWS - 1u) / ROWS;
+#if STEPWISE
+    tile_of_group = group % TILES;
+    group /= TILES;
+#endif
+    first_row = group % row_tiles * ROWS;
+    direction = group / row_tiles;
+    [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+#ifdef lengths_RANK
+        lengths_of_rows[row] = min(lengths_load(lengths_at(uint[1](clamped_row(row)))), STEPS);
+#else
+        lengths_of_rows[row] = STEPS;
+#endif
+    }
+}
+
+void phase_0(uint step, uint tile);
+#if PHASES == 2
+void phase_1(uint step, uint tile);
+#endif
+
+#if STEPWISE
+void main() {
+    begin();
+    if (direction >= DIRECTIONS) return;
+#if PHASE == 0
+    phase_0(STEP, tile_of_group);
+#else
+    phase_1(STEP, tile_of_group);
+#endif
+}
+#else
+void main() {
+    begin();
+    if (direction >= DIRECTIONS) return;
+    for (uint i = gl_LocalInvocationIndex; i < ROWS * K4 * 4u; i += WORKGROUP) {
+        uint row = i / (K4 * 4u), unit = i % (K4 * 4u);
+        float v = 0.0;
+#ifdef initial_RANK
+        if (unit < HIDDEN) v = initial_load(initial_at(uint[3](direction, clamped_row(row), unit)));
+#endif
+        states[row * K4 + unit / 4u][unit % 4u] = v;
+        states[(ROWS + row) * K4 + unit / 4u][unit % 4u] = 0.0;
+    }
+#ifdef cell_initial_RANK
+    for (uint tile = 0u; tile < TILES; ++tile) {
+        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+            uint unit = min(unit_of(tile, u), HIDDEN - 1u);
+            [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+                kept_set(tile, u, row, cell_initial_load(cell_initial_at(uint[3](direction, clamped_row(row), unit))));
+            }
+        }
+    }
+#elif KEEPS
+    for (uint i = 0u; i < TILES * UNITS * ROWS; ++i) kept_values[i] = 0.0;
+#endif
+#if RESIDENT
+    for (uint i = 0u; i < TILES * K4 * GATES * UNITS; ++i) resident[i] = weight_from_memory(i);
+#endif
+    barrier();
+    for (uint step = 0u; step < STEPS; ++step) {
+        for (uint tile = 0u; tile < TILES; ++tile) phase_0(step, tile);
+        barrier();
+#if PHASES == 2
+        for (uint tile = 0u; tile < TILES; ++tile) phase_1(step, tile);
+        barrier();
+#endif
+    }
+#if defined(single_RANK) || defined(cell_single_RANK)
+    for (uint tile = 0u; tile < TILES; ++tile) {
+        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+            uint unit = unit_of(tile, u);
+            [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+                if (stores(unit, row)) {
+                    uint at[3] = uint[3](direction, row_of(row), unit);
+#ifdef single_RANK
+                    single_store(single_at(at), state_get(LAST_STATE, row, unit));
+#endif
+#ifdef cell_single_RANK
+                    cell_single_store(cell_single_at(at), kept_get(tile, u, row));
+#endif
+                }
+            }
+        }
+    }
+#endif
+}
+#endif

@@ -1,0 +1,12 @@
+#version 450
+// The state before the first step, [2, direction, row, unit] with units beyond HIDDEN zero: the initial one, or zero.
+#include "prelude.glsl"
+
+float value(uint c[RANK]) {
+#ifdef initial_RANK
+    if (c[3] < HIDDEN) return initial_load(initial_at(uint[3](c[1], c[2], c[3])));
+#endif
+    return 0.0;
+}
+
+#include "lib/for_each.glsl"

@@ -1,0 +1,148 @@
+"""REDUCE: its ten functions that give values, over types, axes, layouts and lengths. Exact for integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import harness
+import numpy as np
+import pytest
+from harness import LAYOUTS, Array, assert_exact, assert_ulp, like, tensor
+from reduction.harness_gpu import gpu, program, run_for
+from reduction.reference_reduce import reduce as reference
+
+import dml
+
+FLOAT_FUNCTIONS = ("AVERAGE", "L1", "L2", "LOG_SUM", "LOG_SUM_EXP", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
+WHY = "a tree of float32 sums: half an ulp a level of terms of one sign, a few of the function at its end"
+
+
+def describe(function: str, x: dml.DML_BUFFER_TENSOR_DESC, axes: Sequence[int], layout: str = "packed") -> Any:
+    sizes = [1 if d in axes else size for d, size in enumerate(x.Sizes)]
+    kind = dml.DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{function}"]
+    output = tensor(x.DataType, sizes, layout)
+    return dml.DML_REDUCE_OPERATOR_DESC(Function=kind, InputTensor=x, OutputTensor=output, Axes=axes)
+
+
+def values(rng: np.random.Generator, function: str, dtype: str, sizes: Sequence[int]) -> Array:
+    """Terms of one sign, so that the tolerance in ulp of the result says something; products near 1."""
+    low, high = {"MULTIPLY": (0.9, 1.1), "LOG_SUM_EXP": (-30, 30)}.get(function, (0.1, 4.0))
+    return harness.random(rng, dtype, sizes, low, high)
+
+
+@pytest.mark.parametrize("function", FLOAT_FUNCTIONS)
+@pytest.mark.parametrize("dtype, axes", [("FLOAT32", (3,)), ("FLOAT16", (1, 2)), ("FLOAT32", (0, 1, 2, 3))])
+def test_functions(device: dml.Device, function: str, dtype: str, axes: tuple[int, ...]) -> None:
+    x = values(np.random.default_rng(1), function, dtype, (2, 3, 4, 36))
+    found = harness.run(device, describe(function, like(x), axes), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found, reference(function, x, axes), 1 if dtype == "FLOAT16" else 12, WHY)
+
+
+@pytest.mark.parametrize("rank", range(1, 9))
+def test_dimension_counts(device: dml.Device, rank: int) -> None:
+    x = values(np.random.default_rng(rank), "SUM", "FLOAT32", (3, 2, 4, 2, 1, 3, 2, 5)[-rank:])
+    axes = tuple(range(0, rank, 2))
+    found = harness.run(device, describe("SUM", like(x), axes), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found, reference("SUM", x, axes), 8, WHY)
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, "nhwc", "broadcast"])
+@pytest.mark.parametrize("axes", [(1,), (0, 3), (2, 3), ()])
+def test_layouts(device: dml.Device, layout: str, axes: tuple[int, ...]) -> None:
+    x = values(np.random.default_rng(2), "SUM", "FLOAT32", (2, 8, 3, 8))
+    if layout == "broadcast":
+        x[:] = x[0]
+    output = "padded" if layout in ("padded", "broadcast") else layout
+    found = harness.run(device, describe("SUM", like(x, layout), axes, output), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found, reference("SUM", x, axes), 8, WHY)
+
+
+@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64"])
+@pytest.mark.parametrize("function", ["MIN", "MAX", "SUM", "MULTIPLY", "L1", "SUM_SQUARE"])
+def test_integers(device: dml.Device, dtype: str, function: str) -> None:
+    """Over the whole range of the type: sums and products wrap."""
+    if function not in ("MIN", "MAX") and dtype.endswith(("8", "16")):
+        pytest.skip("not in the function's table")
+    kind = dml.numpy_dtype(harness.data_type(dtype))
+    limits = np.iinfo(kind)
+    x = np.random.default_rng(3).integers(limits.min, limits.max, (3, 32, 5), dtype=kind, endpoint=True)
+    for axes in ((1,), (0, 2)):
+        found = harness.run(device, describe(function, like(x), axes), {"InputTensor": x})["OutputTensor"]
+        assert_exact(found, reference(function, x, axes))
+
+
+SHAPES = [
+    ((70000,), (0,)),
+    ((3, 9001), (1,)),
+    ((9001, 8), (0,)),
+    ((2, 5000, 12), (1,)),
+    ((4, 16384), (1,)),
+    ((300, 7), (1,)),
+]
+
+
+@pytest.mark.parametrize("sizes, axes", SHAPES)
+@pytest.mark.parametrize("as_gpu", [False, True])
+def test_lengths(device: dml.Device, sizes: tuple[int, ...], axes: tuple[int, ...], as_gpu: bool) -> None:
+    """Reductions in one dispatch and in several, with the kernels of CPU drivers and those of GPUs."""
+    x = values(np.random.default_rng(4), "SUM", "FLOAT32", sizes)
+    target = gpu(device) if as_gpu else device.vulkan.target
+    found = run_for(target, device, describe("SUM", like(x), axes), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found, reference("SUM", x, axes), 16, WHY)
+    count = np.random.default_rng(5).integers(-(2**31), 2**31, sizes, dtype=np.int64)
+    found = run_for(target, device, describe("SUM", like(count), axes), {"InputTensor": count})["OutputTensor"]
+    assert_exact(found, reference("SUM", count, axes))
+
+
+def test_long_reductions_take_chunks(device: dml.Device) -> None:
+    desc = describe("SUM", tensor("FLOAT32", (1 << 20,)), (0,))
+    assert len(program(device, desc, gpu(device)).dispatches) == 2
+    assert len(program(device, describe("SUM", tensor("FLOAT32", (512, 64)), (1,))).dispatches) == 1
+
+
+def test_cancellation(device: dml.Device) -> None:
+    """A long sum of mixed signs stays within the error of pairwise summation, far below that of a running total."""
+    x = np.random.default_rng(6).standard_normal(1 << 20).astype(np.float32)
+    found = harness.run(device, describe("SUM", like(x), (0,)), {"InputTensor": x})["OutputTensor"]
+    bound = 64 * 2.0**-24 * np.abs(x.astype(np.float64)).sum()
+    assert abs(float(found[0]) - x.astype(np.float64).sum()) < bound
+    ones = np.full(1 << 25, 1, np.float32)
+    found = harness.run(device, describe("AVERAGE", like(ones), (0,)), {"InputTensor": ones})["OutputTensor"]
+    assert found[0] == 1, "a running float32 total would stop at 2^24"
+
+
+def test_special_values(device: dml.Device) -> None:
+    nan, inf = np.nan, np.inf
+    x = np.array([[1, nan, 2, -5], [inf, 1, 2, 3], [-inf, -inf, -inf, -inf], [inf, -inf, 0, 0], [100, 100, 100, -inf],
+                  [3e38, 3e38, 0, 0]], np.float32)  # fmt: skip
+    for function in ("MAX", "MIN", "SUM", "LOG_SUM_EXP"):
+        found = harness.run(device, describe(function, like(x), (1,)), {"InputTensor": x})["OutputTensor"]
+        assert_ulp(found, reference(function, x, (1,)), 2, "few terms, then one logarithm")
+
+
+PAGE = np.array([[1, 2, 3], [3, 0, 4], [2, 4, 2]], np.float32)
+
+
+@pytest.mark.parametrize("axes, expected", [((0,), [[6, 6, 9]]), ((1,), [[6], [7], [8]]), ((0, 1), [[21]])])
+def test_page_examples(device: dml.Device, axes: tuple[int, ...], expected: list[list[float]]) -> None:
+    found = harness.run(device, describe("SUM", like(PAGE), axes), {"InputTensor": PAGE})["OutputTensor"]
+    assert_exact(found, np.array(expected, np.float32))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"Axes": (2,)}, "REDUCE.Axes: must be dimensions of InputTensor, from 0 to 1"),
+        ({"Axes": (1, 1)}, "REDUCE.Axes: must be different dimensions"),
+        ({"OutputTensor": tensor("FLOAT32", (3, 3))}, "REDUCE.OutputTensor: must have sizes (3, 1)"),
+        ({"OutputTensor": tensor("FLOAT32", (3,))}, "REDUCE.OutputTensor: must have sizes (3, 1)"),
+        ({"OutputTensor": tensor("FLOAT16", (3, 1))}, "REDUCE.OutputTensor: must have the data type of InputTensor"),
+    ],
+)
+def test_wrong_descriptions(change: dict[str, Any], message: str) -> None:
+    desc = describe("SUM", like(PAGE), (1,))
+    dml.validate(desc)
+    with pytest.raises(dml.DMLError) as error:
+        dml.validate(desc.replace(**change))
+    assert message in str(error.value)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_type_hints
 
+import numpy as np
+
 from .. import enums
 from ..enums import DML_OPERATOR_TYPE
 from ..errors import DMLError
@@ -170,11 +172,10 @@ def _float(value: Any) -> Any:
 
 def _bool(value: Any) -> Any:
     """BOOL is an integer in C: 0 and 1 are taken, and NumPy's booleans."""
-    try:
-        number = _operator.index(value)
-    except TypeError:
-        number = int(value) if type(value).__name__ in ("bool_", "bool") else -1
-    return bool(number) if number in (0, 1) else value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    number = _integer(value)
+    return bool(number) if isinstance(number, int) and number in (0, 1) else value
 
 
 def _array(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -1,8 +1,14 @@
 """Imports every family of operators, which register their lowerings."""
 
+from dml.compiler import cast as cast
 from dml.compiler import elementwise as elementwise
+from dml.compiler import fill as fill
+from dml.compiler import fold as fold
+from dml.compiler import gather as gather
 from dml.compiler import gemm as gemm
 from dml.compiler import movement as movement
+from dml.compiler import padding as padding
 from dml.compiler import pooling as pooling
 from dml.compiler import recurrent as recurrent
 from dml.compiler import reduction as reduction
+from dml.compiler import scatter as scatter

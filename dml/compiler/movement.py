@@ -1,18 +1,114 @@
-"""Operators that move elements without changing them."""
+"""Operators that move elements without changing them: views of one tensor copied to views of another."""
 
 from __future__ import annotations
 
+from dml import enums
 from dml.compiler.builder import Builder, merge_around
 from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
 from dml.compiler.target import Target
-from dml.descriptors.movement import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
+from dml.compiler.views import copy, fill, part, permute, raw, split, window
+from dml.descriptors import movement as d
 
 
-@lowering(DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
-def reverse_subsequences(desc: DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, program: Builder, target: Target) -> None:
+@lowering(d.DML_SLICE_OPERATOR_DESC)
+def slice_(desc: d.DML_SLICE_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    copy(program, program["OutputTensor"], window(program["InputTensor"], desc.Offsets, desc.Sizes, desc.Strides))
+
+
+def _input_window(
+    desc: d.DML_SLICE1_OPERATOR_DESC | d.DML_SLICE_GRAD_OPERATOR_DESC, tensor: Operand, sizes: tuple[int, ...]
+) -> Operand:
+    """The elements that a slice takes; along a negative stride it starts at the window's end."""
+    first = tuple(
+        offset + (size - 1 if step < 0 else 0)
+        for offset, size, step in zip(
+            desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides, strict=True
+        )
+    )
+    return window(tensor, first, sizes, desc.InputWindowStrides)
+
+
+@lowering(d.DML_SLICE1_OPERATOR_DESC)
+def slice1(desc: d.DML_SLICE1_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    result = program["OutputTensor"]
+    copy(program, result, _input_window(desc, program["InputTensor"], result.sizes))
+
+
+@lowering(d.DML_SLICE_GRAD_OPERATOR_DESC)
+def slice_grad(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source, result = program["InputGradientTensor"], program["OutputGradientTensor"]
+    if source.count < result.count:
+        fill(program, result, 0)
+    copy(program, _input_window(desc, result, source.sizes), source)
+
+
+@lowering(d.DML_SPLIT_OPERATOR_DESC)
+def split_tensor(desc: d.DML_SPLIT_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    offset = 0
+    for result in program.array("OutputTensors"):
+        size = result.sizes[desc.Axis]
+        copy(program, result, part(program["InputTensor"], desc.Axis, offset, size))
+        offset += size
+
+
+@lowering(d.DML_JOIN_OPERATOR_DESC)
+def join(desc: d.DML_JOIN_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    offset = 0
+    for source in program.array("InputTensors"):
+        size = source.sizes[desc.Axis]
+        copy(program, part(program["OutputTensor"], desc.Axis, offset, size), source)
+        offset += size
+
+
+@lowering(d.DML_TILE_OPERATOR_DESC)
+def tile(desc: d.DML_TILE_OPERATOR_DESC, program: Builder, target: Target) -> None:
     source, result = program["InputTensor"], program["OutputTensor"]
+    sizes: list[int] = []
+    strides: list[int] = []
+    for axis in reversed(range(source.rank)):
+        result = split(result, axis, (desc.Repeats[axis], source.sizes[axis]))
+    for size, stride, repeats in zip(source.sizes, source.strides, desc.Repeats, strict=True):
+        sizes += [repeats, size]
+        strides += [0, stride]
+    copy(program, result, source.view(tuple(sizes), tuple(strides)))
+
+
+def _depth_and_space(
+    depth: Operand, space: Operand, block: int, order: enums.DML_DEPTH_SPACE_ORDER
+) -> tuple[Operand, ...]:
+    """Both tensors as {N, C, H, BlockHeight, W, BlockWidth}."""
+    channels = space.sizes[1]
+    if order == enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW:
+        depth = permute(split(depth, 1, (block, block, channels)), (0, 3, 4, 1, 5, 2))
+    else:
+        depth = permute(split(depth, 1, (channels, block, block)), (0, 1, 4, 2, 5, 3))
+    _, _, height, width = space.sizes
+    return depth, split(split(space, 3, (width // block, block)), 2, (height // block, block))
+
+
+@lowering(d.DML_DEPTH_TO_SPACE_OPERATOR_DESC, d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC)
+def depth_to_space(
+    desc: d.DML_DEPTH_TO_SPACE_OPERATOR_DESC | d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
+    depth, space = _depth_and_space(program["InputTensor"], program["OutputTensor"], desc.BlockSize, order)
+    copy(program, space, depth)
+
+
+@lowering(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC)
+def space_to_depth(
+    desc: d.DML_SPACE_TO_DEPTH_OPERATOR_DESC | d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
+    depth, space = _depth_and_space(program["OutputTensor"], program["InputTensor"], desc.BlockSize, order)
+    copy(program, depth, space)
+
+
+@lowering(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
+def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source, result = raw(program["InputTensor"]), raw(program["OutputTensor"])
     lengths = program["SequenceLengthsTensor"].broadcast(source.sizes)
-    axis = desc.Axis
     at, (result, source, lengths) = merge_around(desc.Axis, result, source, lengths)
     program.for_each(
         "movement/reverse_subsequences.comp",
@@ -20,4 +116,17 @@ def reverse_subsequences(desc: DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, program: 
         {"source": source, "lengths": lengths},
         constants={"AXIS_SIZE": source.sizes[at]},
         defines={"AXIS": at},
+    )
+
+
+@lowering(d.DML_VALUE_SCALE_2D_OPERATOR_DESC)
+def value_scale_2d(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    result, source = program["OutputTensor"], program["InputTensor"]
+    at, (result, source) = merge_around(1, result, source)
+    program.for_each(
+        "movement/value_scale_2d.comp",
+        result,
+        {"source": source},
+        constants={"SCALE": desc.Scale, **{f"BIAS_{c}": desc.Bias[min(c, desc.ChannelCount - 1)] for c in range(3)}},
+        defines={"CHANNEL": at},
     )

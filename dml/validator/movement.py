@@ -2,12 +2,342 @@
 
 from __future__ import annotations
 
-from ..descriptors import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
+from collections.abc import Sequence
+from math import prod
+
+from .. import descriptors as d
+from ..tensors import DML_BUFFER_TENSOR_DESC
 from .base import Check, rule, with_size
 
+# --- slices ---------------------------------------------------------------------------------------------
 
-@rule(DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
-def reverse_subsequences(desc: DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, check: Check) -> None:
+
+@rule(d.DML_SLICE_OPERATOR_DESC)
+def slice_(desc: d.DML_SLICE_OPERATOR_DESC, check: Check) -> None:
+    check.length("Offsets", desc.InputTensor.rank, why="one per dimension of InputTensor")
+    check.at_least("Strides", 1)
+    check.sizes("OutputTensor", desc.Sizes, why="those of the slice")
+    last = tuple(o + (n - 1) * s for o, n, s in zip(desc.Offsets, desc.Sizes, desc.Strides, strict=True))
+    for axis, (index, size) in enumerate(zip(last, desc.InputTensor.Sizes, strict=True)):
+        check.that(index < size, "Offsets", f"the slice must end within dimension {axis} of InputTensor, below {size}",
+                   index)  # fmt: skip
+
+
+def _window(
+    desc: d.DML_SLICE1_OPERATOR_DESC | d.DML_SLICE_GRAD_OPERATOR_DESC, check: Check, whole: str, sliced: str
+) -> None:
+    tensor: DML_BUFFER_TENSOR_DESC = getattr(desc, whole)
+    check.length("InputWindowOffsets", tensor.rank, why=f"one per dimension of {whole}")
+    check.at_least("InputWindowSizes", 1)
+    check.that(0 not in desc.InputWindowStrides, "InputWindowStrides", "must not be 0")
+    windows = zip(desc.InputWindowOffsets, desc.InputWindowSizes, tensor.Sizes, strict=True)
+    for axis, (offset, window, size) in enumerate(windows):
+        check.that(offset + window <= size, "InputWindowSizes",
+                   f"with InputWindowOffsets must end within dimension {axis} of {whole}, at most {size}",
+                   offset + window)  # fmt: skip
+    windows_steps = zip(desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
+    check.sizes(sliced, tuple((window - 1) // abs(step) + 1 for window, step in windows_steps),
+                why="what the strides reach in the window")  # fmt: skip
+
+
+@rule(d.DML_SLICE1_OPERATOR_DESC)
+def slice1(desc: d.DML_SLICE1_OPERATOR_DESC, check: Check) -> None:
+    _window(desc, check, "InputTensor", "OutputTensor")
+
+
+@rule(d.DML_SLICE_GRAD_OPERATOR_DESC)
+def slice_grad(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, check: Check) -> None:
+    _window(desc, check, "OutputGradientTensor", "InputGradientTensor")
+
+
+# --- split, join, tile, padding -------------------------------------------------------------------------
+
+
+def _parts(check: Check, parts: str, whole: str, axis: int) -> None:
+    """The parts have the whole's sizes but along the axis, where theirs add up to it."""
+    tensor = check.tensor(whole)
+    assert tensor is not None
+    total = 0
+    for field, part in check.tensors(parts):
+        check.that(with_size(part.Sizes, axis, 1) == with_size(tensor.Sizes, axis, 1), field,
+                   f"must have the sizes of {whole}, {tensor.Sizes}, except along Axis", part.Sizes)  # fmt: skip
+        total += part.Sizes[axis]
+    check.that(total == tensor.Sizes[axis], parts,
+               f"must add up to the size of {whole} along Axis, {tensor.Sizes[axis]}", total)  # fmt: skip
+
+
+@rule(d.DML_SPLIT_OPERATOR_DESC)
+def split(desc: d.DML_SPLIT_OPERATOR_DESC, check: Check) -> None:
+    check.axis("Axis", of="InputTensor")
+    _parts(check, "OutputTensors", "InputTensor", desc.Axis)
+
+
+@rule(d.DML_JOIN_OPERATOR_DESC)
+def join(desc: d.DML_JOIN_OPERATOR_DESC, check: Check) -> None:
+    check.axis("Axis", of="OutputTensor")
+    _parts(check, "InputTensors", "OutputTensor", desc.Axis)
+
+
+@rule(d.DML_TILE_OPERATOR_DESC)
+def tile(desc: d.DML_TILE_OPERATOR_DESC, check: Check) -> None:
+    check.length("Repeats", desc.InputTensor.rank, why="one per dimension of InputTensor")
+    check.at_least("Repeats", 1)
+    sizes = tuple(size * repeats for size, repeats in zip(desc.InputTensor.Sizes, desc.Repeats, strict=True))
+    check.sizes("OutputTensor", sizes, why="those of InputTensor times Repeats")
+
+
+def _padding(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, check: Check) -> None:
+    check.length("StartPadding", desc.InputTensor.rank, why="one per dimension of InputTensor")
+    triples = tuple(zip(desc.StartPadding, desc.InputTensor.Sizes, desc.EndPadding, strict=True))
+    check.sizes("OutputTensor", tuple(sum(triple) for triple in triples), why="InputTensor with its padding")
+    if desc.PaddingMode.name == "DML_PADDING_MODE_WRAP":
+        for axis, (start, size, end) in enumerate(triples):
+            for field, amount in (("StartPadding", start), ("EndPadding", end)):
+                check.that(amount <= size, field, f"must not wrap around more than once: at most {size} in dimension "
+                           f"{axis}", amount)  # fmt: skip
+
+
+@rule(d.DML_PADDING_OPERATOR_DESC)
+def padding(desc: d.DML_PADDING_OPERATOR_DESC, check: Check) -> None:
+    _padding(desc, check)
+
+
+@rule(d.DML_PADDING1_OPERATOR_DESC)
+def padding1(desc: d.DML_PADDING1_OPERATOR_DESC, check: Check) -> None:
+    _value_type(check, "PaddingValueDataType")
+    _padding(desc, check)
+
+
+def _value_type(check: Check, field: str) -> None:
+    """A scalar union is given in the output's data type."""
+    tensor = check.tensor("OutputTensor")
+    assert tensor is not None
+    check.that(getattr(check.desc, field) == tensor.DataType, field,
+               f"must be the data type of OutputTensor, {tensor.DataType.name}")  # fmt: skip
+
+
+# --- depth and space ------------------------------------------------------------------------------------
+
+_DepthSpace = (
+    d.DML_DEPTH_TO_SPACE_OPERATOR_DESC
+    | d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC
+    | d.DML_SPACE_TO_DEPTH_OPERATOR_DESC
+    | d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC
+)
+
+
+@rule(d.DML_DEPTH_TO_SPACE_OPERATOR_DESC)
+@rule(d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC)
+def depth_to_space(desc: _DepthSpace, check: Check) -> None:
+    check.at_least("BlockSize", 1)
+    batch, channels, height, width = desc.InputTensor.Sizes
+    block = desc.BlockSize
+    check.that(channels % block**2 == 0, "InputTensor", f"must have a multiple of BlockSize squared, {block**2}, "
+               "channels", desc.InputTensor.Sizes)  # fmt: skip
+    check.sizes("OutputTensor", (batch, channels // block**2, height * block, width * block))
+
+
+@rule(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC)
+@rule(d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC)
+def space_to_depth(desc: _DepthSpace, check: Check) -> None:
+    check.at_least("BlockSize", 1)
+    batch, channels, height, width = desc.InputTensor.Sizes
+    block = desc.BlockSize
+    check.that(height % block == 0 and width % block == 0, "InputTensor",
+               f"must have a height and width that are multiples of BlockSize, {block}",
+               desc.InputTensor.Sizes)  # fmt: skip
+    check.sizes("OutputTensor", (batch, channels * block**2, height // block, width // block))
+
+
+# --- values ---------------------------------------------------------------------------------------------
+
+
+@rule(d.DML_VALUE_SCALE_2D_OPERATOR_DESC)
+def value_scale_2d(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, check: Check) -> None:
+    check.that(desc.ChannelCount in (1, 3), "ChannelCount", "must be 1 or 3")
+    check.size("InputTensor", 1, desc.ChannelCount, why="ChannelCount")
+
+
+@rule(d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC)
+def fill_value_constant(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, check: Check) -> None:
+    _value_type(check, "ValueDataType")
+
+
+@rule(d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC)
+def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, check: Check) -> None:
+    _value_type(check, "ValueDataType")
+
+
+@rule(d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC)
+def diagonal_matrix1(desc: d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC, check: Check) -> None:
+    _value_type(check, "ValueDataType")
+    check.sizes("InputTensor", desc.OutputTensor.Sizes, why="those of OutputTensor")
+
+
+@rule(d.DML_ONE_HOT_OPERATOR_DESC)
+def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, check: Check) -> None:
+    check.axis("Axis", of="OutputTensor")
+    check.sizes("IndicesTensor", with_size(desc.OutputTensor.Sizes, desc.Axis, 1), why="1 along Axis")
+    check.that(prod(desc.ValuesTensor.Sizes) >= 2, "ValuesTensor", "must have at least two elements")
+
+
+@rule(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
+def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, check: Check) -> None:
     check.axis("Axis", of="InputTensor")
     check.sizes("OutputTensor", desc.InputTensor.Sizes, why="those of InputTensor")
     check.sizes("SequenceLengthsTensor", with_size(desc.InputTensor.Sizes, desc.Axis, 1), why="1 along Axis")
+
+
+# --- gathers and scatters -------------------------------------------------------------------------------
+
+
+def gather_cropped(
+    sizes: Sequence[int], index_sizes: Sequence[int], axis: int, index_dimensions: int
+) -> tuple[int, int]:
+    """What GATHER leaves of the sizes that surround its indices.
+
+    The sizes put together may be more than the dimension count: leading ones of the input go first, then leading ones
+    of the indices (as in the page's example 3). Returns how many of the input go, and how many dimensions of the
+    indices stay; less than none go where a one comes in front.
+    """
+    excess = index_dimensions - 1
+    lead = 0
+    while excess > 0 and lead < axis and sizes[lead] == 1:
+        lead, excess = lead + 1, excess - 1
+    kept = index_dimensions
+    while excess > 0 and kept > 0 and index_sizes[len(index_sizes) - kept] == 1:
+        kept, excess = kept - 1, excess - 1
+    return lead, kept
+
+
+@rule(d.DML_GATHER_OPERATOR_DESC)
+def gather(desc: d.DML_GATHER_OPERATOR_DESC, check: Check) -> None:
+    check.axis("Axis", of="InputTensor")
+    # The page excludes DimensionCount itself, but its first example has it.
+    source, indices = desc.InputTensor, desc.IndicesTensor
+    check.in_range("IndexDimensions", 0, indices.rank)
+    unused = indices.Sizes[: indices.rank - desc.IndexDimensions]
+    check.that(set(unused) <= {1}, "IndicesTensor", f"must have size 1 before its last {desc.IndexDimensions} "
+               "(IndexDimensions) dimensions", indices.Sizes)  # fmt: skip
+    lead, kept = gather_cropped(source.Sizes, indices.Sizes, desc.Axis, desc.IndexDimensions)
+    sizes = (*source.Sizes[lead : desc.Axis], *indices.Sizes[indices.rank - kept :], *source.Sizes[desc.Axis + 1 :])
+    check.that(len(sizes) <= source.rank, "IndexDimensions",
+               "must leave the output no more dimensions than DimensionCount", desc.IndexDimensions)  # fmt: skip
+    _right_aligned(check, "OutputTensor", sizes)
+
+
+def _right_aligned(check: Check, name: str, sizes: Sequence[int]) -> None:
+    """The tensor has these sizes, with ones before them up to its dimension count."""
+    tensor = check.tensor(name)
+    assert tensor is not None
+    check.sizes(name, (1,) * (tensor.rank - len(sizes)) + tuple(sizes))
+
+
+@rule(d.DML_GATHER_ELEMENTS_OPERATOR_DESC)
+def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, check: Check) -> None:
+    check.axis("Axis", of="InputTensor")
+    size = desc.IndicesTensor.Sizes[desc.Axis]
+    check.sizes("IndicesTensor", with_size(desc.InputTensor.Sizes, desc.Axis, size),
+                why="those of InputTensor except along Axis")  # fmt: skip
+    check.sizes("OutputTensor", desc.IndicesTensor.Sizes, why="those of IndicesTensor")
+
+
+@rule(d.DML_SCATTER_OPERATOR_DESC)
+def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, check: Check) -> None:
+    check.axis("Axis", of="OutputTensor")
+    size = desc.IndicesTensor.Sizes[desc.Axis]
+    check.sizes("IndicesTensor", with_size(desc.InputTensor.Sizes, desc.Axis, size),
+                why="those of InputTensor except along Axis")  # fmt: skip
+    check.sizes("UpdatesTensor", desc.IndicesTensor.Sizes, why="those of IndicesTensor")
+    check.sizes("OutputTensor", desc.InputTensor.Sizes, why="those of InputTensor")
+
+
+def _tuples(
+    desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC | d.DML_SCATTER_ND_OPERATOR_DESC,
+    check: Check,
+    batches: int = 0,
+) -> tuple[int, ...]:
+    """The sizes of the tuples and of what each stands for; the pages' examples decide where formulas differ."""
+    source, indices = desc.InputTensor, desc.IndicesTensor
+    used = {}
+    for name, count, tensor in (
+        ("InputTensor", "InputDimensionCount", source),
+        ("IndicesTensor", "IndicesDimensionCount", indices),
+    ):
+        dimensions = getattr(desc, count)
+        check.in_range(count, 1, tensor.rank)
+        start = tensor.rank - dimensions
+        check.that(set(tensor.Sizes[:start]) <= {1}, name,
+                   f"must have size 1 before its last {dimensions} ({count}) dimensions", tensor.Sizes)  # fmt: skip
+        used[name] = tensor.Sizes[start:]
+    sizes, tuples = used["InputTensor"], used["IndicesTensor"]
+    if batches:
+        check.that(batches < min(len(sizes), len(tuples)), "BatchDimensionCount",
+                   "must be below InputDimensionCount and IndicesDimensionCount")  # fmt: skip
+        check.that(sizes[:batches] == tuples[:batches], "IndicesTensor",
+                   f"must have the batch dimensions of InputTensor, {sizes[:batches]}", indices.Sizes)  # fmt: skip
+    rest = batches + tuples[-1]
+    check.that(rest <= len(sizes), "IndicesTensor",
+               f"its last size, the coordinates per tuple, must be at most {len(sizes) - batches}",
+               indices.Sizes)  # fmt: skip
+    result = (*tuples[:-1], *sizes[rest:])
+    check.that(len(result) <= source.rank, "IndicesDimensionCount",
+               f"must leave {result} no more dimensions than DimensionCount")  # fmt: skip
+    return result
+
+
+@rule(d.DML_GATHER_ND_OPERATOR_DESC)
+def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC, check: Check) -> None:
+    _right_aligned(check, "OutputTensor", _tuples(desc, check))
+
+
+@rule(d.DML_GATHER_ND1_OPERATOR_DESC)
+def gather_nd1(desc: d.DML_GATHER_ND1_OPERATOR_DESC, check: Check) -> None:
+    _right_aligned(check, "OutputTensor", _tuples(desc, check, desc.BatchDimensionCount))
+
+
+@rule(d.DML_SCATTER_ND_OPERATOR_DESC)
+def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, check: Check) -> None:
+    _right_aligned(check, "UpdatesTensor", _tuples(desc, check))
+    check.sizes("OutputTensor", desc.InputTensor.Sizes, why="those of InputTensor")
+
+
+# --- fold and unfold ------------------------------------------------------------------------------------
+
+_Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
+
+
+def window_blocks(desc: _Fold, spatial: Sequence[int]) -> tuple[int, ...]:
+    """How many windows lie along each spatial dimension."""
+    return tuple(
+        (size + desc.StartPadding[k] + desc.EndPadding[k] - desc.Dilations[k] * (desc.WindowSizes[k] - 1) - 1)
+        // desc.Strides[k]
+        + 1
+        for k, size in enumerate(spatial)
+    )
+
+
+def _columns(desc: _Fold, check: Check, whole: str, columns: str) -> None:
+    tensor: DML_BUFFER_TENSOR_DESC = getattr(desc, whole)
+    check.in_range("DimensionCount", 1, 6)
+    check.length("WindowSizes", tensor.rank - 2, why=f"one per spatial dimension of {whole}")
+    for field in ("WindowSizes", "Strides", "Dilations"):
+        check.at_least(field, 1)
+    for k, size in enumerate(tensor.Sizes[2:]):
+        padded = size + desc.StartPadding[k] + desc.EndPadding[k]
+        reach = desc.Dilations[k] * (desc.WindowSizes[k] - 1) + 1
+        check.that(reach <= padded, "WindowSizes",
+                   f"with Dilations must fit the padded size of spatial dimension {k}, {padded}", reach)  # fmt: skip
+    batch, channels = tensor.Sizes[:2]
+    blocks = prod(window_blocks(desc, tensor.Sizes[2:]))
+    check.sizes(columns, (batch, channels * prod(desc.WindowSizes), blocks), why="{N, C x window, blocks}")
+
+
+@rule(d.DML_UNFOLD_OPERATOR_DESC)
+def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, check: Check) -> None:
+    _columns(desc, check, "InputTensor", "OutputTensor")
+
+
+@rule(d.DML_FOLD_OPERATOR_DESC)
+def fold(desc: d.DML_FOLD_OPERATOR_DESC, check: Check) -> None:
+    _columns(desc, check, "OutputTensor", "InputTensor")

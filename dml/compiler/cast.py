@@ -1,0 +1,91 @@
+"""CAST between any two data types.
+
+From float to integer the whole part counts; what the integer type does not hold saturates, and NaN becomes 0 (the page
+leaves both open). Between integers the low bits stay. To a float type the value rounds once, to nearest even.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dml import enums
+from dml.compiler.builder import Builder
+from dml.compiler.expression import Expression, Leaf, apply, node
+from dml.compiler.kernel import VALUE_TYPES
+from dml.compiler.lowering import lowering
+from dml.compiler.target import Target
+from dml.compiler.views import copy
+from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE
+
+FLOAT64 = ["lib/float64.glsl"]
+
+
+@lowering(DML_CAST_OPERATOR_DESC)
+def cast(desc: DML_CAST_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source, result = program["InputTensor"], program["OutputTensor"]
+    if source.data_type == result.data_type:
+        copy(program, result, source)
+    else:
+        apply(program, cast_expression(source.data_type, result.data_type), result, [source])
+
+
+def cast_expression(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
+    """Leaf 0 of one data type as the value type of another."""
+    kind = VALUE_TYPES[result].kind
+    if kind == "float":
+        return _to_float(source, result)
+    if kind == "float64":
+        return _to_float64(VALUE_TYPES[source].kind)
+    if VALUE_TYPES[source].kind.startswith("float"):
+        return _float_to_integer(source, result)
+    return _integer_to_integer(VALUE_TYPES[source].kind, VALUE_TYPES[result].kind)
+
+
+def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
+    value = VALUE_TYPES[source]
+    if value.kind == "float":
+        return Leaf(0)
+    if value.kind == "float64":
+        odd = "true" if result == enums.DML_TENSOR_DATA_TYPE_FLOAT16 else "false"
+        return node(f"float_from_float64($x0, {odd})", Leaf(0), includes=FLOAT64)
+    if value.bits < 32:
+        return node("float($x0)", Leaf(0))
+    wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
+    sign = "i" if value.kind.startswith("int") else "u"
+    return node(f"float_from_{sign}64({wide})", Leaf(0), includes=FLOAT64)
+
+
+def _to_float64(kind: str) -> Expression:
+    code = {
+        "float": "float64_from_float($x0)",
+        "int": "float64_from_i64(i64_from_int($x0))",
+        "uint": "float64_from_u64(uvec2($x0, 0u))",
+        "int64": "float64_from_i64($x0)",
+        "uint64": "float64_from_u64($x0)",
+    }[kind]
+    return node(code, Leaf(0), glsl="uvec2", includes=FLOAT64)
+
+
+def _float_to_integer(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
+    value = VALUE_TYPES[result]
+    float64 = VALUE_TYPES[source].kind == "float64"
+    if value.bits == 64:
+        wide = "$x0" if float64 else "float64_from_float($x0)"
+        sign = "i" if value.kind == "int64" else "u"
+        return node(f"{sign}64_from_float64({wide})", Leaf(0), glsl="uvec2", includes=FLOAT64)
+    suffix = "float64" if float64 else "float"
+    if value.kind == "uint":
+        code = f"uint_from_{suffix}($x0, $High)"
+        return node(code, Leaf(0), glsl="uint", includes=FLOAT64, High=(1 << value.bits) - 1)
+    half = 1 << (value.bits - 1)
+    code = f"int_from_{suffix}($x0, $Low, $High)"
+    return node(code, Leaf(0), glsl="int", includes=FLOAT64, Low=np.int32(-half), High=np.int32(half - 1))
+
+
+def _integer_to_integer(source: str, result: str) -> Expression:
+    if result in ("int64", "uint64"):
+        code = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(source, "$x0")
+        return node(code, Leaf(0), glsl="uvec2", includes=FLOAT64)
+    low = "$x0.x" if source in ("int64", "uint64") else "$x0"
+    return node(f"{result}({low})", Leaf(0), glsl=result)

@@ -1,0 +1,76 @@
+"""FOLD and UNFOLD: between a tensor and the columns of its sliding windows.
+
+The column tensor is 3-D, {N, C x window, blocks}, as the pages' prose and examples have it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dml.compiler.builder import Builder
+from dml.compiler.kernel import Constant
+from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.compiler.views import raw, split
+from dml.descriptors import movement as d
+from dml.validator.movement import window_blocks
+
+_Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
+
+
+def _by_window(desc: _Fold, columns: Operand, spatial: tuple[int, ...]) -> Operand:
+    """The columns as {N, C, window..., blocks...}."""
+    channels = columns.sizes[1] // math.prod(desc.WindowSizes)
+    blocks = window_blocks(desc, spatial)
+    return split(split(columns, 2, blocks), 1, (channels, *desc.WindowSizes))
+
+
+def _constants(desc: _Fold) -> dict[str, Constant]:
+    constants: dict[str, Constant] = {}
+    for k in range(desc.DimensionCount):
+        constants[f"STEP_{k}"] = desc.Strides[k]
+        constants[f"DILATION_{k}"] = desc.Dilations[k]
+        constants[f"START_{k}"] = desc.StartPadding[k]
+    return constants
+
+
+@lowering(d.DML_UNFOLD_OPERATOR_DESC)
+def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source, columns = raw(program["InputTensor"]), raw(program["OutputTensor"])
+    result = _by_window(desc, columns, source.sizes[2:])
+    dimensions = desc.DimensionCount
+    lines = [f"bool locate(uint c[{result.rank}], out uint s[{source.rank}]) {{", "    s[0] = c[0]; s[1] = c[1];"]
+    for k in range(dimensions):
+        block, tap = f"c[{2 + dimensions + k}]", f"c[{2 + k}]"
+        lines.append(f"    s[{2 + k}] = {block} * STEP_{k} + {tap} * DILATION_{k} - START_{k};")
+    inside = " && ".join(f"s[{2 + k}] < source_SIZE_{2 + k}" for k in range(dimensions))
+    lines.append(f"    return {inside};\n}}")
+    program.for_each(
+        "movement/unfold.comp", result, {"source": source}, constants=_constants(desc), code="\n".join(lines)
+    )
+
+
+@lowering(d.DML_FOLD_OPERATOR_DESC)
+def fold(desc: d.DML_FOLD_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    columns, result = program["InputTensor"], program["OutputTensor"]
+    source = _by_window(desc, columns, result.sizes[2:])
+    dimensions = desc.DimensionCount
+    # A loop per dimension over the window; a window that covers c with tap t starts at c + start - t * dilation.
+    lines = [
+        f"float gathered(uint c[{result.rank}]) {{",
+        f"    float sum = 0.0;\n    uint s[{source.rank}];\n    s[0] = c[0]; s[1] = c[1];",
+    ]
+    for k in range(dimensions):
+        tap, block = f"s[{2 + k}]", f"s[{2 + dimensions + k}]"
+        lines += [
+            f"    for ({tap} = 0u; {tap} < source_SIZE_{2 + k}; ++{tap}) {{",
+            f"    uint at_{k} = c[{2 + k}] + START_{k} - {tap} * DILATION_{k};",
+            f"    {block} = at_{k} / STEP_{k};",
+            f"    if (c[{2 + k}] + START_{k} < {tap} * DILATION_{k}) break;",
+            f"    if (at_{k} % STEP_{k} != 0u || {block} >= source_SIZE_{2 + dimensions + k}) continue;",
+        ]
+    lines += ["    sum += source_load(source_at(s));", "    " + "}" * dimensions, "    return sum;\n}"]
+    program.for_each(
+        "movement/fold.comp", result, {"source": source}, constants=_constants(desc), code="\n".join(lines)
+    )

@@ -1,0 +1,110 @@
+"""The gathers: each output element is the input's at a place that indices give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.compiler.builder import Builder, merge
+from dml.compiler.kernel import Constant
+from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.compiler.views import align, raw
+from dml.descriptors import movement as d
+from dml.validator.movement import gather_cropped
+
+
+def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant], str]:
+    """The (size, stride) of each indexed dimension as constants, and GLSL that makes arrays of them."""
+    constants: dict[str, Constant] = {}
+    for k, (size, stride) in enumerate(dimensions):
+        constants[f"EXTENT_{k}"] = size
+        constants[f"PITCH_{k}"] = stride
+    count = len(dimensions)
+    code = [f"const uint TUPLE = {count}u;"]
+    for name in ("EXTENT", "PITCH"):
+        values = ", ".join(f"{name}_{k}" for k in range(count))
+        code.append(f"const uint {name}[{count}] = uint[{count}]({values});")
+    return constants, "\n".join(code)
+
+
+def _gather(
+    program: Builder,
+    result: Operand,
+    source: Operand,
+    indices: Operand,
+    dimensions: Sequence[tuple[int, int]],
+    step: int,
+) -> None:
+    """All three operands have the output's sizes, with stride 0 where they do not vary.
+
+    dimensions: (size, stride) of the input's dimensions that a tuple of indices gives the coordinates of. step: from
+    one index of a tuple to the next.
+    """
+    result, source, indices = merge(raw(result), raw(source), indices)
+    constants, code = indexed(dimensions)
+    program.for_each(
+        "movement/gather.comp",
+        result,
+        {"source": source, "indices": indices},
+        constants={**constants, "STEP": step},
+        code=code,
+    )
+
+
+@lowering(d.DML_GATHER_OPERATOR_DESC)
+def gather(desc: d.DML_GATHER_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source, indices, result = program["InputTensor"], program["IndicesTensor"], program["OutputTensor"]
+    rank, axis = result.rank, desc.Axis
+    lead, kept = gather_cropped(source.sizes, indices.sizes, axis, desc.IndexDimensions)
+    before, after = slice(lead, axis), slice(axis + 1, rank)
+    inner = slice(rank - kept, rank)
+    sizes = (*source.sizes[before], *indices.sizes[inner], *source.sizes[after])
+    source_view = source.view(sizes, (*source.strides[before], *(0,) * kept, *source.strides[after]))
+    zeros = (0,) * (axis - lead), (0,) * (rank - axis - 1)
+    indices_view = indices.view(sizes, (*zeros[0], *indices.strides[inner], *zeros[1]))
+    dimension = (source.sizes[axis], source.strides[axis])
+    _gather(program, result, align(source_view, rank), align(indices_view, rank), [dimension], 0)
+
+
+@lowering(d.DML_GATHER_ELEMENTS_OPERATOR_DESC)
+def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source, indices, result = program["InputTensor"], program["IndicesTensor"], program["OutputTensor"]
+    strides = (*source.strides[: desc.Axis], 0, *source.strides[desc.Axis + 1 :])
+    dimension = (source.sizes[desc.Axis], source.strides[desc.Axis])
+    _gather(program, result, source.view(result.sizes, strides), indices, [dimension], 0)
+
+
+@lowering(d.DML_GATHER_ND_OPERATOR_DESC, d.DML_GATHER_ND1_OPERATOR_DESC)
+def gather_nd(
+    desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    source, indices, result = program["InputTensor"], program["IndicesTensor"], program["OutputTensor"]
+    batches = getattr(desc, "BatchDimensionCount", 0)
+    source = last(source, desc.InputDimensionCount)
+    indices = last(indices, desc.IndicesDimensionCount)
+    tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
+    rest = batches + coordinates
+    sizes = tuples + source.sizes[rest:]
+    source_strides = (
+        *source.strides[:batches],
+        *(0,) * (len(tuples) - batches),
+        *source.strides[rest:],
+    )
+    source_view = source.view(sizes, source_strides)
+    indices_view = indices.view(sizes, indices.strides[:-1] + (0,) * (source.rank - rest))
+    dimensions = list(zip(source.sizes[batches:rest], source.strides[batches:rest], strict=True))
+    _gather(
+        program,
+        result,
+        align(source_view, result.rank),
+        align(indices_view, result.rank),
+        dimensions,
+        indices.strides[-1],
+    )
+
+
+def last(operand: Operand, rank: int) -> Operand:
+    """The last dimensions of an operand whose dimensions before them have size 1."""
+    start = operand.rank - rank
+    return operand.view(operand.sizes[start:], operand.strides[start:])

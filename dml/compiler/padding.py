@@ -1,0 +1,56 @@
+"""Padding in its five modes."""
+
+from __future__ import annotations
+
+from dml import enums
+from dml.compiler.builder import Builder
+from dml.compiler.kernel import Constant
+from dml.compiler.lowering import lowering
+from dml.compiler.target import Target
+from dml.compiler.views import constant_words, copy, encode, merge_between, raw, union_bits
+from dml.descriptors import movement as d
+
+_PLACES = {
+    enums.DML_PADDING_MODE_CONSTANT: "place_constant",
+    enums.DML_PADDING_MODE_EDGE: "place_edge",
+    enums.DML_PADDING_MODE_REFLECTION: "place_reflection",
+    enums.DML_PADDING_MODE_SYMMETRIC: "place_symmetric",
+    enums.DML_PADDING_MODE_WRAP: "place_wrap",
+}
+
+
+def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, program: Builder, bits: int) -> None:
+    result, source = raw(program["OutputTensor"]), raw(program["InputTensor"])
+    padded = [axis for axis in range(result.rank) if desc.StartPadding[axis] or desc.EndPadding[axis]]
+    if not padded:
+        copy(program, result, source)
+        return
+    starts = [desc.StartPadding[axis] for axis in padded]
+    places, (result, source) = merge_between(padded, result, source)
+    value, words = constant_words("VALUE", bits, result.data_type)
+    constants: dict[str, Constant] = {**words, **{f"START_{k}": start for k, start in enumerate(starts)}}
+    place = _PLACES[desc.PaddingMode]
+    steps = "\n".join(
+        f"    if (!{place}(c[{at}], START_{k}, source_SIZE_{at})) return false;" for k, at in enumerate(places)
+    )
+    program.for_each(
+        "movement/padding.comp",
+        result,
+        {"source": source},
+        constants=constants,
+        code="\n".join([
+            f"result_VALUE padding() {{ return {value}; }}",
+            '#include "movement/padding.glsl"',
+            f"bool locate(inout uint c[{result.rank}]) {{\n{steps}\n    return true;\n}}",
+        ]),
+    )  # fmt: skip
+
+
+@lowering(d.DML_PADDING_OPERATOR_DESC)
+def padding(desc: d.DML_PADDING_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    _pad(desc, program, encode(desc.PaddingValue, desc.OutputTensor.DataType))
+
+
+@lowering(d.DML_PADDING1_OPERATOR_DESC)
+def padding1(desc: d.DML_PADDING1_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    _pad(desc, program, union_bits(desc.PaddingValue, desc.PaddingValueDataType))

@@ -1,0 +1,119 @@
+"""The scatters: the input with updates written over it, at places that indices give.
+
+Where several updates meet, the last in row-major order wins, on every device: a first pass keeps, for each place, the
+highest number of the updates that go there; a second one writes the output element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.compiler.builder import Builder, merge
+from dml.compiler.gather import indexed, last
+from dml.compiler.kernel import read, update
+from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.compiler.views import align, fill, raw
+from dml.descriptors import movement as d
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+from dml.tensors import packed_strides
+
+
+def _mark(
+    program: Builder,
+    winners: Operand,
+    numbers: tuple[int, ...],
+    indices: Operand,
+    dimensions: Sequence[tuple[int, int]],
+    step: int,
+) -> None:
+    """Into ``winners``, cleared first: 1 + the highest number of the updates that go to a place, 0 where none does.
+
+    winners, indices: over the updates' sizes. numbers: the strides of the updates' numbers over those sizes.
+    """
+    winners, numbered, indices = merge(winners, winners.view(winners.sizes, numbers, -winners.base), indices)
+    constants, code = indexed(dimensions)
+    terms = " + ".join(f"c[{axis}] * NUMBER_{axis}" for axis in range(winners.rank))
+    program.dispatch(
+        "movement/scatter_mark.comp",
+        {"winners": update(winners), "indices": read(indices)},
+        space=winners.sizes,
+        constants={
+            **constants,
+            "STEP": step,
+            **{f"NUMBER_{axis}": stride for axis, stride in enumerate(numbered.strides)},
+        },
+        code=f"{code}\nuint number(uint c[{winners.rank}]) {{ return {terms}; }}",
+    )
+
+
+def _write(
+    program: Builder,
+    result: Operand,
+    source: Operand,
+    winners: Operand,
+    updates: Operand,
+    dimensions: Sequence[tuple[int, int]],
+) -> None:
+    """All operands over the output's sizes. dimensions: (size, stride) of those that an update's number counts."""
+    result, source, winners, updates = merge(raw(result), raw(source), winners, raw(updates))
+    constants, code = indexed(dimensions)
+    program.for_each(
+        "movement/scatter_write.comp",
+        result,
+        {"source": source, "winners": winners, "updates": updates},
+        constants=constants,
+        code=code,
+    )
+
+
+@lowering(d.DML_SCATTER_OPERATOR_DESC)
+def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source, indices, updates = program["InputTensor"], program["IndicesTensor"], program["UpdatesTensor"]
+    result, axis = program["OutputTensor"], desc.Axis
+
+    def without_axis(operand: Operand, sizes: tuple[int, ...]) -> Operand:
+        return operand.view(sizes, (*operand.strides[:axis], 0, *operand.strides[axis + 1 :]))
+
+    winners = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)
+    fill(program, winners, 0)
+    # Updates that meet differ in their coordinate along the axis alone: that is number enough.
+    numbers = tuple(int(dimension == axis) for dimension in range(result.rank))
+    axis_of_winners = (result.sizes[axis], winners.strides[axis])
+    _mark(program, without_axis(winners, indices.sizes), numbers, indices, [axis_of_winners], 0)
+    axis_of_updates = (updates.sizes[axis], updates.strides[axis])
+    _write(program, result, source, winners, without_axis(updates, result.sizes), [axis_of_updates])
+
+
+@lowering(d.DML_SCATTER_ND_OPERATOR_DESC)
+def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source, indices, updates = program["InputTensor"], program["IndicesTensor"], program["UpdatesTensor"]
+    result = program["OutputTensor"]
+    indices = last(indices, desc.IndicesDimensionCount)
+    tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
+    # Places are dimensions of the input that a tuple addresses; each takes a block of the dimensions after them.
+    blocks = desc.InputDimensionCount - coordinates
+    places = last(source, desc.InputDimensionCount).sizes[:coordinates]
+    winners = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, places)
+    fill(program, winners, 0)
+    flat = tuples or (1,)
+    _mark(
+        program,
+        winners.view(flat, (0,) * len(flat)),
+        packed_strides(flat),
+        indices.view(flat, indices.strides[:-1] or (0,)),
+        list(zip(places, winners.strides, strict=True)),
+        indices.strides[-1],
+    )
+    updates = last(updates, len(tuples) + blocks)
+    over_blocks = winners.view(places + result.sizes[result.rank - blocks :], winners.strides + (0,) * blocks)
+    block_of = updates.view(over_blocks.sizes, (0,) * coordinates + updates.strides[len(tuples) :])
+    _write(
+        program,
+        result,
+        source,
+        align(over_blocks, result.rank),
+        align(block_of, result.rank),
+        list(zip(tuples, updates.strides, strict=False)) or [(1, 0)],
+    )

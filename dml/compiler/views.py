@@ -1,0 +1,135 @@
+"""Views of operands: what operators that only move elements are made of.
+
+Strides and bases count modulo 2^32, as the shaders' index arithmetic does: a dimension that runs backwards has the
+stride -n modulo 2^32, and the index of every element still comes out right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from dml import enums
+from dml.compiler.builder import Builder, merge_dimensions
+from dml.compiler.expression import Leaf, apply, node
+from dml.compiler.kernel import VALUE_TYPES, Constant
+from dml.compiler.program import Operand
+from dml.tensors import DML_SCALAR_UNION, numpy_dtype
+
+_UNSIGNED = {
+    4: enums.DML_TENSOR_DATA_TYPE_UINT4,
+    8: enums.DML_TENSOR_DATA_TYPE_UINT8,
+    16: enums.DML_TENSOR_DATA_TYPE_UINT16,
+    32: enums.DML_TENSOR_DATA_TYPE_UINT32,
+    64: enums.DML_TENSOR_DATA_TYPE_UINT64,
+}
+
+
+def raw(operand: Operand) -> Operand:
+    """The same elements as unsigned integers, so that moving them changes no bit, whatever the device does to NaN."""
+    return operand.as_type(_UNSIGNED[VALUE_TYPES[operand.data_type].bits])
+
+
+def copy(program: Builder, result: Operand, source: Operand) -> None:
+    """Write the source's elements to the result; equal sizes, any strides, one data type."""
+    apply(program, Leaf(0), raw(result), [raw(source)])
+
+
+def fill(program: Builder, result: Operand, bits: int) -> None:
+    """Write the same element everywhere, given as its bit pattern."""
+    if VALUE_TYPES[result.data_type].bits == 64:
+        value = node("uvec2($Low, $High)", glsl="uvec2", Low=bits & 0xFFFFFFFF, High=bits >> 32)
+    else:
+        value = node("$Bits", glsl="uint", Bits=bits)
+    apply(program, value, raw(result), [])
+
+
+def window(operand: Operand, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int]) -> Operand:
+    """Every ``steps``-th element from ``offsets`` on, ``sizes`` of them; steps may be negative."""
+    base = sum(offset * stride for offset, stride in zip(offsets, operand.strides, strict=True))
+    strides = tuple(step * stride % 2**32 for step, stride in zip(steps, operand.strides, strict=True))
+    return operand.view(tuple(sizes), strides, base)
+
+
+def part(operand: Operand, axis: int, offset: int, size: int) -> Operand:
+    """``size`` elements along one dimension, from ``offset`` on."""
+    sizes = (*operand.sizes[:axis], size, *operand.sizes[axis + 1 :])
+    return operand.view(sizes, operand.strides, offset * operand.strides[axis])
+
+
+def split(operand: Operand, axis: int, sizes: Sequence[int]) -> Operand:
+    """Dimension ``axis`` as several, slowest first, whose sizes multiply to its own."""
+    strides: list[int] = []
+    step = operand.strides[axis]
+    for size in reversed(sizes):
+        strides.insert(0, step)
+        step *= size
+    return operand.view(
+        (*operand.sizes[:axis], *sizes, *operand.sizes[axis + 1 :]),
+        (*operand.strides[:axis], *strides, *operand.strides[axis + 1 :]),
+    )
+
+
+def permute(operand: Operand, order: Sequence[int]) -> Operand:
+    """The dimensions in another order."""
+    return operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
+
+
+def align(operand: Operand, rank: int) -> Operand:
+    """With dimensions of size 1 in front, up to ``rank``."""
+    lead = rank - operand.rank
+    return operand.view((1,) * lead + operand.sizes, (0,) * lead + operand.strides)
+
+
+def merge_between(keep: Iterable[int], *operands: Operand) -> tuple[tuple[int, ...], tuple[Operand, ...]]:
+    """Merge dimensions as ``merge`` does, but leave those in ``keep`` by themselves.
+
+    Returns the new places of ``keep``, in their order, and the operands; at least one dimension is left. Operands have
+    equal sizes except along ``keep``, where each has its own.
+    """
+    kept = sorted(set(keep))
+    sizes: list[list[int]] = [[] for _ in operands]
+    strides: list[list[int]] = [[] for _ in operands]
+    places: list[int] = []
+    start = 0
+    for axis in (*kept, operands[0].rank):
+        merged, merged_strides = merge_dimensions(
+            operands[0].sizes[start:axis], [operand.strides[start:axis] for operand in operands]
+        )
+        for i in range(len(operands)):
+            sizes[i].extend(merged)
+            strides[i].extend(merged_strides[i])
+        if axis < operands[0].rank:
+            places.append(len(sizes[0]))
+            for i, operand in enumerate(operands):
+                sizes[i].append(operand.sizes[axis])
+                strides[i].append(operand.strides[axis])
+        start = axis + 1
+    if not sizes[0]:
+        return (), tuple(operand.view((1,), (1,)) for operand in operands)
+    return tuple(places), tuple(operand.view(tuple(sizes[i]), tuple(strides[i])) for i, operand in enumerate(operands))
+
+
+def encode(value: float, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
+    """The bits of a number in a data type. Integer types take its whole part, at most their limits; NaN gives 0."""
+    dtype = numpy_dtype(data_type)
+    if VALUE_TYPES[data_type].kind.startswith("float"):
+        with np.errstate(over="ignore"):
+            return int.from_bytes(np.asarray(value).astype(dtype).tobytes(), "little")
+    limits = np.iinfo(dtype)
+    whole = 0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
+    return whole % (1 << VALUE_TYPES[data_type].bits)
+
+
+def union_bits(value: DML_SCALAR_UNION, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
+    """The bits that a scalar union holds for a data type of at least 8 bits."""
+    return int.from_bytes(value.Bytes[: VALUE_TYPES[data_type].bits // 8], "little")
+
+
+def constant_words(name: str, bits: int, data_type: enums.DML_TENSOR_DATA_TYPE) -> tuple[str, dict[str, Constant]]:
+    """GLSL for an element given by its bits, as the unsigned value that ``raw`` operands have, and its constants."""
+    if VALUE_TYPES[data_type].bits == 64:
+        return f"uvec2({name}_LOW, {name}_HIGH)", {f"{name}_LOW": bits & 0xFFFFFFFF, f"{name}_HIGH": bits >> 32}
+    return name, {name: bits}

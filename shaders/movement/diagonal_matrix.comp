@@ -1,0 +1,15 @@
+#version 450
+// A value along a band of diagonals; elsewhere what the source holds, or zero.
+#include "prelude.glsl"
+
+result_VALUE value(uint c[RANK]) {
+    int distance = int(c[COLUMN]) - int(c[ROW]);
+    if ((END >= BEGIN) != ((distance >= BEGIN) != (distance < END))) return fill_value();
+#if HAS_SOURCE
+    return source_load(source_at(c));
+#else
+    return result_VALUE(0u);
+#endif
+}
+
+#include "lib/for_each.glsl"

@@ -1,0 +1,12 @@
+#version 450
+// The second of `values` at the index along AXIS that `indices` gives, the first everywhere else.
+#include "prelude.glsl"
+#include "movement/index.glsl"
+
+result_VALUE value(uint c[RANK]) {
+    uint hot;
+    bool valid = resolve(indices_at(c), AXIS_SIZE, hot);
+    return values_load(valid && c[AXIS] == hot ? ON : OFF);
+}
+
+#include "lib/for_each.glsl"

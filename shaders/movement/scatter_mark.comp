@@ -1,0 +1,19 @@
+#version 450
+// For each place, 1 + the highest number of the updates that go there. Updates with an index out of range go nowhere.
+#include "prelude.glsl"
+#include "movement/index.glsl"
+
+void main() {
+    uint i = global_index();
+    if (i >= COUNT) return;
+    uint c[RANK];
+    coordinates(i, c);
+    uint first = indices_at(c);
+    uint at = winners_at(c);
+    for (uint k = 0u; k < TUPLE; ++k) {
+        uint index;
+        if (!resolve(first + k * STEP, EXTENT[k], index)) return;
+        at += index * PITCH[k];
+    }
+    atomicMax(winners_data[push_.winners_OFFSET + at], number(c) + 1u);
+}

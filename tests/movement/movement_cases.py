@@ -1,0 +1,54 @@
+"""What the movement tests share: data types, layouts by dimension count, and reading a refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+from harness import Array, like, random, run, tensor
+
+TYPES = ("FLOAT64", "FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
+INDEX_TYPES = ("INT64", "INT32", "UINT64", "UINT32")
+NUMPY_INDEX = {name: np.dtype(name.lower()) for name in INDEX_TYPES}
+
+#: (data type, layout of the input, layout of the output): every type, and every layout with wide and narrow types.
+TYPES_AND_LAYOUTS = [(name, "packed", "packed") for name in TYPES] + [
+    ("FLOAT32", "padded", "reversed"),
+    ("UINT8", "reversed", "padded"),
+    ("INT16", "padded", "packed"),
+    ("UINT64", "packed", "reversed"),
+    ("INT8", "packed", "reversed"),
+    ("FLOAT16", "broadcast", "packed"),
+]
+
+
+def numbers(dtype: str, sizes: Any, seed: int = 0) -> Array:
+    """Random elements over most of a data type's range."""
+    return random(np.random.default_rng(seed), dtype, tuple(sizes), -100, 100)
+
+
+def as_read(array: Array, layout: str) -> Array:
+    """What a tensor in this layout holds after the array was written to it: along a stride of 0 one element."""
+    return np.broadcast_to(array[:1], array.shape) if layout == "broadcast" else array
+
+
+def output(dtype: str, sizes: Any, layout: str = "packed") -> dml.DML_BUFFER_TENSOR_DESC:
+    return tensor(dtype, tuple(sizes), layout)
+
+
+def refuse(desc: dml.OperatorDesc, *words: str) -> None:
+    """The validator refuses the description with a message that has these words."""
+    with pytest.raises(dml.DMLError) as caught:
+        dml.validate(desc)
+    assert caught.value.hresult == dml.HRESULT.E_INVALIDARG
+    for word in words:
+        assert word in caught.value.message, caught.value.message
+
+
+__all__ = [
+    "INDEX_TYPES", "NUMPY_INDEX", "TYPES", "TYPES_AND_LAYOUTS", "Array", "as_read", "like", "numbers", "output",
+    "refuse", "run", "tensor",
+]  # fmt: skip

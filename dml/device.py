@@ -76,7 +76,9 @@ class Device(DMLObject):
         DML_EXECUTION_FLAGS(flags)
         desc = operator.desc
         program = compile_operator(desc, self.vulkan.target)
-        return CompiledOperator(self, program, type(desc).__name__, desc.inputs(), desc.outputs())
+        return CompiledOperator(
+            self, program, desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"), desc.inputs(), desc.outputs()
+        )
 
     def compile_graph(
         self,

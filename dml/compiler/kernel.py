@@ -191,12 +191,20 @@ def _tensor(name: str, binding: int, bound: Bound) -> str:
     if bound.vector:
         lines.append(f"uvec4 {name}_vector(uint v) {{ return {name}_data[(push_.{name}_OFFSET >> 2) + v]; }}")
     lines.append(_decode(name, value, operand.data_type))
-    lines.append(_encode(name, value, operand.data_type, finished=operand.epilogue is not None))
+    # An epilogue stands at the last door: whole words for FLOAT32, where kernels may store bits of their own making.
+    finished = operand.epilogue is not None
+    words = finished and value.bits == 32
+    lines.append(_encode(name, value, operand.data_type, finished=finished and not words))
     if bound.access.writes:
-        lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = bits; }}")
+        if words:
+            finish = f"floatBitsToUint({name}_epilogue(uintBitsToFloat(bits)))"
+            lines.append(f"uint {name}_finish(uint bits) {{ return {finish}; }}")
+        bits = f"{name}_finish(bits)" if words else "bits"
+        lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
         if bound.vector:
             vector = f"{name}_data[(push_.{name}_OFFSET >> 2) + v]"
-            lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = bits; }}")
+            each = ", ".join(f"{name}_finish(bits.{c})" for c in "xyzw") if words else "bits"
+            lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = uvec4({each}); }}")
         lines.append(_store(name, value, word))
     return "\n".join(lines)
 

@@ -1,0 +1,340 @@
+"""DML_GRAPH_DESC: its rules, and that what a compiled graph fuses, folds and removes leaves the results alone."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import dml
+from harness import tensor
+
+T = (2, 4, 6, 6)
+
+
+def operator(device, desc, name=None):
+    return dml.DML_OPERATOR_GRAPH_NODE_DESC(device.create_operator(desc), name)
+
+
+def relu(layout="packed", sizes=T, dtype="FLOAT32"):
+    t = tensor(dtype, sizes, layout)
+    return dml.DML_ACTIVATION_RELU_OPERATOR_DESC(InputTensor=t, OutputTensor=t)
+
+
+def add(sizes=T, dtype="FLOAT32", **flags):
+    t = tensor(dtype, sizes)
+    return dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=t, BTensor=tensor(dtype, sizes, **flags), OutputTensor=t)
+
+
+def scale(factor, bias=0.0, sizes=T, dtype="FLOAT32"):
+    t = tensor(dtype, sizes)
+    return dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(
+        InputTensor=t, OutputTensor=t, ScaleBias=dml.DML_SCALE_BIAS(factor, bias)
+    )
+
+
+def graph(nodes, inputs=(), between=(), outputs=(), input_count=None, output_count=None):
+    """Edges as tuples of their numbers."""
+    return dml.DML_GRAPH_DESC(
+        InputCount=len({edge[0] for edge in inputs}) if input_count is None else input_count,
+        OutputCount=len(outputs) if output_count is None else output_count,
+        Nodes=nodes,
+        InputEdges=[dml.DML_INPUT_GRAPH_EDGE_DESC(*edge) for edge in inputs],
+        IntermediateEdges=[dml.DML_INTERMEDIATE_GRAPH_EDGE_DESC(*edge) for edge in between],
+        OutputEdges=[dml.DML_OUTPUT_GRAPH_EDGE_DESC(*edge) for edge in outputs],
+    )
+
+
+def random(seed=0, sizes=T):
+    return np.random.default_rng(seed).standard_normal(sizes).astype(np.float32)
+
+
+def test_a_chain_becomes_one_dispatch(device):
+    nodes = [operator(device, desc) for desc in (add(), relu(), scale(2.0, 1.0))]
+    desc = graph(
+        nodes,
+        inputs=[(0, 0, 0, "a"), (1, 0, 1, "b")],
+        between=[(0, 0, 1, 0), (1, 0, 2, 0)],
+        outputs=[(2, 0, 0, "y")],
+    )
+    a, b = random(1), random(2)
+    compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
+    assert len(compiled.program.dispatches) == 1
+    assert compiled.program.temporary_size == 0
+    assert len(plain.program.dispatches) == 3
+    expected = 2 * np.maximum(a + b, 0) + 1
+    for graph_ in (compiled, plain):
+        np.testing.assert_allclose(graph_.dispatch({"a": a, "b": b})["y"], expected, rtol=1e-6)
+        np.testing.assert_allclose(graph_.dispatch({0: a, 1: b})["y"], expected, rtol=1e-6)
+
+
+def test_a_shared_value_is_computed_once(device):
+    """relu(a) feeds two additions and a graph output: it stays a node of its own."""
+    nodes = [operator(device, desc) for desc in (relu(), add(), scale(3.0))]
+    desc = graph(
+        nodes,
+        inputs=[(0, 0, 0)],
+        between=[(0, 0, 1, 0), (0, 0, 1, 1), (1, 0, 2, 0)],
+        outputs=[(2, 0, 0), (0, 0, 1)],
+    )
+    a = random()
+    compiled = device.compile_graph(desc)
+    result = compiled.dispatch({0: a})
+    np.testing.assert_allclose(result[0], 6 * np.maximum(a, 0), rtol=1e-6)
+    np.testing.assert_array_equal(result[1], np.maximum(a, 0))
+    assert len(compiled.program.dispatches) == 2
+
+
+def test_one_value_for_several_outputs(device):
+    desc = graph([operator(device, relu())], inputs=[(0, 0, 0)], outputs=[(0, 0, 0), (0, 0, 1)])
+    a = random()
+    result = device.compile_graph(desc).dispatch({0: a})
+    np.testing.assert_array_equal(result[0], np.maximum(a, 0))
+    np.testing.assert_array_equal(result[1], np.maximum(a, 0))
+
+
+def test_constants_are_folded_once(device):
+    """What depends on constants alone runs at initialization."""
+    c = random(3)
+    nodes = [dml.DML_CONSTANT_DATA_GRAPH_NODE_DESC(c.tobytes()), operator(device, relu()), operator(device, add())]
+    desc = graph(nodes, inputs=[(0, 2, 0)], between=[(0, 0, 1, 0), (1, 0, 2, 1)], outputs=[(2, 0, 0)])
+    compiled = device.compile_graph(desc)
+    a = random(4)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled.dispatch({0: a})[0], a + np.maximum(c, 0), rtol=1e-6)
+
+
+def test_owned_inputs_are_prepared_once(device):
+    """An operator on an owned input alone runs when it is given, not with every dispatch."""
+    t, owned = tensor("FLOAT32", T), tensor("FLOAT32", T, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)
+    # Two readers, so that the relu is not fused away.
+    first = dml.DML_ACTIVATION_RELU_OPERATOR_DESC(InputTensor=owned, OutputTensor=t)
+    nodes = [operator(device, d) for d in (first, add(), add())]
+    desc = graph(
+        nodes,
+        inputs=[(0, 1, 0, "x"), (0, 2, 0, "x"), (1, 0, 0, "w")],
+        between=[(0, 0, 1, 1), (0, 0, 2, 1)],
+        outputs=[(1, 0, 0), (2, 0, 1)],
+    )
+    compiled = device.compile_graph(desc)
+    assert len(compiled.program.dispatches) == 2
+    assert len(compiled.program.initialize) == 2
+    x, w = random(1), random(2)
+    for inputs in ({"x": x, "w": w}, {"x": x + 1}, {"x": x, "w": -w}):
+        result = compiled.dispatch(inputs)
+    np.testing.assert_allclose(result[0], x + np.maximum(-w, 0), rtol=1e-6)
+    # The full API: the initializer fills the persistent resource from the bound weights.
+    again = device.compile_graph(desc)
+    persistent = device.create_buffer(again.get_binding_properties().PersistentResourceSize)
+    weights, inputs, outputs = device.create_buffer(w), device.create_buffer(x), device.create_buffer(2 * x.nbytes)
+    initializer = device.create_operator_initializer([again])
+    table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(initializer))
+
+    def whole(buffer):
+        return dml.DML_BUFFER_BINDING(buffer, 0, buffer.size)
+
+    table.bind_inputs([dml.DML_BUFFER_ARRAY_BINDING([dml.DML_BUFFER_BINDING(None), whole(weights)])])
+    table.bind_outputs([whole(persistent)])
+    commands, recorder = device.create_command_list(), device.create_command_recorder()
+    recorder.record_dispatch(commands, initializer, table)
+    table.reset(dml.DML_BINDING_TABLE_DESC(again))
+    table.bind_inputs([whole(inputs), None])
+    size = x.nbytes
+    table.bind_outputs([dml.DML_BUFFER_BINDING(outputs, 0, size), dml.DML_BUFFER_BINDING(outputs, size, size)])
+    table.bind_persistent_resource(whole(persistent))
+    recorder.record_dispatch(commands, again, table)
+    commands.execute()
+    np.testing.assert_allclose(outputs.read(np.float32, x.size).reshape(T), x + np.maximum(w, 0), rtol=1e-6)
+
+
+def test_slices_and_joins_become_strides(device):
+    """split -> relu of one half, identity of the other -> join: no copy but the two halves' own writes."""
+    whole, half = tensor("FLOAT32", T), tensor("FLOAT32", (2, 2, 6, 6))
+    split = dml.DML_SPLIT_OPERATOR_DESC(InputTensor=whole, OutputTensors=[half, half], Axis=1)
+    join = dml.DML_JOIN_OPERATOR_DESC(InputTensors=[half, half], OutputTensor=whole, Axis=1)
+    nodes = [operator(device, d) for d in (split, relu(sizes=half.Sizes), scale(3.0, sizes=half.Sizes), join)]
+    desc = graph(
+        nodes,
+        inputs=[(0, 0, 0)],
+        between=[(0, 0, 1, 0), (0, 1, 2, 0), (1, 0, 3, 1), (2, 0, 3, 0)],
+        outputs=[(3, 0, 0)],
+    )
+    compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
+    assert len(compiled.program.dispatches) == 2
+    assert compiled.program.temporary_size == 0
+    a = random()
+    expected = np.concatenate([3 * a[:, 2:], np.maximum(a[:, :2], 0)], 1)
+    for graph_ in (compiled, plain):
+        np.testing.assert_allclose(graph_.dispatch({0: a})[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT16", "UINT8"])
+def test_joins_of_narrow_types_are_copied(device, dtype):
+    """Parts of odd sizes would share words: the join stays, and is right."""
+    kind = dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{dtype}"])
+    part, whole = tensor(dtype, (1, 3, 5)), tensor(dtype, (1, 6, 5))
+    ident = dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(InputTensor=part, OutputTensor=part, ScaleBias=None)
+    join = dml.DML_JOIN_OPERATOR_DESC(InputTensors=[part, part], OutputTensor=whole, Axis=1)
+    nodes = [operator(device, d) for d in (ident, ident, join)]
+    desc = graph(nodes, inputs=[(0, 0, 0), (1, 1, 0)], between=[(0, 0, 2, 0), (1, 0, 2, 1)], outputs=[(2, 0, 0)])
+    a, b = (np.arange(15).reshape(1, 3, 5).astype(kind) + k for k in (0, 100))
+    result = device.compile_graph(desc).dispatch({0: a, 1: b})[0]
+    np.testing.assert_array_equal(result, np.concatenate([a, b], 1))
+
+
+def test_a_transposing_identity_becomes_strides(device):
+    """An identity from a transposed view to packed disappears; its reader gets the strides."""
+    sizes = (3, 5)
+    seen = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (5, 3), (1, 5))
+    packed = tensor("FLOAT32", (5, 3))
+    ident = dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(InputTensor=seen, OutputTensor=packed, ScaleBias=None)
+    nodes = [operator(device, d) for d in (relu(sizes=sizes), ident, add(sizes=(5, 3)), scale(2.0, sizes=(5, 3)))]
+    desc = graph(
+        nodes,
+        inputs=[(0, 0, 0), (1, 2, 1)],
+        between=[(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0)],
+        outputs=[(3, 0, 0)],
+    )
+    a, b = random(1, sizes), random(2, (5, 3))
+    compiled = device.compile_graph(desc)
+    assert len(compiled.program.dispatches) == 2
+    np.testing.assert_allclose(compiled.dispatch({0: a, 1: b})[0], 2 * (np.maximum(a, 0).T + b), rtol=1e-6)
+
+
+def test_temporaries_share_memory(device):
+    """A chain that cannot fuse needs two buffers at a time, not one per node."""
+    nodes, between = [], []
+    for k in range(8):
+        # Reductions do not fuse; keeping the sizes makes every value equally large.
+        t = tensor("FLOAT32", (1, 1, 64, 64))
+        desc = dml.DML_REDUCE_OPERATOR_DESC(
+            Function=dml.DML_REDUCE_FUNCTION_SUM, InputTensor=t, OutputTensor=t, Axes=[0]
+        )
+        nodes.append(operator(device, desc))
+        if k:
+            between.append((k - 1, 0, k, 0))
+    desc = graph(nodes, inputs=[(0, 0, 0)], between=between, outputs=[(7, 0, 0)])
+    compiled = device.compile_graph(desc)
+    size = 64 * 64 * 4
+    assert compiled.get_binding_properties().TemporaryResourceSize <= 2 * size
+    a = random(0, (1, 1, 64, 64))
+    np.testing.assert_array_equal(compiled.dispatch({0: a})[0], a)
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+def test_an_activation_goes_behind_its_producer(device, layout):
+    """A unary chain behind a matrix product is applied as the product is stored, in float32 before one rounding."""
+    a, b, y = tensor("FLOAT32", (1, 1, 8, 16)), tensor("FLOAT32", (1, 1, 16, 12)), tensor("FLOAT32", (1, 1, 8, 12))
+    gemm = dml.DML_GEMM_OPERATOR_DESC(
+        ATensor=a, BTensor=b, CTensor=None, OutputTensor=y, TransA=0, TransB=0, Alpha=1.0, Beta=0.0,
+        FusedActivation=None,
+    )  # fmt: skip
+    out = tensor("FLOAT32", y.Sizes, layout)
+    last = dml.DML_ACTIVATION_TANH_OPERATOR_DESC(InputTensor=y, OutputTensor=out)
+    nodes = [operator(device, d) for d in (gemm, scale(0.1, 0.5, y.Sizes), last)]
+    desc = graph(nodes, inputs=[(0, 0, 0), (1, 0, 1)], between=[(0, 0, 1, 0), (1, 0, 2, 0)], outputs=[(2, 0, 0)])
+    compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
+    assert len(compiled.program.dispatches) <= len(plain.program.dispatches) - 2
+    x, w = random(1, a.Sizes), random(2, b.Sizes)
+    expected = np.tanh((x.astype(np.float64) @ w) * 0.1 + 0.5)
+    for graph_ in (compiled, plain):
+        np.testing.assert_allclose(graph_.dispatch({0: x, 1: w})[0], expected, atol=1e-5)
+
+
+def test_describe_names_the_nodes(device):
+    nodes = [operator(device, relu(), "act"), operator(device, scale(2.0))]
+    desc = graph(nodes, inputs=[(0, 0, 0)], between=[(0, 0, 1, 0)], outputs=[(1, 0, 0)])
+    text = device.compile_graph(desc).describe()
+    assert "node 0 (ACTIVATION_RELU 'act') + node 1 (ELEMENT_WISE_IDENTITY)" in text
+
+
+BROKEN = {
+    "unconnected": (
+        lambda d: graph([operator(d, add())], inputs=[(0, 0, 0)], outputs=[(0, 0, 0)]),
+        r"node 0 \(ELEMENT_WISE_ADD\): its input BTensor \(index 1\) is not connected",
+    ),
+    "twice": (
+        lambda d: graph([operator(d, relu())], inputs=[(0, 0, 0), (1, 0, 0)], outputs=[(0, 0, 0)]),
+        r"InputEdges\[1\]: node 0 .* has its input InputTensor connected already",
+    ),
+    "no such node": (
+        lambda d: graph([operator(d, relu())], inputs=[(0, 3, 0)], outputs=[(0, 0, 0)]),
+        r"InputEdges\[0\]: node 3 does not exist; the graph has 1 nodes",
+    ),
+    "no such input": (
+        lambda d: graph([operator(d, relu())], inputs=[(0, 0, 1)], outputs=[(0, 0, 0)]),
+        r"has 1 inputs, found input index 1",
+    ),
+    "no such graph input": (
+        lambda d: graph([operator(d, relu())], inputs=[(2, 0, 0)], outputs=[(0, 0, 0)]),
+        r"the graph has 1 inputs, found GraphInputIndex 2",
+    ),
+    "no such graph output": (
+        lambda d: graph([operator(d, relu())], inputs=[(0, 0, 0)], outputs=[(0, 0, 1)]),
+        r"the graph has 1 outputs, found GraphOutputIndex 1",
+    ),
+    "output unconnected": (
+        lambda d: graph([operator(d, relu())], inputs=[(0, 0, 0)], outputs=[(0, 0, 0)], output_count=2),
+        r"graph output 1 is not connected",
+    ),
+    "output twice": (
+        lambda d: graph([operator(d, relu())], inputs=[(0, 0, 0)], outputs=[(0, 0, 0), (0, 0, 0)]),
+        r"OutputEdges\[1\]: graph output 0 is connected already",
+    ),
+    "sizes": (
+        lambda d: graph(
+            [operator(d, relu()), operator(d, relu(sizes=(1, 2, 3, 4)))],
+            inputs=[(0, 0, 0)], between=[(0, 0, 1, 0)], outputs=[(1, 0, 0)],
+        ),
+        r"IntermediateEdges\[0\]: node 0 .* writes 1152 bytes, node 1 .* reads 96 as InputTensor",
+    ),
+    "cycle": (
+        lambda d: graph(
+            [operator(d, add()), operator(d, relu())],
+            inputs=[(0, 0, 0)], between=[(1, 0, 0, 1), (0, 0, 1, 0)], outputs=[(1, 0, 0)],
+        ),
+        r"cycle through node 0 \(ELEMENT_WISE_ADD\), node 1 \(ACTIVATION_RELU\)",
+    ),
+    "unused node": (
+        lambda d: graph([operator(d, relu())] * 2, inputs=[(0, 0, 0), (0, 1, 0)], outputs=[(0, 0, 0)]),
+        r"node 1 .*: none of its outputs is connected",
+    ),
+    "owned between": (
+        lambda d: graph(
+            [operator(d, relu()), operator(d, add(Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML))],
+            inputs=[(0, 0, 0), (0, 1, 0)], between=[(0, 0, 1, 1)], outputs=[(1, 0, 0)],
+        ),
+        r"BTensor owned by DML, which must be connected to a graph input",
+    ),
+    "owned differently": (
+        lambda d: graph(
+            [operator(d, add(Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML))],
+            inputs=[(0, 0, 0), (0, 0, 1)], outputs=[(0, 0, 0)],
+        ),
+        r"OWNED_BY_DML must be set on all inputs of graph input 0",
+    ),
+    "constant's size": (
+        lambda d: graph(
+            [dml.DML_CONSTANT_DATA_GRAPH_NODE_DESC(b"1234"), operator(d, add())],
+            inputs=[(0, 1, 0)], between=[(0, 0, 1, 1)], outputs=[(1, 0, 0)],
+        ),
+        r"node 0 \(constant\) writes 4 bytes, node 1 .* reads 1152 as BTensor",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_rules(device, case):
+    build, message = BROKEN[case]
+    desc = build(device)
+    with pytest.raises(dml.DMLError, match=message):
+        device.compile_graph(desc)
+
+
+def test_constants_need_their_feature_level(device):
+    old = dml.create_device(device.vulkan.index, feature_level=dml.DML_FEATURE_LEVEL_6_1)
+    nodes = [dml.DML_CONSTANT_DATA_GRAPH_NODE_DESC(b"\0" * 1152), operator(old, relu())]
+    desc = graph(nodes, between=[(0, 0, 1, 0)], outputs=[(1, 0, 0)])
+    with pytest.raises(dml.DMLError, match=re.escape("constant nodes need DML_FEATURE_LEVEL_6_2")):
+        old.compile_graph(desc)

@@ -238,8 +238,8 @@ class _Plan:
         constants = dict(emitted.constants)
         lines.append(emitted.code)
         rank = self.inputs[0].rank
-        lines.append(self._coordinates("kept", range(self.kept), self.wide))
-        lines.append(self._coordinates("reduced", range(self.kept, rank), self.unit))
+        lines.append(coordinates("kept", "x0", rank, range(self.kept), self.wide))
+        lines.append(coordinates("reduced", "x0", rank, range(self.kept, rank), self.unit))
         lines += self._rows(rank)
         lines += self._accumulate(rank)
 
@@ -261,19 +261,6 @@ class _Plan:
             lines += [f"    c[{d}] = 0u;" for d in range(self.kept, rank)]
         lines += [*body, "}"]
         return "\n".join(lines), constants
-
-    def _coordinates(self, name: str, dimensions: range, group: int) -> str:
-        """void <name>_coordinates(i, c): the place of group i among these dimensions, ``group`` along the innermost."""
-        rank = self.inputs[0].rank
-        lines = [f"void {name}_coordinates(uint i, inout uint c[{rank}]) {{"]
-        for d in reversed(dimensions):
-            innermost, outermost = d == dimensions[-1], d == dimensions[0]
-            size = f"x0_SIZE_{d}" + (f" / {group}u" if innermost and group > 1 else "")
-            value = "i" if outermost else f"i % ({size})"
-            lines.append(f"    c[{d}] = {value}{f' * {group}u' if innermost and group > 1 else ''};")
-            if not outermost:
-                lines.append(f"    i /= {size};")
-        return "\n".join([*lines, "}"])
 
     def _rows(self, rank: int) -> list[str]:
         """void load_rows(c): the inputs that belong to a result, read once."""
@@ -327,6 +314,22 @@ class _Plan:
         return f"element({', '.join([*arguments, position])})"
 
 
+def coordinates(name: str, operand: str, rank: int, dimensions: range, group: int = 1) -> str:
+    """GLSL void <name>_coordinates(i, c): the place of group i among these dimensions of a bound operand.
+
+    A group is ``group`` neighbours along the innermost of them. The other coordinates stay as they are.
+    """
+    lines = [f"void {name}_coordinates(uint i, inout uint c[{rank}]) {{"]
+    for d in reversed(dimensions):
+        innermost, outermost = d == dimensions[-1], d == dimensions[0]
+        size = f"({operand}_SIZE_{d} / {group}u)" if innermost and group > 1 else f"{operand}_SIZE_{d}"
+        value = "i" if outermost else f"i % {size}"
+        lines.append(f"    c[{d}] = {value}{f' * {group}u' if innermost and group > 1 else ''};")
+        if not outermost:
+            lines.append(f"    i /= {size};")
+    return "\n".join([*lines, "}"])
+
+
 def _plan(
     target: Target,
     monoid: Monoid,
@@ -361,8 +364,8 @@ def _plan(
     rows = frozenset(i for i in range(1, len(operands)) if not any(reduced_strides[i]))
     full = [viewed[i] for i in range(len(viewed)) if i not in rows]
     count, length = math.prod(kept), math.prod(reduced)
-    unit = _adjacent(full, len(kept) + len(reduced) - 1)
-    wide = _adjacent(full, len(kept) - 1) if unit == 1 else 1
+    unit = adjacent(full, len(kept) + len(reduced) - 1)
+    wide = adjacent(full, len(kept) - 1) if unit == 1 else 1
     step = full[0].strides[len(kept) - 1]
     beside = wide > 1 or 0 < step < full[0].strides[-1]
     row = kept[-1] * VALUE_TYPES[full[0].data_type].bits // 8 if beside else 0
@@ -370,7 +373,7 @@ def _plan(
     return _Plan(viewed, stored, len(kept), rows, wide, unit, lanes, chunks, workgroup)
 
 
-def _adjacent(operands: Sequence[Operand], axis: int) -> int:
+def adjacent(operands: Sequence[Operand], axis: int) -> int:
     """How many elements along an axis a step takes as whole uvec4; 1 where the layout forbids it."""
     unit = max(128 // VALUE_TYPES[operand.data_type].bits for operand in operands)
     for operand in operands:

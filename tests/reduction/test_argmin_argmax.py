@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import harness
 import numpy as np
 import pytest
+
+import dml
+import harness
 from harness import LAYOUTS, assert_exact, like, tensor
 from reduction.harness_gpu import gpu, run_for
 from reduction.reference_reduce import arg
-
-import dml
 
 UP, DOWN = dml.DML_AXIS_DIRECTION_INCREASING, dml.DML_AXIS_DIRECTION_DECREASING
 OPERATORS = {True: dml.DML_ARGMAX_OPERATOR_DESC, False: dml.DML_ARGMIN_OPERATOR_DESC}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import harness
 import numpy as np
 import pytest
+
+import dml
+import harness
 from harness import LAYOUTS, Array, assert_exact, assert_ulp, like, tensor
 from reduction.harness_gpu import gpu, program, run_for
 from reduction.reference_reduce import reduce as reference
-
-import dml
 
 FLOAT_FUNCTIONS = ("AVERAGE", "L1", "L2", "LOG_SUM", "LOG_SUM_EXP", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
 WHY = "a tree of float32 sums: half an ulp a level of terms of one sign, a few of the function at its end"

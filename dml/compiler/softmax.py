@@ -1,0 +1,176 @@
+"""Softmax, its logarithm and hardmax, over the last dimension or any axes.
+
+The maximum is taken out before any exponential, sums are sums of sums in float32, and NaN or +infinity in a row makes
+the row NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dml.compiler.builder import Builder, merge_dimensions
+from dml.compiler.expression import apply
+from dml.compiler.kernel import VALUE_TYPES, read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
+from dml.compiler.reduction import (
+    FLOAT_MAX,
+    FLOAT_SUM,
+    MATH,
+    VALUE,
+    adjacent,
+    arg_reduce,
+    coordinates,
+    reduce,
+)
+from dml.compiler.scalar import Expression, Leaf, node
+from dml.compiler.target import Target
+from dml.descriptors import activation as d
+from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
+
+KERNEL = "activation/softmax.comp"
+
+
+def softmax(
+    program: Builder, source: Operand, result: Operand, axes: Sequence[int], *, logarithm: bool = False
+) -> None:
+    """Softmax of ``source`` over ``axes`` into ``result``, which has its sizes and may be the same place."""
+    rows = _rows(source, result, axes)
+    if rows is None or _is_better_apart(program.target, rows[0]):
+        _in_passes(program, source, result, axes, logarithm)
+        return
+    x, y = rows
+    length, count = x.sizes[-1], math.prod(x.sizes[:-1])
+    unit = adjacent((x, y), x.rank - 1)
+    lanes, workgroup = _lanes(program.target, length // unit)
+    program.dispatch(
+        KERNEL,
+        {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
+        count=count * lanes,
+        workgroup=workgroup,
+        constants={"ROWS": count, "LENGTH": length},
+        defines={"LANES": lanes, "UNIT": unit, "LOG": int(logarithm)},
+        code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
+    )
+
+
+def _lanes(target: Target, steps: int) -> tuple[int, int]:
+    if target.is_cpu:
+        return 1, min(32, target.max_workgroup_invocations)
+    lanes = 1
+    while lanes < target.workgroup and steps >= 2 * lanes:
+        lanes *= 2
+    return lanes, target.workgroup
+
+
+def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:
+    """Both operands as (..., length) where the axes are one contiguous dimension of each."""
+    kept = [axis for axis in range(source.rank) if axis not in axes]
+    both = (source, result)
+    inner, inner_strides = merge_dimensions(
+        [source.sizes[axis] for axis in sorted(axes)], [[o.strides[axis] for axis in sorted(axes)] for o in both]
+    )
+    if len(inner) != 1 or inner_strides != [(1,), (1,)]:
+        return None
+    outer, outer_strides = merge_dimensions(
+        [source.sizes[axis] for axis in kept], [[o.strides[axis] for axis in kept] for o in both]
+    )
+    if not outer:
+        outer, outer_strides = (1,), [(0,), (0,)]
+    x, y = (operand.view((*outer, *inner), (*s, 1)) for operand, s in zip(both, outer_strides, strict=True))
+    return x, y
+
+
+def _is_better_apart(target: Target, x: Operand) -> bool:
+    """Whether few rows, too long for the invocations that share one, want the reductions that split them."""
+    length, count = x.sizes[-1], math.prod(x.sizes[:-1])
+    return length > 8192 and count < 64 if target.is_cpu else length > 65536 and count < 256
+
+
+def _in_passes(program: Builder, source: Operand, result: Operand, axes: Sequence[int], logarithm: bool) -> None:
+    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(source.sizes))
+    most = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    reduce(program, FLOAT_MAX, [source], axes, [(most, VALUE)])
+    power = node("exp_accurate($x0 - $x1)", Leaf(0), Leaf(1), includes=[MATH])
+    total = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    finish = node("log_accurate($x0)" if logarithm else "reciprocal($x0)", VALUE, includes=[MATH])
+    reduce(program, FLOAT_SUM, [source, most], axes, [(total, finish)], power)
+    value: Expression = node("$x0 * $x1", power, Leaf(2))
+    if logarithm:
+        value = node("($x0 - $x1) - $x2", Leaf(0), Leaf(1), Leaf(2))
+    apply(program, value, result, [source, most, total])
+
+
+def _steps(x: Operand, y: Operand, unit: int) -> str:
+    """load_step(at, v) and store_step(at, v): UNIT elements from index ``at`` on."""
+    load = ["void load_step(uint at, out float v[UNIT]) {"]
+    store = ["void store_step(uint at, float v[UNIT]) {"]
+    if unit == 1:
+        return "\n".join([*load, "    v[0] = x_load(at);", "}", *store, "    y_store(at, v[0]);", "}"])
+    for name, operand, lines in (("x", x, load), ("y", y, store)):
+        bits = VALUE_TYPES[operand.data_type].bits
+        per_vector = 128 // bits
+        for vector in range(unit // per_vector):
+            if name == "x":
+                lines.append(f"    uvec4 w{vector} = x_vector(at / {per_vector}u + {vector}u);")
+            for k in range(per_vector):
+                component, shift = "xyzw"[k * bits // 32], k * bits % 32
+                at = vector * per_vector + k
+                if name == "x":
+                    lines.append(f"    v[{at}] = x_decode(w{vector}.{component} >> {shift}u);")
+                else:
+                    lines.append(f"    {'uvec4 w = uvec4(0u); ' if at == 0 else ''}")
+                    lines.append(f"    w.{component} |= y_encode(v[{at}]) << {shift}u;")
+            if name == "y":
+                lines.append(f"    y_vector_store(at / {per_vector}u + {vector}u, w); w = uvec4(0u);")
+        lines.append("}")
+    return "\n".join([*load, *store])
+
+
+def softmax_in_place(
+    program: Builder,
+    operand: Operand,
+    desc: d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC,
+) -> None:
+    """Softmax as an activation fused after the dispatches that wrote ``operand``, a tensor of any rank."""
+    softmax(program, operand, operand, axes_of(desc, operand.rank))
+
+
+def axes_of(desc: OperatorDesc, rank: int) -> tuple[int, ...]:
+    """The last dimension, or what the operator's ``1`` form names."""
+    axes: tuple[int, ...] = getattr(desc, "Axes", (rank - 1,))
+    return axes
+
+
+@lowering(d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC)
+def softmax_operator(desc: d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source = program["InputTensor"]
+    softmax(program, source, program["OutputTensor"], axes_of(desc, source.rank))
+
+
+@lowering(d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC)
+def log_softmax_operator(desc: d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    source = program["InputTensor"]
+    softmax(program, source, program["OutputTensor"], axes_of(desc, source.rank), logarithm=True)
+
+
+@lowering(d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, d.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC)
+def hardmax_operator(desc: d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """1 at the first largest element along the axes (the first NaN, where there is one), else 0."""
+    source, result = program["InputTensor"], program["OutputTensor"]
+    axes = axes_of(desc, source.rank)
+    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(source.sizes))
+    first = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, sizes)
+    arg_reduce(program, source, first, axes, largest=True, direction=DML_AXIS_DIRECTION_INCREASING)
+    place = "0u"
+    for axis in sorted(axes):
+        place = f"({place} * SIZE_{axis} + c[{axis}])"
+    value = f"return first_load(first_at(c)) == {place} ? 1.0 : 0.0;"
+    program.for_each(
+        "elementwise/elementwise.comp",
+        result,
+        {"first": first.broadcast(result.sizes)},
+        code=f"result_VALUE value(uint c[RANK]) {{ {value} }}",
+    )

@@ -1,0 +1,64 @@
+#version 450
+// Softmax or its logarithm along rows that are contiguous in memory: LANES neighbours of a workgroup share a row, UNIT
+// adjacent elements make a step. The end of the generated prelude holds row_coordinates(), load_step() and store_step().
+#include "prelude.glsl"
+#include "lib/math.glsl"
+#include "lib/reduce.glsl"
+
+#if LANES > 1
+WORKGROUP_REDUCTION(lanes_max, float, reduce_max)
+WORKGROUP_REDUCTION(lanes_sum, float, REDUCE_ADD)
+#endif
+
+void main() {
+    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
+    uint lane = gl_LocalInvocationIndex % LANES;
+    bool inside = slot < ROWS;
+    uint c[x_RANK];
+    c[x_RANK - 1u] = 0u;
+    row_coordinates(min(slot, ROWS - 1u), c);
+    uint from = x_at(c), to = y_at(c);
+    uint end = inside ? LENGTH : 0u;
+
+    float v[UNIT];
+    float most = uintBitsToFloat(0xff800000u);
+    for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
+        load_step(from + at, v);
+        for (uint k = UNIT / 2; k > 0; k /= 2)
+            for (uint j = 0; j < k; ++j) v[j] = reduce_max(v[j], v[j + k]);
+        most = reduce_max(most, v[0]);
+    }
+#if LANES > 1
+    most = lanes_max(most, lane, LANES);
+#endif
+    float total = 0.0;
+    for (uint first = lane * UNIT; first < end; first += 32 * LANES * UNIT) {
+        float part = 0.0;
+        uint stop = min(first + 32 * LANES * UNIT, end);
+        for (uint at = first; at < stop; at += LANES * UNIT) {
+            load_step(from + at, v);
+            for (uint k = 0; k < UNIT; ++k) v[k] = exp_accurate(v[k] - most);
+            for (uint k = UNIT / 2; k > 0; k /= 2)
+                for (uint j = 0; j < k; ++j) v[j] += v[j + k];
+            part += v[0];
+        }
+        total += part;
+    }
+#if LANES > 1
+    total = lanes_sum(total, lane, LANES);
+#endif
+#if LOG
+    float shift = log_accurate(total);
+#else
+    float scale = reciprocal(total);
+#endif
+    for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
+        load_step(from + at, v);
+#if LOG
+        for (uint k = 0; k < UNIT; ++k) v[k] = (v[k] - most) - shift;
+#else
+        for (uint k = 0; k < UNIT; ++k) v[k] = exp_accurate(v[k] - most) * scale;
+#endif
+        store_step(to + at, v);
+    }
+}

@@ -1,0 +1,146 @@
+"""SOFTMAX, LOG_SOFTMAX, HARDMAX and their forms with axes, against float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+import harness
+from harness import LAYOUTS, Array, assert_exact, assert_ulp, like, tensor
+from reduction.harness_gpu import gpu, run_for
+
+PLAIN = {
+    "SOFTMAX": dml.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC,
+    "LOG_SOFTMAX": dml.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC,
+    "HARDMAX": dml.DML_ACTIVATION_HARDMAX_OPERATOR_DESC,
+}
+WITH_AXES = {
+    "SOFTMAX": dml.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC,
+    "LOG_SOFTMAX": dml.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC,
+    "HARDMAX": dml.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC,
+}
+
+
+def reference(kind: str, x: Array, axes: Sequence[int]) -> Array:
+    axis = tuple(axes)
+    x = x.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        if kind == "HARDMAX":
+            kept = [d for d in range(x.ndim) if d not in axis]
+            order = [*kept, *sorted(axis)]
+            moved = np.transpose(x, order)
+            flat = moved.reshape(*moved.shape[: len(kept)], -1)
+            one = np.zeros(flat.shape)
+            np.put_along_axis(one, np.argmax(flat, -1)[..., None], 1, -1)
+            return np.transpose(one.reshape(moved.shape), np.argsort(order))
+        shifted = x - np.max(x, axis, keepdims=True)
+        total = np.sum(np.exp(shifted), axis, keepdims=True)
+        return shifted - np.log(total) if kind == "LOG_SOFTMAX" else np.exp(shifted) / total
+
+
+def assert_close(kind: str, found: Array, x: Array, axes: Sequence[int]) -> None:
+    expected = reference(kind, x, axes)
+    if kind == "HARDMAX":
+        assert_exact(found, expected.astype(found.dtype))
+    elif kind == "LOG_SOFTMAX":
+        # A result is a difference of numbers up to some tens: it is as exact as these, not as its own small value.
+        spacing = np.spacing(np.max(np.abs(x)).astype(np.float32))
+        rounding = np.abs(expected) * np.finfo(found.dtype).eps
+        assert found.dtype == x.dtype
+        assert np.all(np.abs(found.astype(np.float64) - expected) <= 4 * spacing + rounding)
+    else:
+        most = 1 if x.dtype == np.float16 else 24
+        assert_ulp(found, expected, most, "x - max rounds to half an ulp of up to 16, which is as much again in e^x")
+
+
+def describe(kind: str, x: dml.DML_BUFFER_TENSOR_DESC, axes: Sequence[int] | None, layout: str = "packed") -> Any:
+    output = tensor(x.DataType, x.Sizes, layout)
+    if axes is None:
+        return PLAIN[kind](InputTensor=x, OutputTensor=output)
+    return WITH_AXES[kind](InputTensor=x, OutputTensor=output, Axes=axes)
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("sizes", [(5,), (1, 1, 9, 64), (1, 1, 1, 7, 33), (1,) * 7 + (40,)])
+def test_rows(device: dml.Device, kind: str, dtype: str, sizes: tuple[int, ...]) -> None:
+    x = harness.random(np.random.default_rng(1), dtype, sizes, -6, 6)
+    found = harness.run(device, describe(kind, like(x), None), {"InputTensor": x})["OutputTensor"]
+    assert_close(kind, found, x, (len(sizes) - 1,))
+
+
+@pytest.mark.parametrize("kind", WITH_AXES)
+@pytest.mark.parametrize("axes", [(0,), (1,), (2, 0), (3, 1), (0, 1, 2, 3)])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_axes_and_layouts(device: dml.Device, kind: str, axes: tuple[int, ...], layout: str) -> None:
+    x = harness.random(np.random.default_rng(2), "FLOAT32", (3, 4, 5, 8), -8, 8)
+    found = harness.run(device, describe(kind, like(x, layout), axes, layout), {"InputTensor": x})["OutputTensor"]
+    assert_close(kind, found, x, axes)
+
+
+@pytest.mark.parametrize("kind", ["SOFTMAX", "LOG_SOFTMAX"])
+@pytest.mark.parametrize("as_gpu", [False, True])
+@pytest.mark.parametrize("sizes, axes", [((3, 4096), (1,)), ((40, 127), (1,)), ((1, 70000), (1,)), ((3000, 16), (0,))])
+def test_lengths(device: dml.Device, kind: str, sizes: tuple[int, ...], axes: tuple[int, ...], as_gpu: bool) -> None:
+    """One dispatch and several, with the kernels of CPU drivers and those of GPUs."""
+    x = harness.random(np.random.default_rng(3), "FLOAT32", sizes, -8, 8)
+    target = gpu(device) if as_gpu else device.vulkan.target
+    found = run_for(target, device, describe(kind, like(x), axes), {"InputTensor": x})["OutputTensor"]
+    assert_close(kind, found, x, axes)
+
+
+@pytest.mark.parametrize("as_gpu", [False, True])
+def test_float16_with_lanes(device: dml.Device, as_gpu: bool) -> None:
+    x = harness.random(np.random.default_rng(4), "FLOAT16", (6, 512), -8, 8)
+    target = gpu(device) if as_gpu else device.vulkan.target
+    found = run_for(target, device, describe("SOFTMAX", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
+    assert_close("SOFTMAX", found, x, (1,))
+
+
+def test_large_and_special_values(device: dml.Device) -> None:
+    nan, inf = np.nan, np.inf
+    x = np.array([[1e30, 1e30, 0, -1e30], [-1e38, -1e38, -1e38, -3e38], [nan, 1, 2, 3], [inf, 1, 2, 3],
+                  [-inf, 0, 0, 0], [-inf, -inf, -inf, -inf]], np.float32)  # fmt: skip
+    for axes in (None, (1,)):
+        found = harness.run(device, describe("SOFTMAX", like(x), axes), {"InputTensor": x})["OutputTensor"]
+        assert_ulp(found, reference("SOFTMAX", x, (1,)), 2, "equal terms")
+    found = harness.run(device, describe("LOG_SOFTMAX", like(x), None), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found, reference("LOG_SOFTMAX", x, (1,)), 2, "equal terms")
+    found = harness.run(device, describe("HARDMAX", like(x), None), {"InputTensor": x})["OutputTensor"]
+    assert_exact(found, reference("HARDMAX", x, (1,)).astype(np.float32))
+
+
+PAGE = np.array([[[12, 0], [-101, 11]], [[3, 234], [0, -101]]], np.float32)
+EXAMPLES = [
+    ((1,), [[[1, 0], [0, 1]], [[1, 1], [0, 0]]]),
+    ((0,), [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]),
+    ((0, 2), [[[0, 0], [0, 1]], [[0, 1], [0, 0]]]),
+]
+
+
+@pytest.mark.parametrize("axes, expected", EXAMPLES)
+def test_page_examples_of_hardmax1(device: dml.Device, axes: tuple[int, ...], expected: list[list[list[int]]]) -> None:
+    found = harness.run(device, describe("HARDMAX", like(PAGE), axes), {"InputTensor": PAGE})["OutputTensor"]
+    assert_exact(found, np.array(expected, np.float32))
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_wrong_descriptions(kind: str) -> None:
+    x = tensor("FLOAT32", (1, 1, 3, 4))
+    dml.validate(describe(kind, x, None))
+    dml.validate(describe(kind, x, (3,)))
+    wrong = [
+        (describe(kind, tensor("FLOAT32", (1, 2, 3, 4)), None), f"{kind}.InputTensor: must have an effective"),
+        (describe(kind, x, None).replace(OutputTensor=tensor("FLOAT32", (1, 1, 4, 3))), "must have the sizes of"),
+        (describe(kind, x, None).replace(OutputTensor=tensor("FLOAT16", (1, 1, 3, 4))), "must have the data type of"),
+        (describe(kind, x, (4,)), f"ACTIVATION_{kind}1.Axes: must be dimensions of InputTensor, from 0 to 3"),
+        (describe(kind, x, (2, 2)), f"ACTIVATION_{kind}1.Axes: must be different dimensions"),
+    ]
+    for desc, message in wrong:
+        with pytest.raises(dml.DMLError) as error:
+            dml.validate(desc)
+        assert message in str(error.value)

@@ -12,3 +12,4 @@ from dml.compiler import pooling as pooling
 from dml.compiler import recurrent as recurrent
 from dml.compiler import reduction as reduction
 from dml.compiler import scatter as scatter
+from dml.compiler import softmax as softmax

@@ -11,5 +11,6 @@ from dml.compiler import padding as padding
 from dml.compiler import pooling as pooling
 from dml.compiler import recurrent as recurrent
 from dml.compiler import reduction as reduction
+from dml.compiler import roi as roi
 from dml.compiler import scatter as scatter
 from dml.compiler import softmax as softmax

@@ -63,17 +63,20 @@ def each_result(
     box: int,
     constants: Mapping[str, Constant],
     defines: Mapping[str, object] | None = None,
+    *,
+    wide_above: int = WIDE_ABOVE,
 ) -> None:
     """Run a kernel that ends in "pooling/store.glsl" for each element of tensors["result"].
 
-    box: places that it visits for one element. Small boxes take one invocation, large ones a workgroup.
+    box: places that it visits for one element, at most. Small boxes take one invocation, those of more than
+    ``wide_above`` places a workgroup.
     Raises DMLError where a box is too large for the loops of a CPU driver, which would cut them short.
     """
     result = tensors["result"].operand
     target = program.target
     per_word = VALUE_TYPES[result.data_type].per_word
     whole = per_word > 1 and owns_whole_words(result)
-    wide = box > WIDE_ABOVE
+    wide = box > wide_above
     workgroup = 128 if wide else target.workgroup
     if target.is_cpu and box > workgroup * CPU_ITERATIONS:
         most = workgroup * CPU_ITERATIONS

@@ -16,10 +16,17 @@ from ..descriptors import (
     DML_MAX_POOLING_OPERATOR_DESC,
     DML_MAX_UNPOOLING_OPERATOR_DESC,
     DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_ROI_ALIGN1_OPERATOR_DESC,
+    DML_ROI_ALIGN_GRAD_OPERATOR_DESC,
+    DML_ROI_ALIGN_OPERATOR_DESC,
+    DML_ROI_POOLING_OPERATOR_DESC,
 )
+from ..enums import DML_REDUCE_FUNCTION
 from .base import Check, rule
 
 _UINT_MAX = 2**32 - 1
+#: A region's grid: the products of cells that place them must stay within 32 bits.
+_POOLED_MAX = 65535
 _ARRAYS = ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
 
 
@@ -93,3 +100,48 @@ def quantized_pooling(desc: DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, 
                 tensor.Sizes in (ones, per_channel), field,
                 f"must have one element, or sizes {per_channel} (one per channel)", tensor.Sizes,
             )  # fmt: skip
+
+
+@rule(DML_ROI_POOLING_OPERATOR_DESC)
+def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
+    rois = desc.ROITensor.Sizes[2]
+    check.sizes("ROITensor", (1, 1, rois, 5), why="the batch and two corners of each region")
+    pooled = (desc.PooledSize.Height, desc.PooledSize.Width)
+    for name, size in zip(("Height", "Width"), pooled, strict=True):
+        check.that(size <= _POOLED_MAX, f"PooledSize.{name}", f"must be at most {_POOLED_MAX}", size)
+    sizes = (rois, desc.InputTensor.Sizes[1], *pooled)
+    check.sizes("OutputTensor", sizes, why="regions, channels, PooledSize")
+
+
+def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
+    """Rules that sampling and its gradient share. `pooled`, `feature`: the tensors at the samples and of the image."""
+    rois = desc.ROITensor.Sizes[-2]
+    check.sizes("ROITensor", (*(1,) * (desc.ROITensor.rank - 2), rois, 4), why="two corners of each region")
+    check.sizes("BatchIndicesTensor", (*(1,) * (desc.BatchIndicesTensor.rank - 1), rois), why="a batch per region")
+    check.size(pooled, 0, rois, why="the number of regions")
+    image = check.tensor(feature)
+    if image is not None:
+        check.size(pooled, 1, image.Sizes[1], why=f"the channels of {feature}")
+    allowed = (DML_REDUCE_FUNCTION.DML_REDUCE_FUNCTION_AVERAGE, DML_REDUCE_FUNCTION.DML_REDUCE_FUNCTION_MAX)
+    names = " or ".join(function.name for function in allowed)
+    check.that(desc.ReductionFunction in allowed, "ReductionFunction", f"must be {names}")
+    check.at_least("MinimumSamplesPerOutput", 1)
+    check.at_least("MaximumSamplesPerOutput", desc.MinimumSamplesPerOutput)
+
+
+@rule(DML_ROI_ALIGN_OPERATOR_DESC)
+@rule(DML_ROI_ALIGN1_OPERATOR_DESC)
+def roi_align(desc: Any, check: Check) -> None:
+    roi_sampling(desc, check, "OutputTensor", "InputTensor")
+
+
+@rule(DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
+def roi_align_grad(desc: DML_ROI_ALIGN_GRAD_OPERATOR_DESC, check: Check) -> None:
+    check.present("OutputGradientTensor", "OutputROIGradientTensor", at_least=1)
+    maximum = desc.ReductionFunction == DML_REDUCE_FUNCTION.DML_REDUCE_FUNCTION_MAX
+    if desc.OutputROIGradientTensor is not None or maximum:
+        check.present("InputTensor", at_least=1, why="for the gradient of the regions, and of a maximum")
+    roi_sampling(desc, check, "InputGradientTensor", "InputTensor")
+    roi_sampling(desc, check, "InputGradientTensor", "OutputGradientTensor")
+    check.same_sizes("InputTensor", "OutputGradientTensor")
+    check.same_sizes("ROITensor", "OutputROIGradientTensor")

@@ -1,0 +1,41 @@
+#version 450
+// The gradient of the input: each element gathers, over the regions from FIRST to LAST and their outputs in order, the
+// gradient times what it weighs there. `carry` is the sum over the regions before FIRST.
+#include "prelude.glsl"
+#include "pooling/roi.glsl"
+
+float value(uint c[RANK]) {
+    float sum = 0.0;
+#ifdef carry_VALUE
+    sum = carry_load(carry_at(c));
+#endif
+    uint p[4];
+    p[1] = c[1];
+    for (p[0] = FIRST; p[0] < LAST; ++p[0]) {
+        if (batch_of(p[0]) != c[0]) continue;
+#if LARGEST
+        Axis y = region_axis(p[0], 2u), x = region_axis(p[0], 3u);
+        uint across = x.samples * x.outputs;
+#endif
+        for (p[2] = 0u; p[2] < OUT_2; ++p[2]) {
+#if !LARGEST
+            float row = rows_load(rows_at(uint[3](p[0], p[2], c[2])));
+            if (row == 0.0) continue;
+#endif
+            for (p[3] = 0u; p[3] < OUT_3; ++p[3]) {
+#if LARGEST
+                uint winner = winner_load(winner_at(p));
+                Tap ty = tap(coordinate(y, winner / across), IN_2, NEAREST);
+                Tap tx = tap(coordinate(x, winner % across), IN_3, NEAREST);
+                float weight = ty.inside && tx.inside ? weight_of(ty, c[2]) * weight_of(tx, c[3]) : 0.0;
+#else
+                float weight = row * columns_load(columns_at(uint[3](p[0], p[3], c[3])));
+#endif
+                if (weight != 0.0) sum += gradient_load(gradient_at(p)) * weight;
+            }
+        }
+    }
+    return sum;
+}
+
+#include "lib/for_each.glsl"

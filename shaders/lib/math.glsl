@@ -6,11 +6,16 @@
 //   quotient(a, b)              a / b, within half an ulp and a bit; a, b and a / b from 2^-60 to 2^60 in magnitude
 //   divide(a, b)                the same for all a and b
 //   sqrt_accurate reciprocal    within half an ulp and a bit
+//   multiply_add(x, a, b)       x a + b, rounded after each step
+//   modulus_truncate modulus_floor   exact; the sign of the dividend (C) or of the divisor (Python)
+//   round_quotient(x, low, s)   (x + low) / s to the nearest integer, halves to even; decided exactly
+//   round_sum_quotient(a, sa, b, sb, s)   the same of (a sa + b sb) / s
+//   round_half_away
 //   exp_accurate expm1_accurate log_accurate log1p_accurate pow_accurate
 //   sin_accurate cos_accurate tan_accurate (any argument) asin_accurate acos_accurate atan_accurate
 //   atan2_accurate(y, x)
 //   sinh_accurate cosh_accurate tanh_accurate asinh_accurate acosh_accurate atanh_accurate
-//   sigmoid softplus(x) = log(1 + e^x)
+//   sigmoid softplus(x) = log(1 + e^x); sigmoid_scaled softplus_scaled take a factor of x, whose product they keep whole
 //   erf_accurate normal_tail(t) = erfc(t / sqrt 2) / 2 for t >= 0; gelu(x) = x (1 + erf(x / sqrt 2)) / 2
 #define INFINITY uintBitsToFloat(0x7f800000u)
 #define NOT_A_NUMBER uintBitsToFloat(0x7fc00000u)
@@ -84,6 +89,72 @@ float divide(float a, float b) {
 
 float reciprocal(float x) {
     return divide(1.0, x);
+}
+
+float multiply_add(float x, float a, float b) {
+    precise float y = x * a + b;
+    return y;
+}
+
+// The remainder of magnitudes by long division of the significands, eight bits at a time.
+float modulus_truncate(float a, float b) {
+    if (is_nan(a)) return a;
+    if (is_nan(b)) return b;
+    uint ua = floatBitsToUint(a) & 0x7fffffffu;
+    uint ub = floatBitsToUint(b) & 0x7fffffffu;
+    if (ua == 0x7f800000u || ub == 0u) return NOT_A_NUMBER;
+    if (ua < ub) return a;
+    int ea = int(ua >> 23), eb = int(ub >> 23);
+    uint ma = ea == 0 ? ua : (ua & 0x7fffffu) | 0x800000u;
+    uint mb = eb == 0 ? ub : (ub & 0x7fffffu) | 0x800000u;
+    ea = max(ea, 1);
+    eb = max(eb, 1);
+    uint r = ma % mb;
+    for (int left = ea - eb; left > 0; left -= 8) r = (r << min(left, 8)) % mb;
+    // r 2^(eb - 150), put together by bits.
+    uint bits = 0u;
+    if (r != 0u) {
+        int shift = min(23 - findMSB(r), eb - 1);
+        r <<= shift;
+        bits = (r & 0x800000u) != 0u ? (uint(eb - shift) << 23) | (r & 0x7fffffu) : r;
+    }
+    return uintBitsToFloat(bits | (floatBitsToUint(a) & 0x80000000u));
+}
+
+float modulus_floor(float a, float b) {
+    float r = modulus_truncate(a, b);
+    if (is_nan(r)) return r;
+    if (r == 0.0) return with_sign(0.0, b);
+    return (r < 0.0) != (b < 0.0) ? r + b : r;
+}
+
+float round_quotient(float x, float low, float s) {
+    float k = roundEven(divide(x, s));
+    if (is_nan(k)) return 0.0;
+    if (abs(k) > 65536.0) return k;
+    // What is left of x, exactly; the last step where it is more than half of s, or half and k is odd.
+    precise float p = k * s;
+    precise float r = ((x - p) - product_error(k, s, p)) + low;
+    float over = abs(r) - 0.5 * abs(s);
+    bool odd = (int(k) & 1) != 0;
+    if (over > 0.0 || over == 0.0 && odd) k += (r < 0.0) == (s < 0.0) ? 1.0 : -1.0;
+    return k;
+}
+
+// (a sa + b sb) / s to the nearest integer: products and sum in two parts each.
+float round_sum_quotient(float a, float sa, float b, float sb, float s) {
+    precise float p = a * sa;
+    precise float q = b * sb;
+    precise float sum = p + q;
+    precise float back = sum - p;
+    precise float lost = (p - (sum - back)) + (q - back);
+    precise float low = lost + (product_error(a, sa, p) + product_error(b, sb, q));
+    return round_quotient(sum, low, s);
+}
+
+float round_half_away(float x) {
+    float t = trunc(x);
+    return abs(x - t) >= 0.5 ? t + with_sign(1.0, x) : t;
 }
 
 float sqrt_accurate(float x) {
@@ -233,7 +304,8 @@ float pow_magnitude(float x, float y) {
     return exp_scaled(p, p_low, 1.0, 0);
 }
 
-float pow_accurate(float x, float y) {
+// x^y, where y is known to be an integer or not, and odd or not.
+float pow_special(float x, float y, bool integer, bool odd) {
     uint ux = floatBitsToUint(x) & 0x7fffffffu;
     uint uy = floatBitsToUint(y) & 0x7fffffffu;
     if (uy == 0u || floatBitsToUint(x) == 0x3f800000u) return 1.0;
@@ -244,14 +316,33 @@ float pow_accurate(float x, float y) {
         if (ux == 0x3f800000u) return 1.0;
         return (ux > 0x3f800000u) == rising ? INFINITY : 0.0;
     }
-    // Above 2^24 every y is an even integer.
-    bool integer = uy >= 0x4b800000u || floor(y) == y;
-    bool odd = uy < 0x4b800000u && integer && (int(y) & 1) != 0;
-    float sign = x;
-    if (!odd) sign = 1.0;
+    float sign = odd ? x : 1.0;
     if (ux == 0u || ux == 0x7f800000u) return with_sign((ux == 0u) == rising ? 0.0 : INFINITY, sign);
     if (x < 0.0 && !integer) return NOT_A_NUMBER;
     return with_sign(pow_magnitude(x, y), sign);
+}
+
+float pow_accurate(float x, float y) {
+    // From 2^24 on every y is an even integer.
+    uint uy = floatBitsToUint(y) & 0x7fffffffu;
+    bool integer = uy >= 0x4b800000u || floor(y) == y;
+    bool odd = uy < 0x4b800000u && integer && (int(y) & 1) != 0;
+    return pow_special(x, y, integer, odd);
+}
+
+float pow_accurate(float x, int n) {
+    return pow_special(x, float(n), true, (n & 1) != 0);
+}
+
+float pow_accurate(float x, uint n) {
+    return pow_special(x, float(n), true, (n & 1u) != 0u);
+}
+
+// The power of an integer by a float, as an integer: exact powers and roots stay exact, the rest is truncated.
+float pow_truncated(float x, float y) {
+    float p = pow_accurate(x, y);
+    float nearest = roundEven(p);
+    return abs(p - nearest) <= 4e-7 * abs(p) ? nearest : trunc(p);
 }
 
 // 2/pi in words, after 32 zero bits.
@@ -535,15 +626,44 @@ float atanh_accurate(float x) {
     return with_sign(0.5 * log1p_accurate(quotient(2.0 * a, 1.0 - a)), x);
 }
 
-float sigmoid(float x) {
+// e^-|x + low|.
+float exp_negative(float x, float low) {
+    float a = abs(x);
+    return a > 103.97208 ? 0.0 : exp_scaled(-a, x < 0.0 ? low : -low, 1.0, 0);
+}
+
+float sigmoid_of(float x, float low) {
     if (is_nan(x)) return x;
-    float e = exp_accurate(-abs(x));
-    return (x < 0.0 ? e : 1.0) / (1.0 + e);
+    float e = exp_negative(x, low);
+    return quotient(x < 0.0 ? e : 1.0, 1.0 + e);
+}
+
+float softplus_of(float x, float low) {
+    if (is_nan(x)) return x;
+    return log1p_accurate(exp_negative(x, low)) + (x > 0.0 ? x : 0.0);
+}
+
+// What a product lost to rounding, where the product is far from the ends of the range.
+float factor_error(float x, float factor, float product) {
+    return abs(product) < 200.0 && abs(x) < 1e18 && abs(factor) < 1e18 ? product_error(x, factor, product) : 0.0;
+}
+
+float sigmoid(float x) {
+    return sigmoid_of(x, 0.0);
 }
 
 float softplus(float x) {
-    if (is_nan(x)) return x;
-    return log1p_accurate(exp_accurate(-abs(x))) + (x > 0.0 ? x : 0.0);
+    return softplus_of(x, 0.0);
+}
+
+float sigmoid_scaled(float x, float factor) {
+    precise float product = x * factor;
+    return sigmoid_of(product, factor_error(x, factor, product));
+}
+
+float softplus_scaled(float x, float factor) {
+    precise float product = x * factor;
+    return softplus_of(product, factor_error(x, factor, product));
 }
 
 // factor * erfc(t / sqrt 2) / 2 for t >= 0: e^(-t^2 / 2) times a function that varies slowly, a polynomial of

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from dml.compiler.activation import activate
 from dml.compiler.builder import Builder, merge_dimensions
-from dml.compiler.expression import Expression, Leaf, emit
-from dml.compiler.kernel import Bound, Constant, read, write
+from dml.compiler.expression import Expression, Leaf, apply, emit
+from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
-from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE
+from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.tensors import packed_strides
+
+#: An operand of which each element is used this often is worth a copy that can be read four elements at a time.
+WORTH_PACKING = 32
 
 
 def transposed(matrix: Operand) -> Operand:
@@ -36,19 +42,131 @@ def matmul(
 
     a {..., M, K}, b {..., K, N}, c (or None) broadcasting to result {..., M, N}: FLOAT32 or FLOAT16 each, any
     strides; leading dimensions of a and b broadcast to those of result, which may have none. Transposes are strides
-    (``transposed``). Sums accumulate in float32 in the order of k. activation: an expression of Leaf(0), the sum.
+    (``transposed``). Sums accumulate in float32 in the order of k; c is not read where beta is 0.
+    activation: an expression of Leaf(0), the sum.
     """
+    target = program.target
+    shared = not target.is_cpu and min(result.sizes[-2:]) >= 16
+    if not shared and _cost(result, target, swapped=True) < _cost(result, target, swapped=False):
+        a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
+    m, n = result.sizes[-2:]
+    if target.is_cpu:
+        a = _readable(program, a, n)
+        b = _readable(program, b, m)
     batch = result.sizes[:-2]
-    a = a.broadcast((*batch, *a.sizes[-2:]))
-    b = b.broadcast((*batch, *b.sizes[-2:]))
-    operands = {"a": a, "b": b, "result": result}
+    operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
     operands = _merge_batch(operands)
-    _general(program, operands, alpha, beta, activation or Leaf(0))
+    kernel = _shared(operands, target) if shared else _tiled(operands, target)
+    _product(program, kernel, operands, alpha, beta, activation or Leaf(0))
 
 
-def _merge_batch(operands: dict[str, Operand]) -> dict[str, Operand]:
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel and the tile of result that one of its workgroups computes."""
+
+    name: str
+    tile: tuple[int, int]
+    workgroup: int
+    defines: Mapping[str, object]
+
+
+def _lanes(target: Target) -> int:
+    """Invocations beside each other in a workgroup that shares no memory: what the device runs in step."""
+    return max(4, min(32, target.subgroup_size))
+
+
+def _tile_costs(m: int, n: int, batch: int, target: Target) -> dict[tuple[int, int], float]:
+    """What a product costs by the sums that an invocation keeps.
+
+    On a CPU's driver reading an element into a register costs some 20 times a multiplication, and more than 256
+    sums no longer stay near. A GPU hides reading behind other invocations, of which it needs many.
+    """
+    lanes = _lanes(target)
+    costs = {}
+    for tile_m in (1, 2, 4, 8, 16):
+        for tile_n in (4, 8, 16):
+            groups = batch * -(-m // tile_m) * -(-n // (tile_n * lanes))
+            if target.is_cpu:
+                costs[tile_m, tile_n] = max(groups, 8) * (20.0 * (tile_m + tile_n) + tile_m * tile_n)
+            elif tile_m * tile_n <= 16:
+                costs[tile_m, tile_n] = max(groups, 256) * (2.0 * (tile_m + tile_n) + tile_m * tile_n)
+    return costs
+
+
+def _cost(result: Operand, target: Target, *, swapped: bool) -> float:
+    m, n = result.sizes[-2:]
+    if swapped:
+        m, n = n, m
+    return min(_tile_costs(m, n, math.prod(result.sizes[:-2]), target).values())
+
+
+def _tiled(operands: Mapping[str, Operand], target: Target) -> Kernel:
+    result = operands["result"]
+    m, n = result.sizes[-2:]
+    costs = _tile_costs(m, n, math.prod(result.sizes[:-2]), target)
+    if _along(operands["a"]) == "column":
+        costs = {tile: cost for tile, cost in costs.items() if tile[0] % 4 == 0}
+    tile_m, tile_n = min(costs, key=lambda tile: costs[tile])
+    lanes = _lanes(target)
+    defines = {"TILE_M": f"{tile_m}u", "TILE_N": f"{tile_n}u"}
+    return Kernel("gemm/tiled.comp", (tile_m, tile_n * lanes), lanes, defines)
+
+
+def _shared(operands: Mapping[str, Operand], target: Target) -> Kernel:
+    """Tiles of 128 x 128 where the device takes 256 invocations and the product fills it, else 64 x 64 or 32 x 32."""
+    m, n = operands["result"].sizes[-2:]
+    batch = math.prod(operands["result"].sizes[:-2])
+    tile, fours, step = 32, 1, 16
+    if target.max_workgroup_invocations >= 256 and batch * -(-m // 128) * -(-n // 128) >= 128:
+        tile, fours, step = 128, 2, 8
+    elif batch * -(-m // 64) * -(-n // 64) >= 64:
+        tile, fours, step = 64, 2, 16
+    defines = {"TILE_M": f"{tile}u", "TILE_N": f"{tile}u", "TILE_K": f"{step}u"}
+    defines |= {"FOURS_M": f"{fours}u", "FOURS_N": f"{fours}u"}
+    for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
+        down, across = operands[name].strides[-2:]
+        defines[along] = "true" if (across <= down) == row else "false"
+    return Kernel("gemm/shared.comp", (tile, tile), (tile // (4 * fours)) ** 2, defines)
+
+
+def _along(operand: Operand, *, store: bool = False) -> str | None:
+    """The direction, "row" or "column", along which four elements can be read (stored) at once, or None.
+
+    They are neighbours in memory and begin at multiples of four elements. Reading may reach beyond the end of a row,
+    never beyond the region.
+    """
+    *batch, row, column = operand.strides
+    *counts, rows, columns = operand.sizes
+    last = operand.base + sum((size - 1) * stride for size, stride in zip(operand.sizes, operand.strides, strict=True))
+    elements = operand.region.size * 8 // VALUE_TYPES[operand.data_type].bits
+    outer = [stride for stride, size in zip(batch, counts, strict=True) if size > 1] + [operand.base]
+    if VALUE_TYPES[operand.data_type].kind != "float" or last // 4 * 4 + 4 > elements:
+        return None
+    if column == 1 and not any(step % 4 for step in (*outer, row if rows > 1 else 0, columns if store else 0)):
+        return "row"
+    if row == 1 and rows >= 4 and not store and not any(step % 4 for step in (*outer, column if columns > 1 else 0)):
+        return "column"
+    return None
+
+
+def _readable(program: Builder, operand: Operand, uses: int) -> Operand:
+    """The operand, or a float32 copy to be read four elements at a time where each element is used often enough."""
+    is_float32 = operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32
+    if uses < WORTH_PACKING or (is_float32 and _along(operand) is not None):
+        return operand
+    if operand.strides[-1] > operand.strides[-2]:
+        return transposed(_readable(program, transposed(operand), uses))
+    distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
+    padded = (*distinct[:-1], -(-distinct[-1] // 4) * 4)
+    copy = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, padded)
+    copy = copy.view(distinct, packed_strides(padded))
+    apply(program, Leaf(0), copy, [operand.view(distinct, operand.strides)])
+    return copy.broadcast(operand.sizes)
+
+
+def _merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     """The operands, whose batch dimensions have equal sizes, with those merged; at least one is left."""
     batch = operands["result"].sizes[:-2]
     sizes, strides = merge_dimensions(batch, [operand.strides[:-2] for operand in operands.values()])
@@ -60,7 +178,7 @@ def _merge_batch(operands: dict[str, Operand]) -> dict[str, Operand]:
     }
 
 
-def _matrix_code(operands: dict[str, Operand]) -> str:
+def matrix_code(operands: Mapping[str, Operand]) -> str:
     """For each operand ``t``: t_batch(at), the index where a batch element's matrix begins, and T_ROW, T_COLUMN."""
     lines = []
     for name, operand in operands.items():
@@ -72,23 +190,32 @@ def _matrix_code(operands: dict[str, Operand]) -> str:
     return "\n".join(lines)
 
 
-def _general(program: Builder, operands: dict[str, Operand], alpha: float, beta: float, finish: Expression) -> None:
+def _product(
+    program: Builder, kernel: Kernel, operands: Mapping[str, Operand], alpha: float, beta: float, finish: Expression
+) -> None:
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
     emitted = emit(finish, ["float"], "finish")
-    tile_m, tile_n = min(4, m), min(4, n)
-    tensors: dict[str, Bound] = {
-        name: write(operand) if name == "result" else read(operand) for name, operand in operands.items()
-    }
+    defines: dict[str, object] = {"HAS_C": int("c" in operands), **kernel.defines}
+    tensors = {"c": read(operands["c"])} if "c" in operands else {}
+    for name in ("a", "b", "result"):
+        operand = operands[name]
+        along = _along(operand, store=name == "result")
+        wide = along is not None and operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32
+        tensors[name] = (write if name == "result" else read)(operand, vector=wide)
+        defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()
+        defines[f"{name.upper()}_WIDE"] = int(wide)
+        defines[f"{name.upper()}_PAIRS"] = int(along is not None and not wide)
     constants: dict[str, Constant] = {"M": m, "N": n, "K": k, "BATCH": math.prod(batch), "ALPHA": float(alpha)}
     program.dispatch(
-        "gemm/general.comp",
+        kernel.name,
         tensors,
         space=batch,
-        count=math.prod(batch) * -(-m // tile_m) * -(-n // tile_n),
+        groups=math.prod(batch) * -(-m // kernel.tile[0]) * -(-n // kernel.tile[1]),
+        workgroup=kernel.workgroup,
         constants={**constants, "BETA": float(beta), **emitted.constants},
-        defines={"TILE_M": tile_m, "TILE_N": tile_n, "HAS_C": int("c" in operands)},
-        code=_matrix_code(operands) + "\n" + emitted.code,
+        defines=defines,
+        code=matrix_code(operands) + "\n" + emitted.code,
     )
 
 

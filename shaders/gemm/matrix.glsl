@@ -1,0 +1,60 @@
+// What the kernels of matrix products share: four neighbouring elements at once, and the way from a sum to an element.
+// The last two dimensions of a, b, c and result are the matrix, those before it the batch. Generated for each tensor t:
+// t_batch(at), where a batch element's matrix begins, T_ROW and T_COLUMN, its strides; and finish(x), the activation.
+//
+// A_ALONG, B_ALONG: ROW or COLUMN, where neighbours along a row (column) are neighbours in memory and begin at multiples
+// of four elements; NOWHERE where they are not. RESULT_ALONG: the same of stores. T_WIDE: float32, bound as uvec4;
+// T_PAIRS: float16, two to a word.
+#define NOWHERE 0
+#define ROW 1
+#define COLUMN 2
+
+vec4 a_four(uint i) {
+#if A_WIDE
+    return uintBitsToFloat(a_vector(i >> 2));
+#elif A_PAIRS
+    uint low = a_word(i >> 1), high = a_word((i >> 1) + 1u);
+    return vec4(a_decode(low), a_decode(low >> 16), a_decode(high), a_decode(high >> 16));
+#else
+    return vec4(a_load(i), a_load(i + 1u), a_load(i + 2u), a_load(i + 3u));
+#endif
+}
+
+vec4 b_four(uint i) {
+#if B_WIDE
+    return uintBitsToFloat(b_vector(i >> 2));
+#elif B_PAIRS
+    uint low = b_word(i >> 1), high = b_word((i >> 1) + 1u);
+    return vec4(b_decode(low), b_decode(low >> 16), b_decode(high), b_decode(high >> 16));
+#else
+    return vec4(b_load(i), b_load(i + 1u), b_load(i + 2u), b_load(i + 3u));
+#endif
+}
+
+// The element of result that a sum of products becomes; c_row: where the row of c begins.
+float finished(float sum, uint c_row, uint n) {
+#if HAS_C
+    return finish(ALPHA * sum + BETA * c_load(c_row + n * C_COLUMN));
+#else
+    return finish(ALPHA * sum);
+#endif
+}
+
+// Four sums that stand beside each other along a row.
+void store_four(uint row, uint c_row, uint n, vec4 sums) {
+    uint i = row + n * RESULT_COLUMN;
+#if RESULT_ALONG == ROW
+    vec4 v = vec4(finished(sums.x, c_row, n), finished(sums.y, c_row, n + 1u), finished(sums.z, c_row, n + 2u),
+                  finished(sums.w, c_row, n + 3u));
+#if RESULT_WIDE
+    result_vector_store(i >> 2, floatBitsToUint(v));
+#else
+    result_word_store(i >> 1, result_encode(v.x) | result_encode(v.y) << 16);
+    result_word_store((i >> 1) + 1u, result_encode(v.z) | result_encode(v.w) << 16);
+#endif
+#else
+    for (uint p = 0u; p < 4u && n + p < N; ++p) {
+        result_store(i + p * RESULT_COLUMN, finished(sums[p], c_row, n + p));
+    }
+#endif
+}

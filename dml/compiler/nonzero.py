@@ -1,0 +1,42 @@
+"""NONZERO_COORDINATES: counted by chunks, placed by a scan of the counts, so that the order is that of the elements."""
+
+from __future__ import annotations
+
+from dml.compiler.builder import Builder
+from dml.compiler.kernel import read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.reduction import sum_of
+from dml.compiler.scan import scan
+from dml.compiler.target import Target
+from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+
+KERNEL = "reduction/nonzero.comp"
+
+
+@lowering(DML_NONZERO_COORDINATES_OPERATOR_DESC)
+def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """NaN is not zero. Rows past the count stay as they are."""
+    x, count, y = program["InputTensor"], program["OutputCountTensor"], program["OutputCoordinatesTensor"]
+    y = y.view(y.sizes[-2:], y.strides[-2:])
+    chunk = max(1, min(32, x.count // 64))
+    chunks = -(-x.count // chunk)
+    before = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, (1, chunks))
+    sizes = {"CHUNK": chunk, "CHUNKS": chunks, "COLUMNS": y.sizes[1]}
+    program.dispatch(
+        KERNEL,
+        {"x": read(x), "before": write(before)},
+        space=x.sizes,
+        count=chunks,
+        constants=sizes,
+        defines={"COUNTS": 1},
+    )
+    scan(program, sum_of("uint"), before, before, 1, exclusive=True)
+    program.dispatch(
+        KERNEL,
+        {"x": read(x), "before": read(before), "count": write(count), "y": write(y)},
+        space=x.sizes,
+        count=chunks,
+        constants=sizes,
+        defines={"COUNTS": 0},
+    )

@@ -1,0 +1,22 @@
+// Prefix combinations over the invocations of a workgroup, through shared memory.
+//
+// WORKGROUP_SCAN(NAME, TYPE, COMBINE) declares
+//     TYPE NAME(TYPE value, TYPE neutral, uint lane, uint lanes, out TYPE total)
+// the combination, in order, of the values of the lanes before this one, among `lanes` neighbours of the workgroup; and
+// that of all of them. A call is a barrier: it stands in uniform control flow.
+#define WORKGROUP_SCAN(NAME, TYPE, COMBINE) \
+    shared TYPE NAME##_shared[WORKGROUP]; \
+    TYPE NAME(TYPE value, TYPE neutral, uint lane, uint lanes, out TYPE total) { \
+        uint id = gl_LocalInvocationIndex; \
+        barrier(); \
+        NAME##_shared[id] = value; \
+        barrier(); \
+        for (uint reach = 1u; reach < lanes; reach *= 2u) { \
+            TYPE before = lane >= reach ? NAME##_shared[id - reach] : neutral; \
+            barrier(); \
+            if (lane >= reach) NAME##_shared[id] = COMBINE(before, NAME##_shared[id]); \
+            barrier(); \
+        } \
+        total = NAME##_shared[id - lane + lanes - 1u]; \
+        return lane == 0u ? neutral : NAME##_shared[id - 1u]; \
+    }

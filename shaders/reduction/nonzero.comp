@@ -1,0 +1,37 @@
+#version 450
+// Where x is not zero, in row-major order: each invocation has a chunk of elements. COUNTS: how many there are in each
+// chunk; else `before` says how many come earlier, and the coordinates are written after them.
+#include "prelude.glsl"
+
+bool is_nonzero(x_VALUE v) {
+#ifdef x_IS_FLOAT
+    return (floatBitsToUint(v) & 0x7fffffffu) != 0u;
+#else
+    return v != x_VALUE(0);
+#endif
+}
+
+void main() {
+    uint chunk = global_index();
+    if (chunk >= CHUNKS) return;
+    uint end = min((chunk + 1u) * CHUNK, COUNT);
+#if COUNTS
+    uint n = 0u;
+#else
+    uint n = before_load(chunk);
+#endif
+    for (uint i = chunk * CHUNK; i < end; ++i) {
+        uint c[RANK];
+        coordinates(i, c);
+        if (!is_nonzero(x_load(x_at(c)))) continue;
+#if !COUNTS
+        for (uint d = 0u; d < COLUMNS; ++d) y_store(y_BASE + n * y_STRIDE_0 + d * y_STRIDE_1, c[RANK - COLUMNS + d]);
+#endif
+        ++n;
+    }
+#if COUNTS
+    before_store(chunk, n);
+#else
+    if (chunk == CHUNKS - 1u) count_store(count_BASE, n);
+#endif
+}

@@ -1,0 +1,79 @@
+#version 450
+// The running combination along the last dimension of x. Each line is cut into CHUNKS; LANES neighbours of a workgroup
+// share a chunk, ITEMS elements each at a time. TOTALS: only the combination of each chunk is wanted. OFFSETS: what
+// comes before each chunk is known. A chunk's elements are read before they are written: y may be x.
+//
+// COMPENSATED: the running total keeps what its additions lose, so that long sums stay exact to some ulp.
+#include "prelude.glsl"
+#include "lib/scan.glsl"
+
+#if LANES > 1
+WORKGROUP_SCAN(lanes_scan, ACC, combine)
+#endif
+
+#if COMPENSATED
+#define CARRY vec2
+CARRY carry_of(float a) { return vec2(a, 0.0); }
+float value_of(CARRY a) { return a.x + a.y; }
+CARRY extend(CARRY a, float b) {
+    precise float sum = a.x + b;
+    precise float part = sum - a.x;
+    precise float lost = (a.x - (sum - part)) + (b - part);
+    // Beyond the range there is nothing to make good.
+    return vec2(sum, abs(sum) <= 3.4028235e38 ? a.y + lost : 0.0);
+}
+#else
+#define CARRY ACC
+#define carry_of(a) a
+#define value_of(a) a
+#define extend(a, b) combine(a, b)
+#endif
+
+void main() {
+    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
+    uint lane = gl_LocalInvocationIndex % LANES;
+    bool inside = slot < LINES * CHUNKS;
+    uint line = inside ? slot % LINES : 0u;
+    uint chunk = inside ? slot / LINES : 0u;
+    uint c[x_RANK];
+    line_coordinates(line, c);
+
+    uint begin = chunk * CHUNK;
+    uint end = min(begin + CHUNK, LENGTH);
+#if OFFSETS
+    CARRY carry = carry_of(offsets_load(line * CHUNKS + chunk));
+#else
+    CARRY carry = carry_of(IDENTITY);
+#endif
+    for (uint tile = begin; tile < end; tile += LANES * ITEMS) {
+        ACC v[ITEMS];
+        uint first = tile + lane * ITEMS;
+        for (uint k = 0u; k < ITEMS; ++k) {
+            v[k] = IDENTITY;
+            if (first + k < end) {
+                c[x_RANK - 1u] = BACKWARDS ? LENGTH - 1u - (first + k) : first + k;
+                v[k] = x_load(x_at(c));
+            }
+            if (k > 0u) v[k] = combine(v[k - 1u], v[k]);
+        }
+#if LANES > 1
+        ACC total;
+        ACC before = lanes_scan(v[ITEMS - 1], IDENTITY, lane, LANES, total);
+#else
+        ACC total = v[ITEMS - 1];
+        ACC before = IDENTITY;
+#endif
+#if !TOTALS
+        for (uint k = 0u; k < ITEMS; ++k) {
+            if (!inside || first + k >= end) break;
+            c[x_RANK - 1u] = BACKWARDS ? LENGTH - 1u - (first + k) : first + k;
+            ACC own = EXCLUSIVE ? (k > 0u ? combine(before, v[max(k, 1u) - 1u]) : before) : combine(before, v[k]);
+            y_store(y_at(c), value_of(extend(carry, own)));
+        }
+#endif
+        carry = extend(carry, total);
+    }
+#if TOTALS
+    if (inside && lane == 0u) totals_store(line * CHUNKS + chunk, value_of(carry));
+#endif
+}

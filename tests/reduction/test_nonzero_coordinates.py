@@ -1,0 +1,97 @@
+"""NONZERO_COORDINATES against NumPy's argwhere: exact, in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+import harness
+from harness import LAYOUTS, Array, assert_exact, like, tensor
+from reduction.harness_gpu import gpu, run_for
+
+
+def describe(x: dml.DML_BUFFER_TENSOR_DESC, columns: int | None = None, rank: int | None = None) -> Any:
+    columns = columns or len(x.Sizes)
+    rank = rank or max(2, len(x.Sizes))
+    count = int(np.prod(x.Sizes))
+    return dml.DML_NONZERO_COORDINATES_OPERATOR_DESC(
+        InputTensor=x,
+        OutputCountTensor=tensor("UINT32", (1,) * len(x.Sizes)),
+        OutputCoordinatesTensor=tensor("UINT32", (*(1,) * (rank - 2), count, columns)),
+    )
+
+
+def check(found: dict[str, Array], x: Array, columns: int | None = None) -> None:
+    expected = np.argwhere(x != 0).astype(np.uint32)[:, x.ndim - (columns or x.ndim) :]
+    count = int(found["OutputCountTensor"].item())
+    assert count == len(expected)
+    coordinates = found["OutputCoordinatesTensor"]
+    assert_exact(coordinates.reshape(coordinates.shape[-2:])[:count], expected)
+
+
+TYPES = ["FLOAT32", "FLOAT16", "INT32", "INT16", "INT8", "UINT32", "UINT16", "UINT8"]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_types(device: dml.Device, dtype: str) -> None:
+    x = np.round(harness.random(np.random.default_rng(1), dtype, (3, 5, 7), -1, 1).astype(np.float32))
+    x = x.astype(dml.numpy_dtype(harness.data_type(dtype)))
+    check(harness.run(device, describe(like(x)), {"InputTensor": x}), x)
+
+
+@pytest.mark.parametrize("rank", range(1, 9))
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_dimension_counts_and_layouts(device: dml.Device, rank: int, layout: str) -> None:
+    x = np.random.default_rng(2).integers(0, 2, (2, 1, 3, 2, 1, 2, 3, 4)[-rank:]).astype(np.int32)
+    check(harness.run(device, describe(like(x, layout)), {"InputTensor": x}), x)
+
+
+@pytest.mark.parametrize("density", [0, 0.01, 1])
+@pytest.mark.parametrize("as_gpu", [False, True])
+def test_lengths(device: dml.Device, density: float, as_gpu: bool) -> None:
+    x = (np.random.default_rng(3).random((37, 2111)) < density).astype(np.uint8)
+    target = gpu(device) if as_gpu else device.vulkan.target
+    check(run_for(target, device, describe(like(x)), {"InputTensor": x}), x)
+
+
+def test_special_values(device: dml.Device) -> None:
+    """Both zeros are zero; NaN and the smallest subnormal are not."""
+    x = np.array([0, -0.0, np.nan, 1e-45, -1e-45, np.inf, 0], np.float32)
+    check(harness.run(device, describe(like(x)), {"InputTensor": x}), x)
+    half = np.array([0, -0.0, np.nan, 6e-8, -6e-8, 0], np.float16)
+    check(harness.run(device, describe(like(half)), {"InputTensor": half}), half)
+
+
+def test_page_example(device: dml.Device) -> None:
+    x = np.array([[[[1, 0, 0, 2], [-0.0, 3.5, 0, -5.2]]]], np.float32)
+    found = harness.run(device, describe(like(x), 3), {"InputTensor": x})
+    check(found, x, 3)
+    assert found["OutputCoordinatesTensor"][0, 0, :4].tolist() == [[0, 0, 0], [0, 0, 3], [0, 1, 1], [0, 1, 3]]
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4])
+def test_columns(device: dml.Device, columns: int) -> None:
+    x = np.random.default_rng(4).integers(0, 2, (1, 1, 12, 5)).astype(np.int32)
+    check(harness.run(device, describe(like(x), columns), {"InputTensor": x}), x, columns)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"OutputCountTensor": tensor("UINT32", (1, 1, 1, 2))}, "OutputCountTensor: must have sizes (1, 1, 1, 1)"),
+        ({"OutputCoordinatesTensor": tensor("UINT32", (1, 1, 59, 4))}, "OutputCoordinatesTensor: must have size 60"),
+        ({"OutputCoordinatesTensor": tensor("UINT32", (1, 2, 60, 4))}, "must have leading sizes 1"),
+        ({"OutputCoordinatesTensor": tensor("UINT32", (1, 1, 60, 1))}, "must have a size from 2 to 4"),
+        ({"OutputCoordinatesTensor": tensor("UINT32", (1, 1, 60, 5))}, "must have a size from 2 to 4"),
+        ({"OutputCoordinatesTensor": tensor("INT32", (1, 1, 60, 4))}, "OutputCoordinatesTensor"),
+    ],
+)
+def test_wrong_descriptions(change: dict[str, Any], message: str) -> None:
+    desc = describe(tensor("FLOAT32", (1, 1, 12, 5)))
+    dml.validate(desc)
+    with pytest.raises(dml.DMLError) as error:
+        dml.validate(desc.replace(**change))
+    assert message in str(error.value)

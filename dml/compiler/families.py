@@ -7,10 +7,12 @@ from dml.compiler import fold as fold
 from dml.compiler import gather as gather
 from dml.compiler import gemm as gemm
 from dml.compiler import movement as movement
+from dml.compiler import nonzero as nonzero
 from dml.compiler import padding as padding
 from dml.compiler import pooling as pooling
 from dml.compiler import recurrent as recurrent
 from dml.compiler import reduction as reduction
 from dml.compiler import roi as roi
+from dml.compiler import scan as scan
 from dml.compiler import scatter as scatter
 from dml.compiler import softmax as softmax

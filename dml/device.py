@@ -24,12 +24,13 @@ from dml.descriptors.graph import DML_GRAPH_DESC
 from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE, DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
 from dml.graph.compile import compile_graph
-from dml.graph.model import read_graph
+from dml.graph.model import GraphField, read_graph
 from dml.objects import DMLObject
 from dml.operator import CompiledOperator, Operator, OperatorInitializer
 from dml.recorder import CommandList, CommandRecorder
 from dml.runtime.context import Buffer, open_context
 from dml.runtime.devices import VulkanDevice, choose, list_devices
+from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
 
 __all__ = ["Device", "create_device", "dispatch", "list_devices"]
@@ -86,8 +87,13 @@ class Device(DMLObject):
         flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE,
         *,
         optimize: bool = True,
+        inputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
+        outputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
     ) -> CompiledOperator:
         """One program for a graph of operators. Its inputs and outputs go by their edges' names, or by index.
+
+        inputs, outputs: how ``dispatch`` sees the graph's own tensors, of the same bytes; as the first operator on them
+        does, where not given.
 
         flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with.
         Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC. Reference: idmldevice1-compilegraph.
@@ -97,7 +103,13 @@ class Device(DMLObject):
             raise DMLError(f"Device.compile_graph: takes a DML_GRAPH_DESC, found {type(desc).__name__}")
         graph = read_graph(desc, self.feature_level)
         program = compile_graph(graph, self.vulkan.target, optimize=optimize)
-        return CompiledOperator(self, program, "DML_GRAPH_DESC", graph.input_fields, graph.output_fields)
+        return CompiledOperator(
+            self,
+            program,
+            "DML_GRAPH_DESC",
+            _seen_as(graph.input_fields, inputs),
+            _seen_as(graph.output_fields, outputs),
+        )
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
         return OperatorInitializer(self, operators)
@@ -108,9 +120,14 @@ class Device(DMLObject):
     def create_command_recorder(self) -> CommandRecorder:
         return CommandRecorder(self)
 
-    def create_command_list(self) -> CommandList:
-        """An empty list for a recorder to fill. Direct3D's part in DirectML programs."""
-        return CommandList(self)
+    def create_command_list(self, *, timed: bool = False) -> CommandList:
+        """An empty list for a recorder to fill. Direct3D's part in DirectML programs. timed: it can be profiled."""
+        return CommandList(self, timed=timed)
+
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether profiles are of the device's own clock; else they are of the host's, around each submission."""
+        return self.context.has_timestamps
 
     def create_buffer(self, data: int | npt.ArrayLike) -> Buffer:
         """A buffer of that many zero bytes, or holding an array's bytes. Direct3D's part in DirectML programs."""
@@ -124,6 +141,25 @@ class Device(DMLObject):
     def get_device_removed_reason(self) -> HRESULT:
         """S_OK while the device works; else why it was lost."""
         return self.context.removed_reason
+
+
+def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None) -> list[GraphField]:
+    """The fields with other descriptions of the same bytes."""
+    if tensors is None:
+        return list(fields)
+    if len(tensors) != len(fields):
+        raise DMLError(
+            f"Device.compile_graph: the graph has {len(fields)} such tensors, found {len(tensors)} descriptions"
+        )
+    seen: list[GraphField] = []
+    for (name, own), tensor in zip(fields, tensors, strict=True):
+        if own is not None and own.TotalTensorSizeInBytes != tensor.TotalTensorSizeInBytes:
+            raise DMLError(
+                f"Device.compile_graph: {name} has {own.TotalTensorSizeInBytes} bytes, its description "
+                f"{tensor.TotalTensorSizeInBytes}"
+            )
+        seen.append((name, None if own is None else tensor))
+    return seen
 
 
 def create_device(

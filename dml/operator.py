@@ -15,7 +15,7 @@ from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
 from dml.objects import DeviceChild
 from dml.runtime.context import Buffer
-from dml.runtime.recording import Place, Recording, spirv
+from dml.runtime.recording import KernelTime, Place, Recording, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 if TYPE_CHECKING:
@@ -118,6 +118,25 @@ class CompiledOperator(Dispatchable):
             self._resident = _Resident(self)
         return self._resident.dispatch(inputs)
 
+    def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
+        """Run as ``dispatch`` does, and return (node, kernel, nanoseconds) for each of the program's dispatches in order.
+
+        The device's timestamps measure where it has them; ``Device.has_timestamps`` says whether. Else each dispatch is
+        submitted on its own and the host's clock measures, submission and waiting included.
+        """
+        if self._resident is None:
+            self._resident = _Resident(self)
+        return self._resident.profile(inputs)
+
+    def run_again(self) -> None:
+        """Run on what the last ``dispatch`` left in the device's buffers, and move nothing to or from the host.
+
+        Raises DMLError where nothing was dispatched yet.
+        """
+        if self._resident is None:
+            raise DMLError(f"{self.label}: run_again needs a dispatch before it")
+        self._resident.run_again()
+
 
 class _Resident:
     """The short way: buffers of a compiled operator's own, and one recording over them."""
@@ -144,9 +163,17 @@ class _Resident:
             assert buffer is not None, region
             return Place(buffer)
 
+        self._place = place
+        self._bare: Recording | None = None
         bound = [b for i, b in enumerate(self._inputs) if b is not None and i not in owned]
         results = [b for b in self._outputs if b is not None]
-        self._recording = Recording(context, program.dispatches, compiled.kernels, place, bound, results)
+
+        def record(timed: bool = False) -> Recording:
+            return Recording(context, program.dispatches, compiled.kernels, place, bound, results, timed=timed)
+
+        self._record = record
+        self._recording = record()
+        self._timed: Recording | None = None
         kept = [b for i, b in enumerate(self._inputs) if b is not None and i in owned]
         self._initialization = Recording(context, program.initialize, compiled.initialize_kernels, place, kept)
         self._initialized = False
@@ -185,20 +212,31 @@ class _Resident:
                 at += 1
         return found
 
+    def _prepare(self, found: Mapping[int, arrays.Array]) -> None:
+        compiled = self._compiled
+        for at, array in found.items():
+            buffer, tensor = self._inputs[at], compiled.input_slots[at].tensor
+            assert buffer is not None
+            assert buffer.words is not None
+            assert tensor is not None
+            arrays.store(array, buffer.words, tensor)
+        if not self._initialized or any(at in compiled.program.owned for at in found):
+            self._initialization.run()
+            self._initialized = True
+
+    def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
+        found = self._gather(inputs)
+        with self._compiled.get_device().context.lock:
+            self._prepare(found)
+            if self._timed is None:
+                self._timed = self._record(timed=True)
+            return self._timed.profile()
+
     def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
         compiled = self._compiled
-        owned = compiled.program.owned
         found = self._gather(inputs)
         with compiled.get_device().context.lock:
-            for at, array in found.items():
-                buffer, tensor = self._inputs[at], compiled.input_slots[at].tensor
-                assert buffer is not None
-                assert buffer.words is not None
-                assert tensor is not None
-                arrays.store(array, buffer.words, tensor)
-            if not self._initialized or any(at in owned for at in found):
-                self._initialization.run()
-                self._initialized = True
+            self._prepare(found)
             self._recording.run()
             results: dict[Any, Any] = {}
             at = 0
@@ -211,6 +249,16 @@ class _Resident:
                     results[name] = self._load(at, field)
                 at += 1
         return results
+
+    def run_again(self) -> None:
+        if self._bare is None:
+            self._bare = Recording(
+                self._compiled.get_device().context,
+                self._compiled.program.dispatches,
+                self._compiled.kernels,
+                self._place,
+            )
+        self._bare.run()
 
     def _load(self, at: int, tensor: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[Any]:
         buffer = self._outputs[at]

@@ -56,7 +56,9 @@ class DeviceLike(Protocol):
 
     def create_operator(self, desc: Any) -> Any: ...
 
-    def compile_graph(self, desc: DML_GRAPH_DESC, flags: Any = ..., *, optimize: bool = ...) -> Any: ...
+    def compile_graph(
+        self, desc: DML_GRAPH_DESC, flags: Any = ..., *, optimize: bool = ..., inputs: Any = ..., outputs: Any = ...
+    ) -> Any: ...
 
 
 class Tensor:
@@ -208,6 +210,7 @@ class Builder:
         self.device = device
         self._nodes: list[Any] = []
         self._inputs: list[str] = []
+        self._input_descs: list[DML_BUFFER_TENSOR_DESC] = []
         self._input_edges: list[DML_INPUT_GRAPH_EDGE_DESC] = []
         self._edges: list[DML_INTERMEDIATE_GRAPH_EDGE_DESC] = []
 
@@ -226,6 +229,7 @@ class Builder:
         flags = enums.DML_TENSOR_FLAG_OWNED_BY_DML if owned_by_dml else enums.DML_TENSOR_FLAG_NONE
         desc = DML_BUFFER_TENSOR_DESC(data_type, tuple(sizes), None if strides is None else tuple(strides), Flags=flags)
         self._inputs.append(name)
+        self._input_descs.append(desc)
         return Tensor(self, ("input", len(self._inputs) - 1, 0), desc)
 
     def constant(self, array: npt.ArrayLike, data_type: DML_TENSOR_DATA_TYPE | None = None) -> Tensor:
@@ -312,7 +316,7 @@ class Builder:
     def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
         """The graph with these outputs; what none of them needs is left out.
 
-        An output that is an input, a constant or a view of another tensor gets an identity that writes it packed.
+        An output that is an input, a constant or a strided view of another tensor gets an identity that writes it packed.
         """
         named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
         edges = []
@@ -347,7 +351,7 @@ class Builder:
                 for _, desc in self._nodes[index].Operator.desc.outputs()
                 for item in (desc if isinstance(desc, tuple) else (desc,))
             ][output]
-            if made.is_packed and tensor.desc.is_packed and made.Sizes == tensor.sizes:
+            if made.is_packed and tensor.desc.is_packed and made.element_count == tensor.desc.element_count:
                 return tensor
         return self.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, tensor.sizes, InputTensor=tensor, ScaleBias=None)
 
@@ -366,7 +370,13 @@ class Builder:
 
     def compile(self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, optimize: bool = True) -> Any:
         """The compiled graph; see ``Device.compile_graph``."""
-        return self.device.compile_graph(self.build(outputs), optimize=optimize)
+        tensors = list(outputs.values()) if isinstance(outputs, Mapping) else list(outputs)
+        return self.device.compile_graph(
+            self.build(outputs),
+            optimize=optimize,
+            inputs=self._input_descs,
+            outputs=[DML_BUFFER_TENSOR_DESC(tensor.data_type, tensor.sizes) for tensor in tensors],
+        )
 
 
 def _bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:

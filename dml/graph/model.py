@@ -20,6 +20,9 @@ from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+#: Name (index where it has none) and tensor of an input or output of the graph; an unused input has no tensor.
+GraphField = tuple[str | int, DML_BUFFER_TENSOR_DESC | None]
+
 
 @dataclass(eq=False)
 class Value:
@@ -80,13 +83,13 @@ class Node:
 class Graph:
     """Nodes in an order in which they can run, and what flows in and out.
 
-    inputs, outputs: name (index where it has none) and tensor of each; an unused input has no tensor.
+    owned: the inputs that DirectML owns.
     """
 
     nodes: list[Node]
     inputs: list[Value]
-    input_fields: list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]]
-    output_fields: list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]]
+    input_fields: list[GraphField]
+    output_fields: list[GraphField]
     owned: set[int]
 
 
@@ -171,9 +174,9 @@ class _Reader:
                     if port is not None:
                         node.outputs[at] = port, Value(node, int(port.tensor.TotalTensorSizeInBytes))
 
-    def _input_edges(self) -> tuple[list[Value], list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]], set[int]]:
+    def _input_edges(self) -> tuple[list[Value], list[GraphField], set[int]]:
         values = [Value(index, 0) for index in range(self.desc.InputCount)]
-        fields: list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]] = [(i, None) for i in range(len(values))]
+        fields: list[GraphField] = [(i, None) for i in range(len(values))]
         owned: dict[int, bool] = {}
         for number, wrapper in enumerate(self.desc.InputEdges):
             edge = wrapper.Desc
@@ -235,9 +238,9 @@ class _Reader:
         assert found is not None
         return found[1]
 
-    def _output_edges(self) -> list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]]:
+    def _output_edges(self) -> list[GraphField]:
         count = self.desc.OutputCount
-        fields: list[tuple[str | int, DML_BUFFER_TENSOR_DESC | None]] = [(i, None) for i in range(count)]
+        fields: list[GraphField] = [(i, None) for i in range(count)]
         for number, wrapper in enumerate(self.desc.OutputEdges):
             edge = wrapper.Desc
             assert isinstance(edge, DML_OUTPUT_GRAPH_EDGE_DESC)

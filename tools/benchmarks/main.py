@@ -1,0 +1,91 @@
+"""The benchmark: this project beside its peers on the same machine, in turns, as ratios.
+
+    tools/bench [--device llvmpipe] [--rounds 15] [case ...]
+
+Every round runs each peer once, so that all see the same weather; the table shows medians. The Vulkan peers run on the
+same device; ONNX Runtime on the CPU. Data stays on the device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+import numpy as np
+from cases import CASES, Case
+from peers import PEERS, VULKAN
+from rich.console import Console
+from rich.table import Table
+
+import dml
+
+
+def measure(case: Case, device: dml.Device, rounds: int, wanted: list[str]) -> dict[str, float]:
+    """Median seconds by peer. A result that differs from ours is an error: a wrong peer, or wrong ours."""
+    runs, reference = {}, None
+    for name, make in PEERS.items():
+        if name not in wanted:
+            continue
+        made = make(case, device)
+        if made is None:
+            continue
+        runs[name], results = made
+        if reference is None:
+            reference = results
+        for output, value in results.items():
+            np.testing.assert_allclose(
+                np.ravel(value),
+                np.ravel(reference[output]),
+                rtol=2e-3,
+                atol=2e-3,
+                err_msg=f"{name}: {case.name} {output}",
+            )
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(rounds + 2):
+        for name, run in runs.items():
+            seconds = run()
+            if turn >= 2:  # the first two warm up
+                times[name].append(seconds)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def host_share(device: dml.Device) -> float:
+    """Microseconds of a dispatch of a one-element operator through the short way, arrays and all."""
+    t = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (1,))
+    desc = dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=t, BTensor=t, OutputTensor=t)
+    compiled = device.compile_operator(device.create_operator(desc))
+    inputs = {"ATensor": np.ones(1, np.float32), "BTensor": np.ones(1, np.float32)}
+    samples = []
+    for _ in range(2000):
+        start = time.perf_counter()
+        compiled.dispatch(inputs)
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples) * 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("case", nargs="*", choices=[[], *CASES], help="which cases; all when none is named")
+    parser.add_argument("--device", help="index of the Vulkan device, or part of its name")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--peers", default=",".join(PEERS), help="comma-separated: " + ", ".join(PEERS))
+    options = parser.parse_args()
+    device = dml.create_device(options.device)
+    console = Console()
+    console.print(f"{device.vulkan.name} ({device.vulkan.driver}); median ms of {options.rounds} rounds")
+    table = Table("case", *PEERS, "GFLOP/s", "dml / best Vulkan peer")
+    for name in options.case or CASES:
+        case = CASES[name]()
+        found = measure(case, device, options.rounds, options.peers.split(","))
+        cells = [f"{found[peer] * 1e3:.2f}" if peer in found else "-" for peer in PEERS]
+        rate = f"{case.flops / found['dml'] / 1e9:.1f}" if case.flops and "dml" in found else ""
+        rivals = [found[peer] for peer in VULKAN if found.get(peer)]
+        ratio = f"{found['dml'] / min(rivals):.2f}" if rivals and "dml" in found else ""
+        table.add_row(case.name, *cells, rate, ratio)
+    console.print(table)
+    console.print(f"one-element operator, short way: {host_share(device):.0f} us a dispatch, host and device")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""The peers: each makes one run of a case, its data on the device, or None where it has no such operator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cases import Case
+
+import dml
+from dml.graph.builder import Builder
+
+#: Runs once and returns the seconds that one evaluation of the case took.
+Run = Callable[[], float]
+
+
+def timed(function: Callable[[], Any]) -> Run:
+    def run() -> float:
+        start = time.perf_counter()
+        function()
+        return time.perf_counter() - start
+
+    return run
+
+
+def ours(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]]:
+    graph = Builder(device)
+    tensors = {name: graph.input(name, a.shape, dml.data_type_of(a.dtype)) for name, a in case.inputs.items()}
+    compiled = graph.compile(case.ours(graph, tensors))
+    results = compiled.dispatch(case.inputs)
+    # The inputs stay where that dispatch put them.
+    return timed(compiled.run_again), results
+
+
+def onnxruntime(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | None:
+    try:
+        import onnxruntime as ort
+    except ImportError:
+        return None
+    session = ort.InferenceSession(case.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    results = dict(zip(names, session.run(None, case.inputs), strict=True))
+    return timed(lambda: session.run(None, case.inputs)), results
+
+
+def iree(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | None:
+    try:
+        import iree.runtime as rt
+    except ImportError:
+        return None
+    target = "llvmpipe" if device.vulkan.target.is_cpu else "vulkan"
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder, "case")
+        base.with_suffix(".onnx").write_bytes(case.model.SerializeToString())
+        commands = (
+            [sys.executable, "-m", "iree.compiler.tools.import_onnx", f"{base}.onnx", "-o", f"{base}.mlir"],
+            [
+                str(Path(sys.executable).with_name("iree-compile")),
+                f"{base}.mlir",
+                "--iree-hal-target-device=vulkan",
+                *([f"--iree-vulkan-target={target}"] if target != "vulkan" else []),
+                "-o",
+                f"{base}.vmfb",
+            ],
+        )
+        for command in commands:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+            if done.returncode:
+                print(f"  IREE does not compile {case.name}: {done.stderr.strip().splitlines()[:1]}", file=sys.stderr)
+                return None
+        code = base.with_suffix(".vmfb").read_bytes()
+    driver = rt.get_driver("vulkan")
+    chosen = [info for info in driver.query_available_devices() if info["name"].startswith(device.vulkan.name)]
+    config = rt.Config(device=driver.create_device(chosen[0]))
+    module = rt.VmModule.copy_buffer(config.vm_instance, code)
+    function = rt.load_vm_module(module, config)[case.model.graph.name]
+    arguments = [rt.asdevicearray(config.device, array) for array in case.inputs.values()]
+
+    def evaluate() -> Any:
+        result = function(*arguments)
+        return result if isinstance(result, tuple) else (result,)
+
+    names = [output.name for output in case.model.graph.output]
+    try:
+        results = {name: np.asarray(value) for name, value in zip(names, evaluate(), strict=True)}
+    except ValueError:
+        results = {}  # IREE's Vulkan cannot bring some buffers of a software driver back to be compared
+    # A call returns when the device is done; its results stay there.
+    return timed(evaluate), results
+
+
+def ncnn(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | None:
+    """ncnn's Python takes and gives host memory only, so a layer's time is the slope over chains of 1 and of 5."""
+    try:
+        import ncnn as peer
+    except ImportError:
+        return None
+    if case.ncnn is None:
+        return None
+    spec = case.ncnn
+
+    def chain(length: int) -> Callable[[], None]:
+        blobs = [f"x{i}" for i in range(length + 1)]
+        inputs = ["Input x 0 1 x0"] + (["Input b 0 1 b"] if spec.second is not None else [])
+        split = []
+        layers = []
+        for i in range(length):
+            line = spec.layer(i, blobs[i], blobs[i + 1])
+            if spec.second is not None and length > 1:
+                line = line.replace(" b ", f" b_{i} ", 1)
+            layers.append(line)
+        if spec.second is not None and length > 1:
+            split = [f"Split split 1 {length} b {' '.join(f'b_{i}' for i in range(length))}"]
+        lines = inputs + split + layers
+        count = len(blobs) + (spec.second is not None) + (length if split else 0)
+        net = peer.Net()
+        net.opt.use_vulkan_compute = True
+        net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+        net.set_vulkan_device(device.vulkan.index)
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "p").write_text("7767517\n" + f"{len(lines)} {count}\n" + "\n".join(lines) + "\n")
+            Path(folder, "b").write_bytes(spec.weights * length)
+            if net.load_param(os.path.join(folder, "p")) or net.load_model(os.path.join(folder, "b")):
+                raise RuntimeError(f"ncnn refuses {case.name}")
+        x = np.ones(spec.shape, np.float32)
+
+        def run() -> None:
+            extractor = net.create_extractor()
+            extractor.input("x0", peer.Mat(x).clone())
+            if spec.second is not None:
+                extractor.input("b", peer.Mat(spec.second).clone())
+            code, _ = extractor.extract(blobs[-1])
+            if code:
+                raise RuntimeError(f"ncnn fails on {case.name}: {code}")
+
+        return run
+
+    short, long = timed(chain(1)), timed(chain(5))
+
+    def run() -> float:
+        return max(0.0, (long() - short()) / 4)
+
+    return run, {}
+
+
+PEERS = {"dml": ours, "ncnn": ncnn, "IREE": iree, "onnxruntime (CPU)": onnxruntime}
+VULKAN = ("ncnn", "IREE")

@@ -18,7 +18,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC
+from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from dml.enums import DML_RECURRENT_NETWORK_DIRECTION, DML_TENSOR_DATA_TYPE_FLOAT32
 
 FLOAT32 = DML_TENSOR_DATA_TYPE_FLOAT32
@@ -54,35 +54,41 @@ class Plan:
     resident: bool
 
 
-#: Weights up to this many bytes for one direction stay in a CPU core's own cache from step to step.
-RESIDENT_BYTES = 4 << 20
+#: A direction's weights up to this many bytes stay in a CPU core's own cache from step to step.
+RESIDENT_BYTES = 1 << 20
+#: Multiplications from which on fetching them there, and compiling a kernel with so much memory of its own, pays.
+RESIDENT_WORK = 1 << 23
 
 
 def plan(target: Target, cell: Cell, steps: int, batch: int, hidden: int, directions: int) -> Plan:
     """The cut for a device.
 
-    A CPU's driver runs a workgroup on one core, invocations side by side in vectors: two workgroups at least, few
-    invocations with many units each, weights in the invocations' own memory. A GPU spreads a workgroup over its lanes:
-    many invocations with few units and rows each; a large state is worth a dispatch per step,
-    which all its cores share.
+    A CPU's driver runs a workgroup on one core, invocations side by side in vectors. What costs there is fetching, so
+    an invocation takes many units and rows, but two workgroups at least; and a workgroup as wide as a vector needs no
+    waiting at barriers. Such an invocation can hold its weights in memory of its own, which is fetched fastest (not on
+    SwiftShader, whose stacks are small; it has the narrower vectors).
+    A GPU spreads a workgroup over its lanes: many invocations with few units and rows each. There a large state is
+    worth a dispatch per step, which all its cores share.
     """
+    k4 = -(-hidden // 4)
+    fitting = target.shared_memory // (2 * 16 * k4)
     if target.is_cpu:
-        rows = min(4, max(1, -(-batch * directions // 2)), batch)
-        workgroup = min(64, target.max_workgroup_invocations)
-        workgroup = min(workgroup, -(-hidden // 8) * 8)
-        units = min(4, -(-hidden // workgroup))
+        stepwise = fitting < 1
+        work = cell.gates * hidden * hidden * steps * batch
+        fits = 4 * cell.gates * hidden * hidden <= RESIDENT_BYTES
+        resident = not stepwise and target.subgroup_size >= 8 and fits and work >= RESIDENT_WORK
+        rows = min(8, -(-batch * directions // 2), batch)
+        workgroup = 8 if resident or cell.phases == 2 else min(64, -(-hidden // 8) * 8)
+        units = min(2 if rows > 4 else max(1, 12 // cell.gates), -(-hidden // workgroup))
     else:
+        stepwise = fitting < 1 or hidden > 512
+        resident = False
         rows = min(4, batch)
-        workgroup = min(128, target.max_workgroup_invocations)
+        workgroup = min(128, target.max_workgroup_invocations, -(-hidden // 32) * 32)
         units = min(2, -(-hidden // workgroup))
-    tiles = -(-hidden // (workgroup * units))
-    state = 2 * 16 * -(-hidden // 4)
-    fitting = target.shared_memory // state
-    stepwise = fitting < 1 or (not target.is_cpu and hidden > 512)
     if not stepwise:
         rows = min(rows, fitting)
-    resident = target.is_cpu and not stepwise and steps > 4 and 4 * cell.gates * hidden * hidden <= RESIDENT_BYTES
-    return Plan(stepwise, workgroup, units, tiles, rows, resident)
+    return Plan(stepwise, workgroup, units, -(-hidden // (workgroup * units)), rows, resident)
 
 
 def drop(operand: Operand, axis: int) -> Operand:
@@ -158,8 +164,9 @@ def recur(
 
     initial, lengths = program.get("HiddenInitTensor"), program.get("SequenceLengthsTensor")
     sequence, single = program.get("OutputSequenceTensor"), program.get("OutputSingleTensor")
-    initial = drop(initial, 0) if initial else None
-    single = drop(single, 0) if single else None
+    cell_initial, cell_single = program.get("CellMemInitTensor"), program.get("OutputCellSingleTensor")
+    initial, cell_initial = (drop(o, 0) if o else None for o in (initial, cell_initial))
+    single, cell_single = (drop(o, 0) if o else None for o in (single, cell_single))
     last = 0 if cell.phases == 2 else steps % 2
     code, activation_constants = activation_code(cell, descs, directions)
     constants = {
@@ -192,10 +199,10 @@ def recur(
         bound["sequence"] = write(sequence)
     groups = directions * -(-batch // cut.rows)
     if not cut.stepwise:
-        if initial is not None:
-            bound["initial"] = read(initial)
-        if single is not None:
-            bound["single"] = write(single)
+        starts = {"initial": initial, "cell_initial": cell_initial}
+        ends = {"single": single, "cell_single": cell_single}
+        bound.update({name: read(operand) for name, operand in starts.items() if operand is not None})
+        bound.update({name: write(operand) for name, operand in ends.items() if operand is not None})
         program.dispatch(
             cell.kernel, bound, groups=groups, workgroup=cut.workgroup, constants=constants, defines=defines, code=code
         )
@@ -205,8 +212,11 @@ def recur(
     starting = {} if initial is None else {"initial": initial}
     program.for_each("recurrent/start.comp", state, starting, constants={"HIDDEN": hidden})
     bound["state"] = update(state, vector=True)
+    kept = program.temporary(FLOAT32, (1, directions, batch, hidden))
     if cell.keeps:
-        bound["kept"] = update(program.temporary(FLOAT32, (directions, batch, hidden)))
+        bound["kept"] = update(kept)
+        starting = {} if cell_initial is None else {"initial": cell_initial}
+        program.for_each("recurrent/start.comp", kept, starting, constants={"HIDDEN": hidden})
     for step in range(steps):
         for phase in range(cell.phases):
             program.dispatch(
@@ -222,6 +232,8 @@ def recur(
     if single is not None:
         end = state.view(single.sizes, state.strides[1:], last * state.strides[0])
         apply(program, Leaf(0), single, [end])
+    if cell_single is not None:
+        apply(program, Leaf(0), cell_single, [drop(kept, 0)])
 
 
 GRU = Cell("recurrent/gru.comp", gates=3, added=2, functions=("f", "g"))
@@ -243,4 +255,29 @@ def gru(desc: DML_GRU_OPERATOR_DESC, program: Builder, target: Target) -> None:
         desc.ActivationDescs,
         {"bias": inside},
         defines={"RESET_FIRST": int(not desc.LinearBeforeReset)},
+    )
+
+
+RNN = Cell("recurrent/rnn.comp", gates=1, added=1, functions=("f",))
+LSTM = Cell("recurrent/lstm.comp", gates=4, added=4, functions=("f", "g", "h"), keeps=True)
+
+
+@lowering(DML_RNN_OPERATOR_DESC)
+def rnn(desc: DML_RNN_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    recur(program, target, RNN, desc.Direction, desc.ActivationDescs, {})
+
+
+@lowering(DML_LSTM_OPERATOR_DESC)
+def lstm(desc: DML_LSTM_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """Gates i, o, f, c. The clip threshold bounds the arguments of all activations, h's too, as the reference says."""
+    peepholes = program.get("PeepholeTensor")
+    recur(
+        program,
+        target,
+        LSTM,
+        desc.Direction,
+        desc.ActivationDescs,
+        {"peepholes": drop(drop(peepholes, 0), 0) if peepholes else None},
+        constants={"CLIP": float(desc.ClipThreshold)},
+        defines={"CLIPS": int(desc.UseClipThreshold), "COUPLED": int(desc.CoupleInputForget)},
     )

@@ -6,7 +6,7 @@ RecurrenceTensor; every other size follows.
 
 from __future__ import annotations
 
-from ..descriptors import DML_GRU_OPERATOR_DESC
+from ..descriptors import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from ..enums import DML_RECURRENT_NETWORK_DIRECTION
 from .base import Check, rule
 
@@ -17,25 +17,67 @@ def direction_count(direction: DML_RECURRENT_NETWORK_DIRECTION) -> int:
     return 2 if direction == both else 1
 
 
-@rule(DML_GRU_OPERATOR_DESC)
-def gru(desc: DML_GRU_OPERATOR_DESC, check: Check) -> None:
+def network(
+    desc: DML_GRU_OPERATOR_DESC | DML_LSTM_OPERATOR_DESC | DML_RNN_OPERATOR_DESC,
+    check: Check,
+    gates: int,
+    functions: str,
+    states: tuple[str, ...],
+    outputs: tuple[str, ...],
+) -> tuple[int, int]:
+    """What the networks share. states, outputs: the initial and the last states. Returns directions and hidden_size."""
     directions = direction_count(desc.Direction)
     one, seq_length, batch_size, input_size = desc.InputTensor.Sizes
     hidden_size = desc.RecurrenceTensor.Sizes[3]
+    units = "hidden_size" if gates == 1 else f"{gates} * hidden_size"
     check.that(one == 1, "InputTensor", "must have size 1 in dimension 0", desc.InputTensor.Sizes)
-    check.sizes("WeightTensor", (1, directions, 3 * hidden_size, input_size),
-                why="1, num_directions, 3 * hidden_size, input_size")  # fmt: skip
-    check.sizes("RecurrenceTensor", (1, directions, 3 * hidden_size, hidden_size),
-                why="1, num_directions, 3 * hidden_size, hidden_size")  # fmt: skip
-    check.sizes("BiasTensor", (1, 1, directions, 6 * hidden_size), why="1, 1, num_directions, 6 * hidden_size")
-    check.sizes("HiddenInitTensor", (1, directions, batch_size, hidden_size),
-                why="1, num_directions, batch_size, hidden_size")  # fmt: skip
+    check.sizes(
+        "WeightTensor", (1, directions, gates * hidden_size, input_size), why=f"1, num_directions, {units}, input_size"
+    )
+    check.sizes(
+        "RecurrenceTensor",
+        (1, directions, gates * hidden_size, hidden_size),
+        why=f"1, num_directions, {units}, hidden_size",
+    )
+    check.sizes(
+        "BiasTensor",
+        (1, 1, directions, 2 * gates * hidden_size),
+        why=f"1, 1, num_directions, {2 * gates} * hidden_size",
+    )
+    state = (1, directions, batch_size, hidden_size)
+    for name in states:
+        check.sizes(name, state, why="1, num_directions, batch_size, hidden_size")
     check.sizes("SequenceLengthsTensor", (1, 1, 1, batch_size), why="1, 1, 1, batch_size")
-    check.present("OutputSequenceTensor", "OutputSingleTensor", at_least=1)
-    check.sizes("OutputSequenceTensor", (seq_length, directions, batch_size, hidden_size),
-                why="seq_length, num_directions, batch_size, hidden_size")  # fmt: skip
-    check.sizes("OutputSingleTensor", (1, directions, batch_size, hidden_size),
-                why="1, num_directions, batch_size, hidden_size")  # fmt: skip
-    check.not_owned("InputTensor", "WeightTensor", "RecurrenceTensor", "BiasTensor", "HiddenInitTensor",
-                    "SequenceLengthsTensor")  # fmt: skip
-    check.activations("ActivationDescs", 2 * directions, why="f and g of each direction")
+    check.present("OutputSequenceTensor", *outputs, at_least=1)
+    check.sizes(
+        "OutputSequenceTensor",
+        (seq_length, directions, batch_size, hidden_size),
+        why="seq_length, num_directions, batch_size, hidden_size",
+    )
+    for name in outputs:
+        check.sizes(name, state, why="1, num_directions, batch_size, hidden_size")
+    check.not_owned("InputTensor", "WeightTensor", "RecurrenceTensor", "BiasTensor", *states, "SequenceLengthsTensor")
+    why = f"{', '.join(functions)} of each direction"
+    check.activations("ActivationDescs", len(functions) * directions, why=why)
+    return directions, hidden_size
+
+
+@rule(DML_GRU_OPERATOR_DESC)
+def gru(desc: DML_GRU_OPERATOR_DESC, check: Check) -> None:
+    network(desc, check, 3, "fg", ("HiddenInitTensor",), ("OutputSingleTensor",))
+
+
+@rule(DML_RNN_OPERATOR_DESC)
+def rnn(desc: DML_RNN_OPERATOR_DESC, check: Check) -> None:
+    network(desc, check, 1, "f", ("HiddenInitTensor",), ("OutputSingleTensor",))
+
+
+@rule(DML_LSTM_OPERATOR_DESC)
+def lstm(desc: DML_LSTM_OPERATOR_DESC, check: Check) -> None:
+    states = ("HiddenInitTensor", "CellMemInitTensor")
+    outputs = ("OutputSingleTensor", "OutputCellSingleTensor")
+    directions, hidden_size = network(desc, check, 4, "fgh", states, outputs)
+    check.sizes("PeepholeTensor", (1, 1, directions, 3 * hidden_size), why="1, 1, num_directions, 3 * hidden_size")
+    check.not_owned("PeepholeTensor")
+    if desc.UseClipThreshold:
+        check.at_least("ClipThreshold", 0)

@@ -8,11 +8,11 @@
 // State number 0 is h, number 1 is r * h.
 void phase_0(uint step, uint tile) {
     multiply(0u, 2u, 0u, tile);
-    [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+    [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
         uint unit = unit_of(tile, u);
-        [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
-            float z = activation_f(direction, projected(step, row, 0u, unit) + sums[0][u][row]);
-            float r = activation_f(direction, projected(step, row, 1u, unit) + sums[1][u][row]);
+        [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
+            float z = activation_f(direction, projected(step, row, 0u, unit) + product(0u, u, row));
+            float r = activation_f(direction, projected(step, row, 1u, unit) + product(1u, u, row));
             kept_set(tile, u, row, z);
             state_set(1u, row, unit, r * state_get(0u, row, unit));
         }
@@ -21,12 +21,12 @@ void phase_0(uint step, uint tile) {
 
 void phase_1(uint step, uint tile) {
     multiply(2u, 3u, 1u, tile);
-    [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+    [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
         uint unit = unit_of(tile, u);
-        [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
             float h = state_get(0u, row, unit);
             float z = kept_get(tile, u, row);
-            float candidate = activation_g(direction, projected(step, row, 2u, unit) + sums[2][u][row]);
+            float candidate = activation_g(direction, projected(step, row, 2u, unit) + product(2u, u, row));
             advance(step, row, unit, 0u, h, (1.0 - z) * candidate + z * h);
         }
     }
@@ -36,17 +36,17 @@ void phase_1(uint step, uint tile) {
 void phase_0(uint step, uint tile) {
     uint now = step & 1u;
     multiply(0u, 3u, now, tile);
-    [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+    [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
         uint unit = unit_of(tile, u);
         float candidate_bias = 0.0;
 #ifdef bias_RANK
         candidate_bias = bias_load(bias_at(uint[2](direction, 5u * HIDDEN + min(unit, HIDDEN - 1u))));
 #endif
-        [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
             float h = state_get(now, row, unit);
-            float z = activation_f(direction, projected(step, row, 0u, unit) + sums[0][u][row]);
-            float r = activation_f(direction, projected(step, row, 1u, unit) + sums[1][u][row]);
-            float linear = sums[2][u][row] + candidate_bias;
+            float z = activation_f(direction, projected(step, row, 0u, unit) + product(0u, u, row));
+            float r = activation_f(direction, projected(step, row, 1u, unit) + product(1u, u, row));
+            float linear = product(2u, u, row) + candidate_bias;
             float candidate = activation_g(direction, projected(step, row, 2u, unit) + r * linear);
             advance(step, row, unit, 1u - now, h, (1.0 - z) * candidate + z * h);
         }

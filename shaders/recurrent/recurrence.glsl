@@ -9,7 +9,8 @@
 #extension GL_EXT_control_flow_attributes : require
 
 uint direction, first_row, tile_of_group;
-float sums[GATES][UNITS][ROWS];
+// What the last product gave; loops over it are not unrolled, since each cell's arithmetic is long.
+float products[GATES * UNITS * ROWS];
 uint lengths_of_rows[ROWS];
 
 uint unit_of(uint tile, uint u) {
@@ -120,8 +121,13 @@ vec4 weight_of(uint tile, uint k4, uint gate, uint u) {
 #endif
 }
 
-// sums[gate][u][row] for first <= gate < end: the tile's recurrence weights times state number `which`.
+float product(uint gate, uint u, uint row) {
+    return products[(gate * UNITS + u) * ROWS + row];
+}
+
+// product(gate, u, row) for first <= gate < end: the tile's recurrence weights times state number `which`.
 void multiply(uint first, uint end, uint which, uint tile) {
+    float sums[GATES][UNITS][ROWS];
     [[unroll]] for (uint g = 0u; g < GATES; ++g) {
         [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
             [[unroll]] for (uint row = 0u; row < ROWS; ++row) sums[g][u][row] = 0.0;
@@ -142,6 +148,12 @@ void multiply(uint first, uint end, uint which, uint tile) {
                     sums[g][u][row] = fma(w.w, state[row].w, sum);
                 }
             }
+        }
+    }
+    [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+        if (g < first || g >= end) continue;
+        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+            [[unroll]] for (uint row = 0u; row < ROWS; ++row) products[(g * UNITS + u) * ROWS + row] = sums[g][u][row];
         }
     }
 }
@@ -206,9 +218,9 @@ void main() {
     }
 #ifdef cell_initial_RANK
     for (uint tile = 0u; tile < TILES; ++tile) {
-        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+        [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
             uint unit = min(unit_of(tile, u), HIDDEN - 1u);
-            [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+            [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
                 kept_set(tile, u, row, cell_initial_load(cell_initial_at(uint[3](direction, clamped_row(row), unit))));
             }
         }
@@ -230,9 +242,9 @@ void main() {
     }
 #if defined(single_RANK) || defined(cell_single_RANK)
     for (uint tile = 0u; tile < TILES; ++tile) {
-        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+        [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
             uint unit = unit_of(tile, u);
-            [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+            [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
                 if (stores(unit, row)) {
                     uint at[3] = uint[3](direction, row_of(row), unit);
 #ifdef single_RANK

@@ -1,5 +1,5 @@
 #version 450
-// The state before the first step, [2, direction, row, unit] with units beyond HIDDEN zero: the initial one, or zero.
+// What the steps start from, [copy, direction, row, unit] with units beyond HIDDEN zero: the initial tensor, or zero.
 #include "prelude.glsl"
 
 float value(uint c[RANK]) {

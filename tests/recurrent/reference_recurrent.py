@@ -80,3 +80,69 @@ def gru(
 
     sequence, (last,) = run(step, x, [h0], lengths, names)
     return sequence, last
+
+
+def rnn(
+    x: Array,
+    w: Array,
+    r: Array,
+    bias: Array | None,
+    h0: Array | None,
+    lengths: Array | None,
+    functions: Sequence[Function],
+    direction: str,
+) -> tuple[Array, Array]:
+    """x {S, B, I}, w {D, H, I}, r {D, H, H}, bias {D, 2H}, h0 {D, B, H}."""
+    names = directions_of(direction)
+    hidden = r.shape[-1]
+    x, w, r = (np.asarray(a, np.float64) for a in (x, w, r))
+    b = np.zeros((len(names), 2 * hidden)) if bias is None else np.asarray(bias, np.float64)
+    h0 = np.zeros((len(names), x.shape[1], hidden)) if h0 is None else h0
+
+    def step(d: int, x_t: Array, h: Array) -> tuple[Array, ...]:
+        return (functions[d](w[d] @ x_t + r[d] @ h + b[d, :hidden] + b[d, hidden:]),)
+
+    sequence, (last,) = run(step, x, [h0], lengths, names)
+    return sequence, last
+
+
+def lstm(
+    x: Array,
+    w: Array,
+    r: Array,
+    bias: Array | None,
+    h0: Array | None,
+    c0: Array | None,
+    lengths: Array | None,
+    peepholes: Array | None,
+    functions: Sequence[Function],
+    direction: str,
+    clip: float | None,
+    coupled: bool,
+) -> tuple[Array, Array, Array]:
+    """x {S, B, I}, w {D, 4H, I}, r {D, 4H, H}, bias {D, 8H}, h0 and c0 {D, B, H}, peepholes {D, 3H}: i, o, f(, c).
+
+    clip bounds the arguments of all activations.
+    """
+    names = directions_of(direction)
+    hidden = r.shape[-1]
+    x, w, r = (np.asarray(a, np.float64) for a in (x, w, r))
+    b = np.zeros((len(names), 8 * hidden)) if bias is None else np.asarray(bias, np.float64)
+    p = np.zeros((len(names), 3 * hidden)) if peepholes is None else np.asarray(peepholes, np.float64)
+    zeros = np.zeros((len(names), x.shape[1], hidden))
+
+    def step(d: int, x_t: Array, h: Array, c: Array) -> tuple[Array, ...]:
+        f, g, last = (
+            function if clip is None else (lambda v, function=function: function(np.clip(v, -clip, clip)))
+            for function in functions[3 * d : 3 * d + 3]
+        )
+        i, o, forget, candidate = np.split(w[d] @ x_t + r[d] @ h + b[d, : 4 * hidden] + b[d, 4 * hidden :], 4)
+        p_i, p_o, p_f = np.split(p[d], 3)
+        i = f(i + p_i * c)
+        forget = 1 - i if coupled else f(forget + p_f * c)
+        new = forget * c + i * g(candidate)
+        return f(o + p_o * new) * last(new), new
+
+    states = [zeros if h0 is None else h0, zeros if c0 is None else c0]
+    sequence, (last_h, last_c) = run(step, x, states, lengths, names)
+    return sequence, last_h, last_c

@@ -15,16 +15,16 @@ from dml.validator.movement import gather_cropped
 
 
 def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant], str]:
-    """The (size, stride) of each indexed dimension as constants, and GLSL that makes arrays of them."""
+    """The (size, stride) of each indexed dimension as constants, and GLSL: TUPLE, extent(k) and pitch(k)."""
     constants: dict[str, Constant] = {}
     for k, (size, stride) in enumerate(dimensions):
         constants[f"EXTENT_{k}"] = size
         constants[f"PITCH_{k}"] = stride
     count = len(dimensions)
     code = [f"const uint TUPLE = {count}u;"]
-    for name in ("EXTENT", "PITCH"):
-        values = ", ".join(f"{name}_{k}" for k in range(count))
-        code.append(f"const uint {name}[{count}] = uint[{count}]({values});")
+    for name in ("extent", "pitch"):
+        cases = "".join(f"k == {k}u ? {name.upper()}_{k} : " for k in range(count - 1))
+        code.append(f"uint {name}(uint k) {{ return {cases}{name.upper()}_{count - 1}; }}")
     return constants, "\n".join(code)
 
 

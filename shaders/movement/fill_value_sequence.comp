@@ -29,7 +29,7 @@ float value(uint c[RANK]) {
     precise float total = sum + rest;
     return finite(sum) ? total : sum;
 }
-#elif result_BITS == 64u
+#elif defined(result_IS_UINT64)
 uvec2 value(uint c[RANK]) {
     uint i = position(c);
     uvec2 d = delta();

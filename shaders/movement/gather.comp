@@ -9,8 +9,8 @@ result_VALUE value(uint c[RANK]) {
     uint at = source_at(c);
     for (uint k = 0u; k < TUPLE; ++k) {
         uint index;
-        resolve(first + k * STEP, EXTENT[k], index);
-        at += index * PITCH[k];
+        resolve(first + k * STEP, extent(k), index);
+        at += index * pitch(k);
     }
     return source_load(at);
 }

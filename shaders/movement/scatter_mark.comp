@@ -12,8 +12,8 @@ void main() {
     uint at = winners_at(c);
     for (uint k = 0u; k < TUPLE; ++k) {
         uint index;
-        if (!resolve(first + k * STEP, EXTENT[k], index)) return;
-        at += index * PITCH[k];
+        if (!resolve(first + k * STEP, extent(k), index)) return;
+        at += index * pitch(k);
     }
     atomicMax(winners_data[push_.winners_OFFSET + at], number(c) + 1u);
 }

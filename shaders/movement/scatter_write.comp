@@ -8,8 +8,8 @@ result_VALUE value(uint c[RANK]) {
     number -= 1u;
     uint at = updates_at(c);
     for (uint k = TUPLE; k > 0u; --k) {
-        at += number % EXTENT[k - 1u] * PITCH[k - 1u];
-        number /= EXTENT[k - 1u];
+        at += number % extent(k - 1u) * pitch(k - 1u);
+        number /= extent(k - 1u);
     }
     return updates_load(at);
 }

@@ -1,0 +1,131 @@
+"""PADDING and PADDING1 in their five modes: exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from movement_cases import TYPES_AND_LAYOUTS, as_read, like, numbers, output, refuse, run
+
+import dml
+from harness import assert_exact
+
+MODES = {"CONSTANT": "constant", "EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
+
+
+def union(value, dtype):
+    """A scalar in the tensor's data type; FLOAT16 goes by its bits."""
+    if dtype == "FLOAT16":
+        return dml.DML_SCALAR_UNION(UInt16=int(np.float16(value).view(np.uint16)))
+    name = {"I": "Int", "U": "UInt", "F": "Float"}[dtype[0]] + dtype.lstrip("UINTFLOA")
+    return dml.DML_SCALAR_UNION(**{name: value})
+
+
+def pad_of(x, mode, start, end, value=0, layout="packed", out_layout="packed", *, typed=False):
+    kind = like(x).DataType
+    sizes = tuple(a + n + b for a, n, b in zip(start, x.shape, end, strict=True))
+    common = {
+        "InputTensor": like(x, layout),
+        "OutputTensor": output(kind, sizes, out_layout),
+        "PaddingMode": dml.DML_PADDING_MODE[f"DML_PADDING_MODE_{mode}"],
+        "StartPadding": start,
+        "EndPadding": end,
+    }
+    if not typed:
+        return dml.DML_PADDING_OPERATOR_DESC(PaddingValue=value, **common)
+    return dml.DML_PADDING1_OPERATOR_DESC(
+        PaddingValueDataType=kind, PaddingValue=union(value, kind.name.rpartition("_")[2]), **common
+    )
+
+
+def padded(x, mode, start, end, value=0):
+    pairs = list(zip(start, end, strict=True))
+    return np.pad(x, pairs, MODES[mode], **({"constant_values": value} if mode == "CONSTANT" else {}))
+
+
+PAGE = np.array([[[[1, 2, 3, 4], [5, 6, 7, 8], [1, 2, 3, 4], [5, 6, 7, 8]]]], np.float32)
+ROWS = {
+    "EDGE": ("1112344444", "1112344444", "5556788888", "1112344444", *["5556788888"] * 4),
+    "REFLECTION": ("7656787656", "3212343212") * 4,
+    "SYMMETRIC": (*["2112344321"] * 2, "6556788765", "2112344321", *["6556788765"] * 2, "2112344321", "6556788765"),
+    "CONSTANT": ("9" * 10, "9912349999", "9956789999", "9912349999", "9956789999", *["9" * 10] * 3),
+}
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("mode", list(ROWS))
+def test_page_examples(device, mode, typed):
+    desc = pad_of(PAGE, mode, (0, 0, 1, 2), (0, 0, 3, 4), 9.0, typed=typed)
+    expected = np.array([[[[float(digit) for digit in row] for row in ROWS[mode]]]], np.float32)
+    assert_exact(run(device, desc, {"InputTensor": PAGE})["OutputTensor"], expected)
+
+
+@pytest.mark.parametrize("mode", list(MODES))
+@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+def test_modes(device, mode, dtype, layout, out_layout):
+    x = numbers(dtype, (3, 4, 5))
+    start, end, value = (2, 0, 3), (3, 0, 1), 7
+    desc = pad_of(x, mode, start, end, value, layout, out_layout, typed=True)
+    expected = padded(as_read(x, layout), mode, start, end, value)
+    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], expected)
+
+
+@pytest.mark.parametrize("mode", ["REFLECTION", "SYMMETRIC"])
+def test_mirrors_fold_over_and_over(device, mode):
+    """Padding far above the size, and of a dimension of size 1, which only mirrors itself."""
+    x = numbers("INT32", (3, 1))
+    desc = pad_of(x, mode, (10, 2), (8, 3))
+    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], padded(x, mode, (10, 2), (8, 3)))
+
+
+@pytest.mark.parametrize("rank", range(1, 9))
+def test_every_dimension_count(device, rank):
+    x = numbers("FLOAT32", (2, 3, 1, 2, 3, 2, 1, 4)[-rank:], rank)
+    start, end = (1, 0, 0, 1, 0, 0, 2, 1)[-rank:], (0, 0, 1, 1, 0, 0, 0, 2)[-rank:]
+    assert_exact(run(device, pad_of(x, "EDGE", start, end), {"InputTensor": x})["OutputTensor"],
+                 padded(x, "EDGE", start, end))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "dtype, value, held",
+    [("INT8", -10.6, -10), ("UINT8", 300.0, 255), ("UINT64", 2.0**40, 2**40), ("FLOAT16", 0.1, np.float16(0.1)),
+     ("FLOAT64", 0.1, np.float64(np.float32(0.1)))],
+)  # fmt: skip
+def test_a_float_value_becomes_the_tensor_type(device, dtype, value, held):
+    """Truncated for integers, as the page says; rounded for FLOAT16. The attribute is a FLOAT."""
+    x = numbers(dtype, (3,))
+    desc = pad_of(x, "CONSTANT", (1,), (0,), float(np.float32(value)))
+    result = run(device, desc, {"InputTensor": x})["OutputTensor"]
+    assert_exact(result, np.concatenate([np.array([held], x.dtype), x]))
+
+
+def test_a_typed_value_keeps_all_its_bits(device):
+    x = numbers("INT64", (2,))
+    desc = pad_of(x, "CONSTANT", (1,), (1,), 2**62 + 1, typed=True)
+    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], padded(x, "CONSTANT", (1,), (1,), 2**62 + 1))
+
+
+def test_no_padding_is_a_copy(device):
+    assert_exact(run(device, pad_of(PAGE, "CONSTANT", (0,) * 4, (0,) * 4), {"InputTensor": PAGE})["OutputTensor"], PAGE)
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_rules(typed):
+    good = pad_of(PAGE, "CONSTANT", (0, 0, 1, 2), (0, 0, 3, 4), 1, typed=typed)
+    refuse(good.replace(StartPadding=(0, 1, 2), EndPadding=(0, 3, 4)), "StartPadding", "4 item(s)")
+    refuse(good.replace(EndPadding=(0, 0, 3)), "EndPadding", "4 item(s)")
+    refuse(good.replace(OutputTensor=output("FLOAT32", (1, 1, 8, 9))), "OutputTensor", "(1, 1, 8, 10)")
+    refuse(good.replace(OutputTensor=output("INT32", (1, 1, 8, 10))), "OutputTensor", "data type")
+    wrap = pad_of(PAGE, "WRAP", (0, 0, 4, 5), (0, 0, 0, 0), typed=typed)
+    refuse(wrap, "StartPadding", "at most 4")
+    refuse(pad_of(PAGE, "WRAP", (0, 0, 4, 0), (0, 0, 0, 5), typed=typed), "EndPadding", "at most 4")
+    if typed:
+        refuse(good.replace(PaddingValueDataType=dml.DML_TENSOR_DATA_TYPE_INT32), "PaddingValueDataType", "FLOAT32")
+
+
+def test_younger_modes_need_their_levels():
+    desc = pad_of(PAGE, "SYMMETRIC", (0, 0, 1, 1), (0, 0, 0, 0))
+    with pytest.raises(dml.DMLError, match="SYMMETRIC is available from feature level 3_0"):
+        dml.validate(desc, dml.DML_FEATURE_LEVEL_2_0)
+    desc = pad_of(PAGE, "WRAP", (0, 0, 1, 1), (0, 0, 0, 0))
+    with pytest.raises(dml.DMLError, match="WRAP is available from feature level 6_4"):
+        dml.validate(desc, dml.DML_FEATURE_LEVEL_6_3)

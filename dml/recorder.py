@@ -9,17 +9,21 @@ from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.objects import DeviceChild
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
-from dml.runtime.recording import Place, Recording
+from dml.runtime.recording import KernelTime, Place, Recording
 
 if TYPE_CHECKING:
     from dml.device import Device
 
 
 class CommandList(DeviceChild):
-    """Recorded dispatches in order; ``execute`` runs them all and waits. Each sees what the ones before it wrote."""
+    """Recorded dispatches in order; ``execute`` runs them all and waits. Each sees what the ones before it wrote.
 
-    def __init__(self, device: Device) -> None:
+    timed: for ``profile`` as well.
+    """
+
+    def __init__(self, device: Device, *, timed: bool = False) -> None:
         super().__init__(device)
+        self.timed = timed
         self._recordings: list[Recording] = []
 
     def append(self, recording: Recording) -> None:
@@ -32,6 +36,15 @@ class CommandList(DeviceChild):
         """
         for recording in self._recordings:
             recording.run()
+
+    def profile(self) -> list[KernelTime]:
+        """Execute, and return (node, kernel, nanoseconds) for each dispatch of the programs recorded, in order.
+
+        Raises DMLError where the list was not made with ``timed``. See ``CompiledOperator.profile``.
+        """
+        if not self.timed:
+            raise DMLError("CommandList.profile: only of a list made with create_command_list(timed=True)")
+        return [taken for recording in self._recordings for taken in recording.profile()]
 
     def reset(self) -> None:
         """Forget what was recorded."""
@@ -59,4 +72,5 @@ class CommandRecorder(DeviceChild):
             def place(region: Region, compiled: CompiledOperator = compiled, index: int = index) -> Place:
                 return compiled.constants if region.space is Space.CONSTANT else bindings.resolve(index, region)
 
-            command_list.append(Recording(self._device.context, dispatches, kernels, place))
+            recording = Recording(self._device.context, dispatches, kernels, place, timed=command_list.timed)
+            command_list.append(recording)

@@ -33,7 +33,11 @@ _PREFERENCE = (
 
 @dataclass(frozen=True)
 class VulkanDevice:
-    """A physical device. ``index`` is its place in vkEnumeratePhysicalDevices; ``memory`` the largest heap in bytes."""
+    """A physical device. ``index`` is its place in vkEnumeratePhysicalDevices; ``memory`` the largest heap in bytes.
+
+    timestamp_bits: how wide its clock is that times dispatches, 0 where it has none; timestamp_period: nanoseconds per
+    tick.
+    """
 
     index: int
     name: str
@@ -42,6 +46,8 @@ class VulkanDevice:
     target: Target
     memory: int
     max_allocation: int
+    timestamp_bits: int
+    timestamp_period: float
 
     @property
     def device_class(self) -> DeviceClass:
@@ -95,6 +101,9 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         max_allocation = int(allocation.maxMemoryAllocationSize) or max_allocation
         driver = " ".join(filter(None, (vk.ffi.string(s).decode() for s in (names.driverName, names.driverInfo))))
     limits = base.limits
+    # All families of queues that compute have timestamps where the limit says so; the narrowest counts.
+    families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
+    widths = [int(f.timestampValidBits) for f in families if f.queueFlags & vk.VK_QUEUE_COMPUTE_BIT]
     heaps = vk.vkGetPhysicalDeviceMemoryProperties(physical)
     target = Target(
         device_class=_CLASSES.get(int(base.deviceType), DeviceClass.OTHER),
@@ -117,6 +126,8 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         target,
         max((int(heaps.memoryHeaps[i].size) for i in range(heaps.memoryHeapCount)), default=0),
         max_allocation,
+        min(widths, default=0) if limits.timestampComputeAndGraphics else 0,
+        float(limits.timestampPeriod),
     )
 
 

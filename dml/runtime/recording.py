@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,14 @@ class _Use:
         )
 
 
+class KernelTime(NamedTuple):
+    """How long one dispatch took: the graph's nodes that it computes, its kernel, and nanoseconds."""
+
+    node: str
+    kernel: str
+    nanoseconds: int
+
+
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
     """The compiled shaders of the dispatches, in order; every core compiles."""
     return compile_many([dispatch.source for dispatch in dispatches], include_dirs=(shaders.directory(),))
@@ -49,6 +58,8 @@ class Recording:
 
     place: where each region's resource lies. inputs, outputs: the buffers to copy to the device before, and to the
     host after, each run (nothing on devices that share the host's memory). Kernels, as ``spirv`` gives them.
+    timed: made for ``profile``; each dispatch is timed, by the device where it has timestamps, else by the host around
+    a submission of its own.
     """
 
     def __init__(
@@ -60,15 +71,18 @@ class Recording:
         inputs: Sequence[Buffer] = (),
         outputs: Sequence[Buffer] = (),
         *,
-        timestamps: bool = False,
+        timed: bool = False,
     ) -> None:
         self._context = context
+        self._dispatches = tuple(dispatches) if timed else ()
         self._sequences: list[Any] = []
         self._pipelines: list[Any] = []
         self._operations = 0
-        #: Per dispatch, the number of the sequence and of the operation in it (for timestamps).
-        self.positions: list[tuple[int, int]] = []
-        self._timestamps = len(dispatches) * 2 + len(outputs) + 2 if timestamps else 0
+        #: Per dispatch, the number of the sequence and of the operation in it.
+        self._positions: list[tuple[int, int]] = []
+        alone = timed and not context.has_timestamps
+        # An operation each: dispatches, a barrier before each of them, and the copies around
+        self._timestamps = len(dispatches) * 2 + 3 if timed and not alone else 0
         kp = kompute()
         self._begin()
         staged = list({b.serial: b.tensor for b in inputs if b.staged}.values())
@@ -92,11 +106,15 @@ class Recording:
                 kernel, dispatch.constants, [p.buffer for p in places], dispatch.groups, len(push)
             )
             self._pipelines.append(pipeline)
-            self.positions.append((len(self._sequences) - 1, self._operations))
+            if alone and self._operations:
+                self._begin()
+            self._positions.append((len(self._sequences) - 1, self._operations))
             self._record(kp.OpAlgoDispatch(pipeline, push))
         results = list({b.serial: b for b in outputs}.values())
         staged = [b.tensor for b in results if b.staged]
         shared = [b.tensor for b in results if not b.staged and b.words is not None]
+        if alone and self._operations and (staged or (shared and context.has_barriers)):
+            self._begin()
         if staged:
             self._record(kp.OpTensorSyncLocal(staged))
         if shared and context.has_barriers:
@@ -126,23 +144,40 @@ class Recording:
 
         Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
         """
+        self._run()
+
+    def _run(self) -> list[int]:
+        """Nanoseconds of the host's clock that each sequence took."""
+        times: list[int] = []
         if self.is_empty:
-            return
+            return times
         context = self._context
         with context.lock:
             try:
                 with vulkan_errors(f"running on {context.device.name}"):
                     for sequence in self._sequences:
+                        start = time.perf_counter_ns()
                         sequence.eval()
+                        times.append(time.perf_counter_ns() - start)
             except DMLError as error:
                 if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
                     context.removed_reason = error.hresult
                 raise
+        return times
 
-    def dispatch_times(self) -> list[int]:
-        """Device ticks that each dispatch of the last run took. Only with ``timestamps``."""
-        stamps = [sequence.get_timestamps() for sequence in self._sequences]
-        return [stamps[s][k + 1] - stamps[s][k] for s, k in self.positions]
+    def profile(self) -> list[KernelTime]:
+        """Run, and say how long each dispatch took. Only of a ``timed`` recording."""
+        times = self._run()
+        if self._timestamps:
+            device = self._context.device
+            with vulkan_errors("reading timestamps"):
+                stamps = [sequence.get_timestamps() for sequence in self._sequences] if times else []
+            # The counter has so many bits, and may pass its end between two stamps.
+            mask = (1 << device.timestamp_bits) - 1
+            took = [int((stamps[s][k + 1] - stamps[s][k] & mask) * device.timestamp_period) for s, k in self._positions]
+        else:
+            took = [times[s] for s, _ in self._positions]
+        return [KernelTime(d.node, d.label, t) for d, t in zip(self._dispatches, took, strict=True)]
 
 
 def _memory_barrier(tensors: list[Any], *, to_host: bool) -> Any:

@@ -50,6 +50,12 @@ def integer(value: int, of: str) -> Constant:
     return np.int32(bits - (1 << 32) if bits >> 31 else bits) if of == "int" else bits
 
 
+def words_of(*values: float) -> tuple[int, ...]:
+    """The words of float32 values as FLOAT64, low word first."""
+    wide = np.array(values, np.float32).astype("<f8")
+    return tuple(int(word) for word in wide.view("<u4"))
+
+
 def affine(tensor: DML_BUFFER_TENSOR_DESC | None, scale: float, bias: float, x: Expression = X) -> Expression:
     """x * scale + bias in the tensor's type.
 
@@ -66,6 +72,10 @@ def affine(tensor: DML_BUFFER_TENSOR_DESC | None, scale: float, bias: float, x: 
             return Node("$x0 * $Scale + $Bias", (x,), of, factors)
         code = f"{of}_of_float(multiply_add(float($x0), $Scale, $Bias))"
         return node(code, x, glsl=of, includes=[MATH, INTEGER], Scale=float(scale), Bias=float(bias))
+    if of == "float64":
+        words64 = dict(zip(("ScaleLow", "ScaleHigh", "BiasLow", "BiasHigh"), words_of(scale, bias), strict=True))
+        code = "add_f64(mul_f64($x0, uvec2($ScaleLow, $ScaleHigh)), uvec2($BiasLow, $BiasHigh))"
+        return Node(code, (x,), "uvec2", words64, ("lib/float64.glsl",))
     letter = of[0]
     if whole:
         code = "add64(mul64($x0, uvec2($ScaleLow, $ScaleHigh)), uvec2($BiasLow, $BiasHigh))"

@@ -9,7 +9,6 @@ from ..descriptors import (
     DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
     DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC,
     DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC,
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
     DML_ELEMENT_WISE_POW_OPERATOR_DESC,
     DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
     DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC,
@@ -18,13 +17,6 @@ from ..enums import DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE
 from .base import Check, rule
 
 _T = DML_TENSOR_DATA_TYPE
-
-
-@rule(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC)
-def identity(desc: DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, check: Check) -> None:
-    """FLOAT64 is copied. The scale and bias are FLOAT32, and no operator of the API computes in FLOAT64."""
-    wide = desc.InputTensor.DataType == _T.DML_TENSOR_DATA_TYPE_FLOAT64
-    check.that(not wide or desc.ScaleBias is None, "ScaleBias", "must be None where the tensors are FLOAT64")
 
 
 @rule(DML_ELEMENT_WISE_ADD1_OPERATOR_DESC)

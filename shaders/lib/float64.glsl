@@ -1,158 +1,106 @@
+// FLOAT64 arithmetic in integers, for devices without doubles: bits as uvec2, low word first. Rounds to nearest, halves
+// to even; subnormals are kept.
 #include "lib/int64.glsl"
-// FLOAT64 without the device's doubles: its bits as uvec2, low word first. Every conversion is exact or rounds once, to
-// nearest even; to integers it takes the whole part, saturates, and makes NaN 0.
 
-uvec2 shift_left_64(uvec2 v, uint n) {
-    if (n == 0u) return v;
-    return n < 32u ? uvec2(v.x << n, v.y << n | v.x >> (32u - n)) : uvec2(0u, v.x << (n - 32u));
+uvec2 shift_right_sticky(uvec2 a, uint n) {
+    uvec2 shifted = shift_right_u64(a, n);
+    if (n >= 64u ? (a.x | a.y) != 0u : shift_left_64(shifted, n) != a) shifted.x |= 1u;
+    return shifted;
 }
 
-uvec2 shift_right_64(uvec2 v, uint n) {
-    if (n == 0u) return v;
-    return n < 32u ? uvec2(v.x >> n | v.y << (32u - n), v.y >> n) : uvec2(v.y >> (n - 32u), 0u);
-}
-
-uint highest_bit_64(uvec2 v) {
-    return uint(v.y != 0u ? 32 + findMSB(v.y) : findMSB(v.x));
-}
-
-// --- between floating-point types
-
-uvec2 float64_from_float(float value) {
-    uint bits = floatBitsToUint(value);
-    uint sign = bits & 0x80000000u;
-    uint exponent = (bits >> 23) & 255u;
-    uint fraction = bits & 0x7fffffu;
-    if (exponent == 0u) {
-        if (fraction == 0u) return uvec2(0u, sign);
-        uint top = uint(findMSB(fraction));
-        fraction = fraction << (23u - top) & 0x7fffffu;
-        exponent = top - 149u + 1023u;
-    } else {
-        exponent = exponent == 255u ? 2047u : exponent + 896u;
+// m 2^(e - 63) with bit 63 of m set and what was lost below it ored into bit 0.
+uvec2 pack_f64(uint sign, int e, uvec2 m) {
+    if (e < -1022) {
+        m = shift_right_sticky(m, uint(min(-1022 - e, 100)));
+        e = -1023;
     }
-    return uvec2(fraction << 29, sign | exponent << 20 | fraction >> 3);
+    if (e > 1023) return uvec2(0u, sign | 0x7ff00000u);
+    uint dropped = m.x & 0x7ffu;
+    uvec2 kept = shift_right_u64(m, 11u);
+    if (dropped > 0x400u || dropped == 0x400u && (kept.x & 1u) != 0u) kept = add64(kept, uvec2(1u, 0u));
+    // The leading one of kept adds to the exponent; so does a carry out of it.
+    uint exponent = uint(max(e + 1022, 0));
+    return uvec2(kept.x, sign | (kept.y + (exponent << 20)));
 }
 
-// The nearest float; with `odd` the one toward zero, its last bit set where anything was lost, so that it can be rounded
-// once more to a narrower type.
-float float_from_float64(uvec2 v, bool odd) {
-    uint sign = v.y & 0x80000000u;
-    uint exponent = (v.y >> 20) & 2047u;
-    if (exponent == 2047u) {
-        bool is_nan = (v.y & 0xfffffu) != 0u || v.x != 0u;
-        return uintBitsToFloat(sign | (is_nan ? 0x7fc00000u : 0x7f800000u));
+// The significand of finite bits other than 0 with its leading one at bit 63, and its exponent.
+uvec2 unpack_f64(uvec2 a, out int e) {
+    e = int((a.y >> 20) & 0x7ffu) - 1023;
+    uvec2 m = uvec2(a.x, a.y & 0xfffffu);
+    if (e == -1023) {
+        int top = top_bit_64(m);
+        e = -1074 + top;
+        return shift_left_64(m, uint(63 - top));
     }
-    if (exponent > 1150u) return uintBitsToFloat(sign | 0x7f800000u);
-    uint significand = (v.y & 0xfffffu | 0x100000u) << 3 | v.x >> 29;
-    uint rest = v.x << 3;
-    uint bits;
-    if (exponent < 897u) {
-        uint n = min(897u - exponent, 26u);
-        rest = significand << (32u - n) | uint(rest != 0u);
-        bits = significand >> n;
-    } else {
-        bits = ((exponent - 897u) << 23) + significand;
+    m.y |= 0x100000u;
+    return shift_left_64(m, 11u);
+}
+
+bool is_nan_f64(uvec2 a) {
+    uint high = a.y & 0x7fffffffu;
+    return high > 0x7ff00000u || high == 0x7ff00000u && a.x != 0u;
+}
+
+bool is_inf_f64(uvec2 a) {
+    return (a.y & 0x7fffffffu) == 0x7ff00000u && a.x == 0u;
+}
+
+bool is_zero_f64(uvec2 a) {
+    return ((a.y << 1) | a.x) == 0u;
+}
+
+uvec2 mul_f64(uvec2 a, uvec2 b) {
+    uint sign = (a.y ^ b.y) & 0x80000000u;
+    if (is_nan_f64(a)) return a;
+    if (is_nan_f64(b)) return b;
+    if (is_inf_f64(a) || is_inf_f64(b)) {
+        return is_zero_f64(a) || is_zero_f64(b) ? uvec2(0u, 0x7ff80000u) : uvec2(0u, sign | 0x7ff00000u);
     }
-    if (odd) {
-        bits |= uint(rest != 0u);
-    } else if (rest > 0x80000000u || (rest == 0x80000000u && (bits & 1u) != 0u)) {
-        ++bits;
+    if (is_zero_f64(a) || is_zero_f64(b)) return uvec2(0u, sign);
+    int ea, eb;
+    uvec2 ma = unpack_f64(a, ea), mb = unpack_f64(b, eb);
+    uvec2 low, cross, cross2, high;
+    umulExtended(ma.x, mb.x, low.y, low.x);
+    umulExtended(ma.x, mb.y, cross.y, cross.x);
+    umulExtended(ma.y, mb.x, cross2.y, cross2.x);
+    umulExtended(ma.y, mb.y, high.y, high.x);
+    uvec2 middle = add64(uvec2(low.y, 0u), uvec2(cross.x, 0u));
+    middle = add64(middle, uvec2(cross2.x, 0u));
+    high = add64(high, uvec2(cross.y, 0u));
+    high = add64(high, uvec2(cross2.y, 0u));
+    high = add64(high, uvec2(middle.y, 0u));
+    uvec2 rest = uvec2(low.x, middle.x);
+    int e = ea + eb + 1;
+    if ((high.y & 0x80000000u) == 0u) {
+        high = shift_left_64(high, 1u);
+        high.x |= rest.y >> 31;
+        rest = shift_left_64(rest, 1u);
+        e -= 1;
     }
-    return uintBitsToFloat(sign | bits);
+    if ((rest.x | rest.y) != 0u) high.x |= 1u;
+    return pack_f64(sign, e, high);
 }
 
-// --- from integers
-
-uvec2 float64_from_u64(uvec2 v) {
-    if ((v.x | v.y) == 0u) return v;
-    uint top = highest_bit_64(v);
-    uvec2 significand = shift_left_64(v, top <= 52u ? 52u - top : 0u);
-    if (top > 52u) {
-        uint n = top - 52u;
-        uint lost = v.x & ((1u << n) - 1u);
-        uint tie = 1u << (n - 1u);
-        significand = shift_right_64(v, n);
-        if (lost > tie || (lost == tie && (significand.x & 1u) != 0u)) significand = add64(significand, uvec2(1u, 0u));
+uvec2 add_f64(uvec2 a, uvec2 b) {
+    if (is_nan_f64(a)) return a;
+    if (is_nan_f64(b)) return b;
+    uint sa = a.y & 0x80000000u, sb = b.y & 0x80000000u;
+    if (is_inf_f64(a)) return is_inf_f64(b) && sa != sb ? uvec2(0u, 0x7ff80000u) : a;
+    if (is_inf_f64(b)) return b;
+    if (is_zero_f64(b)) return is_zero_f64(a) ? uvec2(0u, sa & sb) : a;
+    if (is_zero_f64(a)) return b;
+    if (less_u64(uvec2(a.x, a.y ^ sa), uvec2(b.x, b.y ^ sb))) {
+        uvec2 t = a;
+        a = b;
+        b = t;
+        sa = a.y & 0x80000000u;
+        sb = b.y & 0x80000000u;
     }
-    return uvec2(significand.x, ((top + 1022u) << 20) + significand.y);
-}
-
-uvec2 float64_from_i64(uvec2 v) {
-    if (int(v.y) >= 0) return float64_from_u64(v);
-    uvec2 magnitude = float64_from_u64(sub64(uvec2(0u), v));
-    return uvec2(magnitude.x, magnitude.y | 0x80000000u);
-}
-
-float float_from_u64(uvec2 v) {
-    if (v.y == 0u && v.x < 0x1000000u) return float(v.x);
-    uint top = highest_bit_64(v);
-    uint n = top - 23u;
-    uint significand = shift_right_64(v, n).x;
-    uvec2 lost = shift_left_64(v, 64u - n);
-    uint bits = ((top + 126u) << 23) + significand;
-    if (lost.y > 0x80000000u || (lost.y == 0x80000000u && (lost.x != 0u || (significand & 1u) != 0u))) ++bits;
-    return uintBitsToFloat(bits);
-}
-
-float float_from_i64(uvec2 v) {
-    return int(v.y) < 0 ? -float_from_u64(sub64(uvec2(0u), v)) : float_from_u64(v);
-}
-
-uvec2 i64_from_int(int v) {
-    return uvec2(uint(v), v < 0 ? 0xffffffffu : 0u);
-}
-
-// --- to integers
-
-// The whole part of |v|; 2^64 and more saturate.
-uvec2 magnitude_of_float64(uvec2 v) {
-    uint exponent = (v.y >> 20) & 2047u;
-    if (exponent < 1023u) return uvec2(0u);
-    if (exponent > 1086u) return uvec2(0xffffffffu);
-    uvec2 significand = uvec2(v.x, v.y & 0xfffffu | 0x100000u);
-    return exponent <= 1075u ? shift_right_64(significand, 1075u - exponent)
-                             : shift_left_64(significand, exponent - 1075u);
-}
-
-bool is_nan_float64(uvec2 v) {
-    uint high = v.y & 0x7fffffffu;
-    return high > 0x7ff00000u || (high == 0x7ff00000u && v.x != 0u);
-}
-
-uvec2 u64_from_float64(uvec2 v) {
-    return is_nan_float64(v) || int(v.y) < 0 ? uvec2(0u) : magnitude_of_float64(v);
-}
-
-uvec2 i64_from_float64(uvec2 v) {
-    if (is_nan_float64(v)) return uvec2(0u);
-    uvec2 magnitude = magnitude_of_float64(v);
-    if (int(v.y) < 0) return int(magnitude.y) < 0 ? uvec2(0u, 0x80000000u) : sub64(uvec2(0u), magnitude);
-    return int(magnitude.y) < 0 ? uvec2(0xffffffffu, 0x7fffffffu) : magnitude;
-}
-
-int int_from_float64(uvec2 v, int low, int high) {
-    uvec2 whole = i64_from_float64(v);
-    if (less_i64(whole, i64_from_int(low))) return low;
-    return less_i64(i64_from_int(high), whole) ? high : int(whole.x);
-}
-
-uint uint_from_float64(uvec2 v, uint high) {
-    uvec2 whole = u64_from_float64(v);
-    return whole.y != 0u ? high : min(whole.x, high);
-}
-
-bool is_nan_float(float v) {
-    return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u;
-}
-
-int int_from_float(float v, int low, int high) {
-    if (is_nan_float(v)) return 0;
-    if (v >= 2147483648.0) return high;
-    return v < -2147483648.0 ? low : clamp(int(v), low, high);
-}
-
-uint uint_from_float(float v, uint high) {
-    if (is_nan_float(v) || v <= 0.0) return 0u;
-    return v >= 4294967296.0 ? high : min(uint(v), high);
+    int ea, eb;
+    uvec2 ma = shift_right_u64(unpack_f64(a, ea), 1u);
+    uvec2 mb = shift_right_sticky(shift_right_u64(unpack_f64(b, eb), 1u), uint(ea - eb));
+    uvec2 sum = sa == sb ? add64(ma, mb) : sub64(ma, mb);
+    if ((sum.x | sum.y) == 0u) return uvec2(0u);
+    int top = top_bit_64(sum);
+    return pack_f64(sa, ea + top - 62, shift_left_64(sum, uint(63 - top)));
 }

@@ -155,3 +155,23 @@ def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
     if run.returncode == 77:
         pytest.skip("device 0 is no CPU driver: its memory is not this process's")
     assert run.returncode == 0, run.stderr
+
+
+def test_timestamps_start_afresh_with_every_evaluation(manager):
+    words = 64
+    tensor = manager.tensor_t(np.zeros(words, np.uint32))
+    spirv = compile(Source("body.comp", f"{HEAD}void main() {{ b[gl_GlobalInvocationID.x] += 1u; }}\n"))
+    algorithm = manager.algorithm([tensor], spirv, (1, 1, 1), NONE, NONE)
+    sequence = manager.sequence(0, 2)
+    sequence.record(kp.OpAlgoDispatch(algorithm)).record(kp.OpMemoryBarrier([tensor]))
+    with pytest.raises(RuntimeError, match="once an evaluation is over"):
+        sequence.get_timestamps()
+    with pytest.raises(RuntimeError, match="no timestamp left"):
+        sequence.record(kp.OpAlgoDispatch(algorithm))
+    stamps = []
+    for _ in range(2):
+        sequence.eval()
+        stamps += sequence.get_timestamps()
+    assert len(stamps) == 6
+    assert stamps == sorted(stamps)
+    assert stamps[3] > stamps[2]

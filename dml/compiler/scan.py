@@ -41,7 +41,7 @@ def scan(
     exclusive: of the elements before each one. backwards: from the last element on. Float sums are compensated.
     """
     at, (result, source) = merge_around(axis, result, source)
-    x, y = (_axis_last(operand, at) for operand in (source, result))
+    x, y = (axis_last(operand, at) for operand in (source, result))
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
     lanes, items, chunks, workgroup = _share(program.target, x, lines, length)
     chunk = -(-length // chunks)
@@ -89,7 +89,7 @@ def scan(
     dispatch({"x": read(x), "y": write(y), "offsets": read(totals)}, totals=False)
 
 
-def _axis_last(operand: Operand, axis: int) -> Operand:
+def axis_last(operand: Operand, axis: int) -> Operand:
     """The operand with this dimension innermost, and at least one before it."""
     order = [d for d in range(operand.rank) if d != axis] + [axis]
     sizes, strides = ([values[d] for d in order] for values in (operand.sizes, operand.strides))

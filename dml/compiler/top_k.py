@@ -1,0 +1,82 @@
+"""TOP_K, TOP_K1: the first K of each line in order; equal elements by ascending index, whatever the direction.
+
+Blocks of a line are sorted in shared memory, and their first K merged pair by pair. NaN counts as the largest value and
+the zeros are equal; values are copied as they are.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dml import enums
+from dml.compiler.builder import Builder, merge_around
+from dml.compiler.kernel import VALUE_TYPES, Bound, read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
+from dml.compiler.reduction import coordinates, kind_of
+from dml.compiler.scan import axis_last
+from dml.compiler.target import Target
+from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
+
+SORT = "reduction/sort_blocks.comp"
+MERGE = "reduction/merge_runs.comp"
+
+
+@lowering(DML_TOP_K_OPERATOR_DESC, DML_TOP_K1_OPERATOR_DESC)
+def top_k_operator(desc: DML_TOP_K_OPERATOR_DESC | DML_TOP_K1_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    largest = isinstance(desc, DML_TOP_K_OPERATOR_DESC) or desc.AxisDirection == enums.DML_AXIS_DIRECTION_DECREASING
+    outputs = program["OutputValueTensor"], program["OutputIndexTensor"]
+    top_k(program, program["InputTensor"], *outputs, desc.Axis, desc.K, largest=largest)
+
+
+def top_k(
+    program: Builder, source: Operand, values: Operand, indices: Operand, axis: int, k: int, *, largest: bool
+) -> None:
+    """The k largest elements along ``axis``, falling, or the k smallest, rising, with their places along it."""
+    at, merged = merge_around(axis, source, values, indices)
+    x, values, indices = (axis_last(operand, at) for operand in merged)
+    length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
+    wide = kind_of(x).endswith("64")
+    words = 3 if wide else 2
+    outputs = {"x": read(x), "values": write(values), "indices": write(indices)}
+    line = coordinates("line", "x", x.rank, range(x.rank - 1))
+    if VALUE_TYPES[indices.data_type].bits == 64:
+        line += "\nuvec2 index_of(uint i) { return uvec2(i, 0u); }"
+    else:
+        line += "\nuint index_of(uint i) { return i; }"
+    key = f"{'uvec2' if wide else 'uint'} key_of(x_VALUE v) {{ return {'~' if largest else ''}order_{kind_of(x)}(v); }}"
+
+    block = min(1024, 1 << max(1, (length - 1).bit_length()))
+    segments = max(1, 256 // block)
+    runs, span = -(-length // block), block
+    keep = min(k, block)
+    most = 32 if program.target.is_cpu else 128
+    entries = program.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (lines * runs * keep * words,)) if runs > 1 else None
+    program.dispatch(
+        SORT,
+        outputs if entries is None else {"x": read(x), "entries": write(entries)},
+        groups=-(-lines * runs // segments),
+        workgroup=min(most, block * segments // 2, program.target.max_workgroup_invocations),
+        constants={"LINES": lines, "LENGTH": length, "BLOCKS": runs, "KEEP": keep},
+        defines={"KEY64": int(wide), "FINAL": int(runs == 1), "BLOCK": f"{block}u", "SEGMENTS": f"{segments}u"},
+        code=f'#include "lib/order.glsl"\n{line}\n{key}',
+    )
+    while entries is not None:
+        merged_keep = min(k, 2 * span)
+        final = runs <= 2
+        after = None
+        tensors: dict[str, Bound] = {"entries": read(entries), **outputs}
+        if not final:
+            count = lines * -(-runs // 2) * merged_keep * words
+            after = program.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (count,))
+            tensors = {"entries": read(entries), "merged": write(after)}
+        sizes = {"LINES": lines, "LENGTH": length, "RUNS": runs, "SPAN": span, "KEEP": keep, "MERGED": merged_keep}
+        program.dispatch(
+            MERGE,
+            tensors,
+            count=lines * runs * keep,
+            constants=sizes,
+            defines={"KEY64": int(wide), "FINAL": int(final)},
+            code=line if final else "",
+        )
+        entries, runs, span, keep = after, -(-runs // 2), 2 * span, merged_keep

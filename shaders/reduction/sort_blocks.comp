@@ -1,0 +1,68 @@
+#version 450
+// Sorts blocks of BLOCK elements of each line of x in shared memory, SEGMENTS blocks to a workgroup, and keeps the first
+// K of each: as the results where a line is one block (FINAL), else as entries to merge.
+#include "prelude.glsl"
+#include "lib/order.glsl"
+#include "lib/sort.glsl"
+
+shared KEY keys[BLOCK * SEGMENTS];
+shared uint places[BLOCK * SEGMENTS];
+
+Entry entry_at(uint i) { return Entry(keys[i], places[i]); }
+
+void main() {
+    uint first = workgroup_index() * SEGMENTS;
+    uint c[x_RANK];
+    for (uint i = gl_LocalInvocationIndex; i < BLOCK * SEGMENTS; i += WORKGROUP) {
+        uint block = first + i / BLOCK;
+        uint place = block % BLOCKS * BLOCK + i % BLOCK;
+        keys[i] = LAST_KEY;
+        places[i] = 0xffffffffu;
+        if (block < LINES * BLOCKS && place < LENGTH) {
+            line_coordinates(block / BLOCKS, c);
+            c[x_RANK - 1u] = place;
+            keys[i] = key_of(x_load(x_at(c)));
+            places[i] = place;
+        }
+    }
+    // Bitonic: sequences of `size` rise and fall in turn; the last size is the whole block, which rises.
+    for (uint size = 2u; size <= BLOCK; size *= 2u) {
+        for (uint apart = size / 2u; apart > 0u; apart /= 2u) {
+            barrier();
+            for (uint t = gl_LocalInvocationIndex; t < BLOCK * SEGMENTS / 2u; t += WORKGROUP) {
+                uint i = t / apart * 2u * apart + t % apart;
+                Entry a = entry_at(i), b = entry_at(i + apart);
+                bool rises = (i % BLOCK & size) == 0u;
+                if (entry_less(b, a) == rises) {
+                    keys[i] = b.key;
+                    places[i] = b.place;
+                    keys[i + apart] = a.key;
+                    places[i + apart] = a.place;
+                }
+            }
+        }
+    }
+    barrier();
+    for (uint t = gl_LocalInvocationIndex; t < KEEP * SEGMENTS; t += WORKGROUP) {
+        uint block = first + t / KEEP;
+        Entry e = entry_at(t / KEEP * BLOCK + t % KEEP);
+        if (block >= LINES * BLOCKS || e.place == 0xffffffffu) continue;
+#if FINAL
+        line_coordinates(block, c);
+        c[x_RANK - 1u] = e.place;
+        x_VALUE v = x_load(x_at(c));
+        c[x_RANK - 1u] = t % KEEP;
+        values_store(values_at(c), v);
+        indices_store(indices_at(c), index_of(e.place));
+#else
+        uint at = (block * KEEP + t % KEEP) * ENTRY_WORDS;
+#if KEY64
+        entries_store(at, e.key.x);
+        entries_store(at + 1u, e.key.y);
+#else
+        entries_store(at, e.key);
+#endif
+        entries_store(at + KEY_WORDS, e.place);
+#endif
+    }
+}

@@ -1,0 +1,160 @@
+"""TOP_K and TOP_K1: exact, and the same at every run: ties by ascending index in both directions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+import harness
+from harness import LAYOUTS, Array, assert_exact, like, tensor
+from reduction.harness_gpu import gpu, program, run_for
+
+UP, DOWN = dml.DML_AXIS_DIRECTION_INCREASING, dml.DML_AXIS_DIRECTION_DECREASING
+
+
+def describe(
+    x: dml.DML_BUFFER_TENSOR_DESC,
+    axis: int,
+    k: int,
+    direction: Any = DOWN,
+    index: str = "UINT32",
+    layout: str = "packed",
+) -> Any:
+    sizes = [k if d == axis else size for d, size in enumerate(x.Sizes)]
+    return dml.DML_TOP_K1_OPERATOR_DESC(
+        InputTensor=x,
+        OutputValueTensor=tensor(x.DataType, sizes, layout),
+        OutputIndexTensor=tensor(index, sizes, layout),
+        Axis=axis,
+        K=k,
+        AxisDirection=direction,
+    )
+
+
+def reference(x: Array, axis: int, k: int, direction: Any = DOWN) -> tuple[Array, Array]:
+    """By a stable sort; NaN is the largest value."""
+    ascending = np.argsort(x, axis=axis, kind="stable")
+    if direction == DOWN:
+        # The stable descending order: sort the reversed line, and turn both order and places round.
+        turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+        ascending = x.shape[axis] - 1 - np.flip(turned, axis)
+    places = np.take(ascending, range(k), axis)
+    return np.take_along_axis(x, places, axis), places.astype(np.uint32)
+
+
+def check(found: dict[str, Array], x: Array, axis: int, k: int, direction: Any = DOWN) -> None:
+    values, places = reference(x, axis, k, direction)
+    assert_exact(found["OutputIndexTensor"], places.astype(found["OutputIndexTensor"].dtype))
+    assert_exact(found["OutputValueTensor"], values)
+
+
+TYPES = ["FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8"]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("direction", [UP, DOWN])
+def test_types_and_ties(device: dml.Device, dtype: str, direction: Any) -> None:
+    x = harness.random(np.random.default_rng(1), dtype, (4, 37, 3), -6, 6)
+    x = np.round(x.astype(np.float32)).astype(x.dtype)
+    if dtype.endswith("64"):
+        x *= np.asarray(1 << 33, x.dtype)
+    found = harness.run(device, describe(like(x), 1, 20, direction), {"InputTensor": x})
+    check(found, x, 1, 20, direction)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("axis", range(4))
+def test_layouts(device: dml.Device, layout: str, axis: int) -> None:
+    x = harness.random(np.random.default_rng(2), "FLOAT32", (3, 4, 5, 6))
+    found = harness.run(device, describe(like(x, layout), axis, 2, UP, "UINT64", layout), {"InputTensor": x})
+    check(found, x, axis, 2, UP)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 5, 8])
+def test_dimension_counts(device: dml.Device, rank: int) -> None:
+    x = harness.random(np.random.default_rng(3), "INT8", (2, 1, 3, 2, 1, 2, 3, 9)[-rank:])
+    check(harness.run(device, describe(like(x), rank - 1, 9), {"InputTensor": x}), x, rank - 1, 9)
+
+
+@pytest.mark.parametrize(
+    "sizes, axis, k",
+    [((1,), 0, 1), ((2,), 0, 1), ((3, 1024), 1, 1024), ((2, 1025), 1, 1), ((5000,), 0, 5000), ((3, 3000), 1, 2050),
+     ((50000,), 0, 7), ((4100, 2), 0, 100), ((1000, 3), 1, 2)],
+)  # fmt: skip
+@pytest.mark.parametrize("as_gpu", [False, True])
+def test_lengths(device: dml.Device, sizes: tuple[int, ...], axis: int, k: int, as_gpu: bool) -> None:
+    """One block and several, all of K from 1 to the whole line, with many ties."""
+    x = np.random.default_rng(4).integers(-500, 500, sizes).astype(np.float32)
+    target = gpu(device) if as_gpu else device.vulkan.target
+    for direction in (UP, DOWN):
+        found = run_for(target, device, describe(like(x), axis, k, direction), {"InputTensor": x})
+        check(found, x, axis, k, direction)
+
+
+def test_long_lines_of_64_bits(device: dml.Device) -> None:
+    x = np.random.default_rng(5).integers(-(2**63), 2**63 - 1, 3000, np.int64)
+    desc = describe(like(x), 0, 1500)
+    assert len(program(device, desc).dispatches) == 3
+    check(harness.run(device, desc, {"InputTensor": x}), x, 0, 1500)
+
+
+def test_special_values(device: dml.Device) -> None:
+    nan, inf = np.nan, np.inf
+    x = np.array([[0, -0.0, 0, -0.0, 1], [nan, inf, -inf, nan, 5], [1e-45, 0, -1e-45, inf, inf]], np.float32)
+    for direction in (UP, DOWN):
+        found = harness.run(device, describe(like(x), 1, 5, direction), {"InputTensor": x})
+        check(found, x, 1, 5, direction)
+        zeros = found["OutputValueTensor"][0][:4] if direction == UP else found["OutputValueTensor"][0][1:]
+        assert np.signbit(zeros).tolist() == [False, True, False, True], "values are copied as they are"
+
+
+FIRST = np.array([[[[0, 1, 10, 11], [3, 2, 9, 8], [4, 5, 6, 7]]]], np.float32)
+TIED = np.array([[[[1, 2, 2, 3], [3, 4, 5, 5], [6, 6, 6, 6]]]], np.float32)
+EXAMPLES = [
+    (FIRST, 3, 2, DOWN, [[11, 10], [9, 8], [7, 6]], [[3, 2], [2, 3], [3, 2]]),
+    (FIRST, 2, 2, DOWN, [[4, 5, 10, 11], [3, 2, 9, 8]], [[2, 2, 0, 0], [1, 1, 1, 1]]),
+    (TIED, 3, 3, DOWN, [[3, 2, 2], [5, 5, 4], [6, 6, 6]], [[3, 1, 2], [2, 3, 1], [0, 1, 2]]),
+    (TIED, 3, 3, UP, [[1, 2, 2], [3, 4, 5], [6, 6, 6]], [[0, 1, 2], [0, 1, 2], [0, 1, 2]]),
+]
+
+
+@pytest.mark.parametrize("x, axis, k, direction, values, places", EXAMPLES)
+def test_page_examples(
+    device: dml.Device, x: Array, axis: int, k: int, direction: Any, values: list[Any], places: list[Any]
+) -> None:
+    descs = [describe(like(x), axis, k, direction)]
+    if direction == DOWN:
+        one = descs[0]
+        descs.append(
+            dml.DML_TOP_K_OPERATOR_DESC(one.InputTensor, one.OutputValueTensor, one.OutputIndexTensor, one.Axis, one.K)
+        )
+    for desc in descs:
+        found = harness.run(device, desc, {"InputTensor": x})
+        assert_exact(found["OutputValueTensor"], np.array([[values]], np.float32))
+        assert_exact(found["OutputIndexTensor"], np.array([[places]], np.uint32))
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"Axis": 4}, "Axis: must be a dimension of InputTensor, from 0 to 3"),
+        ({"K": 0}, "K: must be from 1 to 4, the size of InputTensor along Axis"),
+        ({"K": 5}, "K: must be from 1 to 4, the size of InputTensor along Axis"),
+        ({"OutputValueTensor": tensor("FLOAT32", (1, 1, 3, 3))}, "OutputValueTensor: must have sizes (1, 1, 3, 2)"),
+        ({"OutputIndexTensor": tensor("UINT32", (1, 1, 2, 4))}, "OutputIndexTensor: must have sizes (1, 1, 3, 2)"),
+        ({"OutputIndexTensor": tensor("INT32", (1, 1, 3, 2))}, "OutputIndexTensor"),
+        ({"OutputValueTensor": tensor("FLOAT16", (1, 1, 3, 2))}, "must have the data type of"),
+    ],
+)
+def test_wrong_descriptions(old: bool, change: dict[str, Any], message: str) -> None:
+    desc = describe(like(FIRST), 3, 2)
+    if old:
+        desc = dml.DML_TOP_K_OPERATOR_DESC(desc.InputTensor, desc.OutputValueTensor, desc.OutputIndexTensor, 3, 2)
+    dml.validate(desc)
+    with pytest.raises(dml.DMLError) as error:
+        dml.validate(desc.replace(**change))
+    assert message in str(error.value)

@@ -16,3 +16,4 @@ from dml.compiler import roi as roi
 from dml.compiler import scan as scan
 from dml.compiler import scatter as scatter
 from dml.compiler import softmax as softmax
+from dml.compiler import top_k as top_k

@@ -18,7 +18,7 @@ from dml.compiler.views import copy
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 
-FLOAT64 = ["lib/float64.glsl"]
+CONVERT = ["lib/convert64.glsl"]
 
 
 @lowering(DML_CAST_OPERATOR_DESC)
@@ -48,12 +48,12 @@ def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Exp
         return Leaf(0)
     if value.kind == "float64":
         odd = "true" if result == enums.DML_TENSOR_DATA_TYPE_FLOAT16 else "false"
-        return node(f"float_from_float64($x0, {odd})", Leaf(0), includes=FLOAT64)
+        return node(f"float_from_float64($x0, {odd})", Leaf(0), includes=CONVERT)
     if value.bits < 32:
         return node("float($x0)", Leaf(0))
     wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
     sign = "i" if value.kind.startswith("int") else "u"
-    return node(f"float_from_{sign}64({wide})", Leaf(0), includes=FLOAT64)
+    return node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
 
 
 def _to_float64(kind: str) -> Expression:
@@ -64,7 +64,7 @@ def _to_float64(kind: str) -> Expression:
         "int64": "float64_from_i64($x0)",
         "uint64": "float64_from_u64($x0)",
     }[kind]
-    return node(code, Leaf(0), glsl="uvec2", includes=FLOAT64)
+    return node(code, Leaf(0), glsl="uvec2", includes=CONVERT)
 
 
 def _float_to_integer(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
@@ -73,19 +73,19 @@ def _float_to_integer(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE
     if value.bits == 64:
         wide = "$x0" if float64 else "float64_from_float($x0)"
         sign = "i" if value.kind == "int64" else "u"
-        return node(f"{sign}64_from_float64({wide})", Leaf(0), glsl="uvec2", includes=FLOAT64)
+        return node(f"{sign}64_from_float64({wide})", Leaf(0), glsl="uvec2", includes=CONVERT)
     suffix = "float64" if float64 else "float"
     if value.kind == "uint":
         code = f"uint_from_{suffix}($x0, $High)"
-        return node(code, Leaf(0), glsl="uint", includes=FLOAT64, High=(1 << value.bits) - 1)
+        return node(code, Leaf(0), glsl="uint", includes=CONVERT, High=(1 << value.bits) - 1)
     half = 1 << (value.bits - 1)
     code = f"int_from_{suffix}($x0, $Low, $High)"
-    return node(code, Leaf(0), glsl="int", includes=FLOAT64, Low=np.int32(-half), High=np.int32(half - 1))
+    return node(code, Leaf(0), glsl="int", includes=CONVERT, Low=np.int32(-half), High=np.int32(half - 1))
 
 
 def _integer_to_integer(source: str, result: str) -> Expression:
     if result in ("int64", "uint64"):
         code = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(source, "$x0")
-        return node(code, Leaf(0), glsl="uvec2", includes=FLOAT64)
+        return node(code, Leaf(0), glsl="uvec2", includes=CONVERT)
     low = "$x0.x" if source in ("int64", "uint64") else "$x0"
     return node(f"{result}({low})", Leaf(0), glsl=result)

@@ -8,6 +8,7 @@ from dml.compiler import gather as gather
 from dml.compiler import gemm as gemm
 from dml.compiler import movement as movement
 from dml.compiler import nonzero as nonzero
+from dml.compiler import normalization as normalization
 from dml.compiler import padding as padding
 from dml.compiler import pooling as pooling
 from dml.compiler import recurrent as recurrent

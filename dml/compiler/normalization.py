@@ -1,0 +1,338 @@
+"""Normalizations: statistics over any set of axes, then an expression of each element.
+
+Mean and variance are taken in two passes, the variance from the differences to the mean, in float32 sums of sums:
+large means cost no digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dml.compiler.activation import activate
+from dml.compiler.builder import Builder
+from dml.compiler.expression import apply
+from dml.compiler.kernel import Constant, read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.pooling import each_result
+from dml.compiler.program import Operand
+from dml.compiler.reduction import FLOAT_SUM, MATH, Monoid, reduce
+from dml.compiler.scalar import Expression, Leaf, node
+from dml.compiler.target import Target
+from dml.descriptors.normalization import (
+    DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+    DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC,
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    DML_LP_NORMALIZATION_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
+)
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+
+#: Two sums at once: of the gradient, and of the gradient times the centred input.
+TWO_SUMS = Monoid(
+    "vec2",
+    "vec2(0.0)",
+    "a + b",
+    ("floatBitsToUint($x0.x)", "floatBitsToUint($x0.y)"),
+    "vec2(uintBitsToFloat($x0), uintBitsToFloat($x1))",
+)
+
+
+def inverse_root(variance: Expression, epsilon: float, by: Expression | None = None) -> Expression:
+    """``by / sqrt(variance + epsilon)``, 1 over it where ``by`` is None."""
+    if by is None:
+        return node("reciprocal(sqrt_accurate($x0 + $Epsilon))", variance, includes=[MATH], Epsilon=epsilon)
+    return node("divide($x1, sqrt_accurate($x0 + $Epsilon))", variance, by, includes=[MATH], Epsilon=epsilon)
+
+
+def small(program: Builder, *operands: Operand) -> Operand:
+    """A float temporary of the sizes that these operands broadcast to."""
+    sizes = (max(sizes) for sizes in zip(*(operand.sizes for operand in operands), strict=True))
+    return program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+
+
+def ones_along(sizes: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes, 1 along the axes."""
+    return tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
+
+
+def mean_of(program: Builder, source: Operand, axes: Sequence[int], *more: Operand) -> Operand:
+    """The means over the axes, as a temporary and in the operands ``more``."""
+    mean = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, ones_along(source.sizes, axes))
+    finish = _mean(source, axes)
+    reduce(program, FLOAT_SUM, [source], axes, [(result, finish) for result in (mean, *more)])
+    return mean
+
+
+def _mean(source: Operand, axes: Sequence[int]) -> Expression:
+    count = math.prod(source.sizes[axis] for axis in axes)
+    return node("divide($x0, $Count)", Leaf(0), includes=[MATH], Count=float(count))
+
+
+def factor_of(
+    program: Builder, source: Operand, mean: Operand | None, axes: Sequence[int], epsilon: float, *more: Operand
+) -> Operand:
+    """1 / sqrt(variance + epsilon) over the axes; the variances themselves go to ``more``.
+
+    mean: None takes the mean of the squares in the variance's place.
+    """
+    factor = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, ones_along(source.sizes, axes))
+    variance = _mean(source, axes)
+    results = [(factor, inverse_root(variance, epsilon)), *((operand, variance) for operand in more)]
+    if mean is None:
+        reduce(program, FLOAT_SUM, [source], axes, results, node("$x0 * $x0", Leaf(0)))
+    else:
+        square = node("($x0 - $x1) * ($x0 - $x1)", Leaf(0), Leaf(1))
+        reduce(program, FLOAT_SUM, [source, mean], axes, results, square)
+    return factor
+
+
+def normalize(
+    program: Builder,
+    source: Operand,
+    result: Operand,
+    mean: Operand | None,
+    factor: Operand | None,
+    scale: Operand | None,
+    bias: Operand | None,
+    activation: Any,
+    add: Operand | None = None,
+) -> None:
+    """``result = activation((source - mean) * factor * scale + bias + add)``; what is None is left out."""
+    inputs = [source]
+
+    def leaf(operand: Operand) -> Expression:
+        inputs.append(operand)
+        return Leaf(len(inputs) - 1)
+
+    value: Expression = Leaf(0)
+    if mean is not None:
+        value = node("$x0 - $x1", value, leaf(mean))
+    for operand in (factor, scale):
+        if operand is not None:
+            value = node("$x0 * $x1", value, leaf(operand))
+    for operand in (bias, add):
+        if operand is not None:
+            value = node("$x0 + $x1", value, leaf(operand))
+    apply(program, activate(activation, value), result, inputs)
+
+
+@lowering(DML_BATCH_NORMALIZATION_OPERATOR_DESC)
+def batch(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    variance, scale = program["VarianceTensor"], program["ScaleTensor"]
+    early = program.prepare(variance, scale)
+    factor = small(early, variance, scale)
+    apply(early, inverse_root(Leaf(0), desc.Epsilon, Leaf(1)), factor, [variance, scale])
+    normalize(
+        program,
+        program["InputTensor"],
+        program["OutputTensor"],
+        program["MeanTensor"],
+        factor,
+        None,
+        program["BiasTensor"],
+        desc.FusedActivation,
+    )
+
+
+@lowering(DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC)
+def batch_training(desc: DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """The variance is the population's."""
+    source, scale = program["InputTensor"], program["ScaleTensor"]
+    axes = summed(scale)
+    mean = mean_of(program, source, axes, program["OutputMeanTensor"])
+    factor = factor_of(program, source, mean, axes, desc.Epsilon, program["OutputVarianceTensor"])
+    normalize(
+        program,
+        source,
+        program["OutputTensor"],
+        mean,
+        factor,
+        scale,
+        program["BiasTensor"],
+        desc.FusedActivation,
+        program.get("FusedAddTensor"),
+    )
+
+
+def summed(parameter: Operand) -> tuple[int, ...]:
+    """The dimensions that statistics run over: those in which the parameters have size 1."""
+    return tuple(axis for axis, size in enumerate(parameter.sizes) if size == 1)
+
+
+@lowering(DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC)
+def batch_grad(desc: Any, program: Builder, target: Target) -> None:
+    """Scale and bias gradients are sums; the input's takes them in where the statistics are the batch's own.
+
+    Training: factor * (dy - mean(dy) - (x - mean) * mean(dy * (x - mean)) / (variance + epsilon)), where the page's
+    mean(Input) is MeanTensor, which the forward pass computed.
+    """
+    source, gradient = program["InputTensor"], program["InputGradientTensor"]
+    mean, variance, scale = program["MeanTensor"], program["VarianceTensor"], program["ScaleTensor"]
+    axes = summed(mean)
+    training = isinstance(desc, DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC)
+    count = math.prod(source.sizes[axis] for axis in axes)
+
+    total = node("$x0.x", Leaf(0))
+    product = node("$x0.y", Leaf(0))
+    results = [
+        (program["OutputBiasGradientTensor"], total),
+        (program["OutputScaleGradientTensor"], inverse_root(Leaf(3), desc.Epsilon, product)),
+    ]
+    shift, slope = small(program, mean), small(program, mean)
+    if training:
+        mean_product = node("divide($x0, $Count)", product, includes=[MATH], Count=float(count))
+        results += [
+            (shift, node("divide($x0, $Count)", total, includes=[MATH], Count=float(count))),
+            (slope, node("divide($x0, $x1 + $Epsilon)", mean_product, Leaf(3), includes=[MATH], Epsilon=desc.Epsilon)),
+        ]
+    pair = node("vec2($x0, $x0 * ($x1 - $x2))", Leaf(0), Leaf(1), Leaf(2), glsl="vec2")
+    reduce(program, TWO_SUMS, [gradient, source, mean, variance], axes, results, pair)
+
+    early = program.prepare(variance, scale)
+    factor = small(early, variance, scale)
+    apply(early, inverse_root(Leaf(0), desc.Epsilon, Leaf(1)), factor, [variance, scale])
+    value: Expression = node("$x0 * $x1", Leaf(0), Leaf(1))
+    inputs = [gradient, factor]
+    if training:
+        centred = node("$x0 - $x1", Leaf(2), Leaf(3))
+        value = node("($x0 - $x1 - $x2 * $x3) * $x4", Leaf(0), Leaf(4), centred, Leaf(5), Leaf(1))
+        inputs += [source, mean, shift, slope]
+    apply(program, value, program["OutputGradientTensor"], inputs)
+
+
+@lowering(DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC)
+def mean_variance(desc: DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    axes = (1, 2, 3) if desc.CrossChannel else (2, 3)
+    _mean_variance(desc, program, axes, use_mean=True, use_variance=desc.NormalizeVariance)
+
+
+@lowering(DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC)
+def mean_variance_axes(desc: DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    _mean_variance(desc, program, desc.Axes, use_mean=True, use_variance=desc.NormalizeVariance)
+
+
+@lowering(DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC)
+def mean_variance_either(
+    desc: DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    """Without UseMean the elements are divided by their root mean square."""
+    _mean_variance(desc, program, desc.Axes, use_mean=desc.UseMean, use_variance=desc.UseVariance)
+
+
+def _mean_variance(desc: Any, program: Builder, axes: Sequence[int], *, use_mean: bool, use_variance: bool) -> None:
+    source, result = program["InputTensor"], program["OutputTensor"]
+    scale, bias = program.get("ScaleTensor"), program.get("BiasTensor")
+    mean = mean_of(program, source, axes) if use_mean else None
+    factor = factor_of(program, source, mean, axes, desc.Epsilon) if use_variance else None
+    normalize(program, source, result, mean, factor, scale, bias, desc.FusedActivation)
+
+
+@lowering(DML_LP_NORMALIZATION_OPERATOR_DESC)
+def lp(desc: DML_LP_NORMALIZATION_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """Divides by (sum of |x|^P, plus epsilon)^(1/P), where the page leaves the place of epsilon open."""
+    source, axes = program["InputTensor"], (desc.Axis,)
+    norm = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, ones_along(source.sizes, axes))
+    if desc.P == 1:
+        element = node("abs($x0)", Leaf(0))
+        finish = node("$x0 + $Epsilon", Leaf(0), Epsilon=desc.Epsilon)
+    else:
+        element = node("$x0 * $x0", Leaf(0))
+        finish = node("sqrt_accurate($x0 + $Epsilon)", Leaf(0), includes=[MATH], Epsilon=desc.Epsilon)
+    reduce(program, FLOAT_SUM, [source], axes, [(norm, finish)], element)
+    quotient = node("divide($x0, $x1)", Leaf(0), Leaf(1), includes=[MATH])
+    apply(program, quotient, program["OutputTensor"], [source, norm])
+
+
+class _Region:
+    """The local region of a response normalization, as a window of the pooling kernels.
+
+    LocalSize elements per dimension around each element, one more after it than before where that is even; cut to what
+    can lie inside. Its dimension is the channel, seen as depth, or height and width.
+    """
+
+    def __init__(self, desc: Any, sizes: Sequence[int]) -> None:
+        self._across = desc.CrossChannel
+        dimensions = (1,) if desc.CrossChannel else (2, 3)
+        self.before = [min((desc.LocalSize - 1) // 2, sizes[d] - 1) for d in dimensions]
+        self.after = [min(desc.LocalSize // 2, sizes[d] - 1) for d in dimensions]
+        windows = [b + a + 1 for b, a in zip(self.before, self.after, strict=True)]
+        self.count = math.prod(windows)
+        self._windows = [*windows, 1, 1] if self._across else [1, *windows]
+
+    def view(self, operand: Operand) -> Operand:
+        """{N, C, depth, height, width} with the region's dimensions among the last three."""
+        at = 1 if self._across else 2
+        return operand.view(
+            (*operand.sizes[:at], 1, *operand.sizes[at:]), (*operand.strides[:at], 0, *operand.strides[at:])
+        )
+
+    def constants(self, *, mirrored: bool = False) -> dict[str, Constant]:
+        """Of "pooling/window.glsl". mirrored: the elements in whose regions an element lies."""
+        starts = self.after if mirrored else self.before
+        starts = [*starts, 0, 0] if self._across else [0, *starts]
+        constants: dict[str, Constant] = {}
+        for axis, (window, start) in enumerate(zip(self._windows, starts, strict=True)):
+            constants.update({f"WINDOW_{axis}": window, f"START_{axis}": start})
+            constants.update({f"STEP_{axis}": 1, f"DILATION_{axis}": 1})
+        return constants
+
+
+@lowering(DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC)
+def local_response(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    region = _Region(desc, program["InputTensor"].sizes)
+    tensors = {
+        "result": write(region.view(program["OutputTensor"])),
+        "source": read(region.view(program["InputTensor"])),
+    }
+    each_result(
+        program,
+        "normalization/local_response.comp",
+        tensors,
+        region.count,
+        {**region.constants(), "ALPHA": desc.Alpha / desc.LocalSize, "BETA": desc.Beta, "BIAS": desc.Bias},
+    )
+
+
+@lowering(DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC)
+def local_response_grad(
+    desc: DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    """With s the base of the power at each place and a = Alpha / LocalSize, dx is
+
+    dy * s^-Beta - 2 a Beta x * sum(dy * x * s^(-Beta - 1) over the regions that hold the element).
+    """
+    source = program["InputTensor"]
+    region = _Region(desc, source.sizes)
+    base, share = (region.view(program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, source.sizes)) for _ in range(2))
+    x, gradient = region.view(source), region.view(program["InputGradientTensor"])
+    alpha = desc.Alpha / desc.LocalSize
+    constants = {"ALPHA": alpha, "BETA": desc.Beta, "BIAS": desc.Bias}
+    tensors = {"result": write(share), "source": read(x), "gradient": read(gradient), "power": write(base)}
+    each_result(
+        program,
+        "normalization/local_response.comp",
+        tensors,
+        region.count,
+        {**region.constants(), **constants},
+    )
+    tensors = {
+        "result": write(region.view(program["OutputGradientTensor"])),
+        "source": read(share),
+        "gradient": read(gradient),
+        "x": read(x),
+        "power": read(base),
+    }
+    each_result(
+        program,
+        "normalization/local_response_grad.comp",
+        tensors,
+        region.count,
+        {**region.constants(mirrored=True), **constants},
+    )

@@ -1,0 +1,30 @@
+#version 450
+// x / s^BETA, with s = BIAS + ALPHA * the sum of squares over the element's region. With a `gradient`, what its own
+// gradient needs of each place: gradient * x / s^(BETA + 1), and 1 / s^BETA in `power`.
+#include "prelude.glsl"
+#include "lib/math.glsl"
+#include "pooling/window.glsl"
+#include "pooling/sum.glsl"
+
+float value(uint c[RANK]) {
+    uint p[RANK] = c;
+    sum_ = lost_ = 0.0;
+    EACH_ELEMENT {
+        float v = source_load(source_at(p));
+        add(v * v);
+    }
+    float s = BIAS + ALPHA * total();
+    float x = source_load(source_at(c));
+#ifdef gradient_VALUE
+    float inverse = reciprocal(pow_accurate(s, BETA));
+#if WIDE
+    if (gl_LocalInvocationIndex == 0u)
+#endif
+    power_store(power_at(c), inverse);
+    return divide(gradient_load(gradient_at(c)) * x * inverse, s);
+#else
+    return divide(x, pow_accurate(s, BETA));
+#endif
+}
+
+#include "pooling/store.glsl"

@@ -1,0 +1,15 @@
+#version 450
+// gradient / s^BETA - 2 ALPHA BETA x * the sum of the shares (`source`) of the places in whose regions the element lies.
+#include "prelude.glsl"
+#include "pooling/window.glsl"
+#include "pooling/sum.glsl"
+
+float value(uint c[RANK]) {
+    uint p[RANK] = c;
+    sum_ = lost_ = 0.0;
+    EACH_ELEMENT add(source_load(source_at(p)));
+    float pull = 2.0 * ALPHA * BETA * x_load(x_at(c)) * total();
+    return gradient_load(gradient_at(c)) * power_load(power_at(c)) - pull;
+}
+
+#include "pooling/store.glsl"

@@ -1,0 +1,33 @@
+"""RANDOM_GENERATOR: Philox 4x32-10, a counter to every four output elements in row-major order."""
+
+from __future__ import annotations
+
+from dml.compiler.builder import Builder, merge
+from dml.compiler.kernel import Bound, read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.target import Target
+from dml.descriptors.random import DML_RANDOM_GENERATOR_OPERATOR_DESC
+
+KERNEL = "random/philox.comp"
+
+
+@lowering(DML_RANDOM_GENERATOR_OPERATOR_DESC)
+def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """State element 0 is the counter's lowest word; elements 4 and 5 are the key. The next state is the counter plus
+    the number of blocks made."""
+    state, next_state = program["InputStateTensor"], program.get("OutputStateTensor")
+    (result,) = merge(program["OutputTensor"])
+    blocks = -(-result.count // 4)
+    tensors: dict[str, Bound] = {"state": read(state), "result": write(result)}
+    constants = {"BLOCKS": blocks, "STATE_STRIDE": state.strides[-1]}
+    if next_state is not None:
+        tensors["next"] = write(next_state)
+        constants["NEXT_STRIDE"] = next_state.strides[-1]
+    program.dispatch(
+        KERNEL,
+        tensors,
+        space=result.sizes,
+        count=blocks,
+        constants=constants,
+        defines={"ADVANCE": int(next_state is not None)},
+    )

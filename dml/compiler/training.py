@@ -1,0 +1,76 @@
+"""ADAM_OPTIMIZER: the bias correction once, then every parameter by itself."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dml.compiler.builder import Builder, merge
+from dml.compiler.expression import apply
+from dml.compiler.kernel import VALUE_TYPES, read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.reduction import MATH
+from dml.compiler.scalar import Expression, Leaf, node
+from dml.compiler.target import Target
+from dml.descriptors.training import DML_ADAM_OPTIMIZER_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+
+KERNEL = "training/adam.comp"
+_INPUTS = {
+    "x": "InputParametersTensor",
+    "m": "InputFirstMomentTensor",
+    "v": "InputSecondMomentTensor",
+    "gradient": "GradientTensor",
+}
+_OUTPUTS = {"new_x": "OutputParametersTensor", "new_m": "OutputFirstMomentTensor", "new_v": "OutputSecondMomentTensor"}
+
+
+@lowering(DML_ADAM_OPTIMIZER_OPERATOR_DESC)
+def adam_optimizer(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    """Arithmetic in float32. At training step 0 the correction is 0 / 0, as the page's formula has it: parameters
+    become NaN, so the first step is 1."""
+    alpha = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (1,))
+    step = program["TrainingStepTensor"].view((1,), (1,))
+    apply(program, _correction(desc.Beta1, desc.Beta2), alpha, [step])
+
+    names = [*_INPUTS, *_OUTPUTS]
+    operands = merge(*(program[tensor] for tensor in (*_INPUTS.values(), *_OUTPUTS.values())))
+    bound = {
+        name: read(operand) if name in _INPUTS else write(operand)
+        for name, operand in zip(names, operands, strict=True)
+    }
+    results = operands[len(_INPUTS) :]
+    per_word = VALUE_TYPES[results[0].data_type].per_word
+    whole = all(operand.is_packed and operand.base % per_word == 0 for operand in results)
+    unit = per_word if whole else 1
+    beta1, beta2 = np.float32(desc.Beta1), np.float32(desc.Beta2)
+    program.dispatch(
+        KERNEL,
+        {**bound, "alpha": read(alpha)},
+        space=results[0].sizes,
+        count=-(-results[0].count // unit),
+        constants={
+            "LEARNING_RATE": float(desc.LearningRate),
+            "BETA1": float(beta1),
+            "BETA2": float(beta2),
+            "REST1": float(np.float32(1) - beta1),
+            "REST2": float(np.float32(1) - beta2),
+            "EPSILON": float(desc.Epsilon),
+        },
+        defines={"UNIT": unit},
+    )
+
+
+def _correction(beta1: float, beta2: float) -> Expression:
+    """sqrt(1 - Beta2^T) / (1 - Beta1^T) of step T. As 1 - e^(T log Beta), which keeps its digits for Beta near 1."""
+
+    def logarithm(beta: float) -> float:
+        value = float(np.float32(beta))
+        return math.log(value) if value > 0 else -math.inf
+
+    code = "$x0 == 0.0 ? 0.0 : -expm1_accurate($x0 * $Logarithm)"
+    step = node("float($x0)", Leaf(0))
+    first = node(code, step, includes=[MATH], Logarithm=logarithm(beta1))
+    second = node(code, step, includes=[MATH], Logarithm=logarithm(beta2))
+    return node("divide(sqrt_accurate($x0), $x1)", second, first, includes=[MATH])

@@ -1,0 +1,127 @@
+"""ADAM_OPTIMIZER against the page's formula in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+import harness
+from dml.compiler.lowering import compile_operator
+from dml.compiler.program import Space
+from dml.runtime.recording import Place, Recording, spirv
+from harness import LAYOUTS, Array, assert_ulp, like, tensor
+
+RATES = {"LearningRate": 0.01, "Beta1": 0.9, "Beta2": 0.999, "Epsilon": 1e-8}
+WHY = "half an ulp an operation in float32, and the correction's few"
+INPUTS = ("InputParametersTensor", "InputFirstMomentTensor", "InputSecondMomentTensor", "GradientTensor")
+
+
+def describe(x: dml.DML_BUFFER_TENSOR_DESC, step: str = "UINT32", **rates: float) -> Any:
+    names = (*INPUTS, "OutputParametersTensor", "OutputFirstMomentTensor", "OutputSecondMomentTensor")
+    return dml.DML_ADAM_OPTIMIZER_OPERATOR_DESC(
+        **dict.fromkeys(names, x), TrainingStepTensor=tensor(step, (1, 1, 1, 1)), **{**RATES, **rates}
+    )
+
+
+def reference(inputs: dict[str, Array], **rates: float) -> dict[str, Array]:
+    r = {name: np.float64(np.float32(value)) for name, value in {**RATES, **rates}.items()}
+    x, m, v, g = (inputs[name].astype(np.float64) for name in INPUTS)
+    t = np.float64(inputs["TrainingStepTensor"].item())
+    with np.errstate(all="ignore"):
+        m = r["Beta1"] * m + (1 - r["Beta1"]) * g
+        v = r["Beta2"] * v + (1 - r["Beta2"]) * g * g
+        alpha = np.sqrt(1 - r["Beta2"] ** t) / (1 - r["Beta1"] ** t)
+        x = x - r["LearningRate"] * alpha * m / (np.sqrt(v) + r["Epsilon"])
+    return {"OutputParametersTensor": x, "OutputFirstMomentTensor": m, "OutputSecondMomentTensor": v}
+
+
+def arrays(dtype: str, sizes: tuple[int, ...], step: Any) -> dict[str, Array]:
+    """Values of one sign, so that no difference cancels and a tolerance in ulp says something."""
+    rng = np.random.default_rng(1)
+    found = {name: harness.random(rng, dtype, sizes, 0.5, 2) for name in INPUTS}
+    return {**found, "TrainingStepTensor": np.asarray(step).reshape(1, 1, 1, 1)}
+
+
+def check(found: dict[str, Array], inputs: dict[str, Array], **rates: float) -> None:
+    for name, expected in reference(inputs, **rates).items():
+        assert_ulp(found[name], expected, 1 if found[name].dtype == np.float16 else 6, WHY)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_types_and_layouts(device: dml.Device, dtype: str, layout: str) -> None:
+    inputs = arrays(dtype, (3, 5, 1, 7), np.uint32(3))
+    x = like(inputs["GradientTensor"], layout)
+    check(harness.run(device, describe(x), inputs), inputs)
+
+
+@pytest.mark.parametrize("step", [np.uint32(1), np.float32(1), np.float16(2), np.uint32(1000), np.uint32(10**6)])
+def test_steps(device: dml.Device, step: Any) -> None:
+    """The correction keeps its digits where Beta^T is near 1 and where it vanishes."""
+    inputs = arrays("FLOAT32", (1, 1, 2, 9), step)
+    name = {"f4": "FLOAT32", "f2": "FLOAT16", "u4": "UINT32"}[inputs["TrainingStepTensor"].dtype.str[1:]]
+    rates = {"LearningRate": 100.0}  # the step outweighs the parameter: its digits are seen
+    found = harness.run(device, describe(tensor("FLOAT32", (1, 1, 2, 9)), name, **rates), inputs)
+    check(found, inputs, **rates)
+
+
+@pytest.mark.parametrize("rates", [{"Beta1": 0.0}, {"Beta2": 0.0, "Epsilon": 0.5}, {"Beta1": 0.5, "Beta2": 0.25}])
+def test_rates(device: dml.Device, rates: dict[str, float]) -> None:
+    inputs = arrays("FLOAT32", (1, 1, 1, 5), np.uint32(2))
+    check(harness.run(device, describe(tensor("FLOAT32", (1, 1, 1, 5)), **rates), inputs), inputs, **rates)
+
+
+def test_step_zero_follows_the_formula(device: dml.Device) -> None:
+    inputs = arrays("FLOAT32", (1, 1, 1, 3), np.uint32(0))
+    found = harness.run(device, describe(tensor("FLOAT32", (1, 1, 1, 3))), inputs)
+    assert np.isnan(found["OutputParametersTensor"]).all()
+    check(found, inputs)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_in_place(device: dml.Device, dtype: str) -> None:
+    """Outputs bound to the inputs' buffers; also to another input's: parameters over the gradient."""
+    inputs = arrays(dtype, (1, 1, 3, 15), np.uint32(5))
+    desc = describe(like(inputs["GradientTensor"]))
+    program = compile_operator(device.create_operator(desc).desc, device.vulkan.target)
+    for order in ((0, 1, 2), (3, 1, 2)):
+        buffers = [
+            device.create_buffer(np.resize(array, -(-array.size // 2) * 2) if array.itemsize == 2 else array)
+            for array in inputs.values()
+        ]
+        temporary = device.create_buffer(program.temporary_size)
+
+        def place(region: Any, buffers: Any = buffers, order: Any = order, temporary: Any = temporary) -> Place:
+            if region.space is Space.TEMPORARY:
+                return Place(temporary)
+            return Place(buffers[region.index] if region.space is Space.INPUT else buffers[order[region.index]])
+
+        Recording(device.context, program.dispatches, spirv(program.dispatches), place, buffers, buffers).run()
+        kind, sizes = inputs["GradientTensor"].dtype, inputs["GradientTensor"].shape
+        found = {
+            name: np.asarray(buffers[at].words).view(kind)[: np.prod(sizes)].reshape(sizes)
+            for name, at in zip(reference(inputs), order, strict=True)
+        }
+        check(found, inputs)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"TrainingStepTensor": tensor("UINT32", (1, 1, 1, 2))}, "TrainingStepTensor: must have sizes (1, 1, 1, 1)"),
+        ({"TrainingStepTensor": tensor("INT32", (1, 1, 1, 1))}, "TrainingStepTensor"),
+        ({"GradientTensor": tensor("FLOAT32", (1, 1, 3, 2))}, "must have the sizes of"),
+        ({"OutputSecondMomentTensor": tensor("FLOAT16", (1, 1, 2, 3))}, "must have the data type of"),
+        ({"Beta1": 1.5}, "Beta1: must be from 0 to 1"),
+        ({"Beta2": -0.5}, "Beta2: must be from 0 to 1"),
+    ],
+)
+def test_wrong_descriptions(change: dict[str, Any], message: str) -> None:
+    desc = describe(tensor("FLOAT32", (1, 1, 2, 3)))
+    dml.validate(desc)
+    with pytest.raises(dml.DMLError) as error:
+        dml.validate(desc.replace(**change))
+    assert message in str(error.value)

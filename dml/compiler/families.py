@@ -11,6 +11,7 @@ from dml.compiler import nonzero as nonzero
 from dml.compiler import normalization as normalization
 from dml.compiler import padding as padding
 from dml.compiler import pooling as pooling
+from dml.compiler import random as random
 from dml.compiler import recurrent as recurrent
 from dml.compiler import reduction as reduction
 from dml.compiler import roi as roi
@@ -18,3 +19,4 @@ from dml.compiler import scan as scan
 from dml.compiler import scatter as scatter
 from dml.compiler import softmax as softmax
 from dml.compiler import top_k as top_k
+from dml.compiler import training as training

@@ -53,8 +53,8 @@ void store_four(uint row, uint c_row, uint n, vec4 sums) {
     result_word_store((i >> 1) + 1u, result_encode(v.z) | result_encode(v.w) << 16);
 #endif
 #else
-    for (uint p = 0u; p < 4u && n + p < N; ++p) {
-        result_store(i + p * RESULT_COLUMN, finished(sums[p], c_row, n + p));
+    [[unroll]] for (uint p = 0u; p < 4u; ++p) {
+        if (n + p < N) result_store(i + p * RESULT_COLUMN, finished(sums[p], c_row, n + p));
     }
 #endif
 }

@@ -90,16 +90,17 @@ void main() {
     }
 
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-        if (m0 + m >= M) return;
-        uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
+        if (m0 + m < M) {
+            uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
 #if HAS_C
-        uint c_row = c_batch(at) + (m0 + m) * C_ROW;
+            uint c_row = c_batch(at) + (m0 + m) * C_ROW;
 #else
-        const uint c_row = 0u;
+            const uint c_row = 0u;
 #endif
-        [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
-            if (n0 + n < N) {
-                store_four(row, c_row, n0 + n, vec4(sums[m][n], sums[m][n + 1], sums[m][n + 2], sums[m][n + 3]));
+            [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
+                if (n0 + n < N) {
+                    store_four(row, c_row, n0 + n, vec4(sums[m][n], sums[m][n + 1], sums[m][n + 2], sums[m][n + 3]));
+                }
             }
         }
     }

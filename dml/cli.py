@@ -1,11 +1,12 @@
-"""The `dml` command: what devices this machine has, and what each feature level supports."""
+"""The `dml` command: what devices this machine has, what each feature level supports, and running models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import IntEnum
-from typing import Annotated, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -16,6 +17,9 @@ from .capability import LATEST, TensorSupport, operator_introduced, operator_sup
 from .descriptors import operators
 from .enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from .errors import DMLError
+
+if TYPE_CHECKING:
+    from .runtime.recording import KernelTime
 
 _Enumeration = TypeVar("_Enumeration", bound=IntEnum)
 
@@ -97,6 +101,52 @@ def support(
             cells.append(escape(f"{{ {', '.join(tensor.sizes)} }}"))
         table.add_row(*cells)
     _print(table)
+
+
+@app.command()
+def run(
+    model: Annotated[Path, typer.Argument(help="The model: a .json file of DxDispatch.")],
+    device: Annotated[str, typer.Option(help="The device's index or a part of its name; the best if left out.")] = "",
+    feature_level: Annotated[str, typer.Option(help="A feature level, 3_0.")] = short_name(LATEST),
+    explain: Annotated[bool, typer.Option("--explain", help="Show what the model compiles to; do not run it.")] = False,
+    profile: Annotated[
+        Path | None, typer.Option(help="Show the time of each kernel, and write a trace (chrome://tracing, Perfetto).")
+    ] = None,
+    iterations: Annotated[int, typer.Option(min=1, help="How often each dispatch runs.")] = 1,
+    allow_paths_outside: Annotated[
+        bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
+    ] = False,
+) -> None:
+    """Run a model, explain what it compiles to, or profile it."""
+    from .device import create_device
+    from .frontends.running import Options, open_file, write_trace
+
+    level = _named(DML_FEATURE_LEVEL, feature_level.replace(".", "_"), "feature level")
+    try:
+        opened = create_device(device or None, feature_level=level)
+        options = Options(typer.echo, allow_paths_outside, iterations)
+        runnable = open_file(model, opened, options)
+        if explain:
+            typer.echo(runnable.describe())
+        if profile is not None:
+            clock = "device timestamps" if opened.has_timestamps else "host clock, each dispatch submitted on its own"
+            times = runnable.profile()
+            _print_profile(times, clock)
+            write_trace(profile, times, clock)
+        if not explain and profile is None:
+            runnable.run()
+    except DMLError as error:
+        raise _fail(str(error)) from None
+
+
+def _print_profile(profile: Mapping[str, list[KernelTime]], clock: str) -> None:
+    for name, times in profile.items():
+        whole = sum(taken.nanoseconds for taken in times)
+        table = _table(f"{escape(name)}: {whole / 1e6:.4f} ms ({clock})", "nodes", "kernel", "ms", "share")
+        for node, kernel, nanoseconds in times:
+            share = f"{nanoseconds / whole:.1%}" if whole else ""
+            table.add_row(escape(node), escape(kernel), f"{nanoseconds / 1e6:.4f}", share)
+        _print(table)
 
 
 def _operators(level: DML_FEATURE_LEVEL) -> Table:

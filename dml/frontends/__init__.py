@@ -1,0 +1,1 @@
+"""Other people's formats into graphs."""

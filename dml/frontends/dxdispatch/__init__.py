@@ -1,0 +1,13 @@
+"""Microsoft's DxDispatch models: JSON files of resources, dispatchables and commands, run on a Vulkan device.
+
+    model = load("model.json")
+    Session(model, device).run()
+
+DirectML dispatchables run as in DxDispatch. HLSL, ONNX Runtime and serialized graphs belong to Direct3D 12 and end in a
+DMLError. Reference: DxDispatch's guide.
+"""
+
+from dml.frontends.dxdispatch.execute import Session
+from dml.frontends.dxdispatch.model import Model, load
+
+__all__ = ["Model", "Session", "load"]

@@ -1,0 +1,267 @@
+"""Runs a model: uploads its resources, compiles and initializes its dispatchables, then executes its commands."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dml.arrays import Array
+from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
+from dml.descriptors.graph import (
+    DML_GRAPH_DESC,
+    DML_INPUT_GRAPH_EDGE_DESC,
+    DML_OPERATOR_GRAPH_NODE_DESC,
+    DML_OUTPUT_GRAPH_EDGE_DESC,
+)
+from dml.device import Device
+from dml.errors import DMLError
+from dml.frontends.dxdispatch.model import (
+    Bindings,
+    Dispatchable,
+    DispatchCommand,
+    Model,
+    PrintCommand,
+    Source,
+    WriteFileCommand,
+)
+from dml.frontends.dxdispatch.resources import Resource
+from dml.operator import CompiledOperator
+from dml.runtime.context import Buffer
+from dml.runtime.recording import KernelTime
+from dml.tensors import numpy_dtype
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A compiled and initialized dispatchable. inputs, outputs: bind point and number of tensors, in binding order."""
+
+    compiled: CompiledOperator
+    inputs: list[tuple[str, int]]
+    outputs: list[tuple[str, int]]
+    persistent: DML_BUFFER_BINDING | None
+
+
+class Session:
+    """A model on a device, its dispatchables compiled and initialized.
+
+    say: takes each line of output. iterations: how often a dispatch command runs (DxDispatch: --dispatch_iterations).
+    """
+
+    def __init__(
+        self, model: Model, device: Device, *, say: Callable[[str], None] = print, iterations: int = 1
+    ) -> None:
+        self.model = model
+        self.device = device
+        self._say = say
+        self._iterations = iterations
+        self.buffers: dict[str, Buffer] = {}
+        for name, resource in model.resources.items():
+            with _at(f"resources.{name}"):
+                self.buffers[name] = device.create_buffer(np.frombuffer(resource.data, np.uint8))
+        self._ready = {name: self._prepare(made) for name, made in model.dispatchables.items()}
+
+    @property
+    def compiled(self) -> dict[str, CompiledOperator]:
+        """The compiled dispatchables by name."""
+        return {name: ready.compiled for name, ready in self._ready.items()}
+
+    def run(self) -> None:
+        """Execute the commands in order; what one writes stays for the next. Raises DMLError naming the command."""
+        for command in self.model.commands:
+            with _at(command.path):
+                if isinstance(command, DispatchCommand):
+                    self._dispatch(command)
+                elif isinstance(command, PrintCommand):
+                    self._say(self._printed(command))
+                else:
+                    self._write(command)
+
+    def describe(self) -> str:
+        """The dispatchables' programs in words."""
+        return "\n".join(f"{name}: {ready.compiled.describe()}" for name, ready in self._ready.items())
+
+    def profile(self) -> dict[str, list[KernelTime]]:
+        """What each dispatch command takes on the device, by its place in the file. Nothing is printed or written.
+
+        Each runs twice and the second run counts, for drivers finish compiling in the first.
+        """
+        times = {}
+        for command in self.model.commands:
+            if isinstance(command, DispatchCommand):
+                with _at(command.path):
+                    commands = self._record(command, timed=True)
+                    commands.execute()
+                    times[f"{command.path} {command.dispatchable.name}"] = commands.profile()
+        return times
+
+    def array(self, resource: Resource, count: int | None = None) -> Array:
+        """A resource's values as they are now."""
+        width = resource.element_size
+        return self.buffers[resource.name].read(
+            numpy_dtype(resource.data_type), resource.used // width if count is None else count
+        )
+
+    # Dispatchables
+
+    def _prepare(self, made: Dispatchable) -> _Ready:
+        device, desc = self.device, made.desc
+        with _at(made.path):
+            operator = device.create_operator(desc)
+            # A graph has no place for a tensor that the description leaves out; an operator binds nothing there.
+            inputs, outputs = (
+                [
+                    (name, len(t) if isinstance(t, tuple) else 1)
+                    for name, t in fields
+                    if t is not None or not made.as_graph
+                ]
+                for fields in (desc.inputs(), desc.outputs())
+            )
+            if made.as_graph:
+                compiled = device.compile_graph(_graph(operator), made.flags)
+            else:
+                compiled = device.compile_operator(operator, made.flags)
+            size = compiled.get_binding_properties().PersistentResourceSize
+            persistent = DML_BUFFER_BINDING(device.context.buffer(size, host=False), 0, size) if size else None
+            ready = _Ready(compiled, inputs, outputs, persistent)
+            initializer = device.create_operator_initializer([compiled])
+            table = device.create_binding_table(DML_BINDING_TABLE_DESC(initializer))
+            bound = self._points(made.bindings, inputs, inputs)
+            table.bind_inputs([DML_BUFFER_ARRAY_BINDING(tuple(b or DML_BUFFER_BINDING(None) for b in bound))])
+            table.bind_outputs([persistent])
+            needed = initializer.get_binding_properties().TemporaryResourceSize
+            if needed:
+                table.bind_temporary_resource(self._scratch(needed))
+            commands = device.create_command_list()
+            device.create_command_recorder().record_dispatch(commands, initializer, table)
+            commands.execute()
+        return ready
+
+    def _scratch(self, size: int) -> DML_BUFFER_BINDING:
+        return DML_BUFFER_BINDING(self.device.context.buffer(size, host=False), 0, size)
+
+    def _points(
+        self, bindings: Bindings, points: list[tuple[str, int]], known: list[tuple[str, int]]
+    ) -> list[DML_BUFFER_BINDING | None]:
+        """What is bound at the points, tensor arrays one after another."""
+        names = [name for name, _ in known]
+        for name, sources in bindings.items():
+            if name not in names:
+                where = f"{sources[0].path}: " if sources else ""
+                raise DMLError(f"{where}there is no bind point {name!r}; there are {', '.join(names)}")
+        found: list[DML_BUFFER_BINDING | None] = []
+        for name, count in points:
+            given = bindings.get(name)
+            if given is None:
+                found += [None] * count
+                continue
+            if len(given) != count:
+                raise DMLError(f"bindings.{name}: takes {count} resources, found {len(given)}")
+            found += [self._binding(source) for source in given]
+        return found
+
+    def _binding(self, source: Source) -> DML_BUFFER_BINDING:
+        """From the offset to the resource's end, whatever elementCount says: so DxDispatch binds DirectML's tensors."""
+        buffer = self.buffers[source.resource.name]
+        return DML_BUFFER_BINDING(buffer, source.offset, buffer.size - source.offset)
+
+    # Commands
+
+    def _record(self, command: DispatchCommand, *, timed: bool = False) -> Any:
+        ready, device = self._ready[command.dispatchable.name], self.device
+        table = device.create_binding_table(DML_BINDING_TABLE_DESC(ready.compiled))
+        known = ready.inputs + ready.outputs
+        table.bind_inputs(self._points(command.bindings, ready.inputs, known))
+        table.bind_outputs(self._points(command.bindings, ready.outputs, known))
+        size = ready.compiled.get_binding_properties().TemporaryResourceSize
+        if size:
+            table.bind_temporary_resource(self._scratch(size))
+        if ready.persistent is not None:
+            table.bind_persistent_resource(ready.persistent)
+        commands = device.create_command_list(timed=timed)
+        device.create_command_recorder().record_dispatch(commands, ready.compiled, table)
+        return commands
+
+    def _dispatch(self, command: DispatchCommand) -> None:
+        commands = self._record(command)
+        times = []
+        for _ in range(self._iterations):
+            start = time.perf_counter()
+            commands.execute()
+            times.append(time.perf_counter() - start)
+        # The first is cold: buffers and pipelines are touched for the first time.
+        median = statistics.median(times[1:] or times) * 1000
+        self._say(f"Dispatch '{command.dispatchable.name}': {len(times)} iterations, {median:.4f} ms median (CPU)")
+
+    def _printed(self, command: PrintCommand) -> str:
+        values = self.array(command.resource)
+        name = command.resource.name
+        if not command.verbose:
+            return f"Resource '{name}': {', '.join(map(_text, values))}"
+        bits = values.view(f"u{values.itemsize}")
+        width, digits = len(str(max(0, len(values) - 1))), values.itemsize * 2
+        lines = [
+            f"[{index:{width}}] {_text(value)} (0x{pattern:0{digits}X})"
+            for index, (value, pattern) in enumerate(zip(values, bits.tolist(), strict=True))
+        ]
+        return "\n".join([f"Resource '{name}':", *lines])
+
+    def _write(self, command: WriteFileCommand) -> None:
+        path = self.model.folder.create(command.target)
+        resource = command.resource
+        try:
+            if path.suffix.lower() == ".npy":
+                count = int(np.prod(command.dimensions)) if command.dimensions else None
+                array = self.array(resource, count)
+                with path.open("wb") as file:
+                    np.save(file, array.reshape(command.dimensions or -1), allow_pickle=False)
+            else:
+                path.write_bytes(self.buffers[resource.name].read().tobytes())
+        except OSError as error:
+            raise DMLError(f"{command.target!r} cannot be written: {error.strerror}") from None
+
+
+def _text(value: Any) -> str:
+    """As C++ streams write a number: six digits of a float."""
+    return f"{value:g}" if isinstance(value, np.floating) else str(value)
+
+
+@contextmanager
+def _at(path: str) -> Iterator[None]:
+    """Errors begin with the place in the file."""
+    try:
+        yield
+    except DMLError as error:
+        if error.message.startswith(path):
+            raise
+        raise DMLError(f"{path}: {error.message}", error.hresult) from None
+
+
+def _graph(operator: Any) -> DML_GRAPH_DESC:
+    """One node, each of its tensors an input or output of the graph."""
+    edges: dict[str, list[Any]] = {"in": [], "out": []}
+    sides: Mapping[str, Any] = {"in": operator.desc.inputs(), "out": operator.desc.outputs()}
+    for side, fields in sides.items():
+        at = 0
+        for name, tensor in fields:
+            for item in range(len(tensor)) if isinstance(tensor, tuple) else [None]:
+                if tensor is not None:
+                    label, count = name if item is None else f"{name}[{item}]", len(edges[side])
+                    edges[side].append(
+                        DML_INPUT_GRAPH_EDGE_DESC(count, 0, at, label)
+                        if side == "in"
+                        else DML_OUTPUT_GRAPH_EDGE_DESC(0, at, count, label)
+                    )
+                at += 1
+    return DML_GRAPH_DESC(
+        InputCount=len(edges["in"]),
+        OutputCount=len(edges["out"]),
+        Nodes=(DML_OPERATOR_GRAPH_NODE_DESC(operator),),  # type: ignore[arg-type]  # wrapped by the description
+        InputEdges=tuple(edges["in"]),
+        OutputEdges=tuple(edges["out"]),
+    )

@@ -1,0 +1,59 @@
+"""Where a model may read and write: its own folder, or anywhere when the caller says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dml.arrays import Array
+from dml.errors import DMLError
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A model's folder. everywhere: paths may lead out of it, and inputs may be relative to the current folder."""
+
+    root: Path
+    everywhere: bool = False
+
+    def resolve(self, text: str) -> Path:
+        """The path that ``text`` means, links followed. Raises DMLError where it leads out of the folder."""
+        try:
+            root = self.root.resolve()
+            path = (root / text).resolve()
+            if self.everywhere and not path.exists() and Path(text).exists():
+                path = Path(text).resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise DMLError(f"{text!r} is no path: {error}") from None
+        if not self.everywhere and not path.is_relative_to(root):
+            raise DMLError(f"{text!r} leads out of the model's folder {root}; --allow-paths-outside permits that")
+        return path
+
+    def read(self, text: str) -> bytes:
+        try:
+            return self.resolve(text).read_bytes()
+        except OSError as error:
+            raise DMLError(f"{text!r} cannot be read: {error.strerror}") from None
+
+    def read_array(self, text: str) -> Array:
+        """The array in an .npy file, in the machine's byte order. Raises DMLError for a file that holds none."""
+        path = self.resolve(text)
+        try:
+            # Mapped first: a header that promises more than the file holds allocates nothing.
+            array = np.array(np.lib.format.open_memmap(path, mode="r"), order="C")
+        except OSError as error:
+            raise DMLError(f"{text!r} cannot be read: {error.strerror or error}") from None
+        except Exception as error:  # NumPy's parser of headers raises nearly anything on a broken one
+            raise DMLError(f"{text!r} is no .npy file that can be used: {error}") from None
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+    def create(self, text: str) -> Path:
+        """The path to write to; the folders above it exist afterwards."""
+        path = self.resolve(text)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DMLError(f"{text!r} cannot be written: {error.strerror}") from None
+        return path

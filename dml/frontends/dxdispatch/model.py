@@ -1,0 +1,216 @@
+"""A model file as data: resources, dispatchables and commands, each reference between them checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_EXECUTION_FLAGS
+from dml.errors import HRESULT, DMLError
+from dml.frontends.dxdispatch.document import Json, parse
+from dml.frontends.dxdispatch.files import Folder
+from dml.frontends.dxdispatch.operators import execution_flags, operator
+from dml.frontends.dxdispatch.resources import Resource, resource
+
+_Made = TypeVar("_Made")
+
+#: Dispatchables of other kinds than DirectML's operators, and why they do not run here.
+_FOREIGN = {
+    "hlsl": "HLSL shaders are compiled for Direct3D 12; only DirectML operators run on Vulkan",
+    "onnx": "ONNX Runtime's DirectML provider belongs to Direct3D 12; run the file itself: dml run {source}",
+    "dmlserializedgraph": "serialized graphs are a binary format of ONNX Runtime's DirectML provider on Direct3D 12; "
+    "run the ONNX model that it was made from: dml run model.onnx",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is bound: a resource from ``offset`` bytes on. path: its place in the file."""
+
+    resource: Resource
+    offset: int
+    path: str
+
+
+Bindings = dict[str, tuple[Source, ...]]
+
+
+@dataclass(frozen=True)
+class Dispatchable:
+    """A DirectML operator to compile, alone or (as_graph) as the one node of a graph. bindings: for initialization."""
+
+    name: str
+    desc: OperatorDesc
+    flags: DML_EXECUTION_FLAGS
+    as_graph: bool
+    bindings: Bindings
+    path: str
+
+
+@dataclass(frozen=True)
+class DispatchCommand:
+    dispatchable: Dispatchable
+    bindings: Bindings
+    path: str
+
+
+@dataclass(frozen=True)
+class PrintCommand:
+    resource: Resource
+    verbose: bool
+    path: str
+
+
+@dataclass(frozen=True)
+class WriteFileCommand:
+    """dimensions: of the array in an .npy file; empty for one dimension with all elements."""
+
+    resource: Resource
+    target: str
+    dimensions: tuple[int, ...]
+    path: str
+
+
+Command = DispatchCommand | PrintCommand | WriteFileCommand
+
+
+@dataclass(frozen=True)
+class Model:
+    folder: Folder
+    resources: dict[str, Resource] = field(default_factory=dict)
+    dispatchables: dict[str, Dispatchable] = field(default_factory=dict)
+    commands: tuple[Command, ...] = ()
+
+
+def load(path: str | Path, *, allow_paths_outside: bool = False) -> Model:
+    """Read a model and the files that it names.
+
+    Raises DMLError, naming the place in the file, for what is no model, breaks a descriptor's form, or belongs to
+    Direct3D 12; and for paths out of the model's folder unless ``allow_paths_outside``.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise DMLError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        return read(data, Folder(path.parent, allow_paths_outside))
+    except DMLError as error:
+        raise DMLError(f"{path}: {error.message}", error.hresult) from None
+
+
+def read(data: bytes, folder: Folder) -> Model:
+    """A model from a file's bytes. See ``load``."""
+    root = parse(data)
+    resources = {name: resource(name, value, folder) for name, value in root.need("resources").members()}
+    dispatchables = {
+        name: _dispatchable(name, value, resources) for name, value in root.need("dispatchables").members()
+    }
+    commands = tuple(_command(value, resources, dispatchables) for value in root.need("commands").items())
+    return Model(folder, resources, dispatchables, commands)
+
+
+def _dispatchable(name: str, value: Json, resources: dict[str, Resource]) -> Dispatchable:
+    kind = value.need("type", "Type")
+    if kind.string().lower() in _FOREIGN:
+        source = value.get("sourcePath")
+        text = source.string() if source is not None else "model.onnx"
+        reason = _FOREIGN[kind.string().lower()].format(source=text)
+        raise DMLError(f"{kind.path}: {reason}", HRESULT.DXGI_ERROR_UNSUPPORTED)
+    compiled = value.get("dmlCompileType")
+    if compiled is not None and compiled.string() not in ("DmlCompileOp", "DmlCompileGraph"):
+        compiled.fail(f"must be DmlCompileOp or DmlCompileGraph, found {compiled.string()!r}")
+    bindings = value.get("bindings")
+    return Dispatchable(
+        name,
+        operator(value),
+        execution_flags(value.get("executionFlags")),
+        compiled is not None and compiled.string() == "DmlCompileGraph",
+        _bindings(bindings, resources) if bindings is not None else {},
+        value.path,
+    )
+
+
+def _bindings(value: Json, resources: dict[str, Resource]) -> Bindings:
+    """Bind point -> what is bound there; a name, an object, or an array of them."""
+    return {
+        point: tuple(_source(item, resources) for item in (given.items() if given.is_array else [given]))
+        for point, given in value.members()
+    }
+
+
+def _source(value: Json, resources: dict[str, Resource]) -> Source:
+    """What DirectML takes of a binding: the resource and the offset. The rest describes views of HLSL and ONNX."""
+    if value.is_string:
+        return Source(_named(value, resources, "resource"), 0, value.path)
+    found = _named(value.need("name"), resources, "resource")
+    offset, size = value.get("elementOffset"), value.get("elementSizeInBytes", "elementStride")
+    count = value.get("elementCount")
+    elements = offset.unsigned(64) if offset is not None else 0
+    width = (size.unsigned() if size is not None else 0) or found.element_size
+    if elements and not width:
+        value.fail("an elementOffset into values of several types needs 'elementSizeInBytes'")
+    last = elements + (count.unsigned(64) if count is not None else 0)
+    if last * width > len(found.data):
+        value.fail(f"ends at byte {last * width} of a resource of {len(found.data)}")
+    return Source(found, elements * width, value.path)
+
+
+def _named(value: Json, known: dict[str, _Made], what: str) -> _Made:
+    name = value.string()
+    if name not in known:
+        value.fail(f"the model has no {what} {name!r}")
+    return known[name]
+
+
+def _command(value: Json, resources: dict[str, Resource], dispatchables: dict[str, Dispatchable]) -> Command:
+    kind = value.need("type")
+    readers: dict[str, Callable[[], Command]] = {
+        "dispatch": lambda: _dispatch(value, resources, dispatchables),
+        "print": lambda: _print(value, resources),
+        "writefile": lambda: _write_file(value, resources),
+    }
+    if kind.string().lower() not in readers:
+        kind.fail(f"{kind.string()!r} is no command; there are dispatch, print and writeFile")
+    return readers[kind.string().lower()]()
+
+
+def _dispatch(value: Json, resources: dict[str, Resource], dispatchables: dict[str, Dispatchable]) -> DispatchCommand:
+    groups = value.get("threadGroupCount")  # DirectML chooses its own; HLSL's is checked and left
+    if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:
+        groups.fail("must be an array of 3 integers")
+    return DispatchCommand(
+        _named(value.need("dispatchable"), dispatchables, "dispatchable"),
+        _bindings(value.need("bindings"), resources),
+        value.path,
+    )
+
+
+def _print(value: Json, resources: dict[str, Resource]) -> PrintCommand:
+    verbose = value.get("verbose")
+    found = _named(value.need("resource"), resources, "resource")
+    if not found.element_size:
+        value.fail("values of several types cannot be printed")
+    return PrintCommand(found, verbose is not None and verbose.boolean(), value.path)
+
+
+def _write_file(value: Json, resources: dict[str, Resource]) -> WriteFileCommand:
+    target, dimensions = value.need("targetPath"), value.get("dimensions")
+    suffix = Path(target.string()).suffix.lower()
+    if suffix in (".png", ".jpg", ".jpeg"):
+        target.fail("images are not written; store the pixels as a .npy file")
+    found = _named(value.need("resource"), resources, "resource")
+    if suffix == ".npy" and not found.element_size:
+        target.fail("an array has one data type; write these values to a raw file")
+    sizes = tuple(item.unsigned() for item in dimensions.items()) if dimensions is not None else ()
+    if sizes:
+        assert dimensions is not None
+        needed = found.element_size
+        for size in sizes:
+            needed *= size
+        if needed > len(found.data):
+            dimensions.fail(f"{list(sizes)} are {needed} bytes, the resource has {len(found.data)}")
+    return WriteFileCommand(found, target.string(), sizes, value.path)

@@ -1,0 +1,188 @@
+"""DML_OPERATOR_DESC and what is in it, from JSON: fields by their names, enumerators in full or without prefix."""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dml.arrays import Array
+from dml.descriptors import operators as all_operators
+from dml.descriptors.base import FieldInfo, OperatorDesc
+from dml.enums import (
+    DML_EXECUTION_FLAGS,
+    DML_OPERATOR_TYPE,
+    DML_TENSOR_DATA_TYPE,
+    DML_TENSOR_FLAGS,
+    DML_TENSOR_TYPE,
+)
+from dml.errors import DMLError
+from dml.frontends.dxdispatch.document import Json
+from dml.tensors import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_SCALAR_UNION,
+    DML_SCALE_BIAS,
+    DML_SIZE_2D,
+    ELEMENT_BITS,
+    numpy_dtype,
+)
+
+_Enum = TypeVar("_Enum", bound=IntEnum)
+_Flag = TypeVar("_Flag", bound=IntFlag)
+
+#: Which field says how the bytes of a DML_SCALAR_UNION are to be read.
+_UNION_TYPES = {"Min": "MinMaxDataType", "Max": "MinMaxDataType", "PaddingValue": "PaddingValueDataType"}
+
+
+def enumerator(value: Json, kind: type[_Enum], prefix: str | None = None) -> _Enum:
+    """The enumerator of that name: DML_MATRIX_TRANSFORM_NONE or NONE."""
+    text = value.string()
+    prefix = prefix or f"{kind.__name__}_"
+    for name in (text, prefix + text):
+        if name.startswith(prefix) and name in kind.__members__:
+            return kind[name]
+    known = ", ".join(name.removeprefix(prefix) for name in kind.__members__)
+    value.fail(f"{text!r} is no {kind.__name__}" + (f"; it has {known}" if len(known) < 300 else ""))
+
+
+def flags(value: Json, kind: type[_Flag]) -> _Flag:
+    """One flag's name, or an array of names."""
+    prefix = f"{kind.__name__.removesuffix('S')}_"
+    result = kind(0)
+    for item in value.items() if value.is_array else [value]:
+        text = item.string()
+        full = text if text.startswith(prefix) else prefix + text
+        if full not in kind.__members__:
+            item.fail(f"{text!r} is no {kind.__name__}")
+        result |= kind[full]
+    return result
+
+
+def data_type(value: Json) -> DML_TENSOR_DATA_TYPE:
+    return enumerator(value, DML_TENSOR_DATA_TYPE)
+
+
+def tensor(value: Json) -> DML_BUFFER_TENSOR_DESC:
+    """A DML_TENSOR_DESC, its fields in 'Desc' or beside the optional 'Type'."""
+    kind = value.get("Type")
+    if kind is not None:
+        enumerator(kind, DML_TENSOR_TYPE)
+    desc = value.get("Desc") or value
+    strides, size = desc.get("Strides"), desc.get("TotalTensorSizeInBytes")
+    count, alignment = desc.get("DimensionCount"), desc.get("GuaranteedBaseOffsetAlignment")
+    flag = desc.get("Flags")
+    try:
+        return DML_BUFFER_TENSOR_DESC(
+            data_type(desc.need("DataType")),
+            _unsigned(desc.need("Sizes")),
+            _unsigned(strides) or None if strides is not None else None,
+            (size.unsigned(64) if size is not None else 0) or None,  # type: ignore[arg-type]  # None: computed
+            alignment.unsigned() if alignment is not None else 0,
+            flags(flag, DML_TENSOR_FLAGS) if flag is not None else DML_TENSOR_FLAGS.DML_TENSOR_FLAG_NONE,
+            count.unsigned() if count is not None else None,  # type: ignore[arg-type]  # None: derived
+        )
+    except DMLError as error:
+        raise (
+            error if error.message.startswith(desc.path) else DMLError(f"{desc.path}: {error.message}", error.hresult)
+        ) from None
+
+
+def _unsigned(value: Json) -> tuple[int, ...]:
+    return tuple(item.unsigned() for item in value.items())
+
+
+def _scale_bias(value: Json) -> DML_SCALE_BIAS:
+    return DML_SCALE_BIAS(value.need("Scale").number(), value.need("Bias").number())
+
+
+def _size_2d(value: Json) -> DML_SIZE_2D:
+    return DML_SIZE_2D(value.need("Width").unsigned(), value.need("Height").unsigned())
+
+
+def _scalar_union(value: Json, kind: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
+    """A number of the data type, or an object with the union's member for it (UInt16 for the bits of a FLOAT16)."""
+    words = {"f": "Float", "i": "Int", "u": "UInt"}
+    dtype = numpy_dtype(kind) if kind in ELEMENT_BITS else np.dtype(np.void)
+    if dtype.kind not in words:
+        value.fail(f"{kind.name} is no type of a scalar here")
+    if value.is_object:
+        dtype = np.dtype(np.uint16) if dtype == np.float16 else dtype
+        value = value.need(f"{words[dtype.kind]}{dtype.itemsize * 8}")
+    return DML_SCALAR_UNION(Bytes=scalars([value], dtype).tobytes())
+
+
+def scalars(values: list[Json], dtype: np.dtype[Any]) -> Array:
+    """Numbers of a type. Integers must be in its range; floats beyond it become infinite, as in C."""
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return np.array([value.number() for value in values], dtype)
+    limits = np.iinfo(dtype)
+    return np.array([value.integer(int(limits.min), int(limits.max)) for value in values], dtype)
+
+
+def _field(info: FieldInfo, value: Json, desc: Json) -> Any:
+    if info.enum is not None:
+        return enumerator(value, info.enum)
+    match info.type:
+        case "tensor":
+            return tensor(value)
+        case "tensor_array":
+            return tuple(tensor(item) for item in value.items())
+        case "operator":
+            return operator(value, fused=True)
+        case "operator_array":
+            return tuple(operator(item, fused=True) for item in value.items())
+        case "uint":
+            return value.unsigned()
+        case "int":
+            return value.integer(-(1 << 31), (1 << 31) - 1)
+        case "uint_array":
+            return _unsigned(value)
+        case "int_array":
+            return tuple(item.integer(-(1 << 31), (1 << 31) - 1) for item in value.items())
+        case "float":
+            return value.number()
+        case "float_array":
+            return tuple(item.number() for item in value.items())
+        case "bool":
+            return value.boolean()
+        case "DML_SCALE_BIAS":
+            return _scale_bias(value)
+        case "DML_SIZE_2D":
+            return _size_2d(value)
+        case "DML_SCALAR_UNION":
+            return _scalar_union(value, data_type(desc.need(_UNION_TYPES.get(info.name, "ValueDataType"))))
+    raise AssertionError(info)
+
+
+def operator(value: Json, *, fused: bool = False) -> OperatorDesc:
+    """An operator's 'Type' (or 'type') and its fields, in 'Desc' (or 'desc') or beside it.
+
+    fused: an activation inside another operator; it has no tensors. Counts may be left out. Members that are no fields
+    are ignored, as in DxDispatch. Raises DMLError naming the place in the file.
+    """
+    kind = enumerator(value.need("Type", "type"), DML_OPERATOR_TYPE, "DML_OPERATOR_")
+    cls = all_operators().get(kind)
+    if cls is None:
+        value.fail(f"{kind.name} is no operator")
+    desc = value.get("Desc", "desc") or value
+    fields: dict[str, Any] = {}
+    for info in cls.fields_info:
+        if fused and info.is_tensor:
+            continue
+        found = desc.get(info.name)
+        if found is not None:
+            fields[info.name] = _field(info, found, desc)
+        elif info.optional:
+            fields[info.name] = None
+        elif info.counts is None:
+            desc.fail(f"needs a member {info.name!r}")
+    try:
+        return cls(**fields)
+    except DMLError as error:
+        raise DMLError(f"{desc.path}: {error.message}", error.hresult) from None
+
+
+def execution_flags(value: Json | None) -> DML_EXECUTION_FLAGS:
+    return DML_EXECUTION_FLAGS(0) if value is None else flags(value, DML_EXECUTION_FLAGS)

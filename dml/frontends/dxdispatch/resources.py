@@ -1,0 +1,136 @@
+"""Buffers of a model and the forms of their initial values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import HRESULT, DMLError
+from dml.frontends.dxdispatch.document import Json
+from dml.frontends.dxdispatch.files import Folder
+from dml.frontends.dxdispatch.operators import data_type, scalars
+from dml.tensors import data_type_of, element_bits, numpy_dtype
+
+UNKNOWN = DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UNKNOWN
+#: No buffer of a Vulkan device is larger: its range is a 32-bit number.
+LARGEST = 1 << 32
+_IMAGES = (".png", ".jpg", ".jpeg")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A buffer: its bytes at the start, and how many of them hold values (the rest is padding).
+
+    data_type: of the values, UNKNOWN for a list of values of several types.
+    """
+
+    name: str
+    data: bytes
+    used: int
+    data_type: DML_TENSOR_DATA_TYPE
+
+    @property
+    def element_size(self) -> int:
+        """Bytes of an element; 0 where the type is unknown."""
+        return 0 if self.data_type == UNKNOWN else element_bits(self.data_type) // 8
+
+
+def _dtype(kind: DML_TENSOR_DATA_TYPE, where: Json) -> np.dtype[Any]:
+    if kind == UNKNOWN:
+        where.fail("needs a data type in 'initialValuesDataType'")
+    if element_bits(kind) < 8:
+        where.fail(f"values of {kind.name} cannot be written here")
+    return numpy_dtype(kind)
+
+
+def _count(values: Json, dtype: np.dtype[Any]) -> int:
+    field = values.need("valueCount")
+    count = field.unsigned()
+    if count == 0:
+        field.fail("must be larger than 0")
+    if count * dtype.itemsize > LARGEST:
+        raise DMLError(
+            f"{field.path}: {count} values of {dtype} are more than a buffer can hold", HRESULT.E_OUTOFMEMORY
+        )
+    return count
+
+
+def _mixed(values: Json) -> bytes:
+    parts = []
+    for item in values.items():
+        kind = data_type(item.need("type"))
+        dtype = _dtype(kind, item.need("type"))
+        parts.append(scalars([item.need("value")], dtype).tobytes())
+    return b"".join(parts)
+
+
+def _generated(values: Json, kind: DML_TENSOR_DATA_TYPE) -> bytes:
+    dtype = _dtype(kind, values)
+    count = _count(values, dtype)
+    constant = values.get("value")
+    if constant is not None:
+        return np.full(count, scalars([constant], dtype)[0], dtype).tobytes()
+    start, delta = scalars([values.need("valueStart"), values.need("valueDelta")], dtype)
+    steps = np.full(count, delta, dtype)
+    steps[0] = start
+    with np.errstate(all="ignore"):  # each value is the one before it plus delta, in the type's own arithmetic
+        return np.cumsum(steps, dtype=dtype).tobytes()
+
+
+def _file(values: Json, kind: DML_TENSOR_DATA_TYPE, folder: Folder) -> tuple[bytes, DML_TENSOR_DATA_TYPE]:
+    source = values.need("sourcePath")
+    text = source.string()
+    suffix = PurePath(text).suffix.lower()
+    if suffix in _IMAGES:
+        source.fail("images are not read; store the pixels as a .npy file")
+    try:
+        if suffix != ".npy":
+            _dtype(kind, values)
+            return folder.read(text), kind
+        array = folder.read_array(text)
+        found = data_type_of(array.dtype)
+    except DMLError as error:
+        source.fail(error.message)
+    if kind not in (UNKNOWN, found):
+        source.fail(f"the file's data type is {found.name}, 'initialValuesDataType' says {kind.name}")
+    return array.tobytes(), found
+
+
+def resource(name: str, value: Json, folder: Folder) -> Resource:
+    """A member of ``resources``. Raises DMLError naming the place in the file for what it cannot be."""
+    given = value.get("initialValuesDataType")
+    kind = data_type(given) if given is not None else UNKNOWN
+    values = value.need("initialValues")
+    if values.is_string:
+        values.fail("deferred buffers are for ONNX dispatchables, which belong to Direct3D 12; see dml run model.onnx")
+    if values.is_array and kind == UNKNOWN:
+        data = _mixed(values)
+    elif values.is_array:
+        data = scalars(values.items(), _dtype(kind, values)).tobytes()
+    else:
+        forms = [form for form in ("value", "valueStart", "sourcePath") if values.get(form) is not None]
+        if len(forms) != 1:
+            values.fail("must be an array, or an object with one of 'value', 'valueStart' and 'sourcePath'")
+        if forms[0] == "sourcePath":
+            data, kind = _file(values, kind, folder)
+        else:
+            data = _generated(values, kind)
+    if not data:
+        values.fail("must not be empty")
+    return _placed(name, value, data, kind)
+
+
+def _placed(name: str, value: Json, data: bytes, kind: DML_TENSOR_DATA_TYPE) -> Resource:
+    offset_field, size_field = value.get("initialValuesOffsetInBytes"), value.get("sizeInBytes")
+    offset = offset_field.unsigned(64) if offset_field is not None else 0
+    used = offset + len(data)
+    size = size_field.unsigned(64) if size_field is not None else used
+    if used > size:
+        value.fail(f"its sizeInBytes of {size} does not hold {len(data)} bytes of values at byte {offset}")
+    if size > LARGEST:
+        raise DMLError(f"{value.path}: {size} bytes are more than a buffer can hold", HRESULT.E_OUTOFMEMORY)
+    return Resource(name, (bytes(offset) + data).ljust(-(-size // 4) * 4, b"\0"), used, kind)

@@ -1,0 +1,91 @@
+"""What `dml run` does with a file, whatever its format: run it, explain it, profile it.
+
+A format is a function from the file's path, a device and the options to a ``Runnable``, imported when a file of its
+suffix comes along.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from dml.device import Device
+from dml.errors import DMLError
+from dml.runtime.recording import KernelTime
+
+
+@dataclass(frozen=True)
+class Options:
+    """say: takes lines of output. allow_paths_outside: a file may name files out of its folder. iterations: runs."""
+
+    say: Callable[[str], None] = print
+    allow_paths_outside: bool = False
+    iterations: int = 1
+
+
+class Runnable(Protocol):
+    """A file, compiled for a device."""
+
+    def run(self) -> None:
+        """Do what the file says, and print what it says."""
+        ...
+
+    def describe(self) -> str:
+        """The compiled programs in words."""
+        ...
+
+    def profile(self) -> Mapping[str, list[KernelTime]]:
+        """What each run of a compiled program took, kernel by kernel."""
+        ...
+
+
+def _dxdispatch(path: Path, device: Device, options: Options) -> Runnable:
+    from dml.frontends.dxdispatch import Session, load
+
+    model = load(path, allow_paths_outside=options.allow_paths_outside)
+    return Session(model, device, say=options.say, iterations=options.iterations)
+
+
+#: Suffix -> how to open such a file.
+FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {".json": _dxdispatch}
+
+
+def open_file(path: Path, device: Device, options: Options) -> Runnable:
+    """The file, compiled for the device. Raises DMLError for a suffix that is not known, and what the format raises."""
+    opener = FORMATS.get(path.suffix.lower())
+    if opener is None:
+        known = ", ".join(FORMATS)
+        raise DMLError(f"{path}: no format is known by the suffix {path.suffix!r}; there are {known}")
+    return opener(path, device, options)
+
+
+def write_trace(path: Path, profile: Mapping[str, list[KernelTime]], clock: str) -> None:
+    """Chrome's trace events, for Perfetto and chrome://tracing: a row per run, its kernels one after another.
+
+    clock: what measured, for the reader. Raises DMLError where the file cannot be written.
+    """
+    events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": f"dml ({clock})"}}]
+    for row, (name, times) in enumerate(profile.items(), 1):
+        events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": row, "args": {"name": name}})
+        start = 0
+        for index, (node, kernel, nanoseconds) in enumerate(times):
+            events.append(
+                {
+                    "ph": "X",
+                    "name": node or kernel,
+                    "cat": "kernel",
+                    "pid": 1,
+                    "tid": row,
+                    "ts": start / 1000,
+                    "dur": nanoseconds / 1000,
+                    "args": {"kernel": kernel, "dispatch": index},
+                }
+            )
+            start += nanoseconds
+    try:
+        path.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": events}), "utf-8")
+    except OSError as error:
+        raise DMLError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,212 @@
+"""Resampling along any dimensions, its gradients, and upsampling.
+
+An output element o of a dimension stands at x = (o - OutputPixelOffset) / Scale - InputPixelOffset of the input, in
+float32. LINEAR weighs the two neighbours of x, NEAREST_NEIGHBOR takes one; beyond the edges the edge element counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dml import enums
+from dml.compiler.builder import Builder
+from dml.compiler.kernel import VALUE_TYPES, Constant
+from dml.compiler.lowering import lowering
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.compiler.views import copy, merge_between, raw, split
+from dml.descriptors import resample as d
+
+NEAREST = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How one dimension is resampled; by default about the centres of the elements."""
+
+    scale: float
+    input_offset: float = 0.5
+    output_offset: float = -0.5
+
+    @property
+    def is_identity(self) -> bool:
+        return self.scale == 1 and self.input_offset == -self.output_offset
+
+
+@dataclass(frozen=True)
+class Filter:
+    """mode, and how NEAREST_NEIGHBOR rounds: "floor", "ceil" or "half_up". antialiased: see ``_wide``."""
+
+    mode: enums.DML_INTERPOLATION_MODE
+    rounding: str = "half_up"
+    antialiased: bool = False
+
+
+_DIRECTIONS = {enums.DML_AXIS_DIRECTION_INCREASING: "ceil", enums.DML_AXIS_DIRECTION_DECREASING: "floor"}
+
+
+def _wide(axis: Axis, kernel: Filter) -> bool:
+    """Whether the filter is stretched by 1 / Scale: as the page says, above a factor of 2, and not from 1 on."""
+    return kernel.antialiased and kernel.mode != NEAREST and bool(1 / np.float32(axis.scale) > 2)
+
+
+def _active(result: Operand, source: Operand, axes: Sequence[Axis]) -> list[int]:
+    return [at for at, axis in enumerate(axes) if not axis.is_identity or result.sizes[at] != source.sizes[at]]
+
+
+def _constants(axes: Sequence[Axis]) -> dict[str, Constant]:
+    constants: dict[str, Constant] = {}
+    for k, axis in enumerate(axes):
+        constants[f"SCALE_{k}"] = float(axis.scale)
+        constants[f"INPUT_OFFSET_{k}"] = float(axis.input_offset)
+        constants[f"OUTPUT_OFFSET_{k}"] = float(axis.output_offset)
+    return constants
+
+
+def _position(k: int, element: str) -> str:
+    return f"position({element}, SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k})"
+
+
+def _resample(program: Builder, result: Operand, source: Operand, axes: Sequence[Axis], kernel: Filter) -> None:
+    if kernel.mode == NEAREST:
+        result, source = raw(result), raw(source)
+        if kernel.rounding == "half_up" and _repeats(result, source, axes):
+            repeated = result
+            sizes: list[int] = []
+            strides: list[int] = []
+            for at in reversed(range(source.rank)):
+                repeated = split(repeated, at, (source.sizes[at], result.sizes[at] // source.sizes[at]))
+                sizes = [source.sizes[at], result.sizes[at] // source.sizes[at], *sizes]
+                strides = [source.strides[at], 0, *strides]
+            copy(program, repeated, source.view(tuple(sizes), tuple(strides)))
+            return
+    active = _active(result, source, axes)
+    chosen = [axes[at] for at in active]
+    places, (result, source) = merge_between(active, result, source)
+    lines = [f"result_VALUE sampled(uint c[{result.rank}]) {{"]
+    if kernel.mode == NEAREST:
+        for k, at in enumerate(places):
+            lines.append(f"    c[{at}] = nearest({_position(k, f'c[{at}]')}, source_SIZE_{at});")
+        lines.append("    return source_load(source_at(c));")
+    else:
+        lines.append("    float sum = 0.0;\n    uint s[RANK] = c;")
+        for k, (at, axis) in enumerate(zip(places, chosen, strict=True)):
+            reach = f"1.0 / SCALE_{k}" if _wide(axis, kernel) else "1.0"
+            slope = f"SCALE_{k}" if _wide(axis, kernel) else "1.0"
+            lines += [
+                f"    float x_{k} = {_position(k, f'c[{at}]')};",
+                f"    ivec2 taps_{k} = taps(x_{k}, {reach}, source_SIZE_{at});",
+                f"    float total_{k} = total_weight(x_{k}, {slope}, taps_{k});",
+            ]
+        weight = "1.0"
+        for k, (at, axis) in enumerate(zip(places, chosen, strict=True)):
+            slope = f"SCALE_{k}" if _wide(axis, kernel) else "1.0"
+            lines += [
+                f"    for (int i_{k} = taps_{k}.x; i_{k} <= taps_{k}.y; ++i_{k}) {{",
+                f"    float w_{k} = {weight} * (weight(x_{k}, {slope}, i_{k}) / total_{k});",
+                f"    if (w_{k} == 0.0) continue;",
+                f"    s[{at}] = uint(clamp(i_{k}, 0, int(source_SIZE_{at}) - 1));",
+            ]
+            weight = f"w_{k}"
+        lines += [f"    sum += {weight} * float(source_load(source_at(s)));", "    " + "}" * len(places)]
+        lines.append("    return finish(sum);" if VALUE_TYPES[result.data_type].bits == 8 else "    return sum;")
+    lines.append("}")
+    program.for_each(
+        "resample/resample.comp",
+        result,
+        {"source": source},
+        constants=_constants(chosen),
+        code="\n".join([_head(kernel), *lines]),
+    )
+
+
+def _repeats(result: Operand, source: Operand, axes: Sequence[Axis]) -> bool:
+    """Whether each element is repeated a whole number of times: element o is then that of o // Scale."""
+    return all(
+        axis.scale * source.sizes[at] == result.sizes[at]
+        and float(axis.scale).is_integer()
+        and (axis.input_offset, axis.output_offset) == (0.5, -0.5)
+        for at, axis in enumerate(axes)
+    )
+
+
+def _head(kernel: Filter) -> str:
+    rounds = {"floor": "floor(x)", "ceil": "ceil(x)", "half_up": "floor(x + 0.5)"}[kernel.rounding]
+    return f'float round_position(float x) {{ return {rounds}; }}\n#include "resample/filter.glsl"'
+
+
+def _gradient(program: Builder, result: Operand, source: Operand, axes: Sequence[Axis], kernel: Filter) -> None:
+    """Each element of the forward input collects the gradients of the outputs it went into, with their weights."""
+    active = _active(result, source, axes)
+    places, (result, source) = merge_between(active, result, source)
+    lines = [f"float sampled(uint c[{result.rank}]) {{", "    float sum = 0.0;\n    uint s[RANK] = c;"]
+    weight = "1.0"
+    share = "nearest_share" if kernel.mode == NEAREST else "linear_share"
+    for k, at in enumerate(places):
+        offsets = f"SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k}"
+        lines += [
+            f"    uvec2 range_{k} = outputs_of(c[{at}], {offsets}, result_SIZE_{at}, source_SIZE_{at});",
+            f"    for (s[{at}] = range_{k}.x; s[{at}] <= range_{k}.y; ++s[{at}]) {{",
+            f"    float w_{k} = {weight} * {share}({_position(k, f's[{at}]')}, c[{at}], result_SIZE_{at});",
+            f"    if (w_{k} == 0.0) continue;",
+        ]
+        weight = f"w_{k}"
+    lines += [f"    sum += {weight} * source_load(source_at(s));", "    " + "}" * len(places), "    return sum;\n}"]
+    program.for_each(
+        "resample/resample.comp",
+        result,
+        {"source": source},
+        constants=_constants([axes[at] for at in active]),
+        code="\n".join([_head(kernel), *lines]),
+    )
+
+
+@lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC)
+def upsample_2d(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    result, source = program["OutputTensor"], program["InputTensor"]
+    axes = [Axis(1.0)] * (result.rank - 2) + [Axis(desc.ScaleSize.Height), Axis(desc.ScaleSize.Width)]
+    _resample(program, result, source, axes, Filter(desc.InterpolationMode))
+
+
+@lowering(d.DML_RESAMPLE_OPERATOR_DESC)
+def resample(desc: d.DML_RESAMPLE_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    axes = [Axis(scale) for scale in desc.Scales]
+    _resample(program, program["OutputTensor"], program["InputTensor"], axes, Filter(desc.InterpolationMode))
+
+
+_WithOffsets = (
+    d.DML_RESAMPLE1_OPERATOR_DESC
+    | d.DML_RESAMPLE2_OPERATOR_DESC
+    | d.DML_RESAMPLE3_OPERATOR_DESC
+    | d.DML_RESAMPLE_GRAD_OPERATOR_DESC
+    | d.DML_RESAMPLE_GRAD1_OPERATOR_DESC
+)
+
+
+def _read(desc: _WithOffsets) -> tuple[list[Axis], Filter]:
+    offsets = zip(desc.Scales, desc.InputPixelOffsets, desc.OutputPixelOffsets, strict=True)
+    direction = getattr(desc, "RoundingDirection", None)
+    rounding = "half_up" if direction is None else _DIRECTIONS[direction]
+    kernel = Filter(desc.InterpolationMode, rounding, getattr(desc, "Antialiased", False))
+    return [Axis(*axis) for axis in offsets], kernel
+
+
+@lowering(d.DML_RESAMPLE1_OPERATOR_DESC, d.DML_RESAMPLE2_OPERATOR_DESC, d.DML_RESAMPLE3_OPERATOR_DESC)
+def resample_with_offsets(
+    desc: d.DML_RESAMPLE1_OPERATOR_DESC | d.DML_RESAMPLE2_OPERATOR_DESC | d.DML_RESAMPLE3_OPERATOR_DESC,
+    program: Builder,
+    target: Target,
+) -> None:
+    axes, kernel = _read(desc)
+    _resample(program, program["OutputTensor"], program["InputTensor"], axes, kernel)
+
+
+@lowering(d.DML_RESAMPLE_GRAD_OPERATOR_DESC, d.DML_RESAMPLE_GRAD1_OPERATOR_DESC)
+def resample_grad(
+    desc: d.DML_RESAMPLE_GRAD_OPERATOR_DESC | d.DML_RESAMPLE_GRAD1_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    axes, kernel = _read(desc)
+    _gradient(program, program["OutputGradientTensor"], program["InputGradientTensor"], axes, kernel)

@@ -1,0 +1,59 @@
+"""Rules of the resampling operators. An output may have any sizes: beyond the resampled input its edges continue."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from .. import descriptors as d
+from .base import Check, rule
+
+
+@rule(d.DML_UPSAMPLE_2D_OPERATOR_DESC)
+def upsample_2d(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, check: Check) -> None:
+    *rest, height, width = desc.InputTensor.Sizes
+    sizes = (*rest, height * desc.ScaleSize.Height, width * desc.ScaleSize.Width)
+    check.sizes("OutputTensor", sizes, why="height and width times ScaleSize")
+
+
+def _scales(check: Check, tensor_name: str) -> None:
+    tensor = check.tensor(tensor_name)
+    assert tensor is not None
+    check.length("Scales", tensor.rank, why=f"one per dimension of {tensor_name}")
+    scales: tuple[float, ...] = getattr(check.desc, "Scales")  # noqa: B009  the description's class is open here
+    check.that(all(scale > 0 and isfinite(scale) for scale in scales), "Scales", "must be positive and finite")
+
+
+def _offsets(check: Check, tensor_name: str) -> None:
+    _scales(check, tensor_name)
+    for field in ("InputPixelOffsets", "OutputPixelOffsets"):
+        check.that(all(isfinite(offset) for offset in getattr(check.desc, field)), field, "must be finite")
+
+
+@rule(d.DML_RESAMPLE_OPERATOR_DESC)
+def resample(desc: d.DML_RESAMPLE_OPERATOR_DESC, check: Check) -> None:
+    _scales(check, "InputTensor")
+
+
+@rule(d.DML_RESAMPLE1_OPERATOR_DESC)
+def resample1(desc: d.DML_RESAMPLE1_OPERATOR_DESC, check: Check) -> None:
+    _offsets(check, "InputTensor")
+
+
+@rule(d.DML_RESAMPLE2_OPERATOR_DESC)
+def resample2(desc: d.DML_RESAMPLE2_OPERATOR_DESC, check: Check) -> None:
+    _offsets(check, "InputTensor")
+
+
+@rule(d.DML_RESAMPLE3_OPERATOR_DESC)
+def resample3(desc: d.DML_RESAMPLE3_OPERATOR_DESC, check: Check) -> None:
+    _offsets(check, "InputTensor")
+
+
+@rule(d.DML_RESAMPLE_GRAD_OPERATOR_DESC)
+def resample_grad(desc: d.DML_RESAMPLE_GRAD_OPERATOR_DESC, check: Check) -> None:
+    _offsets(check, "InputGradientTensor")
+
+
+@rule(d.DML_RESAMPLE_GRAD1_OPERATOR_DESC)
+def resample_grad1(desc: d.DML_RESAMPLE_GRAD1_OPERATOR_DESC, check: Check) -> None:
+    _offsets(check, "InputGradientTensor")

@@ -1,0 +1,79 @@
+"""OpenVINO IR models (.xml and .bin) as DML graphs.
+
+model = read_model("model.xml")
+outputs = model.compile(device)({"x": x})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.device import Device, create_device
+from dml.errors import DMLError
+from dml.frontends.openvino.convert import build
+from dml.frontends.openvino.ir import ELEMENT_TYPES, Layer, Network, read_network
+from dml.graph.builder import Builder
+
+__all__ = ["CompiledModel", "Model", "read_model"]
+
+
+class CompiledModel:
+    """A model compiled for a device; call it with arrays by the names of its parameters."""
+
+    def __init__(self, network: Network, device: Device) -> None:
+        graph = Builder(device)
+        outputs, self.parameters, self.results = build(network, graph)
+        self.compiled = graph.compile(outputs)
+
+    def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
+        """The results by the names of their tensors, in their own element types and shapes.
+
+        inputs: parameter name, or a name of its tensor -> array of the parameter's shape; numbers are converted to its
+        element type. Raises DMLError for a missing, unknown or misshapen input.
+        """
+        names = {alias: name for name, layer in self.parameters.items() for alias in (name, *layer.outputs[0].names)}
+        given: dict[str, Any] = {}
+        for name, value in inputs.items():
+            if name not in names:
+                raise DMLError(f"no parameter {name!r}; the model has {', '.join(self.parameters)}")
+            given[names[name]] = _to_dml(np.asarray(value), self.parameters[names[name]])
+        used = {name for name, tensor in self.compiled.input_fields if tensor is not None}
+        outputs = self.compiled.dispatch({name: array for name, array in given.items() if name in used})
+        return {name: _from_dml(array, self.results[name]) for name, array in outputs.items()}
+
+
+def _to_dml(array: npt.NDArray[Any], layer: Layer) -> npt.NDArray[Any]:
+    port = layer.outputs[0]
+    if array.shape != port.sizes:
+        raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {array.shape}")
+    kind = np.dtype(ELEMENT_TYPES[port.element_type])
+    array = array.astype(kind)
+    stored = {"float64": np.float32, "bfloat16": np.float32, "bool": np.uint8}.get(kind.name, kind)
+    return array.astype(stored).reshape(port.sizes or (1,))
+
+
+def _from_dml(array: npt.NDArray[Any], layer: Layer) -> npt.NDArray[Any]:
+    source, index = layer.inputs[0]
+    port = source.outputs[index]
+    return array.astype(ELEMENT_TYPES[port.element_type]).reshape(port.sizes)
+
+
+class Model:
+    """A model as it was read; ``compile`` puts it on a device."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+
+    def compile(self, device: Device | None = None) -> CompiledModel:
+        """Raises DMLError that lists every layer that cannot be mapped, before anything runs."""
+        return CompiledModel(self.network, device or create_device())
+
+
+def read_model(path: str | Path, weights: str | Path | None = None) -> Model:
+    """Read an .xml file and the .bin beside it. Raises DMLError for anything that is not such a model."""
+    return Model(read_network(path, weights))

@@ -1,0 +1,142 @@
+"""From OpenVINO's layers to a DML graph: the registry of mappings, and the values between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml import enums
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import HRESULT, DMLError
+from dml.frontends.openvino.ir import ELEMENT_TYPES, Layer, Network
+from dml.graph.builder import Builder, Tensor
+from dml.tensors import data_type_of
+
+#: A value between layers: in the graph, or known here (constants and what shapes are made of).
+Value = Tensor | npt.NDArray[Any]
+Mapping_ = Callable[["Context"], "Value | Sequence[Value]"]
+_LAYERS: dict[str, Mapping_] = {}
+
+
+def layer(*types: str) -> Callable[[Mapping_], Mapping_]:
+    """Register a function of a layer's context that returns its outputs (or its one output)."""
+
+    def register(function: Mapping_) -> Mapping_:
+        for name in types:
+            _LAYERS[name] = function
+        return function
+
+    return register
+
+
+class Context:
+    """A layer being mapped: its attributes, its inputs and the graph that they go into."""
+
+    def __init__(self, graph: Builder, layer: Layer, values: Sequence[Value]) -> None:
+        self.graph = graph
+        self.layer = layer
+        self.values = values
+
+    def tensor(self, index: int) -> Tensor:
+        """An input as a tensor of the graph."""
+        return self.as_tensor(self._value(index))
+
+    def as_tensor(self, value: Value) -> Tensor:
+        if isinstance(value, Tensor):
+            return value
+        return self.graph.constant(value if value.ndim else value.reshape(1), _data_type(value.dtype))
+
+    def tensors(self) -> list[Tensor]:
+        return [self.as_tensor(value) for value in self.values]
+
+    def known(self, index: int) -> npt.NDArray[Any]:
+        """An input that must be constant. Raises DMLError where it is computed."""
+        value = self._value(index)
+        if isinstance(value, Tensor):
+            raise self.error(f"input {index} must be a constant")
+        return value
+
+    def integers(self, index: int) -> list[int]:
+        return [int(number) for number in np.ravel(self.known(index))]
+
+    def _value(self, index: int) -> Value:
+        if index >= len(self.values):
+            raise self.error(f"input {index} is missing")
+        return self.values[index]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the first output; a scalar is a tensor of one element."""
+        return self.layer.outputs[0].sizes or (1,)
+
+    @property
+    def data_type(self) -> DML_TENSOR_DATA_TYPE:
+        """The data type of the first output."""
+        return _data_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[0].element_type]))
+
+    def error(self, message: str) -> DMLError:
+        return DMLError(f"{self.layer}: {message}", HRESULT.E_INVALIDARG)
+
+
+def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
+    """booleans are UINT8; double and bfloat16 are computed as FLOAT32, which holds bfloat16 exactly."""
+    if dtype.name in ("float64", "bfloat16"):
+        return enums.DML_TENSOR_DATA_TYPE_FLOAT32
+    return data_type_of(dtype)
+
+
+def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str, Layer], dict[str, Layer]]:
+    """Put a network into a graph. Returns outputs by name, and the Parameter and Result layers by the same names.
+
+    Raises DMLError that lists every layer that cannot be mapped, before anything is built; and for dynamic shapes.
+    """
+    from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
+    from dml.frontends.openvino import recurrent as _recurrent  # noqa: F401
+
+    special = ("Parameter", "Const", "Result")
+    unknown = [str(at) for at in network.layers if at.type not in _LAYERS and at.type not in special]
+    kinds = [
+        f"{at} has an output of element type {port.element_type!r}"
+        for at in network.layers
+        for port in at.outputs
+        if port.element_type not in ELEMENT_TYPES
+    ]
+    if unknown or kinds:
+        raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
+    dynamic = [str(at) for at in network.layers if any(min(port.sizes, default=1) < 0 for port in at.outputs)]
+    if dynamic:
+        raise DMLError(
+            f"sizes must be static (save the model after model.reshape); dynamic are {'; '.join(dynamic[:5])}"
+        )
+
+    values: dict[Layer, list[Value]] = {}
+    outputs: dict[str, Tensor] = {}
+    parameters: dict[str, Layer] = {}
+    results: dict[str, Layer] = {}
+    for at in network.layers:
+        inputs = [_output(values, source, index) for source, index in at.inputs]
+        context = Context(graph, at, inputs)
+        if at.type == "Parameter":
+            parameters[at.name] = at
+            values[at] = [graph.input(at.name, context.sizes, context.data_type)]
+        elif at.type == "Const":
+            values[at] = [network.constant(at)]
+        elif at.type == "Result":
+            source, index = at.inputs[0]
+            name = (*source.outputs[index].names, source.name)[0]
+            name = name if name not in outputs else at.name
+            outputs[name] = context.tensor(0)
+            results[name] = at
+        else:
+            made = _LAYERS[at.type](context)
+            values[at] = list(made) if isinstance(made, Sequence) else [made]
+    return outputs, parameters, results
+
+
+def _output(values: dict[Layer, list[Value]], source: Layer, index: int) -> Value:
+    if index >= len(values[source]):
+        raise DMLError(f"{source}: its output {index} cannot be mapped to DirectML", HRESULT.E_NOTIMPL)
+    return values[source][index]

@@ -1,0 +1,251 @@
+"""Reads OpenVINO IR: a graph of layers in XML and the bytes of its constants beside it. The files are not trusted.
+
+Reference: OpenVINO's IR format (versions 10 and 11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+from defusedxml import DefusedXmlException
+from defusedxml import ElementTree as xml
+
+from dml.errors import DMLError
+
+#: Element types, by the names of <data element_type> and, in upper case, of <port precision>.
+ELEMENT_TYPES: dict[str, Any] = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u64": np.uint64,
+    "u32": np.uint32,
+    "u16": np.uint16,
+    "u8": np.uint8,
+    "boolean": np.bool_,
+}
+_PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
+    "FP64": "f64", "FP32": "f32", "FP16": "f16", "BF16": "bf16", "BOOL": "boolean",
+}  # fmt: skip
+_MAX_RANK = 8
+
+
+@dataclass(frozen=True)
+class Port:
+    """An output of a layer: its number, element type and sizes (-1: dynamic)."""
+
+    id: int
+    element_type: str
+    sizes: tuple[int, ...]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Layer:
+    """One <layer>. inputs: (layer, index of its output) in the order of the input ports."""
+
+    id: int
+    name: str
+    type: str
+    version: str
+    attributes: dict[str, str]
+    input_ports: list[int] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    inputs: list[tuple[Layer, int]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"layer {self.id} ({self.type} {self.name!r})"
+
+    # Attributes, by kind. A wrong value is a DMLError that names layer, attribute and value.
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self.attributes.get(name, default)
+        if value is None:
+            raise DMLError(f"{self}: attribute {name} is missing")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        value = self.text(name, None if default is None else repr(default))
+        try:
+            return float(value)
+        except ValueError:
+            raise DMLError(f"{self}: attribute {name} must be a number, found {value!r}") from None
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        value = self.text(name, None if default is None else str(default))
+        try:
+            return int(value)
+        except ValueError:
+            raise DMLError(f"{self}: attribute {name} must be an integer, found {value!r}") from None
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self.text(name, str(default)).lower()
+        if value not in ("true", "false", "1", "0"):
+            raise DMLError(f"{self}: attribute {name} must be true or false, found {value!r}")
+        return value in ("true", "1")
+
+    def texts(self, name: str) -> list[str]:
+        """A comma-separated list; empty where the attribute is absent."""
+        return [item.strip() for item in self.attributes.get(name, "").split(",") if item.strip()]
+
+    def numbers(self, name: str) -> list[float]:
+        try:
+            return [float(item) for item in self.texts(name)]
+        except ValueError:
+            raise DMLError(f"{self}: attribute {name} must be numbers, found {self.attributes[name]!r}") from None
+
+    def integers(self, name: str) -> list[int]:
+        try:
+            return [int(item) for item in self.texts(name)]
+        except ValueError:
+            raise DMLError(f"{self}: attribute {name} must be integers, found {self.attributes[name]!r}") from None
+
+
+@dataclass
+class Network:
+    """The layers in an order in which they can run, and where their constants' bytes lie."""
+
+    name: str
+    version: int
+    layers: list[Layer]
+    weights: npt.NDArray[np.uint8]
+
+    def constant(self, layer: Layer) -> npt.NDArray[Any]:
+        """The array of a Const layer. Raises DMLError where its bytes are not in the .bin file."""
+        kind = layer.text("element_type")
+        if kind not in ELEMENT_TYPES:
+            raise DMLError(f"{layer}: element type {kind!r} is not supported")
+        sizes = tuple(layer.integers("shape"))
+        offset, size = layer.integer("offset"), layer.integer("size")
+        dtype = np.dtype(ELEMENT_TYPES[kind])
+        if min(sizes, default=0) < 0 or prod(sizes) * dtype.itemsize != size:
+            raise DMLError(f"{layer}: {size} bytes are not an array of shape {sizes} of {kind}")
+        if offset < 0 or offset + size > self.weights.size:
+            raise DMLError(
+                f"{layer}: bytes {offset} to {offset + size} lie outside the {self.weights.size} of the .bin file"
+            )
+        found: npt.NDArray[Any] = self.weights[offset : offset + size].view(dtype).reshape(sizes)
+        return found
+
+
+def read_network(path: str | Path, weights: str | Path | None = None) -> Network:
+    """Read an .xml file and its .bin (of the same name where none is given; it may be absent when nothing is constant).
+
+    Raises DMLError for files that cannot be read, broken XML, another version than 10 or 11, edges that lead nowhere,
+    and cycles.
+    """
+    path = Path(path)
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise DMLError(f"{path}: cannot be read: {error.strerror}") from error
+    data_path = Path(weights) if weights is not None else path.with_suffix(".bin")
+    if data_path.exists() or weights is not None:
+        try:
+            data: npt.NDArray[np.uint8] = np.fromfile(data_path, np.uint8)
+        except OSError as error:
+            raise DMLError(f"{data_path}: cannot be read: {error.strerror}") from error
+    else:
+        data = np.zeros(0, np.uint8)
+    try:
+        root = xml.fromstring(text)
+    except (ParseError, DefusedXmlException, ValueError) as error:
+        raise DMLError(f"{path}: not an OpenVINO model: {error!r}") from error
+    try:
+        return _network(root, data)
+    except DMLError as error:
+        raise DMLError(f"{path}: {error.message}", error.hresult) from error
+
+
+def _integer(element: Element, name: str) -> int:
+    value = element.get(name, "")
+    try:
+        return int(value)
+    except ValueError:
+        raise DMLError(f"<{element.tag}>: attribute {name} must be an integer, found {value!r}") from None
+
+
+def _network(root: Element, weights: npt.NDArray[np.uint8]) -> Network:
+    if root.tag != "net":
+        raise DMLError(f"not an OpenVINO model: its root is <{root.tag}>, not <net>")
+    version = _integer(root, "version")
+    if version not in (10, 11):
+        raise DMLError(f"IR version {version} is not supported; 10 and 11 are")
+    layers: dict[int, Layer] = {}
+    for element in root.iterfind("layers/layer"):
+        layer = _layer(element)
+        if layer.id in layers:
+            raise DMLError(f"{layer}: another layer has this id")
+        layers[layer.id] = layer
+    sources: dict[tuple[int, int], tuple[Layer, int]] = {}
+    for edge in root.iterfind("edges/edge"):
+        start, port = _integer(edge, "from-layer"), _integer(edge, "from-port")
+        end = _integer(edge, "to-layer"), _integer(edge, "to-port")
+        if start not in layers or end[0] not in layers:
+            raise DMLError(f"an edge leads from layer {start} to layer {end[0]}, which are not both there")
+        ids = [output.id for output in layers[start].outputs]
+        if port not in ids:
+            raise DMLError(f"{layers[start]} has no output port {port}")
+        sources[end] = layers[start], ids.index(port)
+    for layer in layers.values():
+        for number in layer.input_ports:
+            if (layer.id, number) not in sources:
+                raise DMLError(f"{layer}: its input port {number} is not connected")
+            layer.inputs.append(sources[layer.id, number])
+    return Network(root.get("name", ""), version, _ordered(list(layers.values())), weights)
+
+
+def _layer(element: Element) -> Layer:
+    data = element.find("data")
+    layer = Layer(
+        _integer(element, "id"),
+        element.get("name", ""),
+        element.get("type", ""),
+        element.get("version", ""),
+        {} if data is None else dict(data.attrib),
+    )
+    layer.input_ports = [_integer(port, "id") for port in element.iterfind("input/port")]
+    for port in element.iterfind("output/port"):
+        sizes = []
+        for dim in port.iterfind("dim"):
+            try:
+                sizes.append(int(dim.text or ""))
+            except ValueError:
+                raise DMLError(f"{layer}: an output has the dimension {dim.text!r}") from None
+        if len(sizes) > _MAX_RANK:
+            raise DMLError(f"{layer}: an output has {len(sizes)} dimensions; {_MAX_RANK} are supported")
+        kind = _PRECISIONS.get(port.get("precision", "FP32").upper(), port.get("precision", ""))
+        names = tuple(filter(None, port.get("names", "").split(",")))
+        layer.outputs.append(Port(_integer(port, "id"), kind, tuple(sizes), names))
+    return layer
+
+
+def _ordered(layers: list[Layer]) -> list[Layer]:
+    waits = {id(layer): len(layer.inputs) for layer in layers}
+    readers: dict[int, list[Layer]] = {}
+    for layer in layers:
+        for source, _ in layer.inputs:
+            readers.setdefault(id(source), []).append(layer)
+    ready = [layer for layer in layers if not layer.inputs]
+    order: list[Layer] = []
+    while ready:
+        layer = ready.pop(0)
+        order.append(layer)
+        for reader in readers.get(id(layer), ()):
+            waits[id(reader)] -= 1
+            if not waits[id(reader)]:
+                ready.append(reader)
+    if len(order) < len(layers):
+        raise DMLError(f"the layers form a cycle through {next(layer for layer in layers if waits[id(layer)])}")
+    return order

@@ -1,0 +1,130 @@
+"""GRUSequence-5, LSTMSequence, RNNSequence and their cells. Reference: OpenVINO's pages of these operations.
+
+OpenVINO puts the batch first and gives one bias, the sum of ONNX's two (four gates wide where a GRU is linear before
+its reset); its LSTM orders the gates f i c o.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isinf
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.frontends import recurrence as rec
+from dml.frontends.openvino.convert import Context, Value, layer
+from dml.graph.builder import Tensor
+
+_DEFAULTS = {"GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"], "RNN": ["tanh"]}
+#: OpenVINO's f i c o in ONNX's order i o f c.
+_LSTM_ORDER = (1, 3, 0, 2)
+
+
+def _layer(c: Context, kind: str, x: Tensor, lengths: Tensor | None, w: int) -> rec.Layer:
+    """The layer whose weights, recurrence and bias are the inputs from number ``w`` on. x: {S, B, I}."""
+    weights, recurrence = c.tensor(w), c.tensor(w + 1)
+    bias = c.tensor(w + 2) if len(c.values) > w + 2 else None
+    if weights.rank == 2:  # a cell
+        weights, recurrence = (t.reshape(1, *t.sizes) for t in (weights, recurrence))
+        bias = None if bias is None else bias.reshape(1, *bias.sizes)
+    direction = c.layer.text("direction", "forward")
+    if direction not in rec.DIRECTIONS:
+        raise c.error(f"direction {direction!r} is not one of {', '.join(rec.DIRECTIONS)}")
+    names = c.layer.texts("activations") or _DEFAULTS[kind]
+    if len(names) != len(_DEFAULTS[kind]):
+        raise c.error(f"activations must be {len(_DEFAULTS[kind])}, found {names}")
+    chosen = rec.activations(names, c.layer.numbers("activations_alpha"), c.layer.numbers("activations_beta"))
+    clip = c.layer.number("clip", 0.0)
+    count = recurrence.sizes[0]
+    if kind == "LSTM":
+        weights, recurrence = (_ordered(t) for t in (weights, recurrence))
+        bias = None if bias is None else _ordered(bias)
+    return rec.Layer(
+        x,
+        weights,
+        recurrence,
+        None if bias is None else _both(bias, c.layer.flag("linear_before_reset") and kind == "GRU"),
+        None,
+        lengths,
+        chosen * count,
+        rec.DIRECTIONS[direction],
+        None if clip == 0 or isinf(clip) else clip,
+    )
+
+
+def _ordered(tensor: Tensor) -> Tensor:
+    """Gates along dimension 1 from OpenVINO's order to ONNX's."""
+    size = tensor.sizes[1] // 4
+    parts = op.split(tensor, 1, [size] * 4)
+    return op.join([parts[k] for k in _LSTM_ORDER], 1)
+
+
+def _both(bias: Tensor, linear_before_reset: bool) -> Tensor:
+    """{D, gates * H}, or {D, 4 * H}, as ONNX's {D, 2 * gates * H}: the bias of the input, then that of the state."""
+    directions, width = bias.sizes
+
+    def zeros(size: int) -> Tensor:
+        return bias.builder.constant(np.zeros((directions, size)), bias.data_type)
+
+    if not linear_before_reset:
+        return op.join([bias, zeros(width)], 1)
+    hidden = width // 4
+    gates, state = op.split(bias, 1, [3 * hidden, hidden])
+    return op.join([gates, zeros(2 * hidden), state], 1)
+
+
+def _lengths(c: Context, index: int) -> Tensor:
+    value = c.values[index]
+    if not isinstance(value, Tensor):
+        return c.graph.constant(np.asarray(value).astype(np.uint32))
+    kind = enums.DML_TENSOR_DATA_TYPE_UINT32
+    return value if value.data_type == kind else op.cast(value, kind)
+
+
+def _state(c: Context, index: int) -> Tensor:
+    """{B, D, H} (or a cell's {B, H}) as {D, B, H}."""
+    state = c.tensor(index)
+    return state.transpose(1, 0, 2) if state.rank == 3 else state.reshape(1, *state.sizes)
+
+
+def _results(c: Context, made: Sequence[Tensor]) -> list[Value]:
+    """The sequence as {B, D, S, H} and the states as {B, D, H}; of a cell, the states alone as {B, H}."""
+    sequence, *states = made
+    if c.layer.type.endswith("Cell"):
+        return [state.view(state.sizes[1:]) for state in states]
+    return [sequence.transpose(2, 1, 0, 3), *(state.transpose(1, 0, 2) for state in states)]
+
+
+def _input(c: Context) -> Tensor:
+    """{B, S, I} (or a cell's {B, I}) as {S, B, I}."""
+    x = c.tensor(0)
+    return x.transpose(1, 0, 2) if x.rank == 3 else x.reshape(1, *x.sizes)
+
+
+def _with_state(made: rec.Layer, initial: Tensor) -> rec.Layer:
+    return replace(made, initial=initial)
+
+
+@layer("GRUSequence", "GRUCell")
+def gru(c: Context) -> Sequence[Value]:
+    cell = c.layer.type == "GRUCell"
+    made = _layer(c, "GRU", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
+    made = _with_state(made, _state(c, 1))
+    return _results(c, rec.gru(made, linear_before_reset=c.layer.flag("linear_before_reset")))
+
+
+@layer("RNNSequence", "RNNCell")
+def rnn(c: Context) -> Sequence[Value]:
+    cell = c.layer.type == "RNNCell"
+    made = _layer(c, "RNN", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
+    return _results(c, rec.rnn(_with_state(made, _state(c, 1))))
+
+
+@layer("LSTMSequence", "LSTMCell")
+def lstm(c: Context) -> Sequence[Value]:
+    cell = c.layer.type == "LSTMCell"
+    made = _layer(c, "LSTM", _input(c), None if cell else _lengths(c, 3), 3 if cell else 4)
+    return _results(c, rec.lstm(_with_state(made, _state(c, 1)), initial_cell=_state(c, 2)))

@@ -8,6 +8,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+import coverage_record
 import validation
 
 # A compiled shader may stand behind the first example, and CI should not fail on what another run will not show.
@@ -38,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    coverage_record.register(config)
     if config.getoption("--vulkan-validation"):
         # Before any test module is imported: the layer is chosen when an instance is made.
         config.pluginmanager.register(validation.Plugin(config), "dml-validation")

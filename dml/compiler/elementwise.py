@@ -216,7 +216,9 @@ def power(desc: d.DML_ELEMENT_WISE_POW_OPERATOR_DESC) -> Expression:
     if of == "float":
         code = "pow_accurate($x0, $x1)"
     elif kind(desc.ExponentTensor) == "float":
-        code = f"{of}_of_float(pow_truncated(float($x0), $x1))"
+        # Whole exponents are exact here too.
+        whole = "trunc($x1) == $x1 && abs($x1) < 2147483648.0"
+        code = f"{whole} ? power_{of}($x0, int($x1)) : {of}_of_float(pow_truncated(float($x0), $x1))"
     else:
         code = f"power_{of}($x0, $x1)"
     return node(code, scaled(desc), Leaf(1), glsl=of, includes=[MATH, INTEGER])
@@ -408,7 +410,7 @@ def difference(tensor: DML_BUFFER_TENSOR_DESC, x: Expression, zero_point: Expres
 def quantize_linear(desc: d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, program: Builder, target: Target) -> None:
     source = node("float($x0)", Leaf(0))
     # An INT32 beyond 24 bits is a float and the rest.
-    rest = node("float($x0 - int_of_float($x1))", Leaf(0), source, includes=[INTEGER])
+    rest = node("rounding_rest($x0)", Leaf(0), includes=[INTEGER])
     low = rest if kind(desc.InputTensor) == "int" else node("0.0")
     rounded = node("round_quotient($x0, $x1, $x2)", source, low, Leaf(1), includes=[MATH])
     sources = [program["InputTensor"], program["ScaleTensor"]]

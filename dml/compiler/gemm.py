@@ -6,16 +6,28 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dml.compiler.activation import activate
+from dml.compiler.activation import MATH, activate
 from dml.compiler.builder import Builder, merge_dimensions
-from dml.compiler.expression import Expression, Leaf, apply, emit
+from dml.compiler.elementwise import difference, quantized
+from dml.compiler.expression import Expression, Leaf, apply, emit, node
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
+from dml.compiler.softmax import axes_of, softmax
 from dml.compiler.target import Target
-from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
-from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT32
-from dml.tensors import packed_strides
+from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
+from dml.descriptors.gemm import (
+    DML_GEMM_OPERATOR_DESC,
+    DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
+    DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
+)
+from dml.enums import (
+    DML_MATRIX_TRANSFORM_TRANSPOSE,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_INT32,
+)
+from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 #: An operand of which each element is used this often is worth a copy that can be read four elements at a time.
 WORTH_PACKING = 32
@@ -40,10 +52,11 @@ def matmul(
 ) -> None:
     """``result = activation(alpha * a x b + beta * c)``, one product of matrices for each batch element.
 
-    a {..., M, K}, b {..., K, N}, c (or None) broadcasting to result {..., M, N}: FLOAT32 or FLOAT16 each, any
-    strides; leading dimensions of a and b broadcast to those of result, which may have none. Transposes are strides
-    (``transposed``). Sums accumulate in float32 in the order of k; c is not read where beta is 0.
-    activation: an expression of Leaf(0), the sum.
+    a {..., M, K}, b {..., K, N}, c (or None) broadcasting to result {..., M, N}: FLOAT32 or FLOAT16 each; or a, b and
+    result INT32 without c, alpha and activation (sums modulo 2^32). Any strides: transposes are strides
+    (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Sums of floats
+    accumulate in float32 in the order of k; c is not read where beta is 0. activation: an expression of Leaf(0), the
+    sum.
     """
     target = program.target
     shared = not target.is_cpu and min(result.sizes[-2:]) >= 16
@@ -142,7 +155,7 @@ def _along(operand: Operand, *, store: bool = False) -> str | None:
     last = operand.base + sum((size - 1) * stride for size, stride in zip(operand.sizes, operand.strides, strict=True))
     elements = operand.region.size * 8 // VALUE_TYPES[operand.data_type].bits
     outer = [stride for stride, size in zip(batch, counts, strict=True) if size > 1] + [operand.base]
-    if VALUE_TYPES[operand.data_type].kind != "float" or last // 4 * 4 + 4 > elements:
+    if VALUE_TYPES[operand.data_type].bits < 16 or last // 4 * 4 + 4 > elements:
         return None
     if column == 1 and not any(step % 4 for step in (*outer, row if rows > 1 else 0, columns if store else 0)):
         return "row"
@@ -152,15 +165,15 @@ def _along(operand: Operand, *, store: bool = False) -> str | None:
 
 
 def _readable(program: Builder, operand: Operand, uses: int) -> Operand:
-    """The operand, or a float32 copy to be read four elements at a time where each element is used often enough."""
-    is_float32 = operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32
-    if uses < WORTH_PACKING or (is_float32 and _along(operand) is not None):
+    """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough."""
+    whole_words = VALUE_TYPES[operand.data_type].bits == 32
+    if uses < WORTH_PACKING or (whole_words and _along(operand) is not None):
         return operand
     if operand.strides[-1] > operand.strides[-2]:
         return transposed(_readable(program, transposed(operand), uses))
     distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
     padded = (*distinct[:-1], -(-distinct[-1] // 4) * 4)
-    copy = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, padded)
+    copy = program.temporary(operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, padded)
     copy = copy.view(distinct, packed_strides(padded))
     apply(program, Leaf(0), copy, [operand.view(distinct, operand.strides)])
     return copy.broadcast(operand.sizes)
@@ -195,13 +208,14 @@ def _product(
 ) -> None:
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
-    emitted = emit(finish, ["float"], "finish")
-    defines: dict[str, object] = {"HAS_C": int("c" in operands), **kernel.defines}
+    integers = VALUE_TYPES[result.data_type].kind == "int"
+    emitted = emit(finish, ["int" if integers else "float"], "finish")
+    defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(integers), **kernel.defines}
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]
         along = _along(operand, store=name == "result")
-        wide = along is not None and operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32
+        wide = along is not None and VALUE_TYPES[operand.data_type].bits == 32
         tensors[name] = (write if name == "result" else read)(operand, vector=wide)
         defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()
         defines[f"{name.upper()}_WIDE"] = int(wide)
@@ -222,18 +236,122 @@ def _product(
 
 @lowering(DML_GEMM_OPERATOR_DESC)
 def gemm(desc: DML_GEMM_OPERATOR_DESC, program: Builder, target: Target) -> None:
-    a, b = program["ATensor"], program["BTensor"]
+    a, b, c, result = program["ATensor"], program["BTensor"], program.get("CTensor"), program["OutputTensor"]
     if desc.TransA == DML_MATRIX_TRANSFORM_TRANSPOSE:
         a = transposed(a)
     if desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE:
         b = transposed(b)
-    matmul(
-        program,
-        a,
-        b,
-        program.get("CTensor"),
-        program["OutputTensor"],
-        alpha=desc.Alpha,
-        beta=desc.Beta,
-        activation=activate(desc.FusedActivation),
+    fused = desc.FusedActivation
+    if not isinstance(fused, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC):
+        matmul(program, a, b, c, result, alpha=desc.Alpha, beta=desc.Beta, activation=activate(fused))
+        return
+    # Softmax needs whole rows of the product.
+    sums = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+    matmul(program, a, b, c, sums, alpha=desc.Alpha, beta=desc.Beta)
+    softmax(program, sums, result, axes_of(fused, result.rank))
+
+
+# --- integers ---------------------------------------------------------------------------------------------------------
+
+
+def along_dimension(parameter: Operand, rank: int, axis: int) -> Operand:
+    """A scale or zero point as a tensor that broadcasts to ``rank`` dimensions.
+
+    It has one element, or one for each place along ``axis``, in whichever of its dimensions that is.
+    """
+    (size, stride), *others = sorted(zip(parameter.sizes, parameter.strides, strict=True), reverse=True)
+    assert all(other == 1 for other, _ in others), parameter.sizes
+    sizes, strides = [1] * rank, [0] * rank
+    sizes[axis], strides[axis] = size, stride
+    return parameter.view(tuple(sizes), tuple(strides))
+
+
+def without_zero_point(program: Builder, operand: Operand, zero_point: Operand | None, axis: int) -> Operand:
+    """The 8-bit operand as INT32 with its zero point, one or one for each place along ``axis``, taken off."""
+    if zero_point is None:
+        expression, sources = node("int($x0)", Leaf(0), glsl="int"), [operand]
+    else:
+        expression = node("int($x0) - int($x1)", Leaf(0), Leaf(1), glsl="int")
+        sources = [operand, along_dimension(zero_point, operand.rank, axis)]
+    # Rows begin at multiples of four elements, to be read four at a time.
+    row = -(-operand.sizes[-1] // 4) * 4
+    copy = program.temporary(DML_TENSOR_DATA_TYPE_INT32, (*operand.sizes[:-1], row))
+    copy = copy.view(operand.sizes, copy.strides)
+    apply(program, expression, copy, sources)
+    return copy
+
+
+def requantize(
+    program: Builder,
+    sums: Operand,
+    scales: tuple[Operand, Operand, Operand],
+    zero_point: Operand | None,
+    bias: Operand | None,
+    result: Operand,
+    tensor: DML_BUFFER_TENSOR_DESC,
+) -> None:
+    """``result = clamp(round((sums + bias) * scales[0] * scales[1] / scales[2]) + zero_point)``, all broadcasting.
+
+    tensor: the description of result, of an 8-bit type. Rounds to nearest even; the product of scales is one float32.
+    """
+    sources = [sums, *scales]
+    total: Expression = Leaf(0)
+    if bias is not None:
+        sources.append(bias)
+        total = node("$x0 + $x1", total, Leaf(len(sources) - 1), glsl="int")
+    offset: Expression | None = None
+    if zero_point is not None:
+        sources.append(zero_point)
+        offset = Leaf(len(sources) - 1)
+    value = node("float($x0) * ($x1 * $x2)", total, Leaf(1), Leaf(2))
+    rounded = node("round_quotient($x0, 0.0, $x1)", value, Leaf(3), includes=[MATH])
+    apply(program, quantized(tensor, rounded, offset), result, sources)
+
+
+@lowering(DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC)
+def matrix_multiply_integer(desc: DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, program: Builder, target: Target) -> None:
+    a = without_zero_point(program, program["ATensor"], program.get("AZeroPointTensor"), -2)
+    b = without_zero_point(program, program["BTensor"], program.get("BZeroPointTensor"), -1)
+    matmul(program, a, b, None, program["OutputTensor"])
+
+
+@lowering(DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC)
+def quantized_linear_matrix_multiply(
+    desc: DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    result = program["OutputTensor"]
+    a = without_zero_point(program, program["ATensor"], program.get("AZeroPointTensor"), -2)
+    b = without_zero_point(program, program["BTensor"], program.get("BZeroPointTensor"), -1)
+    sums = program.temporary(DML_TENSOR_DATA_TYPE_INT32, result.sizes)
+    matmul(program, a, b, None, sums)
+    scales = (
+        along_dimension(program["AScaleTensor"], result.rank, -2),
+        along_dimension(program["BScaleTensor"], result.rank, -1),
+        along_dimension(program["OutputScaleTensor"], result.rank, -2),
     )
+    zero_point = program.get("OutputZeroPointTensor")
+    if zero_point is not None:
+        zero_point = along_dimension(zero_point, result.rank, -2)
+    requantize(program, sums, scales, zero_point, None, result, desc.OutputTensor)
+
+
+@lowering(DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC)
+def matrix_multiply_integer_to_float(
+    desc: DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, program: Builder, target: Target
+) -> None:
+    def dequantized(which: str, tensor: DML_BUFFER_TENSOR_DESC, axis: int) -> Operand:
+        x, scale, zero_point = (program.get(f"{which}{part}Tensor") for part in ("", "Scale", "ZeroPoint"))
+        assert x is not None
+        assert scale is not None
+        sources = [x, along_dimension(scale, x.rank, axis)]
+        if zero_point is not None:
+            sources.append(along_dimension(zero_point, x.rank, axis))
+        value = difference(tensor, Leaf(0), None if zero_point is None else Leaf(2))
+        row = -(-x.sizes[-1] // 4) * 4
+        copy = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (*x.sizes[:-1], row))
+        copy = copy.view(x.sizes, copy.strides)
+        apply(program, node("$x0 * $x1", value, Leaf(1)), copy, sources)
+        return copy
+
+    a, b = dequantized("A", desc.ATensor, -2), dequantized("B", desc.BTensor, -1)
+    matmul(program, a, b, program.get("BiasTensor"), program["OutputTensor"])

@@ -5,35 +5,48 @@
 // A_ALONG, B_ALONG: ROW or COLUMN, where neighbours along a row (column) are neighbours in memory and begin at multiples
 // of four elements; NOWHERE where they are not. RESULT_ALONG: the same of stores. T_WIDE: float32, bound as uvec4;
 // T_PAIRS: float16, two to a word.
+// SUM is what sums are made of, float or int.
 #define NOWHERE 0
 #define ROW 1
 #define COLUMN 2
 
-vec4 a_four(uint i) {
+#if SUM_IS_INT
+#define SUM int
+#define FOUR ivec4
+#define FOUR_OF_BITS ivec4
+#else
+#define SUM float
+#define FOUR vec4
+#define FOUR_OF_BITS uintBitsToFloat
+#endif
+
+FOUR a_four(uint i) {
 #if A_WIDE
-    return uintBitsToFloat(a_vector(i >> 2));
+    return FOUR_OF_BITS(a_vector(i >> 2));
 #elif A_PAIRS
     uint low = a_word(i >> 1), high = a_word((i >> 1) + 1u);
-    return vec4(a_decode(low), a_decode(low >> 16), a_decode(high), a_decode(high >> 16));
+    return FOUR(a_decode(low), a_decode(low >> 16), a_decode(high), a_decode(high >> 16));
 #else
-    return vec4(a_load(i), a_load(i + 1u), a_load(i + 2u), a_load(i + 3u));
+    return FOUR(a_load(i), a_load(i + 1u), a_load(i + 2u), a_load(i + 3u));
 #endif
 }
 
-vec4 b_four(uint i) {
+FOUR b_four(uint i) {
 #if B_WIDE
-    return uintBitsToFloat(b_vector(i >> 2));
+    return FOUR_OF_BITS(b_vector(i >> 2));
 #elif B_PAIRS
     uint low = b_word(i >> 1), high = b_word((i >> 1) + 1u);
-    return vec4(b_decode(low), b_decode(low >> 16), b_decode(high), b_decode(high >> 16));
+    return FOUR(b_decode(low), b_decode(low >> 16), b_decode(high), b_decode(high >> 16));
 #else
-    return vec4(b_load(i), b_load(i + 1u), b_load(i + 2u), b_load(i + 3u));
+    return FOUR(b_load(i), b_load(i + 1u), b_load(i + 2u), b_load(i + 3u));
 #endif
 }
 
 // The element of result that a sum of products becomes; c_row: where the row of c begins.
-float finished(float sum, uint c_row, uint n) {
-#if HAS_C
+SUM finished(SUM sum, uint c_row, uint n) {
+#if SUM_IS_INT
+    return sum;
+#elif HAS_C
     return finish(ALPHA * sum + BETA * c_load(c_row + n * C_COLUMN));
 #else
     return finish(ALPHA * sum);
@@ -41,13 +54,13 @@ float finished(float sum, uint c_row, uint n) {
 }
 
 // Four sums that stand beside each other along a row.
-void store_four(uint row, uint c_row, uint n, vec4 sums) {
+void store_four(uint row, uint c_row, uint n, FOUR sums) {
     uint i = row + n * RESULT_COLUMN;
 #if RESULT_ALONG == ROW
-    vec4 v = vec4(finished(sums.x, c_row, n), finished(sums.y, c_row, n + 1u), finished(sums.z, c_row, n + 2u),
+    FOUR v = FOUR(finished(sums.x, c_row, n), finished(sums.y, c_row, n + 1u), finished(sums.z, c_row, n + 2u),
                   finished(sums.w, c_row, n + 3u));
 #if RESULT_WIDE
-    result_vector_store(i >> 2, floatBitsToUint(v));
+    result_vector_store(i >> 2, uvec4(result_encode(v.x), result_encode(v.y), result_encode(v.z), result_encode(v.w)));
 #else
     result_word_store(i >> 1, result_encode(v.x) | result_encode(v.y) << 16);
     result_word_store((i >> 1) + 1u, result_encode(v.z) | result_encode(v.w) << 16);

@@ -11,21 +11,21 @@ const uint GROUPS_M = TILE_M / (4u * FOURS_M);
 const uint GROUPS_N = TILE_N / (4u * FOURS_N);
 
 // [k][m / 4] and [k][n / 4]; a column more than needed, so that writes along k meet different banks.
-shared vec4 tile_a[TILE_K][TILE_M / 4u + 1u];
-shared vec4 tile_b[TILE_K][TILE_N / 4u + 1u];
+shared FOUR tile_a[TILE_K][TILE_M / 4u + 1u];
+shared FOUR tile_b[TILE_K][TILE_N / 4u + 1u];
 
 void load_a(uint a0, uint m0, uint k0) {
 #if A_ALONG == COLUMN
     for (uint i = gl_LocalInvocationIndex; i < TILE_K * TILE_M / 4u; i += WORKGROUP) {
         uint k = i / (TILE_M / 4u), m = i % (TILE_M / 4u);
-        vec4 four = vec4(0.0);
+        FOUR four = FOUR(0);
         if (k0 + k < K && m0 + 4u * m < M) four = a_four(a0 + (k0 + k) * A_COLUMN + m0 + 4u * m);
         tile_a[k][m] = four;
     }
 #elif A_ALONG == ROW
     for (uint i = gl_LocalInvocationIndex; i < TILE_M * TILE_K / 4u; i += WORKGROUP) {
         uint m = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
-        vec4 four = vec4(0.0);
+        FOUR four = FOUR(0);
         uint at = a0 + (m0 + m) * A_ROW + k0 + k;
         if (m0 + m < M && k0 + k + 4u <= K) four = a_four(at);
         else if (m0 + m < M) for (uint q = 0u; k0 + k + q < K; ++q) four[q] = a_load(at + q);
@@ -35,7 +35,7 @@ void load_a(uint a0, uint m0, uint k0) {
     for (uint i = gl_LocalInvocationIndex; i < TILE_M * TILE_K; i += WORKGROUP) {
         uint m = A_ALONG_M ? i % TILE_M : i / TILE_K, k = A_ALONG_M ? i / TILE_M : i % TILE_K;
         bool inside = m0 + m < M && k0 + k < K;
-        tile_a[k][m / 4u][m % 4u] = inside ? a_load(a0 + (m0 + m) * A_ROW + (k0 + k) * A_COLUMN) : 0.0;
+        tile_a[k][m / 4u][m % 4u] = inside ? a_load(a0 + (m0 + m) * A_ROW + (k0 + k) * A_COLUMN) : SUM(0);
     }
 #endif
 }
@@ -44,14 +44,14 @@ void load_b(uint b0, uint n0, uint k0) {
 #if B_ALONG == ROW
     for (uint i = gl_LocalInvocationIndex; i < TILE_K * TILE_N / 4u; i += WORKGROUP) {
         uint k = i / (TILE_N / 4u), n = i % (TILE_N / 4u);
-        vec4 four = vec4(0.0);
+        FOUR four = FOUR(0);
         if (k0 + k < K && n0 + 4u * n < N) four = b_four(b0 + (k0 + k) * B_ROW + n0 + 4u * n);
         tile_b[k][n] = four;
     }
 #elif B_ALONG == COLUMN
     for (uint i = gl_LocalInvocationIndex; i < TILE_N * TILE_K / 4u; i += WORKGROUP) {
         uint n = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
-        vec4 four = vec4(0.0);
+        FOUR four = FOUR(0);
         uint at = b0 + (n0 + n) * B_COLUMN + k0 + k;
         if (n0 + n < N && k0 + k + 4u <= K) four = b_four(at);
         else if (n0 + n < N) for (uint q = 0u; k0 + k + q < K; ++q) four[q] = b_load(at + q);
@@ -61,7 +61,7 @@ void load_b(uint b0, uint n0, uint k0) {
     for (uint i = gl_LocalInvocationIndex; i < TILE_N * TILE_K; i += WORKGROUP) {
         uint n = B_ALONG_N ? i % TILE_N : i / TILE_K, k = B_ALONG_N ? i / TILE_N : i % TILE_K;
         bool inside = n0 + n < N && k0 + k < K;
-        tile_b[k][n / 4u][n % 4u] = inside ? b_load(b0 + (n0 + n) * B_COLUMN + (k0 + k) * B_ROW) : 0.0;
+        tile_b[k][n / 4u][n % 4u] = inside ? b_load(b0 + (n0 + n) * B_COLUMN + (k0 + k) * B_ROW) : SUM(0);
     }
 #endif
 }
@@ -79,16 +79,16 @@ void main() {
     uint a0 = a_batch(at), b0 = b_batch(at);
     uint own_n = gl_LocalInvocationIndex % GROUPS_N, own_m = gl_LocalInvocationIndex / GROUPS_N;
 
-    vec4 sums[4u * FOURS_M][FOURS_N];
+    FOUR sums[4u * FOURS_M][FOURS_N];
     [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
-        [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] = vec4(0.0);
+        [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] = FOUR(0);
     }
     for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
         load_a(a0, m0, k0);
         load_b(b0, n0, k0);
         barrier();
         [[unroll]] for (uint k = 0u; k < TILE_K; ++k) {
-            vec4 a[FOURS_M], b[FOURS_N];
+            FOUR a[FOURS_M], b[FOURS_N];
             [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k][own_m + m * GROUPS_M];
             [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[k][own_n + n * GROUPS_N];
             [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {

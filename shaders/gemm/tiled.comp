@@ -34,24 +34,24 @@ void main() {
         columns[n] = b_batch(at) + min(n0 + n, N - 1u) * B_COLUMN;
 #endif
     }
-    float sums[TILE_M][TILE_N];
+    SUM sums[TILE_M][TILE_N];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-        [[unroll]] for (uint n = 0u; n < TILE_N; ++n) sums[m][n] = 0.0;
+        [[unroll]] for (uint n = 0u; n < TILE_N; ++n) sums[m][n] = SUM(0);
     }
 
     for (uint k = 0u; k < K / 4u * 4u; k += 4u) {
-        float b[TILE_N][4];
+        SUM b[TILE_N][4];
 #if B_ALONG == ROW
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
-                vec4 four = b_four(columns[n] + (k + q) * B_ROW);
+                FOUR four = b_four(columns[n] + (k + q) * B_ROW);
                 [[unroll]] for (uint p = 0u; p < 4u; ++p) b[n + p][q] = four[p];
             }
         }
 #else
         [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
 #if B_ALONG == COLUMN
-            vec4 four = b_four(columns[n] + k);
+            FOUR four = b_four(columns[n] + k);
             [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = four[q];
 #else
             [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = b_load(columns[n] + (k + q) * B_ROW);
@@ -59,10 +59,10 @@ void main() {
         }
 #endif
         [[unroll]] for (uint m = 0u; m < TILE_M; m += ROWS) {
-            vec4 a[ROWS];
+            FOUR a[ROWS];
 #if A_ALONG == COLUMN
             [[unroll]] for (uint q = 0u; q < 4u; ++q) {
-                vec4 four = a_four(rows[m] + (k + q) * A_COLUMN);
+                FOUR four = a_four(rows[m] + (k + q) * A_COLUMN);
                 [[unroll]] for (uint p = 0u; p < 4u; ++p) a[p][q] = four[p];
             }
 #elif A_ALONG == ROW
@@ -79,12 +79,12 @@ void main() {
         }
     }
     for (uint k = K / 4u * 4u; k < K; ++k) {
-        float b[TILE_N];
+        SUM b[TILE_N];
         [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
             b[n] = b_load(b_batch(at) + min(n0 + n, N - 1u) * B_COLUMN + k * B_ROW);
         }
         [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-            float a = a_load(a_batch(at) + min(m0 + m, M - 1u) * A_ROW + k * A_COLUMN);
+            SUM a = a_load(a_batch(at) + min(m0 + m, M - 1u) * A_ROW + k * A_COLUMN);
             [[unroll]] for (uint n = 0u; n < TILE_N; ++n) sums[m][n] += a * b[n];
         }
     }
@@ -99,7 +99,7 @@ void main() {
 #endif
             [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
                 if (n0 + n < N) {
-                    store_four(row, c_row, n0 + n, vec4(sums[m][n], sums[m][n + 1], sums[m][n + 2], sums[m][n + 3]));
+                    store_four(row, c_row, n0 + n, FOUR(sums[m][n], sums[m][n + 1], sums[m][n + 2], sums[m][n + 3]));
                 }
             }
         }

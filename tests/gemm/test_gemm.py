@@ -178,3 +178,23 @@ def test_c_is_not_read_when_beta_is_zero(device):
     expected, terms = product(a, b, 0, 0)
     desc = describe(a, b, (4, 4), c=c, beta=0.0)
     assert_sums(run(device, desc, inputs)["OutputTensor"], expected, terms, 4)
+
+
+@pytest.mark.parametrize("axes", [None, (1,), (0, 2)])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_fused_softmax(device, axes, dtype):
+    a, b, c, inputs = make(dtype, (2,), 6, 5, 9, with_c=True)
+    if axes is None:
+        activation = dml.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC()
+    else:
+        activation = dml.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(Axes=axes)
+    desc = describe(a, b, (2, 6, 9), c=c, alpha=0.25, beta=1.0, activation=activation)
+    sums, terms = product(a, b, 0, 0, 0.25, c, 1.0)
+    over = (2,) if axes is None else axes
+    expected = np.exp(sums - sums.max(over, keepdims=True))
+    expected /= expected.sum(over, keepdims=True)
+    result = run(device, desc, inputs)["OutputTensor"]
+    # A sum's error is a relative error of its exponential; the exponential and the quotient add a few ulp.
+    relative = 2 * 11 * 2.0**-24 * terms.max() + 16 * 2.0**-24
+    allowed = relative * expected + (2.0**-11 * expected + 2.0**-25 if dtype == "FLOAT16" else 1e-30)
+    assert np.all(abs(result - expected) <= allowed)

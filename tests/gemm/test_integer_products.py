@@ -1,0 +1,169 @@
+"""The integer matrix products against NumPy: int32 exact; quantized output to nearest even; float within its sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gpu_targets import run_as_gpu
+
+import dml
+from harness import assert_exact, like, random, run, tensor
+
+EIGHT_BITS = ["INT8", "UINT8"]
+
+
+def limits(dtype):
+    return (-128, 127) if dtype == "INT8" else (0, 255)
+
+
+def parameter(rng, dtype, rank, axis, count, per):
+    """A scale or zero point of one element, or one per row (column)."""
+    sizes = [1] * rank
+    if per:
+        sizes[max(axis, -rank)] = count
+    if dtype.startswith("FLOAT"):
+        return rng.uniform(0.01, 0.1, sizes).astype(np.float16 if dtype == "FLOAT16" else np.float32)
+    return random(rng, dtype, sizes, -9, 9)
+
+
+def aligned(values, rank, axis):
+    """A parameter as it broadcasts to ``rank`` dimensions."""
+    sizes = [1] * rank
+    sizes[axis] = values.size
+    return values.reshape(sizes)
+
+
+@pytest.mark.parametrize("a_type", EIGHT_BITS)
+@pytest.mark.parametrize("b_type", EIGHT_BITS)
+@pytest.mark.parametrize(
+    "batch, m, k, n, rank, per",
+    [((), 5, 9, 6, 2, True), ((3,), 1, 70, 33, 1, False), ((2, 2), 36, 40, 36, 4, True), ((1, 2), 7, 3, 1, None, None)],
+)
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+def test_matrix_multiply_integer(device, a_type, b_type, batch, m, k, n, rank, per, layout):
+    rng = np.random.default_rng(0)
+    a = random(rng, a_type, (*batch, m, k), *limits(a_type))
+    b = random(rng, b_type, (*batch, k, n), *limits(b_type))
+    fields, inputs, za, zb = {}, {"ATensor": a, "BTensor": b}, np.int64(0), np.int64(0)
+    if rank is not None:
+        for name, dtype, axis, count in (("A", a_type, -2, m), ("B", b_type, -1, n)):
+            zero = parameter(rng, dtype, rank, axis, count, per)
+            fields[f"{name}ZeroPointTensor"] = like(zero)
+            inputs[f"{name}ZeroPointTensor"] = zero
+        za = aligned(inputs["AZeroPointTensor"], a.ndim, -2).astype(np.int64)
+        zb = aligned(inputs["BZeroPointTensor"], a.ndim, -1).astype(np.int64)
+    desc = dml.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
+        ATensor=like(a, layout), BTensor=like(b, layout), OutputTensor=tensor("INT32", (*batch, m, n), layout), **fields
+    )
+    expected = ((a.astype(np.int64) - za) @ (b.astype(np.int64) - zb)).astype(np.int32)
+    assert_exact(run(device, desc, inputs)["OutputTensor"], expected)
+    assert_exact(run_as_gpu(device, desc, inputs)["OutputTensor"], expected)
+
+
+def assert_quantized(result, exact, low, high):
+    """Equal to the value rounded to nearest even; where it lies within 1e-4 of a tie, either neighbour."""
+    expected = np.clip(np.rint(exact), low, high)
+    off = abs(result.astype(np.float64) - expected)
+    near_tie = abs(abs(exact - np.floor(exact)) - 0.5) < 1e-4
+    assert np.all((off == 0) | (near_tie & (off <= 1))), np.argwhere(off > 0)[:5]
+
+
+@pytest.mark.parametrize("types", [("INT8", "INT8", "INT8"), ("UINT8", "INT8", "UINT8"), ("UINT8", "UINT8", "INT8")])
+@pytest.mark.parametrize("zero_points", [False, True])
+@pytest.mark.parametrize(
+    "batch, m, k, n, rank, per", [((), 5, 9, 7, 2, True), ((2,), 34, 20, 33, 4, True), ((1, 2), 3, 4, 8, 1, False)]
+)
+def test_quantized_linear_matrix_multiply(device, types, zero_points, batch, m, k, n, rank, per):
+    rng = np.random.default_rng(1)
+    a = random(rng, types[0], (*batch, m, k), *limits(types[0]))
+    b = random(rng, types[1], (*batch, k, n), *limits(types[1]))
+    inputs = {"ATensor": a, "BTensor": b}
+    for name, dtype, axis, count in (("A", types[0], -2, m), ("B", types[1], -1, n), ("Output", types[2], -2, m)):
+        scale = parameter(rng, "FLOAT32", rank, axis, count, per)
+        inputs[f"{name}ScaleTensor"] = scale * np.float32(100) if name == "Output" else scale
+        if zero_points:
+            inputs[f"{name}ZeroPointTensor"] = parameter(rng, dtype, rank, axis, count, per)
+    desc = dml.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC(
+        **{name: like(value) for name, value in inputs.items()}, OutputTensor=tensor(types[2], (*batch, m, n))
+    )
+
+    def part(name, axis, default):
+        return aligned(inputs[name], a.ndim, axis).astype(np.float64) if name in inputs else default
+
+    x = (a - part("AZeroPointTensor", -2, 0.0)) * part("AScaleTensor", -2, 1.0)
+    y = (b - part("BZeroPointTensor", -1, 0.0)) * part("BScaleTensor", -1, 1.0)
+    offset = part("OutputZeroPointTensor", -2, 0.0)
+    exact = (x @ y) / part("OutputScaleTensor", -2, 1.0)
+    low, high = limits(types[2])
+    result = run(device, desc, inputs)["OutputTensor"]
+    assert_quantized(result - offset, exact, low - offset, high - offset)
+    assert len(np.unique(result)) > 10
+
+
+@pytest.mark.parametrize("integer", ["INT32", "INT16", "INT8", "UINT32", "UINT16", "UINT8"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("zero_points, bias, rank, per", [(True, True, 2, True), (False, False, 1, False)])
+def test_matrix_multiply_integer_to_float(device, integer, dtype, zero_points, bias, rank, per):
+    rng = np.random.default_rng(2)
+    batch, m, k, n = (2,), 6, 13, 9
+    high = 100 if dtype == "FLOAT16" else np.iinfo(np.dtype(integer.lower())).max // 2
+    a, b = (random(rng, integer, (*batch, *sizes), -high, high) for sizes in ((m, k), (k, n)))
+    inputs = {"ATensor": a, "BTensor": b}
+    for name, axis, count in (("A", -2, m), ("B", -1, n)):
+        inputs[f"{name}ScaleTensor"] = parameter(rng, dtype, rank, axis, count, per)
+        if zero_points:
+            inputs[f"{name}ZeroPointTensor"] = parameter(rng, integer, rank, axis, count, per)
+    if bias:
+        inputs["BiasTensor"] = random(rng, dtype, (*batch, m, n))
+    desc = dml.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC(
+        **{name: like(value) for name, value in inputs.items()}, OutputTensor=tensor(dtype, (*batch, m, n))
+    )
+
+    def part(name, axis):
+        return aligned(inputs[name], a.ndim, axis).astype(np.float64) if name in inputs else 0.0
+
+    x = (a - part("AZeroPointTensor", -2)) * part("AScaleTensor", -2)
+    y = (b - part("BZeroPointTensor", -1)) * part("BScaleTensor", -1)
+    extra = inputs["BiasTensor"].astype(np.float64) if bias else 0.0
+    expected, terms = x @ y + extra, abs(x) @ abs(y) + abs(extra)
+    # Each product rounds its two factors (twice each), itself and its sum.
+    allowed = (k + 8) * 2.0**-24 * terms + (2.0**-11 * abs(expected) + 2.0**-25 if dtype == "FLOAT16" else 0.0)
+    assert np.all(abs(run(device, desc, inputs)["OutputTensor"] - expected) <= allowed)
+
+
+def test_differences_beyond_32_bits(device):
+    """An INT32 less its zero point may need 33 bits: the magnitude stays right."""
+    a = np.array([[2**31 - 1, -(2**31)]], np.int32)
+    b = np.array([[1], [2]], np.int32)
+    one = np.ones((1, 1), np.float32)
+    zero = np.array([[-(2**31)]], np.int32)
+    desc = dml.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC(
+        ATensor=like(a), AScaleTensor=like(one), AZeroPointTensor=like(zero),
+        BTensor=like(b), BScaleTensor=like(one), OutputTensor=tensor("FLOAT32", (1, 1)),
+    )  # fmt: skip
+    inputs = {"ATensor": a, "AScaleTensor": one, "AZeroPointTensor": zero, "BTensor": b, "BScaleTensor": one}
+    assert run(device, desc, inputs)["OutputTensor"][0, 0] == np.float32(2.0**32)
+
+
+def integer_desc(a=(4, 6), b=(6, 5), out=(4, 5), **more):
+    return dml.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
+        ATensor=tensor("INT8", a), BTensor=tensor("INT8", b), OutputTensor=tensor("INT32", out), **more
+    )
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"b": (7, 5)}, "BTensor: must have 6 rows"),
+        ({"a": (2, 4, 6), "b": (3, 6, 5), "out": (2, 4, 5)}, "BTensor: must have the batch sizes"),
+        ({"out": (4, 6)}, "OutputTensor: must have sizes"),
+        ({"AZeroPointTensor": tensor("INT8", (1, 4))}, "AZeroPointTensor: must have size 1, or 4 in dimension 0"),
+        ({"AZeroPointTensor": tensor("INT8", (3,))}, "AZeroPointTensor: must have size 1, or 4 in dimension 0"),
+        ({"BZeroPointTensor": tensor("INT8", (5, 1))}, "BZeroPointTensor: must have size 1, or 5 in dimension 1"),
+        ({"AZeroPointTensor": tensor("UINT8", (1,))}, "AZeroPointTensor|ATensor"),
+    ],
+)
+def test_refuses(changes, message):
+    dml.validate(integer_desc())
+    with pytest.raises(dml.DMLError, match=message):
+        dml.validate(integer_desc(**changes))

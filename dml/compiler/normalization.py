@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from dml.compiler.activation import activate
 from dml.compiler.builder import Builder
@@ -18,7 +19,8 @@ from dml.compiler.lowering import lowering
 from dml.compiler.pooling import each_result
 from dml.compiler.program import Operand
 from dml.compiler.reduction import FLOAT_SUM, MATH, Monoid, reduce
-from dml.compiler.scalar import Expression, Leaf, node
+from dml.compiler.rows import Normalization, normalize_rows
+from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.compiler.target import Target
 from dml.descriptors.normalization import (
     DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC,
@@ -93,34 +95,39 @@ def factor_of(
     return factor
 
 
+def affine(x: Expression, scale: Operand | None, *added: Operand | None) -> tuple[Expression, dict[str, Operand]]:
+    """``x * scale + added...``, the operands as leaves 1, 2, ... and by name; what is None is left out."""
+    operands: dict[str, Operand] = {}
+    if scale is not None:
+        operands["scale"] = scale
+        x = node("$x0 * $x1", x, Leaf(1))
+    for i, operand in enumerate(added):
+        if operand is not None:
+            operands[f"added{i}"] = operand
+            x = node("$x0 + $x1", x, Leaf(len(operands)))
+    return x, operands
+
+
 def normalize(
-    program: Builder,
-    source: Operand,
-    result: Operand,
-    mean: Operand | None,
-    factor: Operand | None,
-    scale: Operand | None,
-    bias: Operand | None,
-    activation: Any,
-    add: Operand | None = None,
+    program: Builder, what: Normalization, mean: Operand | None = None, variance: Operand | None = None
 ) -> None:
-    """``result = activation((source - mean) * factor * scale + bias + add)``; what is None is left out."""
-    inputs = [source]
-
-    def leaf(operand: Operand) -> Expression:
-        inputs.append(operand)
-        return Leaf(len(inputs) - 1)
-
-    value: Expression = Leaf(0)
-    if mean is not None:
-        value = node("$x0 - $x1", value, leaf(mean))
-    for operand in (factor, scale):
-        if operand is not None:
-            value = node("$x0 * $x1", value, leaf(operand))
-    for operand in (bias, add):
-        if operand is not None:
-            value = node("$x0 + $x1", value, leaf(operand))
-    apply(program, activate(activation, value), result, inputs)
+    """The whole of it: in one dispatch where that fits, else statistics first. mean, variance: where they also go."""
+    statistics = {name: operand for name, operand in (("mean", mean), ("variance", variance)) if operand is not None}
+    if normalize_rows(program, replace(what, statistics=statistics)):
+        return
+    source, axes = what.source, what.axes
+    inputs, value = [source], cast("Expression", Leaf(0))
+    means = None
+    if what.use_mean:
+        means = mean_of(program, source, axes, *([mean] if mean is not None else []))
+        inputs.append(means)
+        value = node("$x0 - $x1", value, Leaf(1))
+    if what.use_variance:
+        more = [variance] if variance is not None else []
+        inputs.append(factor_of(program, source, means, axes, what.epsilon, *more))
+        value = node("$x0 * $x1", value, Leaf(len(inputs) - 1))
+    leaves = [Leaf(len(inputs) + i) for i in range(len(what.parameters))]
+    apply(program, substitute(what.finish, [value, *leaves]), what.result, [*inputs, *what.parameters.values()])
 
 
 @lowering(DML_BATCH_NORMALIZATION_OPERATOR_DESC)
@@ -129,36 +136,27 @@ def batch(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC, program: Builder, target:
     early = program.prepare(variance, scale)
     factor = small(early, variance, scale)
     apply(early, inverse_root(Leaf(0), desc.Epsilon, Leaf(1)), factor, [variance, scale])
-    normalize(
-        program,
-        program["InputTensor"],
-        program["OutputTensor"],
-        program["MeanTensor"],
-        factor,
-        None,
-        program["BiasTensor"],
-        desc.FusedActivation,
-    )
+    value = node("($x0 - $x1) * $x2 + $x3", Leaf(0), Leaf(1), Leaf(2), Leaf(3))
+    inputs = [program["InputTensor"], program["MeanTensor"], factor, program["BiasTensor"]]
+    apply(program, activate(desc.FusedActivation, value), program["OutputTensor"], inputs)
 
 
 @lowering(DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC)
 def batch_training(desc: DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, program: Builder, target: Target) -> None:
     """The variance is the population's."""
-    source, scale = program["InputTensor"], program["ScaleTensor"]
-    axes = summed(scale)
-    mean = mean_of(program, source, axes, program["OutputMeanTensor"])
-    factor = factor_of(program, source, mean, axes, desc.Epsilon, program["OutputVarianceTensor"])
-    normalize(
-        program,
-        source,
+    scale = program["ScaleTensor"]
+    value, parameters = affine(Leaf(0), scale, program["BiasTensor"], program.get("FusedAddTensor"))
+    what = Normalization(
+        program["InputTensor"],
         program["OutputTensor"],
-        mean,
-        factor,
-        scale,
-        program["BiasTensor"],
-        desc.FusedActivation,
-        program.get("FusedAddTensor"),
+        summed(scale),
+        desc.Epsilon,
+        use_mean=True,
+        use_variance=True,
+        finish=activate(desc.FusedActivation, value),
+        parameters=parameters,
     )
+    normalize(program, what, program["OutputMeanTensor"], program["OutputVarianceTensor"])
 
 
 def summed(parameter: Operand) -> tuple[int, ...]:
@@ -227,11 +225,18 @@ def mean_variance_either(
 
 
 def _mean_variance(desc: Any, program: Builder, axes: Sequence[int], *, use_mean: bool, use_variance: bool) -> None:
-    source, result = program["InputTensor"], program["OutputTensor"]
-    scale, bias = program.get("ScaleTensor"), program.get("BiasTensor")
-    mean = mean_of(program, source, axes) if use_mean else None
-    factor = factor_of(program, source, mean, axes, desc.Epsilon) if use_variance else None
-    normalize(program, source, result, mean, factor, scale, bias, desc.FusedActivation)
+    value, parameters = affine(Leaf(0), program.get("ScaleTensor"), program.get("BiasTensor"))
+    what = Normalization(
+        program["InputTensor"],
+        program["OutputTensor"],
+        axes,
+        desc.Epsilon,
+        use_mean=use_mean,
+        use_variance=use_variance,
+        finish=activate(desc.FusedActivation, value),
+        parameters=parameters,
+    )
+    normalize(program, what)
 
 
 @lowering(DML_LP_NORMALIZATION_OPERATOR_DESC)

@@ -8,7 +8,7 @@
 
 float value(uint c[RANK]) {
     uint p[RANK] = c;
-    sum_ = lost_ = 0.0;
+    sum_ = CompensatedSum(0.0, 0.0);
     EACH_ELEMENT {
         float v = source_load(source_at(p));
         add(v * v);

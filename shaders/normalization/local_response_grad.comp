@@ -6,7 +6,7 @@
 
 float value(uint c[RANK]) {
     uint p[RANK] = c;
-    sum_ = lost_ = 0.0;
+    sum_ = CompensatedSum(0.0, 0.0);
     EACH_ELEMENT add(source_load(source_at(p)));
     float pull = 2.0 * ALPHA * BETA * x_load(x_at(c)) * total();
     return gradient_load(gradient_at(c)) * power_load(power_at(c)) - pull;

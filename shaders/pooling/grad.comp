@@ -21,7 +21,7 @@ bool holds(uint i, uint o, uint windows, uint dilation, uint step) {
 
 float value(uint c[RANK]) {
     uint p[RANK] = c;
-    sum_ = lost_ = 0.0;
+    sum_ = CompensatedSum(0.0, 0.0);
 #if MAXIMUM
     uint own = (((c[0] * result_SIZE_1 + c[1]) * result_SIZE_2 + c[2]) * result_SIZE_3 + c[3]) * result_SIZE_4 + c[4];
     EACH_ELEMENT if (winner_load(winner_at(p)) == own) add(gradient_load(gradient_at(p)));

@@ -21,7 +21,7 @@ WORKGROUP_REDUCTION(max_all, uint, max)
 
 float value(uint c[RANK]) {
     uint p[RANK] = c;
-    sum_ = lost_ = 0.0;
+    sum_ = CompensatedSum(0.0, 0.0);
     if (P == 1u) {
         EACH_ELEMENT add(abs(source_load(source_at(p))));
         return total();

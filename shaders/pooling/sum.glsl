@@ -1,22 +1,15 @@
 // A compensated sum over a box: add(term) in EACH_ELEMENT, then total(), the same in every invocation that shares the box.
-float sum_ = 0.0;
-float lost_ = 0.0;
+#include "lib/compensated.glsl"
 
-void add(float term) {
-    precise float next = sum_ + term;
-    precise float back = next - sum_;
-    precise float rest = (sum_ - (next - back)) + (term - back);
-    sum_ = next;
-    lost_ += rest;
-}
+CompensatedSum sum_ = CompensatedSum(0.0, 0.0);
+void add(float term) { add_term(sum_, term); }
 
 #if WIDE
 WORKGROUP_REDUCTION(sum_all, float, REDUCE_ADD)
 #endif
 
 float total() {
-    // Beside infinities the compensation is NaN, and not needed.
-    float found = (floatBitsToUint(lost_) & 0x7f800000u) == 0x7f800000u ? sum_ : sum_ + lost_;
+    float found = total_of(sum_);
 #if WIDE
     found = TOGETHER(sum_all, found);
 #endif

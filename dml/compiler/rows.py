@@ -1,0 +1,196 @@
+"""Normalization of rows in one dispatch, statistics and result, where rows are many or short enough for that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dml.compiler.builder import Builder, merge_dimensions
+from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
+from dml.compiler.pooling import CPU_ITERATIONS
+from dml.compiler.program import Operand
+from dml.compiler.reduction import MATH, adjacent, coordinates
+from dml.compiler.scalar import Expression, Leaf, emit, node, substitute
+from dml.compiler.target import Target
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """What to compute: ``finish`` of each element, its leaves the normalized element and then the parameters.
+
+    parameters, statistics: operands by name that broadcast to the source's sizes; the kernel reads parameters, and
+    writes the statistics ``mean`` and ``variance``, if there are any, once per row.
+    """
+
+    source: Operand
+    result: Operand
+    axes: Sequence[int]
+    epsilon: float
+    use_mean: bool
+    use_variance: bool
+    finish: Expression
+    parameters: Mapping[str, Operand]
+    statistics: Mapping[str, Operand] = field(default_factory=dict)
+
+
+def normalize_rows(program: Builder, what: Normalization) -> bool:
+    """Add the dispatch, or answer False where the rows want reductions that split them."""
+    kept, operands = _row_views(what)
+    x, y = operands["x"], operands["y"]
+    rank, last = x.rank, x.rank - 1
+    varying = [name for name in what.parameters if operands[name].strides[last] != 0]
+    unit = adjacent([x, y, *(operands[name] for name in varying)], last)
+    rows, length = math.prod(x.sizes[:kept]), x.sizes[last]
+    segments = math.prod(x.sizes[kept:last])
+    lanes, workgroup = _lanes(program.target, x, kept, rows, length // unit)
+    if not _fits(program.target, rows, segments, length // unit, lanes):
+        return False
+    emitted = emit(_value(what), ["float"] * (1 + len(what.parameters)), "finish", "float")
+    code = [
+        f'#include "{MATH}"',
+        "float row_mean = 0.0, row_factor = 1.0;",
+        coordinates("row", "x", rank, range(kept)),
+        coordinates("segment", "x", rank, range(kept, last)),
+        emitted.code,
+        _step_sum(x, unit),
+        _segment(operands, list(what.parameters), varying),
+        _write_step(operands, list(what.parameters), varying, unit),
+    ]
+    constants: dict[str, Constant] = {"ROWS": rows, "SEGMENTS": segments, "LENGTH": length, "EPSILON": what.epsilon}
+    program.dispatch(
+        "normalization/rows.comp",
+        {
+            "y": write(y, vector=unit > 1),
+            "x": read(x, vector=unit > 1),
+            **{name: read(operands[name], vector=unit > 1 and name in varying) for name in what.parameters},
+            **{name: write(operands[name]) for name in what.statistics},
+        },
+        count=rows * lanes,
+        workgroup=workgroup,
+        constants={**constants, **emitted.constants},
+        defines={
+            "LANES": lanes,
+            "UNIT": unit,
+            "USE_MEAN": int(what.use_mean),
+            "USE_VARIANCE": int(what.use_variance),
+        },
+        code="\n".join(code),
+    )
+    return True
+
+
+def _value(what: Normalization) -> Expression:
+    normalized = node("($x0 - row_mean) * row_factor", Leaf(0))
+    return substitute(what.finish, [normalized, *(Leaf(1 + i) for i in range(len(what.parameters)))])
+
+
+def _row_views(what: Normalization) -> tuple[int, dict[str, Operand]]:
+    """All operands as (kept dimensions..., reduced dimensions...), each part merged, and the number of the former."""
+    x = what.source
+    full = {"y": what.result, "x": x, **what.parameters, **what.statistics}
+    named = {name: operand.broadcast(x.sizes) for name, operand in full.items()}
+    kept_axes = [d for d in range(x.rank) if d not in what.axes]
+    reduced_axes = sorted(set(what.axes), key=lambda d: -x.strides[d])
+
+    def merged(axes: Sequence[int]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        sizes, strides = merge_dimensions(
+            [x.sizes[d] for d in axes], [[o.strides[d] for d in axes] for o in named.values()]
+        )
+        return (sizes, strides) if sizes else ((1,), [(0,)] * len(named))
+
+    kept, outer = merged(kept_axes)
+    reduced, inner = merged(reduced_axes)
+    views = {
+        name: operand.view((*kept, *reduced), (*o, *i))
+        for (name, operand), o, i in zip(named.items(), outer, inner, strict=True)
+    }
+    return len(kept), views
+
+
+def _lanes(target: Target, x: Operand, kept: int, rows: int, steps: int) -> tuple[int, int]:
+    """Lanes to a row, and the size of a workgroup."""
+    if target.is_cpu:
+        # Eight lanes are a vector of the CPU driver, and a workgroup of that size has no costly barrier.
+        return (8, 8) if steps >= 16 and rows < 1024 else (1, 8 if rows < 1024 else 32)
+    lanes = 1
+    # Rows side by side in memory: an invocation to each.
+    beside = x.strides[kept - 1] == 1 and x.strides[-1] != 1
+    while not beside and lanes < target.workgroup and steps >= 2 * lanes:
+        lanes *= 2
+    return lanes, target.workgroup
+
+
+def _fits(target: Target, rows: int, segments: int, steps: int, lanes: int) -> bool:
+    """Whether an invocation's share of a row is small enough, and enough invocations are busy."""
+    share = segments * (-(-steps // lanes) + -(-steps // (lanes * 32)) + 1)
+    if target.is_cpu:
+        return 3 * share < CPU_ITERATIONS and (rows * lanes >= 16 or share < 256)
+    return share < 256 or (share < 4096 and rows * lanes >= 8192)
+
+
+def _step_sum(x: Operand, unit: int) -> str:
+    """step_sum(from, at, shift, squared): the sum over a step, ``at`` elements into a segment that begins at ``from``."""
+    lines = ["float step_sum(uint from, uint at, float shift, bool squared) {"]
+    if unit == 1:
+        elements = [f"x_load(from + at * x_STRIDE_{x.rank - 1})"]
+    else:
+        lines += _vectors("x", x, unit, "from + at")
+        elements = [_element("x", x, k) for k in range(unit)]
+    lines += [f"    float v{k} = {element} - shift;" for k, element in enumerate(elements)]
+    lines.append(f"    if (squared) {{ {' '.join(f'v{k} *= v{k};' for k in range(unit))} }}")
+    terms = [f"v{k}" for k in range(unit)]
+    while len(terms) > 1:
+        terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
+    return "\n".join([*lines, f"    return {terms[0]};", "}"])
+
+
+def _vectors(name: str, operand: Operand, unit: int, index: str) -> list[str]:
+    per_vector = 128 // VALUE_TYPES[operand.data_type].bits
+    first = f"({index}) / {per_vector}u"
+    return [f"    uvec4 {name}_{v} = {name}_vector({first} + {v}u);" for v in range(unit // per_vector)]
+
+
+def _element(name: str, operand: Operand, k: int) -> str:
+    """Element k of a step whose vectors are loaded."""
+    vector, rest = divmod(k * VALUE_TYPES[operand.data_type].bits, 128)
+    return f"{name}_decode({name}_{vector}.{'xyzw'[rest // 32]} >> {rest % 32}u)"
+
+
+def _segment(operands: Mapping[str, Operand], parameters: list[str], varying: list[str]) -> str:
+    """start_segment(c): where the segment begins in each operand, and the parameters that hold for all of it."""
+    moving = ["x", "y", *varying]
+    lines = [f"uint from_{name};" for name in moving]
+    lines += [f"float all_{name};" for name in parameters if name not in varying]
+    lines.append(f"void start_segment(uint c[{operands['x'].rank}]) {{")
+    lines += [f"    from_{name} = {name}_at(c);" for name in moving]
+    lines += [f"    all_{name} = {name}_load({name}_at(c));" for name in parameters if name not in varying]
+    return "\n".join([*lines, "}"])
+
+
+def _write_step(operands: Mapping[str, Operand], parameters: list[str], varying: list[str], unit: int) -> str:
+    """write_step(at): the results of one step, every load first."""
+    last = operands["x"].rank - 1
+    lines = ["void write_step(uint at) {"]
+    if unit == 1:
+        loads = [f"x_load(from_x + at * x_STRIDE_{last})"]
+        for name in parameters:
+            place = f"{name}_load(from_{name} + at * {name}_STRIDE_{last})"
+            loads.append(place if name in varying else f"all_{name}")
+        lines.append(f"    y_store(from_y + at * y_STRIDE_{last}, finish({', '.join(loads)}));")
+        return "\n".join([*lines, "}"])
+    for name in ("x", *varying):
+        lines += _vectors(name, operands[name], unit, f"from_{name} + at")
+    bits = VALUE_TYPES[operands["y"].data_type].bits
+    per_vector = 128 // bits
+    for vector in range(unit // per_vector):
+        lines.append(f"    uvec4 y_{vector} = uvec4(0u);")
+        for k in range(vector * per_vector, (vector + 1) * per_vector):
+            arguments = [_element("x", operands["x"], k)]
+            arguments += [_element(n, operands[n], k) if n in varying else f"all_{n}" for n in parameters]
+            component, shift = divmod(k * bits % 128, 32)
+            encoded = f"y_encode(finish({', '.join(arguments)})) << {shift}u"
+            lines.append(f"    y_{vector}.{'xyzw'[component]} |= {encoded};")
+    for vector in range(unit // per_vector):
+        lines.append(f"    y_vector_store((from_y + at) / {per_vector}u + {vector}u, y_{vector});")
+    return "\n".join([*lines, "}"])

@@ -1,0 +1,18 @@
+// Sums that keep what each addition rounds away.
+struct CompensatedSum {
+    float sum;
+    float lost;
+};
+
+void add_term(inout CompensatedSum s, float term) {
+    precise float next = s.sum + term;
+    precise float back = next - s.sum;
+    precise float rest = (s.sum - (next - back)) + (term - back);
+    s.sum = next;
+    s.lost += rest;
+}
+
+float total_of(CompensatedSum s) {
+    // Beside infinities the compensation is NaN, and not needed.
+    return (floatBitsToUint(s.lost) & 0x7f800000u) == 0x7f800000u ? s.sum : s.sum + s.lost;
+}

@@ -1,0 +1,67 @@
+"""Microsoft's PyDirectML: its names over this library, so that scripts written for it run as they are.
+
+    python -m dml.frontends.pydirectml script.py [arguments]
+
+or ``import dml.frontends.pydirectml as dml`` in place of ``import pydirectml as dml``.
+"""
+
+from dml.frontends.pydirectml.device import Binding, Device, GraphBuilder, Model, TensorData, input_tensor
+from dml.frontends.pydirectml.enumerations import (
+    ConvolutionDirection,
+    ConvolutionMode,
+    ExecutionFlags,
+    InterpolationMode,
+    MatrixTransform,
+    OperatorType,
+    OutputOptions,
+    PaddingMode,
+    RecurrentNetworkDirection,
+    TensorDataType,
+    TensorFlags,
+    exported,
+)
+from dml.frontends.pydirectml.expressions import Expression
+from dml.frontends.pydirectml.operators import (
+    FusedActivation,
+    GRUOutputs,
+    MaxPoolingOutputs,
+    activation_identity,
+    activation_linear,
+    activation_relu,
+    activation_sigmoid,
+    activation_soft_max,
+    activation_tanh,
+    add,
+    average_pooling,
+    batch_normalization,
+    convolution,
+    divide,
+    gather,
+    gemm,
+    gru,
+    join,
+    local_response_normalization,
+    max_pooling,
+    mean_variance_normalization,
+    multiply,
+    padding,
+    reinterpret,
+    slice,
+    subtract,
+    up_sample_2d,
+    value_scale_2d,
+)
+from dml.frontends.pydirectml.tensors import Dimensions, Size2D, TensorDesc, TensorPolicy
+
+globals().update(exported())
+
+__all__ = [
+    "Binding", "ConvolutionDirection", "ConvolutionMode", "Device", "Dimensions", "ExecutionFlags", "Expression",
+    "FusedActivation", "GRUOutputs", "GraphBuilder", "InterpolationMode", "MatrixTransform", "MaxPoolingOutputs",
+    "Model", "OperatorType", "OutputOptions", "PaddingMode", "RecurrentNetworkDirection", "Size2D", "TensorData",
+    "TensorDataType", "TensorDesc", "TensorFlags", "TensorPolicy", "activation_identity", "activation_linear",
+    "activation_relu", "activation_sigmoid", "activation_soft_max", "activation_tanh", "add", "average_pooling",
+    "batch_normalization", "convolution", "divide", "gather", "gemm", "gru", "input_tensor", "join",
+    "local_response_normalization", "max_pooling", "mean_variance_normalization", "multiply", "padding", "reinterpret",
+    "slice", "subtract", "up_sample_2d", "value_scale_2d", *exported(),
+]  # fmt: skip

@@ -1,0 +1,174 @@
+"""PyDirectML's device, graph builder, bindings and data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.compiler.target import DeviceClass
+from dml.descriptors.graph import DML_GRAPH_DESC
+from dml.device import Device as VulkanDevice
+from dml.device import create_device
+from dml.enums import DML_EXECUTION_FLAGS, DML_TENSOR_DATA_TYPE
+from dml.errors import HRESULT, DMLError
+from dml.frontends.pydirectml.expressions import Expression
+from dml.frontends.pydirectml.tensors import TensorDesc
+from dml.graph.builder import Builder, Tensor
+from dml.operator import CompiledOperator
+from dml.runtime.devices import DEVICE_VARIABLE, list_devices
+from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits
+
+Words = npt.NDArray[np.uint32]
+
+
+class TensorData(np.ndarray[Any, np.dtype[Any]]):
+    """A tensor's elements: an array, float32 as everything in PyDirectML."""
+
+    def __new__(cls, data: npt.ArrayLike) -> TensorData:
+        return np.array(data, np.float32, order="C").view(cls)
+
+
+class Binding:
+    """Data for an input: a copy of the array's bytes as float32, or as they are in the tensor's own data type.
+
+    The array's shape need not be the tensor's. Raises DMLError where it has fewer bytes than the tensor.
+    """
+
+    def __init__(self, expr: Expression, data: npt.ArrayLike) -> None:
+        self.desc = expr.get_output_desc()
+        desc = self.desc.desc
+        array = np.asarray(data)
+        if array.dtype != desc.dtype:
+            array = array.astype(np.float32)
+        size = desc.TotalTensorSizeInBytes
+        # Sizes in bytes are multiples of 4: the last word may be half padding
+        raw = np.ascontiguousarray(array).tobytes()
+        if -(-len(raw) // 4) * 4 < size:
+            raise DMLError(
+                f"pydirectml.Binding: the tensor of sizes {desc.Sizes} takes {size} bytes, "
+                f"an array of shape {array.shape} and type {array.dtype} has {len(raw)}"
+            )
+        self.words: Words = np.frombuffer(raw[:size].ljust(size, b"\0"), np.uint32)
+
+
+class Model:
+    """A compiled graph. Made by ``GraphBuilder.build``."""
+
+    def __init__(self, op: CompiledOperator, places: dict[int, int]) -> None:
+        self.op = op
+        #: The number that the script gave an input -> its place in the graph.
+        self.places = places
+        #: What the inputs that DML owns were last given.
+        self.owned: dict[int, Binding] = {}
+
+
+class GraphBuilder:
+    """Collects the graph that the operator functions make. ``input_tensor`` begins it."""
+
+    def __init__(self, device: Device) -> None:
+        self.builder = Builder(device.vulkan)
+        self._descs: list[DML_BUFFER_TENSOR_DESC] = []
+        self._places: dict[int, int] = {}
+
+    def add_input(self, index: int, desc: TensorDesc) -> Expression:
+        if index in self._places:
+            raise DMLError(f"pydirectml.input_tensor: the graph has an input {index} already")
+        own = desc.desc
+        tensor = self.builder.input(str(index), own.Sizes, own.DataType, own.Strides)
+        self._places[index] = len(self._descs)
+        self._descs.append(_words(own))
+        return Expression(Tensor(self.builder, tensor.source, own))
+
+    def build(self, flags: Any, outputs: Sequence[Expression]) -> Model:
+        """Compile what the outputs need. flags: ExecutionFlags, accepted and without effect."""
+        made = [output.made for output in outputs]
+        for tensor in made:
+            if tensor.source[0] == "input":
+                raise DMLError("GraphBuilder.build: an output cannot be an input of the graph; put an identity between")
+        graph: DML_GRAPH_DESC = self.builder.build(made)
+        compiled = self.builder.device.compile_graph(
+            graph,
+            DML_EXECUTION_FLAGS(int(flags)),
+            inputs=self._descs,
+            outputs=[_words(tensor.desc) for tensor in made],
+        )
+        return Model(compiled, dict(self._places))
+
+
+class Device:
+    """A device. use_gpu: the best there is; else a CPU's driver, PyDirectML's WARP. use_debug_layer has no effect.
+
+    DML_VULKAN_DEVICE in the environment names another one.
+    """
+
+    def __init__(self, use_gpu: bool = True, use_debug_layer: bool = False) -> None:
+        wanted = None
+        if not use_gpu and not os.environ.get(DEVICE_VARIABLE):
+            wanted = next((d.index for d in list_devices() if d.device_class is DeviceClass.CPU), None)
+            if wanted is None:
+                raise DMLError(
+                    "pydirectml.Device(use_gpu=False): no driver runs Vulkan on the CPU (Debian: mesa-vulkan-drivers)",
+                    HRESULT.DXGI_ERROR_UNSUPPORTED,
+                )
+        self.vulkan: VulkanDevice = create_device(wanted)
+        self._use_gpu = bool(use_gpu)
+
+    def __repr__(self) -> str:
+        return f"dml.Device on {'GPU' if self._use_gpu else 'CPU'}"
+
+    def compute(
+        self, model: Model, inputs: Sequence[Binding | None], outputs: Sequence[Expression | None]
+    ) -> list[TensorData]:
+        """Run a model: the bindings in the order of the inputs' numbers, the expressions it was built for.
+
+        What comes back has the expressions' sizes and float32 elements; elements of other types of 32 bits are given
+        bit for bit. Tensors owned by DML are moved to the device again only where their Binding is another one.
+        """
+        count = len(model.op.output_fields)
+        if len(outputs) != count:
+            raise DMLError(f"Device.compute: the model has {count} outputs, found {len(outputs)}")
+        given: dict[int, Words] = {}
+        for index, binding in enumerate(inputs):
+            place = model.places.get(index)
+            if place is None:
+                raise DMLError(f"Device.compute: the model has no input {index}")
+            slot = model.op.input_slots[place]
+            if binding is None or slot.tensor is None or model.owned.get(place) is binding:
+                continue
+            if len(binding.words) * 4 != slot.tensor.TotalTensorSizeInBytes:
+                raise DMLError(
+                    f"Device.compute: input {index} takes {slot.tensor.TotalTensorSizeInBytes} bytes, "
+                    f"its binding has {len(binding.words) * 4}"
+                )
+            given[place] = binding.words
+        results = model.op.dispatch(given)
+        for index, binding in enumerate(inputs):
+            place = model.places[index]
+            if binding is not None and place in model.op.program.owned:
+                model.owned[place] = binding
+        words = [results[name] for name, _ in model.op.output_fields]
+        return [_data(array, out.tensor.desc) for array, out in zip(words, outputs, strict=True) if out is not None]
+
+
+def input_tensor(scope: GraphBuilder, input_index: int, tensor_desc: TensorDesc) -> Expression:
+    """The graph's input of that number."""
+    return scope.add_input(input_index, tensor_desc)
+
+
+def _words(desc: DML_BUFFER_TENSOR_DESC) -> DML_BUFFER_TENSOR_DESC:
+    """The tensor's bytes, whatever they mean."""
+    return DML_BUFFER_TENSOR_DESC(
+        DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT32, (desc.TotalTensorSizeInBytes // 4,), Flags=desc.Flags
+    )
+
+
+def _data(words: Words, desc: DML_BUFFER_TENSOR_DESC) -> TensorData:
+    """The bytes as the tensor that the script sees."""
+    dtype = desc.dtype if element_bits(desc.DataType) != 32 else np.dtype(np.float32)
+    steps = tuple(stride * dtype.itemsize for stride in desc.strides)
+    array = np.lib.stride_tricks.as_strided(words.view(dtype), desc.Sizes, steps)
+    return array.copy().view(TensorData)

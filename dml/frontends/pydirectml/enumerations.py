@@ -1,0 +1,48 @@
+"""PyDirectML's enumerations: DirectML's, with the common part of the enumerators' names cut off."""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import Any
+
+from dml import enums
+
+_EXPORTED: dict[str, Any] = {}
+
+
+def _shortened(name: str, of: type[IntEnum] | type[IntFlag], prefix: str) -> Any:
+    """The enumeration under PyDirectML's name. Its enumerators become names of the module; of equal ones the last."""
+    members = {full.removeprefix(prefix): int(member) for full, member in of.__members__.items()}
+    base: Any = of.__base__
+    made = base(name, members, module=__name__)
+    _EXPORTED.update(made.__members__)
+    return made
+
+
+TensorDataType: Any = _shortened("TensorDataType", enums.DML_TENSOR_DATA_TYPE, "DML_TENSOR_DATA_TYPE_")
+TensorFlags: Any = _shortened("TensorFlags", enums.DML_TENSOR_FLAGS, "DML_TENSOR_FLAG_")
+MatrixTransform: Any = _shortened("MatrixTransform", enums.DML_MATRIX_TRANSFORM, "DML_MATRIX_TRANSFORM_")
+RecurrentNetworkDirection: Any = _shortened(
+    "RecurrentNetworkDirection", enums.DML_RECURRENT_NETWORK_DIRECTION, "DML_RECURRENT_NETWORK_DIRECTION_"
+)
+ConvolutionMode: Any = _shortened("ConvolutionMode", enums.DML_CONVOLUTION_MODE, "DML_CONVOLUTION_MODE_")
+ConvolutionDirection: Any = _shortened(
+    "ConvolutionDirection", enums.DML_CONVOLUTION_DIRECTION, "DML_CONVOLUTION_DIRECTION_"
+)
+InterpolationMode: Any = _shortened("InterpolationMode", enums.DML_INTERPOLATION_MODE, "DML_INTERPOLATION_MODE_")
+PaddingMode: Any = _shortened("PaddingMode", enums.DML_PADDING_MODE, "DML_PADDING_MODE_")
+ExecutionFlags: Any = _shortened("ExecutionFlags", enums.DML_EXECUTION_FLAGS, "DML_EXECUTION_FLAG_")
+OperatorType: Any = _shortened("OperatorType", enums.DML_OPERATOR_TYPE, "DML_OPERATOR_")
+
+
+class OutputOptions(IntEnum):
+    """Which outputs a GRU has."""
+
+    Both = 0
+    Sequence = 1
+    Single = 2
+
+
+def exported() -> dict[str, Any]:
+    """The enumerators that are names of the module."""
+    return dict(_EXPORTED)

@@ -11,6 +11,7 @@ from dml.compiler import nonzero as nonzero
 from dml.compiler import normalization as normalization
 from dml.compiler import padding as padding
 from dml.compiler import pooling as pooling
+from dml.compiler import quantization as quantization
 from dml.compiler import random as random
 from dml.compiler import recurrent as recurrent
 from dml.compiler import reduction as reduction

@@ -22,7 +22,7 @@ Array = harness.Array
 
 #: What every float operator meets beside its domain.
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 65504.0, -65504.0, 1e-4, -1e-4]
-#: (sizes, layout of the first input, of the others, of the output): packed vectors, every dimension count, every layout.
+#: (sizes, layout of the first input, of the others, of the output): every dimension count, every layout.
 LAYOUTS = [
     ((5, 8), "packed", "packed", "packed"),
     ((7,), "padded", "packed", "packed"),

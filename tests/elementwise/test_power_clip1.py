@@ -50,7 +50,7 @@ def test_power_of_every_pair_of_types(device, of, by):
 
 
 def test_power_at_the_special_values_of_ieee_754(device):
-    values = np.array(pointwise.SPECIAL + [2.0, -2.0, 3.0, -3.0, 16777217.0, 0.99999994, 1.0000001], np.float32)
+    values = np.array([*pointwise.SPECIAL, 2.0, -2.0, 3.0, -3.0, 16777217.0, 0.99999994, 1.0000001], np.float32)
     base, exponent = (np.ascontiguousarray(g.reshape(-1)) for g in np.meshgrid(values, values))
     desc, given = power(base, exponent)
     result = harness.run(device, desc, given)["OutputTensor"]

@@ -133,7 +133,7 @@ void multiply(uint first, uint end, uint which, uint tile) {
             [[unroll]] for (uint row = 0u; row < ROWS; ++row) sums[g][u][row] = 0.0;
         }
     }
-    for (uint k4 = 0u; k4 < K4; ++k4) {
+    [[dont_unroll]] for (uint k4 = 0u; k4 < K4; ++k4) {
         vec4 state[ROWS];
         [[unroll]] for (uint row = 0u; row < ROWS; ++row) state[row] = state_four(which, row, k4);
         [[unroll]] for (uint g = 0u; g < GATES; ++g) {
@@ -207,7 +207,7 @@ void main() {
 void main() {
     begin();
     if (direction >= DIRECTIONS) return;
-    for (uint i = gl_LocalInvocationIndex; i < ROWS * K4 * 4u; i += WORKGROUP) {
+    [[dont_unroll]] for (uint i = gl_LocalInvocationIndex; i < ROWS * K4 * 4u; i += WORKGROUP) {
         uint row = i / (K4 * 4u), unit = i % (K4 * 4u);
         float v = 0.0;
 #ifdef initial_RANK
@@ -217,7 +217,7 @@ void main() {
         states[(ROWS + row) * K4 + unit / 4u][unit % 4u] = 0.0;
     }
 #ifdef cell_initial_RANK
-    for (uint tile = 0u; tile < TILES; ++tile) {
+    [[dont_unroll]] for (uint tile = 0u; tile < TILES; ++tile) {
         [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
             uint unit = min(unit_of(tile, u), HIDDEN - 1u);
             [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {
@@ -226,22 +226,22 @@ void main() {
         }
     }
 #elif KEEPS
-    for (uint i = 0u; i < TILES * UNITS * ROWS; ++i) kept_values[i] = 0.0;
+    [[dont_unroll]] for (uint i = 0u; i < TILES * UNITS * ROWS; ++i) kept_values[i] = 0.0;
 #endif
 #if RESIDENT
-    for (uint i = 0u; i < TILES * K4 * GATES * UNITS; ++i) resident[i] = weight_from_memory(i);
+    [[dont_unroll]] for (uint i = 0u; i < TILES * K4 * GATES * UNITS; ++i) resident[i] = weight_from_memory(i);
 #endif
     barrier();
-    for (uint step = 0u; step < STEPS; ++step) {
-        for (uint tile = 0u; tile < TILES; ++tile) phase_0(step, tile);
+    [[dont_unroll]] for (uint step = 0u; step < STEPS; ++step) {
+        [[dont_unroll]] for (uint tile = 0u; tile < TILES; ++tile) phase_0(step, tile);
         barrier();
 #if PHASES == 2
-        for (uint tile = 0u; tile < TILES; ++tile) phase_1(step, tile);
+        [[dont_unroll]] for (uint tile = 0u; tile < TILES; ++tile) phase_1(step, tile);
         barrier();
 #endif
     }
 #if defined(single_RANK) || defined(cell_single_RANK)
-    for (uint tile = 0u; tile < TILES; ++tile) {
+    [[dont_unroll]] for (uint tile = 0u; tile < TILES; ++tile) {
         [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
             uint unit = unit_of(tile, u);
             [[dont_unroll]] for (uint row = 0u; row < ROWS; ++row) {

@@ -307,12 +307,8 @@ def test_one_long_row(device: Any, dtype: str) -> None:
     rng = np.random.default_rng(12)
     x = random(rng, dtype, (1, 2, 60000), 1, 5)
     scale, bias = random(rng, dtype, (1, 1, 1)), random(rng, dtype, (1, 1, 1))
-    tensors = {
-        "InputTensor": x,
-        "ScaleTensor": scale,
-        "BiasTensor": bias,
-        "FusedAddTensor": random(rng, dtype, x.shape),
-    }
+    add = random(rng, dtype, x.shape)
+    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias, "FusedAddTensor": add}
     desc = dml.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(
         **{name: like(array) for name, array in tensors.items()}, OutputTensor=like(x), OutputMeanTensor=like(scale),
         OutputVarianceTensor=like(scale), Epsilon=1e-3, FusedActivation=SIGMOID,

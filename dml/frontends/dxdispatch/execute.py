@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ from dml.descriptors.graph import (
 )
 from dml.device import Device
 from dml.errors import DMLError
+from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.model import (
     Bindings,
     Dispatchable,
@@ -211,15 +213,19 @@ class Session:
         ]
         return "\n".join([f"Resource '{name}':", *lines])
 
+    def _shaped(self, command: WriteFileCommand) -> Array:
+        count = math.prod(command.dimensions) if command.dimensions else None
+        return self.array(command.resource, count).reshape(command.dimensions or -1)
+
     def _write(self, command: WriteFileCommand) -> None:
         path = self.model.folder.create(command.target)
         resource = command.resource
         try:
             if path.suffix.lower() == ".npy":
-                count = int(np.prod(command.dimensions)) if command.dimensions else None
-                array = self.array(resource, count)
                 with path.open("wb") as file:
-                    np.save(file, array.reshape(command.dimensions or -1), allow_pickle=False)
+                    np.save(file, self._shaped(command), allow_pickle=False)
+            elif path.suffix.lower() in images.SUFFIXES:
+                images.write(self._shaped(command), path)
             else:
                 path.write_bytes(self.buffers[resource.name].read().tobytes())
         except OSError as error:

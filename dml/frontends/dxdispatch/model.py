@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_EXECUTION_FLAGS
 from dml.errors import HRESULT, DMLError
+from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.document import Json, parse
 from dml.frontends.dxdispatch.files import Folder
 from dml.frontends.dxdispatch.operators import execution_flags, operator
 from dml.frontends.dxdispatch.resources import Resource, resource
+from dml.tensors import numpy_dtype
 
 _Made = TypeVar("_Made")
 
@@ -200,17 +205,18 @@ def _print(value: Json, resources: dict[str, Resource]) -> PrintCommand:
 def _write_file(value: Json, resources: dict[str, Resource]) -> WriteFileCommand:
     target, dimensions = value.need("targetPath"), value.get("dimensions")
     suffix = Path(target.string()).suffix.lower()
-    if suffix in (".png", ".jpg", ".jpeg"):
-        target.fail("images are not written; store the pixels as a .npy file")
     found = _named(value.need("resource"), resources, "resource")
     if suffix == ".npy" and not found.element_size:
         target.fail("an array has one data type; write these values to a raw file")
     sizes = tuple(item.unsigned() for item in dimensions.items()) if dimensions is not None else ()
     if sizes:
         assert dimensions is not None
-        needed = found.element_size
-        for size in sizes:
-            needed *= size
+        needed = math.prod(sizes) * found.element_size
         if needed > len(found.data):
             dimensions.fail(f"{list(sizes)} are {needed} bytes, the resource has {len(found.data)}")
+    if suffix in images.SUFFIXES:
+        try:
+            images.check(sizes, numpy_dtype(found.data_type) if found.element_size else np.dtype(np.void))
+        except DMLError as error:
+            value.fail(error.message)
     return WriteFileCommand(found, target.string(), sizes, value.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
+from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.document import Json
 from dml.frontends.dxdispatch.files import Folder
 from dml.frontends.dxdispatch.operators import data_type, scalars
@@ -18,7 +20,6 @@ from dml.tensors import data_type_of, element_bits, numpy_dtype
 UNKNOWN = DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UNKNOWN
 #: No buffer of a Vulkan device is larger: its range is a 32-bit number.
 LARGEST = 1 << 32
-_IMAGES = (".png", ".jpg", ".jpeg")
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,15 @@ def _generated(values: Json, kind: DML_TENSOR_DATA_TYPE) -> bytes:
         return np.cumsum(steps, dtype=dtype).tobytes()
 
 
-def _file(values: Json, kind: DML_TENSOR_DATA_TYPE, folder: Folder) -> tuple[bytes, DML_TENSOR_DATA_TYPE]:
+def _file(
+    values: Json, kind: DML_TENSOR_DATA_TYPE, folder: Folder, resample: tuple[int, ...]
+) -> tuple[bytes, DML_TENSOR_DATA_TYPE]:
     source = values.need("sourcePath")
     text = source.string()
     suffix = PurePath(text).suffix.lower()
-    if suffix in _IMAGES:
-        source.fail("images are not read; store the pixels as a .npy file")
     try:
+        if suffix in images.SUFFIXES:
+            return images.read(folder.read(text), resample, _dtype(kind, values)).tobytes(), kind
         if suffix != ".npy":
             _dtype(kind, values)
             return folder.read(text), kind
@@ -98,6 +101,17 @@ def _file(values: Json, kind: DML_TENSOR_DATA_TYPE, folder: Folder) -> tuple[byt
     if kind not in (UNKNOWN, found):
         source.fail(f"the file's data type is {found.name}, 'initialValuesDataType' says {kind.name}")
     return array.tobytes(), found
+
+
+def _resampled(value: Json) -> tuple[int, ...]:
+    """The sizes that a picture is scaled to."""
+    sizes, mode = value.get("resampleSize"), value.get("resampleMode")
+    if mode is not None and mode.string() != "scale":
+        mode.fail(f"must be 'scale', found {mode.string()!r}")
+    found = tuple(item.unsigned() for item in sizes.items()) if sizes is not None else ()
+    if math.prod(found) * 4 > LARGEST:
+        value.fail(f"resampleSize {list(found)} is more than a buffer can hold")
+    return found
 
 
 def resource(name: str, value: Json, folder: Folder) -> Resource:
@@ -116,7 +130,7 @@ def resource(name: str, value: Json, folder: Folder) -> Resource:
         if len(forms) != 1:
             values.fail("must be an array, or an object with one of 'value', 'valueStart' and 'sourcePath'")
         if forms[0] == "sourcePath":
-            data, kind = _file(values, kind, folder)
+            data, kind = _file(values, kind, folder, _resampled(value))
         else:
             data = _generated(values, kind)
     if not data:

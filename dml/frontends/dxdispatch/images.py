@@ -1,0 +1,57 @@
+"""Pictures as tensors of {1, C, H, W}: RGB or RGBA, elements from 0 to 1."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dml.arrays import Array
+from dml.errors import HRESULT, DMLError
+
+SUFFIXES = (".png", ".jpg", ".jpeg")
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+def _pillow() -> Any:
+    try:
+        import PIL.Image
+    except ImportError as error:
+        raise DMLError(f"pictures need Pillow ({error}); pip install pillow", HRESULT.DXGI_ERROR_UNSUPPORTED) from error
+    return PIL.Image
+
+
+def check(sizes: Sequence[int], dtype: np.dtype[Any]) -> None:
+    """Raise DMLError where such a tensor is no picture."""
+    if len(sizes) != 4 or sizes[0] != 1 or sizes[1] not in _MODES or not sizes[2] * sizes[3]:
+        raise DMLError(f"a picture has the sizes [1, 1, 3 or 4, height, width], found {list(sizes)}")
+    if dtype.kind != "f" or dtype.itemsize > 4:
+        raise DMLError(f"the elements of a picture are FLOAT32 or FLOAT16, found {dtype}")
+
+
+def read(data: bytes, sizes: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """The picture in a file's bytes, scaled (bicubic) to ``sizes``; its own size and RGB where that is empty.
+
+    Raises DMLError for other bytes, another element type than float, and sizes that are no picture's.
+    """
+    check(sizes or (1, 3, 1, 1), dtype)
+    pillow = _pillow()
+    try:
+        picture = pillow.open(io.BytesIO(data)).convert(_MODES[sizes[1] if sizes else 3])
+        if sizes and picture.size != (sizes[3], sizes[2]):
+            picture = picture.resize((sizes[3], sizes[2]), pillow.Resampling.BICUBIC)
+    except Exception as error:  # a broken picture raises nearly anything
+        raise DMLError(f"no picture that can be read: {error}") from None
+    pixels = np.asarray(picture, np.float32) / np.float32(255)
+    return np.ascontiguousarray(np.atleast_3d(pixels).transpose(2, 0, 1)[None]).astype(dtype)
+
+
+def write(array: Array, path: Any) -> None:
+    """Write {1, C, H, W}, elements limited to 0 and 1, with the format of the path's suffix. May raise OSError."""
+    pixels = np.nan_to_num(np.clip(array[0].astype(np.float32), 0, 1)) * np.float32(255)
+    picture = pixels.astype(np.uint8).transpose(1, 2, 0)
+    if path.suffix.lower() != ".png":
+        picture = picture[:, :, :3]  # JPEG has no transparency
+    _pillow().fromarray(picture[:, :, 0] if picture.shape[2] == 1 else picture).save(path)

@@ -35,6 +35,8 @@ MATH = "lib/math.glsl"
 INT64 = "lib/int64.glsl"
 ORDER = "lib/order.glsl"
 VALUE = Leaf(0)
+#: Mesa's CPU driver leaves all loops of an invocation once they ran 65,535 times together: what a kernel plans with.
+LOOP_LIMIT = 50000
 
 
 @dataclass(frozen=True)

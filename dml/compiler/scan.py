@@ -9,7 +9,7 @@ from dml.compiler.builder import Builder, merge_around
 from dml.compiler.kernel import Bound, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
-from dml.compiler.reduction import Monoid, coordinates, kind_of, product_of, sum_of
+from dml.compiler.reduction import LOOP_LIMIT, Monoid, coordinates, kind_of, product_of, sum_of
 from dml.compiler.target import Target
 from dml.descriptors.reduction import (
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
@@ -102,7 +102,7 @@ def _share(target: Target, x: Operand, lines: int, length: int) -> tuple[int, in
     """Lanes to a chunk, items to a lane, chunks to a line, and the size of a workgroup."""
     lanes, items = 1, 1
     if target.is_cpu:
-        chunks = max(1, min(256 // lines, length // 64))
+        chunks = max(1, min(256 // lines, length // 64), -(-length // LOOP_LIMIT))
         return lanes, items, chunks, min(32, target.max_workgroup_invocations)
     beside = x.rank > 1 and 0 < x.strides[-2] < x.strides[-1] and lines > 1
     if not beside or lines < 1024:

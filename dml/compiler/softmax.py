@@ -17,6 +17,7 @@ from dml.compiler.program import Operand
 from dml.compiler.reduction import (
     FLOAT_MAX,
     FLOAT_SUM,
+    LOOP_LIMIT,
     MATH,
     VALUE,
     adjacent,
@@ -38,13 +39,16 @@ def softmax(
 ) -> None:
     """Softmax of ``source`` over ``axes`` into ``result``, which has its sizes and may be the same place."""
     rows = _rows(source, result, axes)
-    if rows is None or _is_better_apart(program.target, rows[0]):
+    if rows is None:
         _in_passes(program, source, result, axes, logarithm)
         return
     x, y = rows
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     unit = adjacent((x, y), x.rank - 1)
     lanes, workgroup = _lanes(program.target, length // unit)
+    if _is_better_apart(program.target, length, count) or 3 * length > LOOP_LIMIT * unit * lanes:
+        _in_passes(program, source, result, axes, logarithm)
+        return
     program.dispatch(
         KERNEL,
         {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
@@ -83,9 +87,8 @@ def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operan
     return x, y
 
 
-def _is_better_apart(target: Target, x: Operand) -> bool:
+def _is_better_apart(target: Target, length: int, count: int) -> bool:
     """Whether few rows, too long for the invocations that share one, want the reductions that split them."""
-    length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     return length > 8192 and count < 64 if target.is_cpu else length > 65536 and count < 256
 
 

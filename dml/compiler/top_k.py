@@ -1,6 +1,7 @@
 """TOP_K, TOP_K1: the first K of each line in order; equal elements by ascending index, whatever the direction.
 
-Blocks of a line are sorted in shared memory, and their first K merged pair by pair. NaN counts as the largest value and
+Blocks of a line are sorted in shared memory (on CPU drivers, a small K is selected one by one), and their first K
+merged pair by pair. NaN counts as the largest value and
 the zeros are equal; values are copied as they are.
 """
 
@@ -13,12 +14,13 @@ from dml.compiler.builder import Builder, merge_around
 from dml.compiler.kernel import VALUE_TYPES, Bound, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
-from dml.compiler.reduction import coordinates, kind_of
+from dml.compiler.reduction import LOOP_LIMIT, coordinates, kind_of
 from dml.compiler.scan import axis_last
 from dml.compiler.target import Target
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
 
 SORT = "reduction/sort_blocks.comp"
+SELECT = "reduction/select_blocks.comp"
 MERGE = "reduction/merge_runs.comp"
 
 
@@ -38,7 +40,7 @@ def top_k(
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
     wide = kind_of(x).endswith("64")
     words = 3 if wide else 2
-    outputs = {"x": read(x), "values": write(values), "indices": write(indices)}
+    outputs: dict[str, Bound] = {"x": read(x), "values": write(values), "indices": write(indices)}
     line = coordinates("line", "x", x.rank, range(x.rank - 1))
     if VALUE_TYPES[indices.data_type].bits == 64:
         line += "\nuvec2 index_of(uint i) { return uvec2(i, 0u); }"
@@ -46,26 +48,34 @@ def top_k(
         line += "\nuint index_of(uint i) { return i; }"
     key = f"{'uvec2' if wide else 'uint'} key_of(x_VALUE v) {{ return {'~' if largest else ''}order_{kind_of(x)}(v); }}"
 
-    block = min(1024, 1 << max(1, (length - 1).bit_length()))
-    segments = max(1, 256 // block)
-    runs, span = -(-length // block), block
-    keep = min(k, block)
-    most = 32 if program.target.is_cpu else 128
+    selects = program.target.is_cpu and k <= 128
+    block = _selected_block(lines, length, k) if selects else min(1024, 1 << max(1, (length - 1).bit_length()))
+    runs, span, keep = -(-length // block), block, min(k, block)
     entries = program.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (lines * runs * keep * words,)) if runs > 1 else None
-    program.dispatch(
-        SORT,
-        outputs if entries is None else {"x": read(x), "entries": write(entries)},
-        groups=-(-lines * runs // segments),
-        workgroup=min(most, block * segments // 2, program.target.max_workgroup_invocations),
-        constants={"LINES": lines, "LENGTH": length, "BLOCKS": runs, "KEEP": keep},
-        defines={"KEY64": int(wide), "FINAL": int(runs == 1), "BLOCK": f"{block}u", "SEGMENTS": f"{segments}u"},
-        code=f'#include "lib/order.glsl"\n{line}\n{key}',
-    )
+    tensors: dict[str, Bound] = outputs if entries is None else {"x": read(x), "entries": write(entries)}
+    constants = {"LINES": lines, "LENGTH": length, "BLOCKS": runs, "KEEP": keep}
+    defines = {"KEY64": int(wide), "FINAL": int(runs == 1)}
+    code = f'#include "lib/order.glsl"\n{line}\n{key}'
+    if selects:
+        constants["BLOCK"] = block
+        program.dispatch(SELECT, tensors, count=lines * runs, constants=constants, defines=defines, code=code)
+    else:
+        segments = max(1, 256 // block)
+        most = 32 if program.target.is_cpu else 128
+        program.dispatch(
+            SORT,
+            tensors,
+            groups=-(-lines * runs // segments),
+            workgroup=min(most, block * segments // 2, program.target.max_workgroup_invocations),
+            constants=constants,
+            defines={**defines, "BLOCK": f"{block}u", "SEGMENTS": f"{segments}u"},
+            code=code,
+        )
     while entries is not None:
         merged_keep = min(k, 2 * span)
         final = runs <= 2
         after = None
-        tensors: dict[str, Bound] = {"entries": read(entries), **outputs}
+        tensors = {"entries": read(entries), **outputs}
         if not final:
             count = lines * -(-runs // 2) * merged_keep * words
             after = program.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (count,))
@@ -80,3 +90,9 @@ def top_k(
             code=line if final else "",
         )
         entries, runs, span, keep = after, -(-runs // 2), 2 * span, merged_keep
+
+
+def _selected_block(lines: int, length: int, k: int) -> int:
+    """Elements to an invocation that selects: lines split where they are few, into what still leaves most behind."""
+    blocks = max(1, min(256 // lines, length // (8 * k)), -(-length * k // LOOP_LIMIT))
+    return -(-length // blocks)

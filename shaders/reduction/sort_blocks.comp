@@ -4,6 +4,7 @@
 #include "prelude.glsl"
 #include "lib/order.glsl"
 #include "lib/sort.glsl"
+#include "keep.glsl"
 
 shared KEY keys[BLOCK * SEGMENTS];
 shared uint places[BLOCK * SEGMENTS];
@@ -47,22 +48,6 @@ void main() {
         uint block = first + t / KEEP;
         Entry e = entry_at(t / KEEP * BLOCK + t % KEEP);
         if (block >= LINES * BLOCKS || e.place == 0xffffffffu) continue;
-#if FINAL
-        line_coordinates(block, c);
-        c[x_RANK - 1u] = e.place;
-        x_VALUE v = x_load(x_at(c));
-        c[x_RANK - 1u] = t % KEEP;
-        values_store(values_at(c), v);
-        indices_store(indices_at(c), index_of(e.place));
-#else
-        uint at = (block * KEEP + t % KEEP) * ENTRY_WORDS;
-#if KEY64
-        entries_store(at, e.key.x);
-        entries_store(at + 1u, e.key.y);
-#else
-        entries_store(at, e.key);
-#endif
-        entries_store(at + KEY_WORDS, e.place);
-#endif
+        keep(block, t % KEEP, e);
     }
 }

@@ -93,6 +93,14 @@ def test_lengths(device: dml.Device, kind: str, sizes: tuple[int, ...], axes: tu
     assert_close(kind, found, x, axes)
 
 
+def test_rows_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
+    """Many rows, each longer than what Mesa's CPU driver runs in one invocation."""
+    x = np.zeros((70, 30001), np.float32)
+    x[:, -1] = 1
+    found = harness.run(device, describe("SOFTMAX", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found[3], reference("SOFTMAX", x[3], (0,)), 16, "sums of equal terms round alike")
+
+
 @pytest.mark.parametrize("as_gpu", [False, True])
 def test_float16_with_lanes(device: dml.Device, as_gpu: bool) -> None:
     x = harness.random(np.random.default_rng(4), "FLOAT16", (6, 512), -8, 8)

@@ -121,6 +121,14 @@ def test_in_place(device: dml.Device, as_gpu: bool, sizes: tuple[int, ...], axis
     assert_exact(np.asarray(buffer.words).view(np.int32)[: x.size].reshape(sizes), reference(False, x, axis))
 
 
+def test_lines_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
+    """Many lines, each longer than what Mesa's CPU driver runs in one invocation."""
+    x = np.ones((300, 70001), np.int32)
+    found = harness.run(device, describe(False, like(x), 1), {"InputTensor": x})["OutputTensor"]
+    assert np.array_equal(found[7], np.arange(1, 70002))
+    assert np.array_equal(found[:, -1], np.full(300, 70001))
+
+
 def test_special_values(device: dml.Device) -> None:
     inf, nan = np.inf, np.nan
     x = np.array([[1, inf, 2, 3], [1, nan, 2, 3], [1, -inf, inf, 3], [3e38, 3e38, -3e38, -3e38]], np.float32)

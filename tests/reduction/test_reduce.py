@@ -10,6 +10,7 @@ import pytest
 
 import dml
 import harness
+from dml.compiler.target import Target
 from harness import LAYOUTS, Array, assert_exact, assert_ulp, like, tensor
 from reduction.harness_gpu import gpu, program, run_for
 from reduction.reference_reduce import reduce as reference
@@ -58,12 +59,14 @@ def test_layouts(device: dml.Device, layout: str, axes: tuple[int, ...]) -> None
     assert_ulp(found, reference("SUM", x, axes), 8, WHY)
 
 
-@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64"])
-@pytest.mark.parametrize("function", ["MIN", "MAX", "SUM", "MULTIPLY", "L1", "SUM_SQUARE"])
-def test_integers(device: dml.Device, dtype: str, function: str) -> None:
+WIDE_INTEGERS = ["INT32", "UINT32", "INT64", "UINT64"]
+INTEGERS = [(f, t) for f in ("MIN", "MAX") for t in ("INT8", "UINT8", "INT16", "UINT16", *WIDE_INTEGERS)]
+INTEGERS += [(f, t) for f in ("SUM", "MULTIPLY", "L1", "SUM_SQUARE") for t in WIDE_INTEGERS]
+
+
+@pytest.mark.parametrize("function, dtype", INTEGERS)
+def test_integers(device: dml.Device, function: str, dtype: str) -> None:
     """Over the whole range of the type: sums and products wrap."""
-    if function not in ("MIN", "MAX") and dtype.endswith(("8", "16")):
-        pytest.skip("not in the function's table")
     kind = dml.numpy_dtype(harness.data_type(dtype))
     limits = np.iinfo(kind)
     x = np.random.default_rng(3).integers(limits.min, limits.max, (3, 32, 5), dtype=kind, endpoint=True)
@@ -93,6 +96,20 @@ def test_lengths(device: dml.Device, sizes: tuple[int, ...], axes: tuple[int, ..
     count = np.random.default_rng(5).integers(-(2**31), 2**31, sizes, dtype=np.int64)
     found = run_for(target, device, describe("SUM", like(count), axes), {"InputTensor": count})["OutputTensor"]
     assert_exact(found, reference("SUM", count, axes))
+
+
+def test_grids_fold(device: dml.Device) -> None:
+    """More workgroups than a dimension of the grid has go into the others."""
+    x = values(np.random.default_rng(7), "SUM", "FLOAT32", (1000, 130))
+    target = gpu(device, max_workgroup_count=(7, 11, 65535))
+    found = run_for(target, device, describe("SUM", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found, reference("SUM", x, (1,)), 8, WHY)
+
+
+def test_vulkan_minimum(device: dml.Device) -> None:
+    """Every function compiles for a device that has no more than Vulkan promises."""
+    for function in FLOAT_FUNCTIONS:
+        assert program(device, describe(function, tensor("FLOAT16", (64, 3, 5000)), (0, 2)), Target()).dispatches
 
 
 def test_long_reductions_take_chunks(device: dml.Device) -> None:

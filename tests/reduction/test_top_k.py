@@ -94,6 +94,13 @@ def test_lengths(device: dml.Device, sizes: tuple[int, ...], axis: int, k: int, 
         check(found, x, axis, k, direction)
 
 
+@pytest.mark.parametrize("k", [3, 200])
+def test_grids_fold(device: dml.Device, k: int) -> None:
+    x = harness.random(np.random.default_rng(6), "INT16", (40, 2100))
+    target = gpu(device, max_workgroup_count=(7, 11, 65535))
+    check(run_for(target, device, describe(like(x), 1, k), {"InputTensor": x}), x, 1, k)
+
+
 def test_long_lines_of_64_bits(device: dml.Device) -> None:
     x = np.random.default_rng(5).integers(-(2**63), 2**63 - 1, 3000, np.int64)
     desc = describe(like(x), 0, 1500)

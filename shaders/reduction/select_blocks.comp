@@ -1,0 +1,28 @@
+#version 450
+// The first KEEP of each block of a line of x, one after the other: each is the first of those that come after the one
+// before. An invocation has a block; worth it for few, on devices where invocations that wait for each other are dear.
+#include "prelude.glsl"
+#include "lib/order.glsl"
+#include "lib/sort.glsl"
+#include "keep.glsl"
+
+void main() {
+    uint block = global_index();
+    if (block >= LINES * BLOCKS) return;
+    uint c[x_RANK];
+    line_coordinates(block / BLOCKS, c);
+    uint begin = block % BLOCKS * BLOCK;
+    uint end = min(begin + BLOCK, LENGTH);
+    uint count = min(KEEP, end - begin);
+    Entry last = Entry(KEY(0u), 0u);
+    for (uint rank = 0u; rank < count; ++rank) {
+        Entry first = Entry(LAST_KEY, 0xffffffffu);
+        for (uint i = begin; i < end; ++i) {
+            c[x_RANK - 1u] = i;
+            Entry e = Entry(key_of(x_load(x_at(c))), i);
+            if ((rank == 0u || entry_less(last, e)) && entry_less(e, first)) first = e;
+        }
+        keep(block, rank, first);
+        last = first;
+    }
+}

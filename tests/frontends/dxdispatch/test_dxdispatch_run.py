@@ -205,7 +205,7 @@ WRONG = [
     ({"desc": {**DESC, "ATensor": {"DataType": "FLOAT32"}}}, [], r"add\.desc\.ATensor: needs a member 'Sizes'"),
     ({"desc": {**DESC, "ATensor": {**FLOAT3, "Sizes": [-1]}}}, [], r"ATensor\.Sizes\[0\]: must be from 0 to"),
     ({"desc": {**DESC, "ATensor": {**FLOAT3, "DimensionCount": 2}}}, [], r"desc\.ATensor: .*DimensionCount: must be 1"),
-    ({"desc": {**DESC, "ATensor": {**FLOAT3, "Sizes": [4]}}}, [], r"dispatchables\.add: .*must have the sizes of ATensor"),
+    ({"desc": {**DESC, "ATensor": {**FLOAT3, "Sizes": [4]}}}, [], r"add: .*must have the sizes of ATensor"),
     ({"desc": {"ATensor": FLOAT3, "BTensor": FLOAT3}}, [], r"add\.desc: needs a member 'OutputTensor'"),
     ({"desc": {**DESC, "ATensor": {**FLOAT3, "Flags": "OWNED_BY_DML"}}}, [], r"dispatchables\.add: .*must be bound"),
     ({"bindings": {"ATensor": "A"}}, [], r"dispatchables\.add: .*nothing may be bound"),

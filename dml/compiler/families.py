@@ -1,6 +1,7 @@
 """Imports every family of operators, which register their lowerings."""
 
 from dml.compiler import cast as cast
+from dml.compiler import convolution as convolution
 from dml.compiler import elementwise as elementwise
 from dml.compiler import fill as fill
 from dml.compiler import fold as fold

@@ -1,0 +1,176 @@
+"""CONVOLUTION_INTEGER and QUANTIZED_LINEAR_CONVOLUTION against NumPy: int32 exact, quantized to nearest even."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference_convolution as reference
+
+import dml
+from harness import assert_exact, like, random, run, tensor
+
+LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
+
+
+def channel(rng, dtype, rank, count, scale=1.0):
+    """A scale or zero point: of one element (count 1) or one per output channel, in dimension 1 (0 of one)."""
+    sizes = [1] * rank
+    sizes[min(1, rank - 1)] = count
+    if dtype == "FLOAT32":
+        return (rng.uniform(0.5, 1.5, sizes) * scale).astype(np.float32)
+    return random(rng, dtype, sizes, -20, 20)
+
+
+def spatial(values, rank):
+    return values.reshape(1, -1, *(1,) * (rank - 2)).astype(np.float64)
+
+
+def build(sizes, window, groups, strides, dilations, start, end):
+    fields = {"Strides": strides, "Dilations": dilations, "StartPadding": start, "EndPadding": end}
+    return (2, groups * 3, *sizes), (groups * 4, 3, *window), {**fields, "GroupCount": groups}
+
+
+CASES = [
+    ((9,), (3,), 1, (1,), (2,), (1,), (2,)),
+    ((8, 12), (3, 3), 1, (1, 1), (1, 1), (1, 1), (1, 1)),
+    ((7, 9), (2, 3), 2, (2, 1), (1, 2), (0, 1), (1, 0)),
+    ((6, 5), (1, 1), 1, (1, 1), (1, 1), (0, 0), (0, 0)),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+@pytest.mark.parametrize("types", [("INT8", "INT8"), ("INT8", "UINT8"), ("UINT8", "INT8"), ("UINT8", "UINT8")])
+@pytest.mark.parametrize("zero, per_channel, layout", [(0, False, "packed"), (1, True, "nhwc"), (4, False, "padded")])
+def test_convolution_integer(device, case, types, zero, per_channel, layout):
+    x_sizes, w_sizes, attributes = build(*case)
+    rank = len(x_sizes)
+    rng = np.random.default_rng(0)
+    layout = "reversed" if layout == "nhwc" and rank != 4 else layout
+    x, w = random(rng, types[0], x_sizes, *LIMITS[types[0]]), random(rng, types[1], w_sizes, *LIMITS[types[1]])
+    inputs = {"InputTensor": x, "FilterTensor": w}
+    if zero:
+        zero = min(zero, rank)
+        inputs["InputZeroPointTensor"] = channel(rng, types[0], zero, 1)
+        inputs["FilterZeroPointTensor"] = channel(rng, types[1], zero, w_sizes[0] if per_channel else 1)
+    less_x = x.astype(np.float64) - (inputs["InputZeroPointTensor"].item() if zero else 0)
+    less_w = w.astype(np.float64)
+    if zero:
+        less_w = less_w - inputs["FilterZeroPointTensor"].astype(np.float64).reshape(-1, *(1,) * (rank - 1))
+    expected = reference.forward(less_x, less_w, *list(attributes.values())[:4], attributes["GroupCount"])
+    desc = dml.DML_CONVOLUTION_INTEGER_OPERATOR_DESC(
+        **{name: like(value, layout if name in ("InputTensor", "FilterTensor") else "packed")
+           for name, value in inputs.items()},
+        OutputTensor=tensor("INT32", expected.shape, layout),
+        **attributes,
+    )  # fmt: skip
+    assert_exact(run(device, desc, inputs)["OutputTensor"], expected.astype(np.int32))
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+@pytest.mark.parametrize("types", [("INT8", "INT8", "INT8"), ("UINT8", "INT8", "UINT8"), ("UINT8", "UINT8", "INT8")])
+@pytest.mark.parametrize("zero, per_channel, bias", [(False, True, True), (True, False, False), (True, True, True)])
+def test_quantized_linear_convolution(device, case, types, zero, per_channel, bias):
+    x_sizes, w_sizes, attributes = build(*case)
+    rank, outputs = len(x_sizes), w_sizes[0]
+    rng = np.random.default_rng(1)
+    inputs = {
+        "InputTensor": random(rng, types[0], x_sizes, *LIMITS[types[0]]),
+        "FilterTensor": random(rng, types[1], w_sizes, *LIMITS[types[1]]),
+        "InputScaleTensor": channel(rng, "FLOAT32", 1, 1, 0.05),
+        "FilterScaleTensor": channel(rng, "FLOAT32", rank, outputs if per_channel else 1, 0.1),
+        "OutputScaleTensor": channel(rng, "FLOAT32", rank, 1, 12.0),
+    }
+    if zero:
+        inputs["InputZeroPointTensor"] = channel(rng, types[0], rank, 1)
+        inputs["FilterZeroPointTensor"] = channel(rng, types[1], 1, outputs if per_channel else 1)
+        inputs["OutputZeroPointTensor"] = channel(rng, types[2], 1, 1)
+    if bias:
+        inputs["BiasTensor"] = random(rng, "INT32", (1, outputs, *(1,) * (rank - 2)), -9000, 9000)
+
+    def item(name):
+        return float(inputs[name].item()) if name in inputs else 0.0
+
+    less_w = inputs["FilterTensor"].astype(np.float64)
+    if zero:
+        less_w = less_w - inputs["FilterZeroPointTensor"].astype(np.float64).reshape(-1, *(1,) * (rank - 1))
+    sums = reference.forward(
+        inputs["InputTensor"] - item("InputZeroPointTensor"), less_w, *list(attributes.values())[:4],
+        attributes["GroupCount"],
+    )  # fmt: skip
+    if bias:
+        sums = sums + inputs["BiasTensor"]
+    scale = item("InputScaleTensor") * spatial(inputs["FilterScaleTensor"], rank) / item("OutputScaleTensor")
+    exact = sums * scale
+    desc = dml.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(
+        **{name: like(value) for name, value in inputs.items()},
+        OutputTensor=tensor(types[2], sums.shape),
+        **attributes,
+    )
+    result = run(device, desc, inputs)["OutputTensor"]
+    low, high = LIMITS[types[2]]
+    expected = np.clip(np.rint(exact) + item("OutputZeroPointTensor"), low, high)
+    # Scales are multiplied in float32: where the exact value lies that close to a tie, its neighbour is as right.
+    near_tie = abs(abs(exact - np.floor(exact)) - 0.5) < 1e-4
+    off = abs(result.astype(np.float64) - expected)
+    assert np.all((off == 0) | near_tie & (off <= 1)), np.argwhere(off > 0)[:5]
+    assert len(np.unique(result)) > 10
+
+
+def integer(**changes):
+    fields = {
+        "InputTensor": tensor("UINT8", (2, 4, 8, 9)),
+        "InputZeroPointTensor": tensor("UINT8", (1,)),
+        "FilterTensor": tensor("INT8", (6, 2, 3, 3)),
+        "FilterZeroPointTensor": tensor("INT8", (6,)),
+        "OutputTensor": tensor("INT32", (2, 6, 6, 7)),
+        "Strides": (1, 1), "Dilations": (1, 1), "StartPadding": (0, 0), "EndPadding": (0, 0), "GroupCount": 2,
+    }  # fmt: skip
+    return dml.DML_CONVOLUTION_INTEGER_OPERATOR_DESC(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"InputZeroPointTensor": tensor("UINT8", (4,))}, "InputZeroPointTensor: must have size 1 in every"),
+        ({"FilterZeroPointTensor": tensor("INT8", (3,))}, "FilterZeroPointTensor: must have size 1 .*, or 6 in"),
+        ({"FilterTensor": tensor("INT8", (6, 4, 3, 3))}, "FilterTensor: must have size 2 in dimension 1"),
+        ({"OutputTensor": tensor("INT32", (2, 6, 6, 6))}, "OutputTensor: must have sizes"),
+        ({"InputZeroPointTensor": tensor("INT8", (1,))}, "data type"),
+    ],
+)
+def test_refuses(changes, message):
+    dml.validate(integer())
+    with pytest.raises(dml.DMLError, match=message):
+        dml.validate(integer(**changes))
+
+
+def quantized(**changes):
+    one = tensor("FLOAT32", (1, 1, 1, 1))
+    fields = {
+        "InputTensor": tensor("UINT8", (2, 4, 8, 9)),
+        "InputScaleTensor": one,
+        "FilterTensor": tensor("INT8", (6, 2, 3, 3)),
+        "FilterScaleTensor": one,
+        "BiasTensor": tensor("INT32", (1, 6, 1, 1)),
+        "OutputScaleTensor": one,
+        "OutputTensor": tensor("UINT8", (2, 6, 6, 7)),
+        "Strides": (1, 1), "Dilations": (1, 1), "StartPadding": (0, 0), "EndPadding": (0, 0), "GroupCount": 2,
+    }  # fmt: skip
+    return dml.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"InputScaleTensor": tensor("FLOAT32", (1, 4, 1, 1))}, "InputScaleTensor: must have size 1 in every"),
+        ({"OutputScaleTensor": tensor("FLOAT32", (1, 6, 1, 1))}, "OutputScaleTensor: must have size 1 in every"),
+        ({"FilterScaleTensor": tensor("FLOAT32", (6, 1, 1, 1))}, "FilterScaleTensor: must have size 1 .*, or 6 in"),
+        ({"OutputZeroPointTensor": tensor("UINT8", (6,))}, "OutputZeroPointTensor: must have size 1 in every"),
+        ({"BiasTensor": tensor("INT32", (1, 4, 1, 1))}, "BiasTensor: must have sizes"),
+        ({"OutputZeroPointTensor": tensor("INT8", (1,))}, "data type"),
+    ],
+)
+def test_quantized_refuses(changes, message):
+    dml.validate(quantized())
+    with pytest.raises(dml.DMLError, match=message):
+        dml.validate(quantized(**changes))

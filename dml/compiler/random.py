@@ -18,7 +18,8 @@ def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, program: Builder,
     state, next_state = program["InputStateTensor"], program.get("OutputStateTensor")
     (result,) = merge(program["OutputTensor"])
     blocks = -(-result.count // 4)
-    tensors: dict[str, Bound] = {"state": read(state), "result": write(result)}
+    vectors = result.is_packed and result.count % 4 == 0 and result.base % 4 == 0
+    tensors: dict[str, Bound] = {"state": read(state), "result": write(result, vector=vectors)}
     constants = {"BLOCKS": blocks, "STATE_STRIDE": state.strides[-1]}
     if next_state is not None:
         tensors["next"] = write(next_state)
@@ -29,5 +30,5 @@ def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, program: Builder,
         space=result.sizes,
         count=blocks,
         constants=constants,
-        defines={"ADVANCE": int(next_state is not None)},
+        defines={"ADVANCE": int(next_state is not None), "VECTORS": int(vectors)},
     )

@@ -36,20 +36,19 @@ def adam_optimizer(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, program: Builder, tar
 
     names = [*_INPUTS, *_OUTPUTS]
     operands = merge(*(program[tensor] for tensor in (*_INPUTS.values(), *_OUTPUTS.values())))
+    unit = 128 // VALUE_TYPES[operands[0].data_type].bits
+    vectors = all(operand.is_packed and operand.base % unit == 0 for operand in operands)
     bound = {
-        name: read(operand) if name in _INPUTS else write(operand)
+        name: read(operand, vector=vectors) if name in _INPUTS else write(operand, vector=vectors)
         for name, operand in zip(names, operands, strict=True)
     }
-    results = operands[len(_INPUTS) :]
-    per_word = VALUE_TYPES[results[0].data_type].per_word
-    whole = all(operand.is_packed and operand.base % per_word == 0 for operand in results)
-    unit = per_word if whole else 1
+    unit = unit if vectors else 1
     beta1, beta2 = np.float32(desc.Beta1), np.float32(desc.Beta2)
     program.dispatch(
         KERNEL,
         {**bound, "alpha": read(alpha)},
-        space=results[0].sizes,
-        count=-(-results[0].count // unit),
+        space=operands[0].sizes,
+        count=-(-operands[0].count // unit),
         constants={
             "LEARNING_RATE": float(desc.LearningRate),
             "BETA1": float(beta1),
@@ -58,7 +57,7 @@ def adam_optimizer(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, program: Builder, tar
             "REST2": float(np.float32(1) - beta2),
             "EPSILON": float(desc.Epsilon),
         },
-        defines={"UNIT": unit},
+        defines={"UNIT": f"{unit}u", "VECTORS": int(vectors)},
     )
 
 

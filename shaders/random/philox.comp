@@ -31,11 +31,15 @@ void main() {
     if (block >= BLOCKS) return;
     uvec2 key = uvec2(given(4u), given(5u));
     uvec4 words = philox(counter(block), key);
+#if VECTORS
+    result_vector_store(result_BASE / 4u + block, words);
+#else
     for (uint k = 0u; k < 4u && 4u * block + k < COUNT; ++k) {
         uint c[RANK];
         coordinates(4u * block + k, c);
         result_store(result_at(c), words[k]);
     }
+#endif
 #if ADVANCE
     if (block == 0u) {
         uvec4 next = counter(BLOCKS);

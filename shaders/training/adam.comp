@@ -1,42 +1,53 @@
 #version 450
 // One step of Adam for each element. An element's inputs are read before its outputs are written: these may be the same
-// places. UNIT elements to an invocation make whole words.
+// places. VECTORS: all tensors are contiguous, and an invocation takes UNIT elements, a uvec4 of each.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 
-void step_of(uint i, out float x, out float m, out float v) {
+struct Parameter {
+    float x, m, v;
+};
+
+Parameter stepped(Parameter p, float g, float rate) {
+    p.m = BETA1 * p.m + REST1 * g;
+    p.v = BETA2 * p.v + REST2 * g * g;
+    p.x -= divide(rate * p.m, sqrt_accurate(p.v) + EPSILON);
+    return p;
+}
+
+void one(uint i, float rate) {
     uint c[RANK];
     coordinates(i, c);
-    float g = gradient_load(gradient_at(c));
-    m = BETA1 * m_load(m_at(c)) + REST1 * g;
-    v = BETA2 * v_load(v_at(c)) + REST2 * g * g;
-    float rate = LEARNING_RATE * alpha_load(alpha_BASE);
-    x = x_load(x_at(c)) - divide(rate * m, sqrt_accurate(v) + EPSILON);
+    Parameter p = Parameter(x_load(x_at(c)), m_load(m_at(c)), v_load(v_at(c)));
+    p = stepped(p, gradient_load(gradient_at(c)), rate);
+    new_x_store(new_x_at(c), p.x);
+    new_m_store(new_m_at(c), p.m);
+    new_v_store(new_v_at(c), p.v);
 }
 
 void main() {
-    uint first = global_index() * UNIT;
+    uint id = global_index();
+    uint first = id * UNIT;
     if (first >= COUNT) return;
-    float x, m, v;
-#if UNIT == 1
-    uint c[RANK];
-    coordinates(first, c);
-    step_of(first, x, m, v);
-    new_x_store(new_x_at(c), x);
-    new_m_store(new_m_at(c), m);
-    new_v_store(new_v_at(c), v);
-#else
-    uint xs = 0u, ms = 0u, vs = 0u;
-    for (uint k = 0u; k < UNIT && first + k < COUNT; ++k) {
-        step_of(first + k, x, m, v);
-        uint at = k * new_x_BITS;
-        xs |= new_x_encode(x) << at;
-        ms |= new_m_encode(m) << at;
-        vs |= new_v_encode(v) << at;
+    float rate = LEARNING_RATE * alpha_load(alpha_BASE);
+#if VECTORS
+    if (first + UNIT <= COUNT) {
+        uvec4 xs = x_vector(x_BASE / UNIT + id), ms = m_vector(m_BASE / UNIT + id);
+        uvec4 vs = v_vector(v_BASE / UNIT + id), gs = gradient_vector(gradient_BASE / UNIT + id);
+        uvec4 to_x = uvec4(0u), to_m = uvec4(0u), to_v = uvec4(0u);
+        for (uint k = 0u; k < UNIT; ++k) {
+            uint word = k / x_PER_WORD, shift = k % x_PER_WORD * x_BITS;
+            Parameter p = Parameter(x_decode(xs[word] >> shift), m_decode(ms[word] >> shift), v_decode(vs[word] >> shift));
+            p = stepped(p, gradient_decode(gs[word] >> shift), rate);
+            to_x[word] |= new_x_encode(p.x) << shift;
+            to_m[word] |= new_m_encode(p.m) << shift;
+            to_v[word] |= new_v_encode(p.v) << shift;
+        }
+        new_x_vector_store(new_x_BASE / UNIT + id, to_x);
+        new_m_vector_store(new_m_BASE / UNIT + id, to_m);
+        new_v_vector_store(new_v_BASE / UNIT + id, to_v);
+        return;
     }
-    uint word = global_index();
-    new_x_word_store(new_x_BASE / UNIT + word, xs);
-    new_m_word_store(new_m_BASE / UNIT + word, ms);
-    new_v_word_store(new_v_BASE / UNIT + word, vs);
 #endif
+    for (uint i = first; i < min(first + UNIT, COUNT); ++i) one(i, rate);
 }

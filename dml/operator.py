@@ -14,6 +14,7 @@ from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
 from dml.objects import DeviceChild
+from dml.runtime.arena import Arena
 from dml.runtime.context import Buffer
 from dml.runtime.recording import KernelTime, Place, Recording, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -148,8 +149,8 @@ class _Resident:
         owned = program.owned
         self._inputs = [None if size is None else context.buffer(size) for size in program.inputs]
         self._outputs = [None if size is None else context.buffer(size) for size in program.outputs]
-        temporary = context.buffer(program.temporary_size, host=False) if program.temporary_size else None
-        persistent = context.buffer(program.persistent_size, host=False) if program.persistent_size else None
+        everything = [*program.initialize, *program.dispatches]
+        arenas = {space: Arena(context, space, everything) for space in (Space.TEMPORARY, Space.PERSISTENT)}
 
         def place(region: Region) -> Place:
             if region.space is Space.INPUT:
@@ -159,7 +160,7 @@ class _Resident:
             elif region.space is Space.CONSTANT:
                 return compiled.constants
             else:
-                buffer = temporary if region.space is Space.TEMPORARY else persistent
+                return arenas[region.space].place(region)
             assert buffer is not None, region
             return Place(buffer)
 

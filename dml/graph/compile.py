@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from dml.compiler.builder import Builder, OperandOrArray
 from dml.compiler.expression import Leaf, apply
-from dml.compiler.kernel import VALUE_TYPES
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import REGION_ALIGNMENT, Access, Operand, Program, Region, Space
@@ -132,7 +131,7 @@ class _Compiler:
                 for entry, view in zip(node.inputs, join_views(desc, whole), strict=True):
                     assert entry is not None
                     if writable_in_place(entry[1], entry[0].tensor) and not self._all_static_producer(entry[1]):
-                        self.places[entry[1]] = _narrowed(view)
+                        self.places[entry[1]] = view
 
     def _all_static(self, node: Node) -> bool:
         """Whether a node, and so its outputs, depend on constants and owned inputs alone."""
@@ -242,13 +241,3 @@ class _Compiler:
                 entry = next(entries)
                 operands[name] = None if entry is None else self._written(*entry, builder)
         return operands
-
-
-def _narrowed(view: Operand) -> Operand:
-    """The view over just the bytes it reaches, so that neighbours in the same tensor do not seem to depend on it."""
-    bits = VALUE_TYPES[view.data_type].bits
-    start = view.base * bits // 8 // 16 * 16
-    last = view.base + sum((size - 1) * stride for size, stride in zip(view.sizes, view.strides, strict=True))
-    end = (last + 1) * bits // 8
-    region = replace(view.region, offset=view.region.offset + start, size=end - start)
-    return replace(view, region=region, base=view.base - start * 8 // bits)

@@ -26,18 +26,13 @@ class Place:
 
 @dataclass(frozen=True)
 class _Use:
+    """A dispatch's use of a buffer. A descriptor covers the whole buffer, so that is what may be read and written."""
+
     buffer: Buffer
-    start: int
-    end: int
     writes: bool
 
     def conflicts(self, other: _Use) -> bool:
-        return (
-            (self.writes or other.writes)
-            and self.buffer is other.buffer
-            and self.start < other.end
-            and other.start < self.end
-        )
+        return (self.writes or other.writes) and self.buffer is other.buffer
 
 
 class KernelTime(NamedTuple):
@@ -92,10 +87,7 @@ class Recording:
         for dispatch, kernel in zip(dispatches, kernels, strict=True):
             places = [place(binding.region) for binding in dispatch.bindings]
             offsets = [p.offset + b.region.offset for p, b in zip(places, dispatch.bindings, strict=True)]
-            uses = [
-                _Use(p.buffer, offset, offset + b.region.size, b.access.writes)
-                for p, offset, b in zip(places, offsets, dispatch.bindings, strict=True)
-            ]
+            uses = [_Use(p.buffer, b.access.writes) for p, b in zip(places, dispatch.bindings, strict=True)]
             conflicts = [before for before in pending if any(use.conflicts(before) for use in uses)]
             if conflicts:
                 self._barrier([*conflicts, *(before for before in pending if before.writes)])

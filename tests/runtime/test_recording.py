@@ -13,6 +13,7 @@ from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Access, Binding, Dispatch, Region, Space
 from dml.glslang import Source
 from dml.runtime import context as runtime_context
+from dml.runtime.arena import Arena
 from dml.runtime.context import Context, kompute
 from dml.runtime.recording import Place, Recording, spirv
 from harness import tensor
@@ -51,19 +52,45 @@ class Spy:
         return self._module.OpMemoryBarrier(*args, **kwargs)
 
 
-def run(context: Context, dispatches, size=8 * SIZE):
-    buffer = context.buffer(size)
-    assert buffer.words is not None
-    buffer.words[:1024] = np.arange(1024)
+def run(context: Context, dispatches):
+    """Each region in a buffer of its own; the first is the input, the rest are outputs."""
+    buffers = [context.buffer(SIZE) for _ in range(4)]
+    buffers[0].words[:] = np.arange(1024)
     recording = Recording(
-        context, dispatches, spirv(dispatches), lambda region: Place(buffer), inputs=[buffer], outputs=[buffer]
+        context,
+        dispatches,
+        spirv(dispatches),
+        lambda region: Place(buffers[region.index]),
+        inputs=buffers[:1],
+        outputs=buffers[1:],
     )
     recording.run()
-    return recording, buffer.words.reshape(8, -1).copy()
+    return recording, np.array([buffer.words for buffer in buffers])
 
 
 def at(k: int) -> Region:
-    return Region(Space.TEMPORARY, 0, k * SIZE, SIZE)
+    return Region(Space.TEMPORARY, k, 0, SIZE)
+
+
+def test_one_buffer_is_one_dependency(device, monkeypatch):
+    """A descriptor covers a whole buffer, so disjoint parts of one still get a barrier."""
+    spy = Spy(kompute())
+    monkeypatch.setattr("dml.runtime.recording.kompute", lambda: spy)
+    parts = [Region(Space.TEMPORARY, 0, k * SIZE, SIZE) for k in range(3)]
+    dispatches = [step(parts[0], parts[1]), step(parts[0], parts[2])]
+    buffer = device.context.buffer(3 * SIZE)
+    Recording(device.context, dispatches, spirv(dispatches), lambda region: Place(buffer))
+    assert spy.barriers == 1
+
+
+def test_an_arena_keeps_apart_what_does_not_overlap(device):
+    parts = [Region(Space.TEMPORARY, 0, *span) for span in ((0, SIZE), (SIZE, SIZE), (2 * SIZE, SIZE), (2 * SIZE, 256))]
+    dispatches = [step(parts[0], parts[1]), step(parts[2], parts[3])]
+    arena = Arena(device.context, Space.TEMPORARY, dispatches)
+    places = [arena.place(part) for part in parts]
+    assert len({place.buffer.serial for place in places}) == 3
+    assert places[2].buffer is places[3].buffer
+    assert [place.offset + part.offset for place, part in zip(places, parts, strict=True)] == [0, 0, 0, 0]
 
 
 CHAIN = [step(at(0), at(1)), step(at(1), at(2)), step(at(2), at(3))]
@@ -115,8 +142,8 @@ def test_pipelines_are_kept_while_in_use(device):
     gc.collect()
     before = len(context._pipelines)
     buffer = context.buffer(8 * SIZE)
-    first = Recording(context, CHAIN, spirv(CHAIN), lambda region: Place(buffer))
-    second = Recording(context, CHAIN, spirv(CHAIN), lambda region: Place(buffer))
+    first = Recording(context, CHAIN, spirv(CHAIN), lambda region: Place(buffer, region.index * SIZE))
+    second = Recording(context, CHAIN, spirv(CHAIN), lambda region: Place(buffer, region.index * SIZE))
     assert len(context._pipelines) == before + 1, "one kernel over one buffer is one pipeline"
     del first, second
     gc.collect()

@@ -1,0 +1,256 @@
+"""Running models: ``prepare`` once, ``run`` often; and the same as an ``onnx.backend.base.Backend``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import helper
+from onnx.backend import base
+
+from dml.device import Device, create_device
+from dml.errors import HRESULT, DMLError
+
+from .loading import ModelSource, array_of, load_model
+from .registry import standard
+from .trace import Guard, Trace, run, unmapped
+from .value import Array, DType, Value
+
+_PLANS = 64
+
+
+class Plan:
+    """A model compiled for input shapes: the graph, and which outputs need it."""
+
+    def __init__(self, trace: Trace, outputs: Mapping[str, Any]) -> None:
+        self.guards: list[Guard] = trace.guards
+        self.outputs = dict(outputs)
+        tensors: dict[str, Any] = {}
+        for name, item in outputs.items():
+            for at, value in _flat(name, item):
+                if value.array is None:
+                    tensors[at] = value.tensor
+        self.compiled = trace.builder.compile(tensors) if tensors else None
+        self.record = trace.record
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
+        made = {} if self.compiled is None else run(self.compiled, feeds)
+        return {name: _collect(name, item, made) for name, item in self.outputs.items()}
+
+
+def _flat(name: str, item: Any) -> list[tuple[str, Value]]:
+    if isinstance(item, list):
+        return [pair for at, inner in enumerate(item) for pair in _flat(f"{name}[{at}]", inner)]
+    return [] if item is None else [(name, item)]
+
+
+def _collect(name: str, item: Any, made: Mapping[str, Array]) -> Any:
+    if isinstance(item, list):
+        return [_collect(f"{name}[{at}]", inner, made) for at, inner in enumerate(item)]
+    if item is None:
+        return None
+    if item.array is not None:
+        return item.array
+    with np.errstate(all="ignore"):
+        return made[name].reshape(item.shape).astype(item.dtype, copy=False)
+
+
+class PreparedModel(base.BackendRep):  # type: ignore[misc]
+    """A checked model on a device. Each set of input shapes is compiled when it first comes, and kept.
+
+    inputs, outputs: their names. Raises DMLError naming every node that cannot be mapped.
+    """
+
+    def __init__(self, model: Any, device: Device) -> None:
+        self.model = model
+        self.device = device
+        graph = model.graph
+        initialized = {tensor.name for tensor in graph.initializer}
+        self.inputs = [entry.name for entry in graph.input if entry.name not in initialized]
+        self.outputs = [entry.name for entry in graph.output]
+        self._types = {entry.name: entry.type for entry in graph.input}
+        self._defaults = {tensor.name: tensor for tensor in graph.initializer if tensor.name in self._types}
+        self._opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
+        self._functions = {(standard(f.domain), f.name, getattr(f, "overload", "")): f for f in model.functions}
+        self._plans: dict[Any, list[Plan]] = {}
+        missing = unmapped(model)
+        if missing:
+            raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs in the model's order, of inputs in their order or by name.
+
+        An input is an array of the dtype and rank the model says, with its fixed sizes; symbolic sizes are bound by it.
+        Raises DMLError for a missing, unknown or wrong input, and for what cannot be computed.
+        """
+        given = self._named(inputs)
+        feeds, shapes = self._feeds(given)
+        plans = self._plans.setdefault(shapes, [])
+        for plan in plans:
+            if all(guard.holds(feeds) for guard in plan.guards):
+                break
+        else:
+            plan = self.plan(given, feeds)
+            if len(plans) >= _PLANS:
+                plans.pop(0)
+            plans.append(plan)
+        found = plan.run(feeds)
+        return tuple(found[name] for name in self.outputs)
+
+    def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> Plan:
+        """The model compiled for inputs of these shapes. feeds: their values, where they may be needed."""
+        trace = Trace(self.device, self._functions)
+        trace.feeds = feeds
+        items = {name: _enter(trace, name, item) for name, item in given.items()}
+        results = trace.graph(self.model.graph, items, self._opsets)
+        return Plan(trace, dict(zip(self.outputs, results, strict=True)))
+
+    def _named(self, inputs: Any) -> dict[str, Any]:
+        if isinstance(inputs, Mapping):
+            given = dict(inputs)
+        else:
+            if not isinstance(inputs, Sequence):
+                inputs = [inputs]
+            if len(inputs) > len(self.inputs):
+                raise DMLError(f"the model has {len(self.inputs)} inputs, found {len(inputs)}")
+            given = dict(zip(self.inputs, inputs, strict=False))
+        for name in given:
+            if name not in self._types:
+                raise DMLError(f"the model has no input {name!r}; it has {', '.join(self.inputs)}")
+        for name in self.inputs:
+            if name not in given:
+                raise DMLError(f"input {name!r}: an array must be given")
+        return {name: _checked(name, item, self._types[name]) for name, item in given.items()}
+
+    def _feeds(self, given: Mapping[str, Any]) -> tuple[dict[str, Array], Any]:
+        feeds: dict[str, Array] = {}
+
+        def visit(name: str, item: Any) -> Any:
+            if isinstance(item, list):
+                return tuple(visit(f"{name}[{at}]", inner) for at, inner in enumerate(item))
+            if item is None:
+                return None
+            feeds[name] = item
+            return item.shape, str(item.dtype)
+
+        return feeds, tuple((name, visit(name, item)) for name, item in sorted(given.items()))
+
+
+def _enter(trace: Trace, name: str, item: Any) -> Any:
+    if isinstance(item, list):
+        return [_enter(trace, f"{name}[{at}]", inner) for at, inner in enumerate(item)]
+    return None if item is None else trace.input(name, item.shape, item.dtype)
+
+
+def _checked(name: str, item: Any, kind: Any) -> Any:
+    """An input as the model's type says: an array, a list of arrays, or None for an absent optional."""
+    if kind.HasField("optional_type"):
+        return None if item is None else _checked(name, item, kind.optional_type.elem_type)
+    if kind.HasField("sequence_type"):
+        if not isinstance(item, Sequence):
+            raise DMLError(f"input {name!r}: a sequence of arrays must be given")
+        return [_checked(f"{name}[{at}]", inner, kind.sequence_type.elem_type) for at, inner in enumerate(item)]
+    if not kind.HasField("tensor_type"):
+        raise DMLError(f"input {name!r}: only tensors, sequences and optionals are taken", HRESULT.E_NOTIMPL)
+    array = np.asarray(item)
+    dtype = dtype_of(kind.tensor_type.elem_type)
+    if array.dtype != dtype:
+        raise DMLError(f"input {name!r}: takes arrays of {dtype}, found {array.dtype}")
+    if kind.tensor_type.HasField("shape"):
+        dims = kind.tensor_type.shape.dim
+        if len(dims) != array.ndim:
+            raise DMLError(f"input {name!r}: takes arrays of rank {len(dims)}, found one of shape {array.shape}")
+        for dim, size in zip(dims, array.shape, strict=True):
+            if dim.HasField("dim_value") and dim.dim_value > 0 and dim.dim_value != size:
+                wanted = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dims)
+                raise DMLError(f"input {name!r}: takes arrays of shape {wanted}, found {array.shape}")
+    return array
+
+
+def dtype_of(data_type: int) -> DType:
+    """The NumPy dtype of an ONNX data type."""
+    try:
+        found: DType = np.dtype(helper.tensor_dtype_to_np_dtype(data_type))
+        return found
+    except (KeyError, ValueError, TypeError):
+        raise DMLError(f"no NumPy dtype for ONNX data type {data_type}") from None
+
+
+def prepare(source: ModelSource, device: str | Device | None = None, **kwargs: Any) -> PreparedModel:
+    """A model, ready to run.
+
+    source: a path, serialized bytes or an onnx.ModelProto. device: a dml Device, or what ``dml.create_device`` takes;
+    "CPU" (ONNX's default), "CUDA" and None mean the default device.
+    Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped, naming all of them.
+    """
+    model = load_model(source)
+    return PreparedModel(model, device if isinstance(device, Device) else _open(device))
+
+
+def _open(device: str | None) -> Device:
+    from dml.device import _default_device
+
+    if device is None or device.split(":")[0] in ("CPU", "CUDA", "GPU"):
+        return _default_device()
+    return create_device(device)
+
+
+def run_model(source: ModelSource, inputs: Any, device: str | Device | None = None, **kwargs: Any) -> tuple[Any, ...]:
+    """Prepare and run once."""
+    return prepare(source, device).run(inputs)
+
+
+def supports_device(device: str) -> bool:
+    """Whether there is such a device."""
+    try:
+        _open(device)
+    except DMLError:
+        return False
+    return True
+
+
+class Backend(base.Backend):  # type: ignore[misc]
+    """The ONNX backend interface: ``prepare``, ``run_model``, ``run_node``, ``supports_device``."""
+
+    @classmethod
+    def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether every node can be mapped."""
+        return not unmapped(model)
+
+    @classmethod
+    def prepare(cls, model: ModelSource, device: str | Device | None = "CPU", **kwargs: Any) -> PreparedModel:
+        return prepare(model, device, **kwargs)
+
+    @classmethod
+    def run_model(
+        cls, model: ModelSource, inputs: Any, device: str | Device | None = "CPU", **kwargs: Any
+    ) -> tuple[Any, ...]:
+        return run_model(model, inputs, device, **kwargs)
+
+    @classmethod
+    def run_node(
+        cls, node: Any, inputs: Sequence[npt.ArrayLike], device: str | Device | None = "CPU", outputs_info: Any = None,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """One node on arrays, in the newest opset unless ``opset_version`` is given."""
+        arrays = [np.asarray(array) for array in inputs]
+        kinds = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in arrays]
+        entries = [
+            helper.make_tensor_value_info(name, kind, array.shape)
+            for name, kind, array in zip([n for n in node.input if n], kinds, arrays, strict=True)
+        ]
+        results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        version = int(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
+        graph = helper.make_graph([node], "node", entries, results)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
+        return PreparedModel(model, device if isinstance(device, Device) else _open(device)).run(arrays)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        return supports_device(device)
+
+
+__all__ = ["Backend", "Plan", "PreparedModel", "array_of", "dtype_of", "prepare", "run_model", "supports_device"]

@@ -1,0 +1,105 @@
+"""Nodes computed on the host: those whose inputs are all constants, small ones, of operators that make shapes.
+
+Larger constants (weights that are transposed, say) go to the device, where the graph computes them once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from dml.errors import DMLError
+
+from .value import Array, Value
+
+if TYPE_CHECKING:
+    from .trace import Node
+
+#: Elements of an input, and of what comes out.
+_INPUT_LIMIT, _OUTPUT_LIMIT = 4096, 2**20
+
+_FOLDABLE = frozenset(
+    """
+    Abs Add And ArgMax ArgMin Cast CastLike Ceil Clip Compress Concat ConstantOfShape Cos CumSum Div Equal Exp
+    Expand Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual Identity Less LessOrEqual Log Max
+    Mean Min Mod Mul Neg NonZero Not Or Pow Range Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+    Relu Reshape Round ScatterElements ScatterND Sigmoid Sign Sin Slice Split Sqrt Squeeze Sub Sum Tanh Tile TopK
+    Transpose Trilu Unique Unsqueeze Where Xor BlackmanWindow HammingWindow HannWindow MelWeightMatrix
+    """.split()  # noqa: SIM905  # a list of eighty strings is no easier to read
+)
+
+
+def fold(node: Node) -> list[Array] | None:
+    """The node's outputs, where it can be computed here, else None."""
+    if node.domain or node.op in ("Constant", "If", "Loop", "Scan", "Shape", "Size"):
+        return None
+    values = [item for item in node.inputs if item is not None]
+    if not values or not all(isinstance(item, Value) for item in values):
+        return None
+    # Without elements there is nothing for a device to do, whatever the other inputs hold.
+    empty = any(not item.size for item in values) and all(item.size <= _INPUT_LIMIT for item in values)
+    if empty and node.op != "Concat" and _evaluable(node):
+        return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
+    if node.op not in _FOLDABLE or any(item.array is None or item.size > _INPUT_LIMIT for item in values):
+        return None
+    arrays = [None if item is None else item.array for item in node.inputs]
+    return _evaluate(node, arrays) if _result_size(node.op, arrays) <= _OUTPUT_LIMIT else None
+
+
+def _evaluable(node: Node) -> bool:
+    return not any(hasattr(value, "node") for value in node.attributes.values())
+
+
+def _result_size(op: str, arrays: list[Array | None]) -> int:
+    """How many elements come out, at least where that is more than go in."""
+    first = arrays[0]
+    assert first is not None
+    second = arrays[1] if len(arrays) > 1 else None
+    if op == "ConstantOfShape":
+        return abs(prod(int(size) for size in first.reshape(-1)))
+    if op == "Expand" and second is not None:
+        return first.size * abs(prod(int(size) for size in second.reshape(-1)))
+    if op == "Tile" and second is not None:
+        return first.size * abs(prod(int(count) for count in second.reshape(-1)))
+    if op == "Range" and second is not None and arrays[2] is not None:
+        step = float(arrays[2].reshape(-1)[0])
+        return int(abs((float(second.reshape(-1)[0]) - float(first.reshape(-1)[0])) / step)) + 1 if step else 2**62
+    if op.endswith("Window"):
+        return int(first.reshape(-1)[0])
+    if op == "MelWeightMatrix":
+        return prod(int(a.reshape(-1)[0]) for a in arrays[:2] if a is not None)
+    return prod(a.size for a in arrays if a is not None)
+
+
+def _evaluate(node: Node, arrays: list[Array | None]) -> list[Array] | None:
+    """The node run by ONNX's reference; None where that cannot."""
+    proto = onnx.NodeProto()
+    proto.op_type = node.op
+    proto.input.extend(f"i{at}" if array is not None else "" for at, array in enumerate(arrays))
+    proto.output.extend(f"o{at}" if name else "" for at, name in enumerate(node.proto.output))
+    for name, value in node.attributes.items():
+        proto.attribute.append(helper.make_attribute(name, value))
+    feeds = {f"i{at}": array for at, array in enumerate(arrays) if array is not None}
+    try:
+        with np.errstate(all="ignore"):
+            results = _evaluator(proto.SerializeToString(), node.version).run(None, feeds)
+    except DMLError:
+        raise
+    except Exception:  # the reference refuses with any exception; the mapping then says what is wrong
+        return None
+    given = iter(results)
+    made = [np.asarray(next(given)) if name else np.zeros(0) for name in node.proto.output]
+    return None if any(array.dtype == object for array in made) else made
+
+
+@lru_cache(maxsize=256)
+def _evaluator(proto: bytes, version: int) -> Any:
+    node = onnx.NodeProto()
+    node.ParseFromString(proto)
+    return ReferenceEvaluator(node, opsets={"": version})

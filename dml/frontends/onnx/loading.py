@@ -1,0 +1,226 @@
+"""Reads ONNX models that nobody vouches for.
+
+A broken protobuf, an invalid model, a tensor whose data does not fill its dimensions, and external data outside the
+model's folder are DMLErrors, before anything of the claimed size is allocated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
+from onnx import checker, numpy_helper
+
+from dml.errors import DMLError
+
+#: Operators that newer versions of their opset forbid, though they still say what they mean.
+_DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000), "Scatter": range(11, 1000)}
+#: Protobuf messages of this size and above cannot be serialized, as the checker does.
+_MESSAGE_LIMIT = 2**31 - 1
+_SPARSE_LIMIT = 2**28
+
+ModelSource = Any  # str | os.PathLike[str] | bytes | onnx.ModelProto
+
+
+def load_model(source: ModelSource) -> Any:
+    """The checked ModelProto of a path, of serialized bytes or of a ModelProto, with external data read in.
+
+    Raises DMLError for whatever is wrong with it. External data needs a path: it must lie in the model's folder.
+    """
+    folder: Path | None = None
+    if isinstance(source, onnx.ModelProto):
+        model = source
+    elif isinstance(source, bytes):
+        model = _parse(source, "the given bytes")
+    else:
+        path = Path(os.fspath(source))
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise DMLError(f"{path}: cannot be read ({error.strerror})") from None
+        model, folder = _parse(data, str(path)), path.parent
+    if not model.HasField("graph"):
+        raise DMLError("the model has no graph")
+    for where, tensor in tensors(model):
+        check_tensor(tensor, where, folder)
+    check_model(model)
+    return model
+
+
+def _parse(data: bytes, where: str) -> Any:
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError:
+        raise DMLError(f"{where}: not an ONNX model (broken protobuf)") from None
+    return model
+
+
+def tensors(model: Any) -> Iterator[tuple[str, Any]]:
+    """Every TensorProto of a model with the words that name it: initializers and attributes, nested ones too."""
+    yield from _graph_tensors(model.graph)
+    for function in model.functions:
+        yield from _node_tensors(function.node)
+
+
+def _graph_tensors(graph: Any) -> Iterator[tuple[str, Any]]:
+    for tensor in graph.initializer:
+        yield f"initializer {tensor.name!r}", tensor
+    for sparse in graph.sparse_initializer:
+        yield f"sparse initializer {sparse.values.name!r}", sparse.values
+        yield f"indices of sparse initializer {sparse.values.name!r}", sparse.indices
+    yield from _node_tensors(graph.node)
+
+
+def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
+    for node in nodes:
+        for attribute in node.attribute:
+            where = f"attribute {attribute.name!r} of node {node.name or node.op_type!r}"
+            if attribute.HasField("t"):
+                yield where, attribute.t
+            for tensor in attribute.tensors:
+                yield where, tensor
+            if attribute.HasField("sparse_tensor"):
+                yield where, attribute.sparse_tensor.values
+                yield where, attribute.sparse_tensor.indices
+            if attribute.HasField("g"):
+                yield from _graph_tensors(attribute.g)
+            for graph in attribute.graphs:
+                yield from _graph_tensors(graph)
+
+
+def check_tensor(tensor: Any, where: str, folder: Path | None) -> None:
+    """A tensor's data fills its dimensions; external data is read into it."""
+    if any(size < 0 for size in tensor.dims):
+        raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
+    count = prod(tensor.dims)
+    if tensor.data_type == onnx.TensorProto.STRING:
+        if len(tensor.string_data) != count:
+            raise DMLError(f"{where}: its dimensions say {count} strings, found {len(tensor.string_data)}")
+        return
+    bits = _element_bits(tensor.data_type, where)
+    size = (count * bits + 7) // 8
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        tensor.raw_data = _external(tensor, size, where, folder)
+        tensor.ClearField("external_data")
+        tensor.data_location = onnx.TensorProto.DEFAULT
+    elif tensor.HasField("raw_data"):
+        if len(tensor.raw_data) != size:
+            raise DMLError(f"{where}: its dimensions say {size} bytes, found {len(tensor.raw_data)}")
+    else:
+        field = onnx.helper.tensor_dtype_to_field(tensor.data_type)
+        found, wanted = len(getattr(tensor, field)), count
+        if tensor.data_type in (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128):
+            wanted *= 2
+        elif bits < 8:
+            wanted = size
+        if found != wanted:
+            raise DMLError(f"{where}: its dimensions say {wanted} values, found {found}")
+
+
+def _element_bits(data_type: int, where: str) -> int:
+    narrow = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
+    for name, bits in narrow.items():
+        if data_type == getattr(onnx.TensorProto, name, None):
+            return bits
+    try:
+        return int(onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize) * 8
+    except (KeyError, ValueError, TypeError):
+        raise DMLError(f"{where}: unknown data type {data_type}") from None
+
+
+def _external(tensor: Any, size: int, where: str, folder: Path | None) -> bytes:
+    if folder is None:
+        raise DMLError(f"{where}: has external data, which needs the model's path")
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = str(entries.get("location", ""))
+    try:
+        offset, length = int(entries.get("offset", "0") or 0), int(entries.get("length", "") or size)
+    except ValueError:
+        raise DMLError(f"{where}: offset and length of external data must be integers") from None
+    root = folder.resolve()
+    try:
+        path = (root / location).resolve(strict=True)
+        inside = location and not os.path.isabs(location) and path.is_relative_to(root) and path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        raise DMLError(f"{where}: its external data {location!r} cannot be read") from None
+    if not inside:
+        raise DMLError(f"{where}: its external data {location!r} must be a file in the model's folder")
+    if length != size:
+        raise DMLError(f"{where}: its dimensions say {size} bytes, its external data has a length of {length}")
+    total = path.stat().st_size
+    if offset < 0 or offset + size > total:
+        raise DMLError(f"{where}: external data {location!r} has {total} bytes, not {size} from {offset} on")
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(size)
+
+
+def check_model(model: Any) -> None:
+    """``onnx.checker``, which must not stop at operators that are deprecated."""
+    if model.ByteSize() >= _MESSAGE_LIMIT:
+        return
+    versions = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
+
+    def deprecated(node: Any) -> bool:
+        return node.domain in ("", "ai.onnx") and versions.get("ai.onnx", 0) in _DEPRECATED.get(node.op_type, ())
+
+    if any(deprecated(node) for node in nodes(model)):
+        checked = onnx.ModelProto()
+        checked.CopyFrom(model)
+        checked.opset_import.append(onnx.helper.make_opsetid("deprecated", 1))
+        for node in nodes(checked):
+            if deprecated(node):
+                node.domain = "deprecated"
+        model = checked
+    try:
+        checker.check_model(model)
+    except (checker.ValidationError, ValueError) as error:
+        raise DMLError(f"the model is not valid ONNX: {str(error).strip()}") from None
+
+
+def nodes(model: Any) -> Iterator[Any]:
+    """Every node of a model, those of functions and of nested graphs too."""
+    yield from graph_nodes(model.graph)
+    for function in model.functions:
+        yield from graph_nodes(function)
+
+
+def graph_nodes(graph: Any) -> Iterator[Any]:
+    """The nodes of a graph or function body and of the graphs nested in them."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from graph_nodes(attribute.g)
+            for inner in attribute.graphs:
+                yield from graph_nodes(inner)
+
+
+def array_of(tensor: Any) -> npt.NDArray[Any]:
+    """A checked TensorProto's elements."""
+    try:
+        return np.asarray(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError) as error:
+        raise DMLError(f"tensor {tensor.name!r}: {error}") from None
+
+
+def sparse_array_of(sparse: Any) -> npt.NDArray[Any]:
+    """A SparseTensorProto as the dense array it stands for."""
+    dims, name = tuple(sparse.dims), sparse.values.name
+    values, indices = array_of(sparse.values), array_of(sparse.indices)
+    if prod(dims) > _SPARSE_LIMIT or any(size < 0 for size in dims):
+        raise DMLError(f"sparse tensor {name!r}: at most {_SPARSE_LIMIT} elements are made dense, found {dims}")
+    dense = np.zeros(prod(dims), values.dtype)
+    flat = indices if indices.ndim == 1 else indices @ np.array([prod(dims[at + 1 :]) for at in range(len(dims))])
+    if flat.shape != values.shape or (flat.size and not (flat.min() >= 0 and flat.max() < dense.size)):
+        raise DMLError(f"sparse tensor {name!r}: its indices do not fit its values and dimensions {dims}")
+    dense[flat] = values
+    return dense.reshape(dims)

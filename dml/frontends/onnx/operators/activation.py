@@ -1,0 +1,136 @@
+"""Activations."""
+
+from __future__ import annotations
+
+import math
+from math import prod
+from typing import Any
+
+from dml.descriptors import activation as act
+from dml.descriptors import elementwise as ew
+from dml.descriptors.base import OperatorDesc
+
+from ..registry import onnx_op
+from ..trace import Node
+from ..value import Value, binary, expanded, one, reshape, unary
+
+#: Operator -> descriptor, and its fields: ONNX attribute and default.
+_ACTIVATIONS: dict[str, tuple[type[OperatorDesc], dict[str, tuple[str, float]]]] = {
+    "Affine": (act.DML_ACTIVATION_LINEAR_OPERATOR_DESC, {"Alpha": ("alpha", 1.0), "Beta": ("beta", 0.0)}),
+    "Celu": (act.DML_ACTIVATION_CELU_OPERATOR_DESC, {"Alpha": ("alpha", 1.0)}),
+    "Elu": (act.DML_ACTIVATION_ELU_OPERATOR_DESC, {"Alpha": ("alpha", 1.0)}),
+    "HardSigmoid": (
+        act.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC,
+        {"Alpha": ("alpha", 0.2), "Beta": ("beta", 0.5)},
+    ),
+    "LeakyRelu": (act.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, {"Alpha": ("alpha", 0.01)}),
+    "ParametricSoftplus": (
+        act.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC,
+        {"Alpha": ("alpha", 1.0), "Beta": ("beta", 1.0)},
+    ),
+    "Relu": (act.DML_ACTIVATION_RELU_OPERATOR_DESC, {}),
+    "ScaledTanh": (act.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, {"Alpha": ("alpha", 1.0), "Beta": ("beta", 1.0)}),
+    "Selu": (
+        act.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC,
+        {"Alpha": ("alpha", 1.67326319217681884765625), "Gamma": ("gamma", 1.05070102214813232421875)},
+    ),
+    "Shrink": (act.DML_ACTIVATION_SHRINK_OPERATOR_DESC, {"Bias": ("bias", 0.0), "Threshold": ("lambd", 0.5)}),
+    "Sigmoid": (act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC, {}),
+    "Softsign": (act.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC, {}),
+    "Swish": (act.DML_ACTIVATION_SWISH_OPERATOR_DESC, {"SigmoidInputScale": ("alpha", 1.0)}),
+    "Tanh": (act.DML_ACTIVATION_TANH_OPERATOR_DESC, {}),
+    "ThresholdedRelu": (act.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, {"Alpha": ("alpha", 1.0)}),
+}
+
+
+@onnx_op(*_ACTIVATIONS)
+def activation(node: Node) -> Value:
+    cls, fields = _ACTIVATIONS[node.op]
+    attributes: dict[str, Any] = {field: node.number(name, value) for field, (name, value) in fields.items()}
+    return unary(cls, node.input(0), **attributes)
+
+
+@onnx_op("Softplus")
+def softplus(node: Node) -> Value:
+    return unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, node.input(0), Steepness=1.0)
+
+
+@onnx_op("HardSwish", since=14)
+def hard_swish(node: Node) -> Value:
+    return unary(act.DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, node.input(0), Alpha=1 / 6, Beta=0.5)
+
+
+@onnx_op("QuickGelu", domain="com.microsoft")
+def quick_gelu(node: Node) -> Value:
+    scale = node.number("alpha", 1.702)
+    return unary(act.DML_ACTIVATION_SWISH_OPERATOR_DESC, node.input(0), SigmoidInputScale=scale)
+
+
+@onnx_op("Gelu", since=20)
+@onnx_op("Gelu", "BiasGelu", domain="com.microsoft")
+def gelu(node: Node) -> Value:
+    x = node.input(0)
+    if node.op == "BiasGelu":
+        x = x + node.input(1)
+    return tanh_gelu(x) if node.text("approximate", "none") == "tanh" else exact_gelu(x)
+
+
+def exact_gelu(x: Value) -> Value:
+    return unary(act.DML_ACTIVATION_GELU_OPERATOR_DESC, x)
+
+
+@onnx_op("FastGelu", domain="com.microsoft")
+def fast_gelu(node: Node) -> Value:
+    x, bias = node.input(0), node.optional(1)
+    return tanh_gelu(x if bias is None else x + bias)
+
+
+def tanh_gelu(x: Value) -> Value:
+    """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))."""
+    inner = (x * x * x * 0.044715 + x) * math.sqrt(2 / math.pi)
+    return (unary(act.DML_ACTIVATION_TANH_OPERATOR_DESC, inner) + 1.0) * x * 0.5
+
+
+@onnx_op("Mish", since=18)
+def mish(node: Node) -> Value:
+    x = node.input(0)
+    return x * unary(
+        act.DML_ACTIVATION_TANH_OPERATOR_DESC, unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, x, Steepness=1.0)
+    )
+
+
+@onnx_op("PRelu")
+def parameterized_relu(node: Node) -> Value:
+    x, slope = node.input(0), node.input(1)
+    if node.version < 7 and slope.rank == 1 and x.rank > 2 and slope.size > 1:
+        slope = reshape(slope, (slope.size, *(1,) * (x.rank - 2)))
+    cls = act.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC
+    return one(cls, x, x.shape, InputTensor=x, SlopeTensor=expanded(slope, x.shape))
+
+
+_SOFT: dict[str, type[OperatorDesc]] = {
+    "Softmax": act.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC,
+    "LogSoftmax": act.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC,
+    "Hardmax": act.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC,
+}
+
+
+@onnx_op(*_SOFT)
+def soft_flat(node: Node) -> Value:
+    """Before opset 13, over all dimensions from ``axis`` on."""
+    x = node.input(0)
+    axis = node.integer("axis", 1)
+    axis = axis + x.rank if axis < 0 else axis
+    flat = reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
+    return reshape(unary(_SOFT[node.op], flat, Axes=(1,)), x.shape)
+
+
+@onnx_op(*_SOFT, since=13)
+def soft(node: Node) -> Value:
+    x = node.input(0)
+    return (
+        unary(_SOFT[node.op], x, Axes=(node.axis("axis", -1, x.rank),)) if x.rank else x.filled(node.op != "LogSoftmax")
+    )
+
+
+__all__ = ["binary", "ew"]

@@ -1,0 +1,136 @@
+"""Control flow: branches chosen or joined while the model is traced, loops unrolled.
+
+A condition or count that is a constant decides at once. One that depends on the inputs is computed by the graph so far
+and becomes a guard; an If whose branches give tensors of equal shapes needs no guard: both are computed, and
+ELEMENT_WISE_IF takes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node, Scope, Unsupported
+from ..value import Value, join, part, reshape, where
+
+
+def _branch(node: Node, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
+    """The outputs of a nested graph, which sees the names around it."""
+    graph = node.attributes[name]
+    scope = Scope(node.scope.opsets, node.scope)
+    return node.trace.body(graph, scope, dict(zip((entry.name for entry in graph.input), inputs, strict=True)))
+
+
+@onnx_op("If")
+def if_(node: Node) -> list[Any]:
+    condition = node.input(0)
+    if condition.array is None:
+        joined = _both(node, condition)
+        if joined is not None:
+            return joined
+    taken = bool(node.trace.known(condition).reshape(-1)[0])
+    return _branch(node, "then_branch" if taken else "else_branch")
+
+
+def _both(node: Node, condition: Value) -> list[Any] | None:
+    """Both branches joined by the condition; None where they differ in more than numbers."""
+    try:
+        pairs = list(zip(_branch(node, "then_branch"), _branch(node, "else_branch"), strict=True))
+    except Unsupported:
+        return None
+    for a, b in pairs:
+        if not (isinstance(a, Value) and isinstance(b, Value)) or a.shape != b.shape or a.dtype != b.dtype:
+            return None
+        if not a.size or a.rank > 8:
+            return None
+    return [where(reshape(condition, ()), a, b) for a, b in pairs]
+
+
+@onnx_op("Loop")
+def loop(node: Node) -> list[Any]:
+    body = node.attributes["body"]
+    limit, condition = node.optional(0), node.optional(1)
+    most = None if limit is None else int(node.trace.known(limit).reshape(-1)[0])
+    going = condition is None or bool(node.trace.known(condition).reshape(-1)[0])
+    state = list(node.inputs[2:])
+    scans: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(state))]
+    round_ = 0
+    while going and (most is None or round_ < most):
+        results = _branch(
+            node, "body", [node.constant(np.array(round_, np.int64)), node.constant(np.array(True)), *state]
+        )
+        going = bool(node.trace.known(results[0]).reshape(-1)[0])
+        state = results[1 : 1 + len(state)]
+        for scan, value in zip(scans, results[1 + len(state) :], strict=True):
+            scan.append(value)
+        round_ += 1
+    outputs = body.output[1 + len(state) :]
+    return [*state, *(_stacked(node, scan, 0, entry) for scan, entry in zip(scans, outputs, strict=True))]
+
+
+def _stacked(node: Node, values: list[Value], axis: int, entry: Any) -> Value:
+    """Values as slices along a new axis; of none, an empty tensor as the graph describes it."""
+    if not values:
+        from ..backend import dtype_of
+
+        kind = entry.type.tensor_type
+        sizes = [dim.dim_value for dim in kind.shape.dim]
+        return node.constant(np.zeros((0, *sizes), dtype_of(kind.elem_type)))
+    rank = values[0].rank + 1
+    axis = axis + rank if axis < 0 else axis
+    return join([reshape(v, (*v.shape[:axis], 1, *v.shape[axis:])) for v in values], axis)
+
+
+@onnx_op("Scan")
+def scan(node: Node) -> list[Any]:
+    """Version 8 has a batch dimension in front, each item of which is scanned by itself, and an input for lengths."""
+    if node.version < 9:
+        if node.has(0):
+            raise Unsupported(f"{node}: sequence_lens is not mapped")
+        return _batched(node)
+    return _scanned(node, list(node.inputs))
+
+
+def _batched(node: Node) -> list[Any]:
+    inputs = [node.input(at) for at in range(1, len(node.inputs))]
+    runs = []
+    for item in range(inputs[0].shape[0]):
+        runs.append(_scanned(node, [reshape(part(v, 0, item, 1), v.shape[1:]) for v in inputs]))
+    return [_stacked(node, [run[at] for run in runs], 0, None) for at in range(len(runs[0]))]
+
+
+def _scanned(node: Node, inputs: list[Value]) -> list[Any]:
+    body, count = node.attributes["body"], node.integer("num_scan_inputs", 1)
+    states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
+    outputs = len(body.output) - len(states)
+    name = "directions" if node.version < 9 else "scan_input_directions"
+    directions = node.ints(name) or [0] * count
+    axes = node.ints("scan_input_axes") or [0] * count
+    axes = [axis + value.rank if axis < 0 else axis for axis, value in zip(axes, scanned, strict=True)]
+    lengths = {value.shape[axis] for value, axis in zip(scanned, axes, strict=True)}
+    if len(lengths) != 1:
+        raise DMLError(f"{node}: the scanned inputs have the lengths {sorted(lengths)}")
+    (length,) = lengths
+    results: list[list[Value]] = [[] for _ in range(outputs)]
+    for t in range(length):
+        items = []
+        for value, axis, back in zip(scanned, axes, directions, strict=True):
+            piece = part(value, axis, length - 1 - t if back else t, 1)
+            items.append(reshape(piece, (*value.shape[:axis], *value.shape[axis + 1 :])))
+        made = _branch(node, "body", [*states, *items])
+        states = made[: len(states)]
+        for result, value in zip(results, made[len(states) :], strict=True):
+            result.append(value)
+    output_axes = node.ints("scan_output_axes") or [0] * outputs
+    output_back = node.ints("scan_output_directions") or [0] * outputs
+    entries = body.output[len(states) :]
+    stacked = [
+        _stacked(node, values[::-1] if back else values, axis, entry)
+        for values, axis, back, entry in zip(results, output_axes, output_back, entries, strict=True)
+    ]
+    return [*states, *stacked]

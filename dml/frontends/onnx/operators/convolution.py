@@ -1,0 +1,162 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dml import enums
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.convolution import (
+    DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
+    DML_CONVOLUTION_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node, Unsupported
+from ..value import INT32, DType, Value, cast, emit, one, reshape
+from .window import Window, window_of
+
+
+def _channels(value: Value, rank: int) -> Value:
+    """{C} as {1, C, 1...}, one element as {1, 1, 1...}."""
+    return reshape(value, (1, value.size, *(1,) * (rank - 2)))
+
+
+def _shape(x: Value, weight: Value, window: Window) -> tuple[int, ...]:
+    return (x.shape[0], weight.shape[0], *window.output)
+
+
+def _fields(node: Node, window: Window) -> dict[str, Any]:
+    return {
+        "Strides": window.strides,
+        "Dilations": window.dilations,
+        "StartPadding": window.start,
+        "EndPadding": window.end,
+        "GroupCount": node.integer("group", 1),
+    }
+
+
+def _checked(node: Node, x: Value, weight: Value, most: int) -> None:
+    if x.rank != weight.rank or not x.rank >= 3:
+        raise DMLError(f"{node}: X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
+    if x.rank > most:
+        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes {most - 2} at most")
+
+
+@onnx_op("Conv")
+def convolution(node: Node) -> Value:
+    x, weight, bias = node.input(0), node.input(1), node.optional(2)
+    _checked(node, x, weight, 5)
+    window = window_of(node, x.shape[2:], weight.shape[2:])
+    return one(
+        DML_CONVOLUTION_OPERATOR_DESC,
+        x,
+        _shape(x, weight, window),
+        InputTensor=x,
+        FilterTensor=weight,
+        BiasTensor=None if bias is None else _channels(bias, x.rank),
+        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Direction=enums.DML_CONVOLUTION_DIRECTION_FORWARD,
+        OutputPadding=[0] * (x.rank - 2),
+        **_fields(node, window),
+    )
+
+
+@onnx_op("ConvTranspose")
+def convolution_transpose(node: Node) -> Value:
+    x, weight, bias = node.input(0), node.input(1), node.optional(2)
+    _checked(node, x, weight, 5)
+    spatial = x.rank - 2
+    strides = node.ints("strides") or [1] * spatial
+    dilations = node.ints("dilations") or [1] * spatial
+    extra = node.ints("output_padding") or [0] * spatial
+    kernel = weight.shape[2:]
+    pads = node.ints("pads") or [0] * (2 * spatial)
+    auto = node.text("auto_pad", "NOTSET")
+    full = [
+        s * (size - 1) + e + (k - 1) * d + 1
+        for s, size, e, k, d in zip(strides, x.shape[2:], extra, kernel, dilations, strict=True)
+    ]
+    wanted = node.ints("output_shape")
+    if wanted is None and auto.startswith("SAME"):
+        wanted = [size * s for size, s in zip(x.shape[2:], strides, strict=True)]
+    if wanted is not None:
+        wanted = wanted[-spatial:]
+        # What is too much is cut off evenly; an odd element at the end, for SAME_LOWER at the start.
+        cut = [size - want for size, want in zip(full, wanted, strict=True)]
+        small, large = [c // 2 if c > 0 else 0 for c in cut], [c - c // 2 if c > 0 else 0 for c in cut]
+        start, end = (small, large) if auto != "SAME_LOWER" else (large, small)
+        # What is missing is added behind.
+        extra = [e + max(0, -c) for e, c in zip(extra, cut, strict=True)]
+        output = wanted
+    else:
+        start, end = (pads[:spatial], pads[spatial:]) if auto == "NOTSET" else ([0] * spatial, [0] * spatial)
+        output = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
+    groups = node.integer("group", 1)
+    return one(
+        DML_CONVOLUTION_OPERATOR_DESC,
+        x,
+        (x.shape[0], weight.shape[1] * groups, *output),
+        InputTensor=x,
+        FilterTensor=weight,
+        BiasTensor=None if bias is None else _channels(bias, x.rank),
+        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Direction=enums.DML_CONVOLUTION_DIRECTION_BACKWARD,
+        Strides=strides,
+        Dilations=dilations,
+        StartPadding=start,
+        EndPadding=end,
+        OutputPadding=extra,
+        GroupCount=groups,
+    )
+
+
+def _integer(
+    cls: type[OperatorDesc], node: Node, x: Value, weight: Value, dtype: DType, **fields: Value | None
+) -> Value:
+    _checked(node, x, weight, 4)
+    window = window_of(node, x.shape[2:], weight.shape[2:])
+    made = emit(
+        cls,
+        {"OutputTensor": (_shape(x, weight, window), dtype)},
+        node.builder,
+        InputTensor=x,
+        FilterTensor=weight,
+        **{name: None if value is None else _channels(value, x.rank) for name, value in fields.items()},
+        **_fields(node, window),
+    )
+    return made["OutputTensor"]
+
+
+@onnx_op("ConvInteger", since=10)
+def convolution_integer(node: Node) -> Value:
+    return _integer(
+        DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
+        node,
+        node.input(0),
+        node.input(1),
+        INT32,
+        InputZeroPointTensor=node.optional(2),
+        FilterZeroPointTensor=node.optional(3),
+    )
+
+
+@onnx_op("QLinearConv", since=10)
+def qlinear_convolution(node: Node) -> Value:
+    bias = node.optional(8)
+    return _integer(
+        DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+        node,
+        node.input(0),
+        node.input(3),
+        node.input(7).dtype,
+        InputScaleTensor=node.input(1),
+        InputZeroPointTensor=node.input(2),
+        FilterScaleTensor=node.input(4),
+        FilterZeroPointTensor=node.input(5),
+        BiasTensor=None if bias is None else cast(bias, INT32),
+        OutputScaleTensor=node.input(6),
+        OutputZeroPointTensor=node.input(7),
+    )

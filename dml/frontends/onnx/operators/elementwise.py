@@ -1,0 +1,267 @@
+"""Element-wise operators."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dml import enums
+from dml.descriptors import elementwise as ew
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
+from dml.errors import DMLError
+from dml.tensors import numpy_dtype
+
+from ..registry import onnx_op
+from ..trace import Node, Unsupported
+from ..value import (
+    BOOL,
+    FLOATS,
+    INT64,
+    Value,
+    binary,
+    cast,
+    emit,
+    expanded,
+    fill,
+    logical_not,
+    maximum,
+    minimum,
+    one,
+    reshape,
+    scalar,
+    storage,
+    unary,
+    where,
+)
+
+UNARY: dict[str, type[OperatorDesc]] = {
+    "Abs": ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC,
+    "Acos": ew.DML_ELEMENT_WISE_ACOS_OPERATOR_DESC,
+    "Acosh": ew.DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC,
+    "Asin": ew.DML_ELEMENT_WISE_ASIN_OPERATOR_DESC,
+    "Asinh": ew.DML_ELEMENT_WISE_ASINH_OPERATOR_DESC,
+    "Atan": ew.DML_ELEMENT_WISE_ATAN_OPERATOR_DESC,
+    "Atanh": ew.DML_ELEMENT_WISE_ATANH_OPERATOR_DESC,
+    "BitwiseNot": ew.DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC,
+    "Ceil": ew.DML_ELEMENT_WISE_CEIL_OPERATOR_DESC,
+    "Cos": ew.DML_ELEMENT_WISE_COS_OPERATOR_DESC,
+    "Cosh": ew.DML_ELEMENT_WISE_COSH_OPERATOR_DESC,
+    "Erf": ew.DML_ELEMENT_WISE_ERF_OPERATOR_DESC,
+    "Exp": ew.DML_ELEMENT_WISE_EXP_OPERATOR_DESC,
+    "Floor": ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC,
+    "Log": ew.DML_ELEMENT_WISE_LOG_OPERATOR_DESC,
+    "Neg": ew.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC,
+    "Not": ew.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC,
+    "Reciprocal": ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC,
+    "Sign": ew.DML_ELEMENT_WISE_SIGN_OPERATOR_DESC,
+    "Sin": ew.DML_ELEMENT_WISE_SIN_OPERATOR_DESC,
+    "Sinh": ew.DML_ELEMENT_WISE_SINH_OPERATOR_DESC,
+    "Sqrt": ew.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC,
+    "Tan": ew.DML_ELEMENT_WISE_TAN_OPERATOR_DESC,
+}
+BINARY: dict[str, type[OperatorDesc]] = {
+    "Add": ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
+    "And": ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC,
+    "BitwiseAnd": ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC,
+    "BitwiseOr": ew.DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC,
+    "BitwiseXor": ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC,
+    "Div": ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC,
+    "Mul": ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
+    "Or": ew.DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC,
+    "Sub": ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
+    "Xor": ew.DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC,
+}
+COMPARISONS: dict[str, type[OperatorDesc]] = {
+    "Equal": ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC,
+    "Greater": ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC,
+    "GreaterOrEqual": ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC,
+    "Less": ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC,
+    "LessOrEqual": ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC,
+}
+
+
+@onnx_op(*UNARY)
+def unary_operator(node: Node) -> Value:
+    x = node.input(0)
+    if node.op == "Abs" and x.dtype.kind == "u":
+        return x
+    return unary(UNARY[node.op], x)
+
+
+@onnx_op("Round", since=11)
+def round_half_to_even(node: Node) -> Value:
+    mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
+    return unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, node.input(0), RoundingMode=mode)
+
+
+@onnx_op("IsNaN", since=9)
+def is_nan(node: Node) -> Value:
+    return unary(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, node.input(0), BOOL)
+
+
+@onnx_op("IsInf", since=10)
+def is_infinity(node: Node) -> Value:
+    x = node.input(0)
+    negative, positive = node.integer("detect_negative", 1), node.integer("detect_positive", 1)
+    if not negative and not positive:
+        return fill(node.builder, False, x.shape, BOOL)
+    mode = enums.DML_IS_INFINITY_MODE_EITHER
+    if not negative:
+        mode = enums.DML_IS_INFINITY_MODE_POSITIVE
+    elif not positive:
+        mode = enums.DML_IS_INFINITY_MODE_NEGATIVE
+    return unary(ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, x, BOOL, InfinityMode=mode)
+
+
+def operands(node: Node) -> tuple[Value, Value]:
+    """Both operands; before opset 7, the second placed by ``axis`` where ``broadcast`` is set."""
+    a, b = node.input(0), node.input(1)
+    if node.version < 7 and node.integer("broadcast", 0) and "axis" in node.attributes:
+        axis = node.axis("axis", 0, a.rank)
+        b = reshape(b, b.shape + (1,) * (a.rank - axis - b.rank))
+    return a, b
+
+
+@onnx_op(*BINARY)
+def binary_operator(node: Node) -> Value:
+    return binary(BINARY[node.op], *operands(node))
+
+
+@onnx_op(*COMPARISONS)
+def comparison(node: Node) -> Value:
+    return binary(COMPARISONS[node.op], *operands(node), BOOL)
+
+
+@onnx_op("BitShift", since=11)
+def bit_shift(node: Node) -> Value:
+    right = node.text("direction", "RIGHT") == "RIGHT"
+    cls = (
+        ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC if right else ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC
+    )
+    return binary(cls, *operands(node))
+
+
+@onnx_op("Mod", since=10)
+def modulus(node: Node) -> Value:
+    truncate = node.integer("fmod", 0)
+    cls = (
+        ew.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC
+        if truncate
+        else ew.DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC
+    )
+    return binary(cls, *operands(node))
+
+
+@onnx_op("Pow")
+def power(node: Node) -> Value:
+    x, exponent = operands(node)
+    number = exponent.array if exponent.array is not None and exponent.size == 1 else None
+    if number is not None and x.dtype in FLOATS and exponent.rank <= x.rank:
+        return unary(ew.DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC, x, Exponent=float(number.reshape(-1)[0]))
+    shape = np.broadcast_shapes(x.shape, exponent.shape)
+    return one(
+        ew.DML_ELEMENT_WISE_POW_OPERATOR_DESC,
+        x,
+        shape,
+        InputTensor=expanded(x, shape),
+        ExponentTensor=expanded(exponent, shape),
+    )
+
+
+@onnx_op("Max", "Min", "Sum", "Mean")
+def variadic(node: Node) -> Value:
+    values = [node.input(at) for at in range(len(node.inputs))]
+    made = values[0]
+    for value in values[1:]:
+        made = {"Max": maximum, "Min": minimum}[node.op](made, value) if node.op in ("Max", "Min") else made + value
+    return made / len(values) if node.op == "Mean" else made
+
+
+@onnx_op("Where", since=9)
+def where_(node: Node) -> Value:
+    return where(node.input(0), node.input(1), node.input(2))
+
+
+@onnx_op("Clip")
+def clip_6(node: Node) -> Value:
+    return clipped(node.input(0), node.number("min", -3.4028234663852886e38), node.number("max", 3.4028234663852886e38))
+
+
+@onnx_op("Clip", since=11)
+def clip(node: Node) -> Value:
+    x = node.input(0)
+    bounds = [node.optional(1), node.optional(2)]
+    if all(bound is None or bound.array is not None for bound in bounds):
+        low, high = (None if bound is None else bound.array for bound in bounds)
+        if low is None or high is None or low <= high:
+            return clipped(x, None if low is None else low.item(), None if high is None else high.item())
+    if bounds[0] is not None:
+        x = maximum(x, bounds[0])
+    return x if bounds[1] is None else minimum(x, bounds[1])
+
+
+def clipped(x: Value, low: float | None, high: float | None) -> Value:
+    """x limited to numbers; None is no limit."""
+    if low is None and high is None:
+        return x
+    if x.dtype in FLOATS:
+        low, high = -np.inf if low is None else low, np.inf if high is None else high
+        return unary(ew.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, x, Min=float(low), Max=float(high))
+    limits = np.iinfo(x.dtype)
+    low, high = limits.min if low is None else low, limits.max if high is None else high
+    kind = storage(x.dtype)
+    dtype = numpy_dtype(kind)
+    return unary(
+        ew.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, x, MinMaxDataType=kind, Min=scalar(low, dtype), Max=scalar(high, dtype)
+    )
+
+
+@onnx_op("Cast", since=6)
+def cast_(node: Node) -> Value:
+    from ..backend import dtype_of
+
+    return checked_cast(node, node.input(0), dtype_of(node.integer("to", 1)))
+
+
+@onnx_op("CastLike", since=15)
+def cast_like(node: Node) -> Value:
+    return checked_cast(node, node.input(0), node.input(1).dtype)
+
+
+def checked_cast(node: Node, x: Value, dtype: np.dtype[np.generic]) -> Value:
+    """A cast that DirectML can say: not of strings, 4-bit or 8-bit floating-point types."""
+    for kind in (x.dtype, dtype):
+        if kind.itemsize == 1 and kind.kind not in "biu":
+            raise Unsupported(f"{node}: no cast of {x.dtype} to {dtype}")
+    return cast(x, dtype)
+
+
+@onnx_op("Range", since=11)
+def range_(node: Node) -> Value:
+    start, limit, step = (node.known(at) for at in range(3))
+    assert start is not None
+    assert limit is not None
+    assert step is not None
+    first, last, delta = (a.reshape(-1)[0].item() for a in (start, limit, step))
+    if not delta:
+        raise DMLError(f"{node}: delta must not be zero")
+    count = max(0, int(np.ceil((last - first) / delta)))
+    dtype = node.input(0).dtype
+    if not count:
+        return node.constant(np.zeros(0, dtype))
+    kind = storage(dtype)
+    held = numpy_dtype(kind)
+    if held == np.float64:
+        return cast(node.constant(np.arange(count, dtype=np.float64) * delta + first), dtype)
+    made = emit(
+        DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
+        {"OutputTensor": ((count,), dtype)},
+        node.builder,
+        ValueDataType=kind,
+        ValueStart=scalar(first, held),
+        ValueDelta=scalar(delta, held),
+    )
+    return made["OutputTensor"]
+
+
+__all__ = ["INT64", "logical_not", "operands"]

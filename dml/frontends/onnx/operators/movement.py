@@ -1,0 +1,472 @@
+"""Operators that move, select or fill elements."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from dml import enums
+from dml.descriptors.movement import (
+    DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
+    DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
+    DML_DIAGONAL_MATRIX_OPERATOR_DESC,
+    DML_FOLD_OPERATOR_DESC,
+    DML_GATHER_ELEMENTS_OPERATOR_DESC,
+    DML_GATHER_ND1_OPERATOR_DESC,
+    DML_ONE_HOT_OPERATOR_DESC,
+    DML_PADDING1_OPERATOR_DESC,
+    DML_SCATTER_ND_OPERATOR_DESC,
+    DML_SCATTER_OPERATOR_DESC,
+    DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
+    DML_SPLIT_OPERATOR_DESC,
+    DML_TILE_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+from dml.graph.builder import broadcast_sizes
+from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+
+from ..loading import array_of
+from ..registry import onnx_op
+from ..trace import Node, Unsupported, checked_axis
+from ..value import (
+    BOOL,
+    INT64,
+    Array,
+    Value,
+    cast,
+    emit,
+    expanded,
+    fill,
+    gather,
+    join,
+    one,
+    part,
+    reshape,
+    scalar,
+    slice_,
+    storage,
+    transpose,
+    where,
+)
+
+
+@onnx_op("Identity")
+def identity(node: Node) -> list[object]:
+    return [node.inputs[0]]
+
+
+@onnx_op("Dropout")
+def dropout(node: Node) -> list[Value | None]:
+    """Inference, where nothing is dropped. Training with a ratio above 0 needs ONNX's random numbers."""
+    x = node.input(0)
+    training, ratio = node.known(2), node.known(1)
+    if training is not None and bool(training.reshape(-1)[0]) and (ratio is None or float(ratio.reshape(-1)[0])):
+        raise Unsupported(f"{node}: training mode is not mapped")
+    mask_type = BOOL if node.version >= 10 else x.dtype
+    return [x, fill(node.builder, 1, x.shape, mask_type) if node.wants(1) else None]
+
+
+@onnx_op("Reshape")
+def reshape_(node: Node) -> Value:
+    x = node.input(0)
+    wanted = node.ints("shape", 1) or []
+    keep_zero = node.integer("allowzero", 0)
+    sizes = [x.shape[at] if size == 0 and not keep_zero and at < x.rank else size for at, size in enumerate(wanted)]
+    if sizes.count(-1) > 1 or any(size < -1 for size in sizes):
+        raise DMLError(f"{node}: shape {tuple(wanted)} must have one -1 at most")
+    if -1 in sizes:
+        rest = prod(size for size in sizes if size != -1)
+        sizes[sizes.index(-1)] = x.size // rest if rest else 0
+    return reshape(x, sizes)
+
+
+@onnx_op("Flatten")
+def flatten(node: Node) -> Value:
+    x, axis = node.input(0), node.integer("axis", 1)
+    axis = axis + x.rank if axis < 0 else axis
+    return reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
+
+
+@onnx_op("Squeeze")
+def squeeze(node: Node) -> Value:
+    x, axes = node.input(0), node.ints("axes", 1)
+    gone = {at for at, size in enumerate(x.shape) if size == 1} if axes is None else {
+        checked_axis(axis, x.rank) for axis in axes
+    }  # fmt: skip
+    if any(x.shape[at] != 1 for at in gone):
+        raise DMLError(f"{node}: axes {axes} of shape {x.shape} must have size 1")
+    return reshape(x, [size for at, size in enumerate(x.shape) if at not in gone])
+
+
+@onnx_op("Unsqueeze")
+def unsqueeze(node: Node) -> Value:
+    x, axes = node.input(0), node.ints("axes", 1) or []
+    rank = x.rank + len(axes)
+    new = {checked_axis(axis, rank) for axis in axes}
+    if len(new) != len(axes):
+        raise DMLError(f"{node}: axes {axes} must be different")
+    sizes = iter(x.shape)
+    return reshape(x, [1 if at in new else next(sizes) for at in range(rank)])
+
+
+@onnx_op("Transpose")
+def transpose_(node: Node) -> Value:
+    x = node.input(0)
+    order = node.ints("perm") or list(range(x.rank))[::-1]
+    if sorted(order) != list(range(x.rank)):
+        raise DMLError(f"{node}: perm {order} must be an order of {x.rank} dimensions")
+    return transpose(x, order)
+
+
+@onnx_op("Expand", since=8)
+def expand(node: Node) -> Value:
+    x = node.input(0)
+    return expanded(x, broadcast_sizes(x.shape, node.ints("shape", 1) or []))
+
+
+@onnx_op("Concat")
+def concat(node: Node) -> Value:
+    values = [node.input(at) for at in range(len(node.inputs))]
+    axis = node.axis("axis", 1, values[0].rank)
+    for value in values:
+        if value.rank != values[0].rank or any(
+            a != b for at, (a, b) in enumerate(zip(value.shape, values[0].shape, strict=True)) if at != axis
+        ):
+            raise DMLError(f"{node}: shapes {[v.shape for v in values]} do not join along axis {axis}")
+    return join(values, axis)
+
+
+@onnx_op("Split")
+def split(node: Node) -> list[Value]:
+    x = node.input(0)
+    axis = node.axis("axis", 0, x.rank)
+    sizes = node.ints("split", 1)
+    if sizes is None:
+        count = node.integer("num_outputs", len(node.proto.output))
+        each = -(-x.shape[axis] // count)
+        sizes = [max(0, min(each, x.shape[axis] - each * at)) for at in range(count)]
+    return split_sizes(node, x, axis, sizes)
+
+
+def split_sizes(node: Node, x: Value, axis: int, sizes: list[int]) -> list[Value]:
+    """Parts of these sizes along an axis."""
+    if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
+        raise DMLError(f"{node}: parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
+    if not all(sizes) or len(sizes) == 1 or x.array is not None:
+        return [part(x, axis, sum(sizes[:at]), size) for at, size in enumerate(sizes)]
+    shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
+    described = [DML_BUFFER_TENSOR_DESC(storage(x.dtype), shape) for shape in shapes]
+    made = node.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": described}, InputTensor=x.tensor, Axis=axis)
+    return [x.made(tensor, shape) for tensor, shape in zip(made["OutputTensors"], shapes, strict=True)]
+
+
+@onnx_op("Slice")
+def slice_1(node: Node) -> Value:
+    return sliced(node, node.ints("starts") or [], node.ints("ends") or [], node.ints("axes"), None)
+
+
+@onnx_op("Slice", since=10)
+def slice_10(node: Node) -> Value:
+    starts, ends, axes, steps = (node.known(at) for at in range(1, 5))
+    assert starts is not None
+    assert ends is not None
+
+    def listed(array: Array | None) -> list[int] | None:
+        return None if array is None else [int(item) for item in array.reshape(-1)]
+
+    return sliced(node, listed(starts) or [], listed(ends) or [], listed(axes), listed(steps))
+
+
+def sliced(node: Node, starts: list[int], ends: list[int], axes: list[int] | None, steps: list[int] | None) -> Value:
+    x = node.input(0)
+    begin, counts, by = [0] * x.rank, list(x.shape), [1] * x.rank
+    for at, axis in enumerate(range(len(starts)) if axes is None else axes):
+        axis = checked_axis(axis, x.rank)
+        step = steps[at] if steps else 1
+        if not step:
+            raise DMLError(f"{node}: steps must not be zero")
+        taken = range(*slice(starts[at], _end(ends[at], step, x.shape[axis]), step).indices(x.shape[axis]))
+        begin[axis], counts[axis], by[axis] = taken.start, len(taken), step
+    return slice_(x, begin, counts, by)
+
+
+def _end(end: int, step: int, size: int) -> int | None:
+    """ONNX clamps an end far below zero to before the first element, where NumPy would count from the end."""
+    return None if step < 0 and end < -size else end
+
+
+@onnx_op("Gather")
+def gather_(node: Node) -> Value:
+    x = node.input(0)
+    return gather(x, node.input(1), node.axis("axis", 0, x.rank))
+
+
+@onnx_op("GatherElements", since=11)
+def gather_elements(node: Node) -> Value:
+    x, indices = node.input(0), node.input(1)
+    axis = node.axis("axis", 0, x.rank)
+    return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=axis)
+
+
+@onnx_op("GatherND", since=11)
+def gather_nd(node: Node) -> Value:
+    x, indices = node.input(0), node.input(1)
+    batch = node.integer("batch_dims", 0)
+    if indices.shape[-1] == 0 or batch + indices.shape[-1] > x.rank:
+        raise DMLError(f"{node}: indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
+    shape = (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])
+    if not prod(shape):
+        return x.filled(0, shape)
+    rank = max(x.rank, indices.rank, len(shape))
+    made = one(
+        DML_GATHER_ND1_OPERATOR_DESC,
+        x,
+        _ranked(shape, rank),
+        InputTensor=reshape(x, _ranked(x.shape, rank)),
+        IndicesTensor=reshape(indices, _ranked(indices.shape, rank)),
+        InputDimensionCount=x.rank,
+        IndicesDimensionCount=indices.rank,
+        BatchDimensionCount=batch,
+    )
+    return reshape(made, shape)
+
+
+def _ranked(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    return (1,) * (rank - len(shape)) + tuple(shape)
+
+
+def _plain(node: Node) -> None:
+    reduction = node.text("reduction", "none")
+    if reduction != "none":
+        raise Unsupported(f"{node}: DirectML's scatters do not reduce, reduction {reduction!r} is not mapped")
+
+
+@onnx_op("Scatter", "ScatterElements")
+def scatter_elements(node: Node) -> Value:
+    _plain(node)
+    x, indices, updates = node.input(0), node.input(1), node.input(2)
+    axis = node.axis("axis", 0, x.rank)
+    if not indices.size:
+        return x
+    return one(
+        DML_SCATTER_OPERATOR_DESC, x, x.shape, InputTensor=x, IndicesTensor=indices, UpdatesTensor=updates, Axis=axis
+    )
+
+
+@onnx_op("ScatterND", since=11)
+def scatter_nd(node: Node) -> Value:
+    _plain(node)
+    x, indices, updates = node.input(0), node.input(1), node.input(2)
+    if not indices.size:
+        return x
+    rank = max(x.rank, indices.rank, updates.rank)
+    made = one(
+        DML_SCATTER_ND_OPERATOR_DESC,
+        x,
+        _ranked(x.shape, rank),
+        InputTensor=reshape(x, _ranked(x.shape, rank)),
+        IndicesTensor=reshape(indices, _ranked(indices.shape, rank)),
+        UpdatesTensor=reshape(updates, _ranked(updates.shape, rank)),
+        InputDimensionCount=x.rank,
+        IndicesDimensionCount=indices.rank,
+    )
+    return reshape(made, x.shape)
+
+
+_PADDING = {
+    "constant": enums.DML_PADDING_MODE_CONSTANT,
+    "edge": enums.DML_PADDING_MODE_EDGE,
+    "reflect": enums.DML_PADDING_MODE_REFLECTION,
+    "wrap": enums.DML_PADDING_MODE_WRAP,
+}
+
+
+@onnx_op("Pad")
+def pad(node: Node) -> Value:
+    """``pads`` as attribute (2) or input (11); negative ones crop. ``axes`` from 18 on."""
+    x = node.input(0)
+    pads = node.ints("pads", 1) or node.ints("paddings") or []
+    axes = list(range(x.rank))
+    if node.version >= 18 and node.has(3):
+        axes = [checked_axis(axis, x.rank) for axis in node.ints("axes", 3) or []]
+    number = node.attributes.get("value", 0.0)
+    if node.version >= 11:
+        given = node.known(2)
+        number = 0 if given is None else given.reshape(-1)[0]
+    mode = node.text("mode", "constant")
+    if mode not in _PADDING or len(pads) != 2 * len(axes):
+        raise DMLError(f"{node}: mode {mode!r} with pads {pads} is not ONNX's")
+    start, end = [0] * x.rank, [0] * x.rank
+    for at, axis in enumerate(axes):
+        start[axis], end[axis] = pads[at], pads[at + len(axes)]
+    return padded(x, start, end, number, _PADDING[mode])
+
+
+def padded(
+    x: Value,
+    start: list[int],
+    end: list[int],
+    number: object = 0,
+    mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
+) -> Value:
+    """x with elements around it; negative paddings crop."""
+    if any(amount < 0 for amount in (*start, *end)):
+        begin = [max(0, -s) for s in start]
+        x = slice_(x, begin, [size - b + min(0, e) for size, b, e in zip(x.shape, begin, end, strict=True)])
+        start, end = [max(0, s) for s in start], [max(0, e) for e in end]
+    if not any(start) and not any(end):
+        return x
+    shape = [s + size + e for s, size, e in zip(start, x.shape, end, strict=True)]
+    if not x.size:
+        return fill(x.builder, number, shape, x.dtype)
+    kind = storage(x.dtype)
+    return one(
+        DML_PADDING1_OPERATOR_DESC,
+        x,
+        shape,
+        InputTensor=x,
+        PaddingMode=mode,
+        PaddingValueDataType=kind,
+        PaddingValue=scalar(number, numpy_dtype(kind)),
+        StartPadding=start,
+        EndPadding=end,
+    )
+
+
+@onnx_op("Tile", since=6)
+def tile(node: Node) -> Value:
+    x, repeats = node.input(0), node.ints("repeats", 1) or []
+    if len(repeats) != x.rank or any(count < 0 for count in repeats):
+        raise DMLError(f"{node}: repeats must be {x.rank} counts, found {repeats}")
+    if not x.rank:
+        return x
+    shape = [size * count for size, count in zip(x.shape, repeats, strict=True)]
+    return one(DML_TILE_OPERATOR_DESC, x, shape, InputTensor=x, Repeats=repeats)
+
+
+_ORDERS = {
+    "DCR": enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW,
+    "CRD": enums.DML_DEPTH_SPACE_ORDER_COLUMN_ROW_DEPTH,
+}
+
+
+@onnx_op("DepthToSpace")
+def depth_to_space(node: Node) -> Value:
+    x, block = node.input(0), node.integer("blocksize", 1)
+    n, c, h, w = x.shape
+    shape = (n, c // (block * block), h * block, w * block)
+    order = _ORDERS[node.text("mode", "DCR")]
+    return one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
+
+
+@onnx_op("SpaceToDepth")
+def space_to_depth(node: Node) -> Value:
+    x, block = node.input(0), node.integer("blocksize", 1)
+    n, c, h, w = x.shape
+    shape = (n, c * block * block, h // block, w // block)
+    order = _ORDERS["DCR"]
+    return one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
+
+
+@onnx_op("OneHot", since=9)
+def one_hot(node: Node) -> Value:
+    """An index from -depth to -1 counts from the end; others outside are off everywhere."""
+    indices, values = node.input(0), node.input(2)
+    known = node.known(1)
+    assert known is not None
+    depth = int(known.reshape(-1)[0])
+    axis = checked_axis(node.integer("axis", -1), indices.rank + 1)
+    shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
+    if not prod(shape):
+        return values.filled(0, shape)
+    exact = cast(indices, INT64)
+    exact = where(exact < 0, exact + depth, exact)
+    exact = where(exact < 0, exact.filled(depth), exact)
+    column = reshape(exact, (*indices.shape[:axis], 1, *indices.shape[axis:]))
+    pair = reshape(values, (1,) * (len(shape) - 1) + (2,))
+    return one(DML_ONE_HOT_OPERATOR_DESC, values, shape, IndicesTensor=column, ValuesTensor=pair, Axis=axis)
+
+
+@onnx_op("EyeLike", since=9)
+def eye_like(node: Node) -> Value:
+    from ..backend import dtype_of
+
+    x = node.input(0)
+    dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
+    made = emit(
+        DML_DIAGONAL_MATRIX_OPERATOR_DESC,
+        {"OutputTensor": (x.shape, dtype)},
+        node.builder,
+        Offset=node.integer("k", 0),
+        Value=1.0,
+    )
+    return made["OutputTensor"]
+
+
+@onnx_op("Trilu", since=14)
+def trilu(node: Node) -> Value:
+    """The other triangle is overwritten with zeros."""
+    x, known = node.input(0), node.known(1)
+    k = 0 if known is None else int(known.reshape(-1)[0])
+    rows, columns = x.shape[-2:]
+    flat = x if x.rank <= 4 else reshape(x, (prod(x.shape[:-2]), rows, columns))
+    begin, end = (-rows, k) if node.integer("upper", 1) else (k + 1, columns)
+    begin, end = max(begin, -rows), min(end, columns)
+    if begin >= end:
+        return x
+    kind = storage(x.dtype)
+    made = one(
+        DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
+        flat,
+        flat.shape,
+        InputTensor=flat,
+        ValueDataType=kind,
+        Value=scalar(0, numpy_dtype(kind)),
+        DiagonalFillBegin=begin,
+        DiagonalFillEnd=end,
+    )
+    return reshape(made, x.shape)
+
+
+@onnx_op("ConstantOfShape", since=9)
+def constant_of_shape(node: Node) -> Value:
+    shape = [int(size) for size in (node.known(0) if node.has(0) else np.zeros(0)).reshape(-1)]  # type: ignore[union-attr]
+    value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
+    if any(size < 0 for size in shape):
+        raise DMLError(f"{node}: sizes must not be negative, found {shape}")
+    return fill(node.builder, value.reshape(-1)[0], shape, value.dtype)
+
+
+@onnx_op("Compress", since=9)
+def compress(node: Node) -> Value:
+    """Which elements are kept becomes a guard of the compiled graph."""
+    x, condition = node.input(0), node.known(1)
+    assert condition is not None
+    if "axis" not in node.attributes:
+        x = reshape(x, (x.size,))
+    axis = node.axis("axis", 0, x.rank)
+    kept = np.flatnonzero(condition[: x.shape[axis]])
+    return gather(x, node.constant(kept.astype(np.int64)), axis)
+
+
+@onnx_op("Col2Im", since=18)
+def col2im(node: Node) -> Value:
+    x, image, block = node.input(0), node.known(1), node.known(2)
+    assert image is not None
+    assert block is not None
+    sizes, window = [int(i) for i in image], [int(b) for b in block]
+    rank = len(sizes)
+    pads = node.ints("pads") or [0] * (2 * rank)
+    made = one(
+        DML_FOLD_OPERATOR_DESC,
+        x,
+        (x.shape[0], x.shape[1] // prod(window), *sizes),
+        InputTensor=x,
+        WindowSizes=window,
+        Strides=node.ints("strides") or [1] * rank,
+        Dilations=node.ints("dilations") or [1] * rank,
+        StartPadding=pads[:rank],
+        EndPadding=pads[rank:],
+    )
+    return made

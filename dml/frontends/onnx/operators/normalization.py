@@ -1,0 +1,261 @@
+"""Normalizations.
+
+Statistics are computed in float32 whatever the tensors' type, which is what ``stash_type`` asks by default and no less
+exact than what it asks otherwise.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from dml.descriptors import elementwise as ew
+from dml.descriptors.normalization import (
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    DML_LP_NORMALIZATION_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node, Unsupported, checked_axis
+from ..value import FLOAT32, Value, cast, emit, expanded, mean, one, reduce, reshape, unary
+
+
+def mean_variance(
+    x: Value,
+    axes: list[int],
+    epsilon: float,
+    scale: Value | None = None,
+    bias: Value | None = None,
+    *,
+    variance: bool = True,
+) -> Value:
+    """x less its mean over axes, over its standard deviation, scaled and shifted by tensors that broadcast."""
+    return one(
+        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+        x,
+        x.shape,
+        InputTensor=x,
+        ScaleTensor=None if scale is None else _same(scale, x),
+        BiasTensor=None if bias is None else _same(bias, x),
+        Axes=sorted(axes),
+        NormalizeVariance=variance,
+        Epsilon=epsilon,
+        FusedActivation=None,
+    )
+
+
+def _same(value: Value, x: Value) -> Value:
+    """A scale or bias in the type of what it applies to and of its rank."""
+    return cast(reshape(value, (1,) * (x.rank - value.rank) + value.shape), x.dtype)
+
+
+@onnx_op("GroupNormalization", since=18)
+def group_normalization_18(node: Node) -> Value:
+    """Scale and bias per group. Deprecated, since per channel was meant."""
+    return _group_normalization(node, per_channel=False)
+
+
+@onnx_op("GroupNormalization", since=21)
+def group_normalization_21(node: Node) -> Value:
+    """Scale and bias per channel."""
+    return _group_normalization(node, per_channel=True)
+
+
+def _group_normalization(node: Node, *, per_channel: bool) -> Value:
+    x, scale, bias = node.input(0), node.input(1), node.input(2)
+    if x.rank < 2:
+        raise DMLError(f"{node}: X must have rank 2 at least, found shape {x.shape}")
+    n, channels = x.shape[:2]
+    groups = node.integer("num_groups", 0)
+    if groups < 1 or channels % groups:
+        raise DMLError(f"{node}: num_groups must divide {channels} channels, found {groups}")
+    each = channels // groups
+    for name, value in (("scale", scale), ("bias", bias)):
+        if value.shape != (channels if per_channel else groups,):
+            wanted = (channels if per_channel else groups,)
+            raise DMLError(f"{node}: {name} must have shape {wanted}, found {value.shape}")
+    if not x.size:
+        return x
+    sizes = (1, groups, each if per_channel else 1, 1)
+    grouped = reshape(x, (n, groups, each, prod(x.shape[2:])))
+    epsilon = node.number("epsilon", 1e-5)
+    made = mean_variance(grouped, [2, 3], epsilon, reshape(scale, sizes), reshape(bias, sizes))
+    return reshape(made, x.shape)
+
+
+@onnx_op("InstanceNormalization")
+def instance_normalization(node: Node) -> Value:
+    x, scale, bias = node.input(0), node.input(1), node.input(2)
+    sizes = (1, x.shape[1], *(1,) * (x.rank - 2))
+    axes = list(range(2, x.rank))
+    return mean_variance(x, axes, node.number("epsilon", 1e-5), reshape(scale, sizes), reshape(bias, sizes))
+
+
+@onnx_op("LayerNormalization")
+@onnx_op("LayerNormalization", since=17)
+def layer_normalization(node: Node) -> list[Value | None]:
+    x, scale, bias = node.input(0), node.input(1), node.optional(2)
+    return layer_normalized(node, x, scale, bias)
+
+
+def layer_normalized(node: Node, x: Value, scale: Value, bias: Value | None) -> list[Value | None]:
+    """Y, Mean and InvStdDev; the statistics in float32 (or what stash_type says)."""
+    axes = list(range(node.axis("axis", -1, x.rank), x.rank))
+    epsilon = node.number("epsilon", 1e-5)
+    results: list[Value | None] = [mean_variance(x, axes, epsilon, scale, bias), None, None]
+    if node.wants(1) or node.wants(2):
+        exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
+        middle = mean(exact, axes)
+        results[1] = middle
+        if node.wants(2):
+            variance = mean(binary_square(exact, middle), axes)
+            root = unary(ew.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, variance + epsilon)
+            results[2] = unary(ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, root)
+    return results
+
+
+def binary_square(a: Value, b: Value) -> Value:
+    """(a - b) squared."""
+    from ..value import binary
+
+    return binary(ew.DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC, a, b)
+
+
+def root_mean_square(x: Value, scale: Value | None, axes: list[int], epsilon: float) -> Value:
+    """x over its root mean square, scaled."""
+    return one(
+        DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
+        x,
+        x.shape,
+        InputTensor=x,
+        ScaleTensor=None if scale is None else _same(scale, x),
+        BiasTensor=None,
+        Axes=axes,
+        UseMean=False,
+        UseVariance=True,
+        Epsilon=epsilon,
+        FusedActivation=None,
+    )
+
+
+@onnx_op("RMSNormalization", since=23)
+@onnx_op("SimplifiedLayerNormalization")
+@onnx_op("SimplifiedLayerNormalization", domain="com.microsoft")
+def rms_normalization(node: Node) -> Value:
+    x = node.input(0)
+    if node.wants(1):
+        raise Unsupported(f"{node}: its second output is not mapped")
+    axes = list(range(node.axis("axis", -1, x.rank), x.rank))
+    return root_mean_square(x, node.input(1), axes, node.number("epsilon", 1e-5))
+
+
+@onnx_op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")
+def skip_layer_normalization(node: Node) -> list[Value | None]:
+    simplified = node.op.startswith("SkipSimplified")
+    if node.wants(1) or node.wants(2):
+        raise Unsupported(f"{node}: its outputs mean and inv_std_var are not mapped")
+    x = node.input(0) + node.input(1)
+    bias = node.optional(3 if simplified else 4)
+    if bias is not None:
+        x = x + bias
+    epsilon = node.number("epsilon", 1e-12)
+    axes = [x.rank - 1]
+    if simplified:
+        made = root_mean_square(x, node.input(2), axes, epsilon)
+    else:
+        made = mean_variance(x, axes, epsilon, node.input(2), node.optional(3))
+    return [made, None, None, x]
+
+
+@onnx_op("MeanVarianceNormalization")
+def mean_variance_normalization(node: Node) -> Value:
+    x = node.input(0)
+    axes = node.ints("axes")
+    if axes is None and "across_channels" in node.attributes:
+        axes = [1, 2, 3] if node.integer("across_channels", 0) else [2, 3]
+    # ONNX adds 1e-9 to the standard deviation, which float32 cannot tell from nothing.
+    chosen = [checked_axis(axis, x.rank) for axis in ([0, 2, 3] if axes is None else axes)]
+    return mean_variance(x, chosen, 0.0, variance=bool(node.integer("normalize_variance", 1)))
+
+
+@onnx_op("BatchNormalization")
+def batch_normalization(node: Node) -> list[Value | None]:
+    """Versions 1 to 15; the outputs of training (from 14 on) are the running mean and variance."""
+    x = node.input(0)
+    channels = (1, x.shape[1], *(1,) * (x.rank - 2)) if x.rank > 1 else (1,)
+    scale, bias, middle, variance = (node.input(at) for at in range(1, 5))
+    epsilon = node.number("epsilon", 1e-5)
+    if node.version < 9 and not node.integer("spatial", 1):
+        raise Unsupported(f"{node}: spatial = 0 is not mapped")
+    if node.version >= 14 and node.integer("training_mode", 0):
+        return _batch_training(node, x, channels, epsilon)
+    named = {"ScaleTensor": scale, "BiasTensor": bias, "MeanTensor": middle, "VarianceTensor": variance}
+    tensors: dict[str, Any] = {name: cast(reshape(value, channels), x.dtype) for name, value in named.items()}
+    y = one(DML_BATCH_NORMALIZATION_OPERATOR_DESC, x, x.shape, InputTensor=x, Spatial=True, Epsilon=epsilon, **tensors)
+    return [y, *[None] * 4]
+
+
+def _batch_training(node: Node, x: Value, channels: tuple[int, ...], epsilon: float) -> list[Value | None]:
+    momentum = node.number("momentum", 0.9)
+    outputs = {
+        "OutputTensor": (x.shape, x.dtype),
+        "OutputMeanTensor": (channels, x.dtype),
+        "OutputVarianceTensor": (channels, x.dtype),
+    }
+    made = emit(
+        DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+        outputs,
+        node.builder,
+        InputTensor=x,
+        ScaleTensor=cast(reshape(node.input(1), channels), x.dtype),
+        BiasTensor=cast(reshape(node.input(2), channels), x.dtype),
+        Epsilon=epsilon,
+    )
+    results: list[Value | None] = [made["OutputTensor"]]
+    for at, name in ((3, "OutputMeanTensor"), (4, "OutputVarianceTensor")):
+        running = node.input(at)
+        new = cast(reshape(made[name], running.shape), running.dtype)
+        results.append(running * momentum + new * (1.0 - momentum))
+    return results
+
+
+@onnx_op("LRN")
+def local_response_normalization(node: Node) -> Value:
+    x = node.input(0)
+    size = node.integer("size", 1)
+    view = x if x.rank == 4 else reshape(x, (x.shape[0], x.shape[1], 1, prod(x.shape[2:])))
+    made = one(
+        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+        view,
+        view.shape,
+        InputTensor=view,
+        CrossChannel=True,
+        LocalSize=size,
+        Alpha=node.number("alpha", 1e-4),
+        Beta=node.number("beta", 0.75),
+        Bias=node.number("bias", 1.0),
+    )
+    return reshape(made, x.shape)
+
+
+@onnx_op("LpNormalization")
+def lp_normalization(node: Node) -> Value:
+    """A group of zeros stays zero: the smallest normal float32 divides it, and nothing else."""
+    x = node.input(0)
+    return one(
+        DML_LP_NORMALIZATION_OPERATOR_DESC,
+        x,
+        x.shape,
+        InputTensor=x,
+        Axis=node.axis("axis", -1, x.rank),
+        Epsilon=1.1754943508222875e-38,
+        P=node.integer("p", 2),
+    )
+
+
+__all__ = ["expanded", "layer_normalized", "mean_variance", "reduce", "root_mean_square"]

@@ -1,0 +1,196 @@
+"""Pooling. One-dimensional tensors go in as two-dimensional ones."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dml import enums
+from dml.descriptors.pooling import (
+    DML_AVERAGE_POOLING1_OPERATOR_DESC,
+    DML_LP_POOLING1_OPERATOR_DESC,
+    DML_MAX_POOLING2_OPERATOR_DESC,
+    DML_MAX_UNPOOLING_OPERATOR_DESC,
+    DML_ROI_ALIGN1_OPERATOR_DESC,
+    DML_ROI_POOLING_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+from dml.tensors import DML_SIZE_2D
+
+from ..registry import onnx_op
+from ..trace import Node, Unsupported
+from ..value import INT64, UINT32, Value, cast, emit, mean, one, reduce, reshape
+from .movement import padded
+from .window import Window, window_of
+
+
+def _planar(node: Node, x: Value, window: Window) -> tuple[Value, dict[str, Any]]:
+    """The input with two or three spatial dimensions, and the window's fields for it."""
+    if not 3 <= x.rank <= 5:
+        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 3 at most")
+    flat = x.rank == 3
+    fields: dict[str, Any] = {
+        "Strides": window.strides,
+        "WindowSize": window.size,
+        "StartPadding": window.start,
+        "EndPadding": window.end,
+        "Dilations": window.dilations,
+    }
+    if flat:
+        ones = ("Strides", "WindowSize", "Dilations")
+        fields = {name: [1 if name in ones else 0, *items] for name, items in fields.items()}
+        x = reshape(x, (*x.shape[:2], 1, x.shape[2]))
+    return x, fields
+
+
+def _sizes(x: Value, window: Window) -> tuple[int, ...]:
+    """The output's sizes with as many dimensions as ``_planar`` makes."""
+    output = [1, *window.output] if len(window.output) == 1 else window.output
+    return (*x.shape[:2], *output)
+
+
+@onnx_op("AveragePool")
+def average_pool(node: Node) -> Value:
+    x = node.input(0)
+    window = window_of(node, x.shape[2:], ())
+    counted = bool(node.integer("count_include_pad", 0))
+    if counted and window.end != window.declared_end:
+        # Declared padding counts, what ceil_mode adds does not: the first becomes part of the input.
+        start, end = [0, 0, *window.start], [0, 0, *window.declared_end]
+        x = padded(x, start, end)
+        window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
+        window.start, counted = [0] * len(window.start), False
+    view, fields = _planar(node, x, window)
+    made = one(
+        DML_AVERAGE_POOLING1_OPERATOR_DESC, x, _sizes(x, window), InputTensor=view, IncludePadding=counted, **fields
+    )
+    return reshape(made, (*x.shape[:2], *window.output))
+
+
+@onnx_op("LpPool")
+def lp_pool(node: Node) -> Value:
+    x = node.input(0)
+    window = window_of(node, x.shape[2:], ())
+    view, fields = _planar(node, x, window)
+    made = one(DML_LP_POOLING1_OPERATOR_DESC, x, _sizes(x, window), InputTensor=view, P=node.integer("p", 2), **fields)
+    return reshape(made, (*x.shape[:2], *window.output))
+
+
+@onnx_op("MaxPool")
+def max_pool(node: Node) -> list[Value | None]:
+    """Indices count through the whole input, row-major."""
+    x = node.input(0)
+    window = window_of(node, x.shape[2:], ())
+    if node.wants(1) and node.integer("storage_order", 0):
+        raise Unsupported(f"{node}: column-major indices are not mapped")
+    view, fields = _planar(node, x, window)
+    outputs = {"OutputTensor": (_sizes(x, window), x.dtype)}
+    if node.wants(1):
+        outputs["OutputIndicesTensor"] = (_sizes(x, window), UINT32)
+    made = emit(DML_MAX_POOLING2_OPERATOR_DESC, outputs, node.builder, InputTensor=view, **fields)
+    shape = (*x.shape[:2], *window.output)
+    indices = made.get("OutputIndicesTensor")
+    return [
+        reshape(made["OutputTensor"], shape),
+        None if indices is None else reshape(cast(indices, INT64), shape),
+    ]
+
+
+@onnx_op("GlobalAveragePool")
+def global_average_pool(node: Node) -> Value:
+    x = node.input(0)
+    return mean(x, range(2, x.rank))
+
+
+@onnx_op("GlobalMaxPool")
+def global_max_pool(node: Node) -> Value:
+    x = node.input(0)
+    return reduce(x, enums.DML_REDUCE_FUNCTION_MAX, range(2, x.rank))
+
+
+@onnx_op("GlobalLpPool")
+def global_lp_pool(node: Node) -> Value:
+    x = node.input(0)
+    view = reshape(x, (*x.shape[:2], 1, prod(x.shape[2:])))
+    fields: dict[str, Any] = {"Strides": [1, 1], "Dilations": [1, 1], "StartPadding": [0, 0], "EndPadding": [0, 0]}
+    made = one(
+        DML_LP_POOLING1_OPERATOR_DESC,
+        x,
+        (*x.shape[:2], 1, 1),
+        InputTensor=view,
+        WindowSize=[1, view.shape[3]],
+        P=node.integer("p", 2),
+        **fields,
+    )
+    return reshape(made, (*x.shape[:2], *(1,) * (x.rank - 2)))
+
+
+@onnx_op("MaxUnpool", since=9)
+def max_unpool(node: Node) -> Value:
+    x, indices = node.input(0), node.input(1)
+    kernel = node.ints("kernel_shape") or []
+    rank = len(kernel)
+    strides, pads = node.ints("strides") or [1] * rank, node.ints("pads") or [0] * (2 * rank)
+    shape = [*x.shape[:2]]
+    for at in range(rank):
+        shape.append((x.shape[2 + at] - 1) * strides[at] - pads[at] - pads[at + rank] + kernel[at])
+    given = node.known(2)
+    plain = tuple(shape)
+    if given is not None:
+        shape = [int(size) for size in given.reshape(-1)]
+    if x.rank != 4:
+        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2")
+    index = cast(indices, UINT32)
+    made = one(DML_MAX_UNPOOLING_OPERATOR_DESC, x, plain, InputTensor=x, IndicesTensor=index)
+    if tuple(shape) == plain:
+        return made
+    # The indices belong to the tensor without output_shape, which lies in the corner of the larger one.
+    flat = reshape(made, (prod(plain),))
+    return reshape(padded(flat, [0], [prod(shape) - prod(plain)]), shape)
+
+
+@onnx_op("MaxRoiPool")
+def max_roi_pool(node: Node) -> Value:
+    x, rois = node.input(0), node.input(1)
+    height, width = node.ints("pooled_shape") or [1, 1]
+    return one(
+        DML_ROI_POOLING_OPERATOR_DESC,
+        x,
+        (rois.shape[0], x.shape[1], height, width),
+        InputTensor=x,
+        ROITensor=reshape(rois, (1, 1, *rois.shape)),
+        SpatialScale=node.number("spatial_scale", 1.0),
+        PooledSize=DML_SIZE_2D(width, height),
+    )
+
+
+@onnx_op("RoiAlign", since=10)
+def roi_align(node: Node) -> Value:
+    """From version 16 on, half_pixel moves the regions by half a pixel; then they may be smaller than one."""
+    x, rois, batch = node.input(0), node.input(1), node.input(2)
+    half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    samples = node.integer("sampling_ratio", 0)
+    mode = node.text("mode", "avg")
+    if mode not in ("avg", "max"):
+        raise DMLError(f"{node}: mode must be avg or max, found {mode!r}")
+    height, width = node.integer("output_height", 1), node.integer("output_width", 1)
+    return one(
+        DML_ROI_ALIGN1_OPERATOR_DESC,
+        x,
+        (rois.shape[0], x.shape[1], height, width),
+        InputTensor=x,
+        ROITensor=reshape(rois, (1, 1, *rois.shape)),
+        BatchIndicesTensor=reshape(cast(batch, UINT32), (1, 1, 1, batch.size)),
+        ReductionFunction=enums.DML_REDUCE_FUNCTION_AVERAGE if mode == "avg" else enums.DML_REDUCE_FUNCTION_MAX,
+        InterpolationMode=enums.DML_INTERPOLATION_MODE_LINEAR,
+        SpatialScaleX=node.number("spatial_scale", 1.0),
+        SpatialScaleY=node.number("spatial_scale", 1.0),
+        InputPixelOffset=0.5 if half else 0.0,
+        OutputPixelOffset=-0.5,
+        OutOfBoundsInputValue=0.0,
+        MinimumSamplesPerOutput=samples or 1,
+        MaximumSamplesPerOutput=samples or np.iinfo(np.uint32).max,
+        AlignRegionsToCorners=not half,
+    )

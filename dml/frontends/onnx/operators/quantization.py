@@ -1,0 +1,215 @@
+"""Quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+
+from dml import enums
+from dml.descriptors import elementwise as ew
+from dml.descriptors.quantization import (
+    DML_DEQUANTIZE_OPERATOR_DESC,
+    DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
+    DML_QUANTIZE_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from ..registry import onnx_op
+from ..trace import Node, Unsupported
+from ..value import (
+    FLOAT16,
+    FLOAT32,
+    INT32,
+    UINT8,
+    DType,
+    Value,
+    cast,
+    emit,
+    expanded,
+    maximum,
+    minimum,
+    one,
+    reshape,
+    storage,
+    unary,
+)
+
+_NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
+_BYTES = (np.dtype(np.int8), UINT8)
+
+
+def _aligned(node: Node, parameter: Value, x: Value) -> Value:
+    """A scale or zero point in the rank of x: of one element, along an axis, or per block."""
+    if parameter.size == 1 and parameter.rank < 2:
+        return reshape(parameter, (1,) * x.rank)
+    if parameter.rank == 1:
+        axis = node.axis("axis", 1, x.rank)
+        return reshape(parameter, (1,) * axis + (parameter.size,) + (1,) * (x.rank - axis - 1))
+    if parameter.rank != x.rank:
+        raise DMLError(f"{node}: scale of shape {parameter.shape} does not fit a tensor of shape {x.shape}")
+    return parameter
+
+
+def _spread(node: Node, parameter: Value, x: Value) -> Value:
+    """A parameter for each element of x; one of a block is repeated along the axis."""
+    value = _aligned(node, parameter, x)
+    block = node.integer("block_size", 0)
+    if not block or value.rank != x.rank or all(a in (1, b) for a, b in zip(value.shape, x.shape, strict=True)):
+        return expanded(value, x.shape)
+    axis = node.axis("axis", 1, x.rank)
+    wide = reshape(value, (*value.shape[: axis + 1], 1, *value.shape[axis + 1 :]))
+    wide = expanded(wide, (*value.shape[: axis + 1], block, *value.shape[axis + 1 :]))
+    wide = reshape(wide, (*value.shape[:axis], value.shape[axis] * block, *value.shape[axis + 1 :]))
+    if wide.shape != x.shape:
+        from ..value import part
+
+        wide = part(wide, axis, 0, x.shape[axis])
+    return wide
+
+
+def _target(node: Node, zero: Value | None) -> DType:
+    from ..backend import dtype_of
+
+    if zero is not None:
+        return zero.dtype
+    return dtype_of(node.integer("output_dtype", 0)) if node.integer("output_dtype", 0) else UINT8
+
+
+@onnx_op("QuantizeLinear", since=10)
+@onnx_op("QuantizeLinear", domain="com.microsoft")
+def quantize_linear(node: Node) -> Value:
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    dtype = _target(node, zero)
+    if dtype in _NARROW:
+        return _blockwise(node, x, scale, zero, dtype)
+    if dtype.kind not in "iu" or dtype.itemsize > 2:
+        raise Unsupported(f"{node}: quantization to {dtype} is not mapped")
+    if x.dtype.itemsize == 2 and x.dtype != scale.dtype:
+        x = cast(x, FLOAT32)
+    scale = cast(scale, x.dtype)
+    if dtype in _BYTES:
+        return one(
+            ew.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
+            x,
+            x.shape,
+            dtype,
+            InputTensor=x,
+            ScaleTensor=_spread(node, scale, x),
+            ZeroPointTensor=None if zero is None else _spread(node, zero, x),
+        )
+    # 16 bits: the same in float32, which holds every such integer.
+    exact = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
+    mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
+    rounded = unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, exact, RoundingMode=mode)
+    if zero is not None:
+        rounded = rounded + _spread(node, cast(zero, FLOAT32), x)
+    limits = np.iinfo(dtype)
+    return cast(minimum(maximum(rounded, rounded.filled(limits.min)), rounded.filled(limits.max)), dtype)
+
+
+def _block_sizes(node: Node, parameter: Value, x: Value) -> Value:
+    """A parameter whose sizes divide those of x."""
+    value = _aligned(node, parameter, x)
+    if any(size % own for size, own in zip(x.shape, value.shape, strict=True)):
+        raise Unsupported(f"{node}: blocks of shape {value.shape} do not divide a tensor of shape {x.shape}")
+    return value
+
+
+def _blockwise(node: Node, x: Value, scale: Value, zero: Value | None, dtype: DType) -> Value:
+    tensors = [_block_sizes(node, cast(scale, x.dtype), x)]
+    if zero is not None:
+        tensors.append(_block_sizes(node, zero, x))
+    made = node.builder.node(
+        DML_QUANTIZE_OPERATOR_DESC,
+        {"OutputTensor": _desc(x.shape, dtype)},
+        InputTensor=x.tensor,
+        QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
+        QuantizationTensors=[value.tensor for value in tensors],
+    )
+    return x.made(made["OutputTensor"], dtype=dtype)
+
+
+def _desc(shape: Sequence[int], dtype: DType) -> DML_BUFFER_TENSOR_DESC:
+    return DML_BUFFER_TENSOR_DESC(storage(dtype), tuple(shape) or (1,))
+
+
+@onnx_op("DequantizeLinear", since=10)
+@onnx_op("DequantizeLinear", domain="com.microsoft")
+def dequantize_linear(node: Node) -> Value:
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    if x.dtype not in _NARROW and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
+        raise Unsupported(f"{node}: dequantization of {x.dtype} is not mapped")
+    held = scale if scale.dtype in (FLOAT32, FLOAT16) else cast(scale, FLOAT32)
+    if x.dtype in _NARROW:
+        tensors = [_block_sizes(node, held, x)]
+        if zero is not None:
+            tensors.append(_block_sizes(node, zero, x))
+        made = node.builder.node(
+            DML_DEQUANTIZE_OPERATOR_DESC,
+            {"OutputTensor": _desc(x.shape, held.dtype)},
+            InputTensor=x.tensor,
+            QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
+            QuantizationTensors=[value.tensor for value in tensors],
+        )
+        result = x.made(made["OutputTensor"], dtype=held.dtype)
+    else:
+        result = one(
+            ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
+            x,
+            x.shape,
+            held.dtype,
+            InputTensor=x,
+            ScaleTensor=_spread(node, held, x),
+            ZeroPointTensor=None if zero is None else _spread(node, zero, x),
+        )
+    from ..backend import dtype_of
+
+    wanted = node.integer("output_dtype", 0)
+    return cast(result, dtype_of(wanted) if wanted else scale.dtype)
+
+
+@onnx_op("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(node: Node) -> list[Value]:
+    x = node.input(0)
+    ones = (1,) * max(1, x.rank)
+    outputs: dict[str, tuple[Sequence[int], DType]] = {
+        "OutputTensor": (x.shape, UINT8),
+        "OutputScaleTensor": (ones, FLOAT32),
+        "OutputZeroPointTensor": (ones, UINT8),
+    }
+    made = emit(DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, outputs, node.builder, InputTensor=x)
+    return [
+        made["OutputTensor"],
+        reshape(made["OutputScaleTensor"], ()),
+        reshape(made["OutputZeroPointTensor"], ()),
+    ]
+
+
+@onnx_op("QLinearAdd", domain="com.microsoft")
+def qlinear_add(node: Node) -> Value:
+    a, b = node.input(0), node.input(3)
+    shape = np.broadcast_shapes(a.shape, b.shape)
+
+    def scalar(at: int) -> Value | None:
+        value = node.optional(at)
+        return None if value is None else expanded(reshape(value, (1,) * len(shape)), shape)
+
+    return one(
+        ew.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC,
+        a,
+        shape,
+        ATensor=expanded(a, shape),
+        AScaleTensor=scalar(1),
+        AZeroPointTensor=scalar(2),
+        BTensor=expanded(b, shape),
+        BScaleTensor=scalar(4),
+        BZeroPointTensor=scalar(5),
+        OutputScaleTensor=scalar(6),
+        OutputZeroPointTensor=scalar(7),
+    )
+
+
+__all__ = ["INT32"]

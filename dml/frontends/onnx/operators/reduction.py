@@ -1,0 +1,117 @@
+"""Reductions, scans, ranks and what counts elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dml import enums
+from dml.descriptors.reduction import (
+    DML_ARGMAX_OPERATOR_DESC,
+    DML_ARGMIN_OPERATOR_DESC,
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_NONZERO_COORDINATES_OPERATOR_DESC,
+    DML_TOP_K1_OPERATOR_DESC,
+)
+from dml.enums import DML_REDUCE_FUNCTION
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node, checked_axis
+from ..value import INT64, UINT8, UINT32, Value, cast, emit, one, part, reduce, reshape, transpose
+
+_FUNCTIONS: dict[str, DML_REDUCE_FUNCTION] = {
+    "ReduceL1": enums.DML_REDUCE_FUNCTION_L1,
+    "ReduceL2": enums.DML_REDUCE_FUNCTION_L2,
+    "ReduceLogSum": enums.DML_REDUCE_FUNCTION_LOG_SUM,
+    "ReduceLogSumExp": enums.DML_REDUCE_FUNCTION_LOG_SUM_EXP,
+    "ReduceMax": enums.DML_REDUCE_FUNCTION_MAX,
+    "ReduceMean": enums.DML_REDUCE_FUNCTION_AVERAGE,
+    "ReduceMin": enums.DML_REDUCE_FUNCTION_MIN,
+    "ReduceProd": enums.DML_REDUCE_FUNCTION_MULTIPLY,
+    "ReduceSum": enums.DML_REDUCE_FUNCTION_SUM,
+    "ReduceSumSquare": enums.DML_REDUCE_FUNCTION_SUM_SQUARE,
+}
+
+
+@onnx_op(*_FUNCTIONS)
+def reduction(node: Node) -> Value:
+    """``axes`` is an attribute, in newer versions an input. With noop_with_empty_axes, no axes means none."""
+    x = node.input(0)
+    axes = node.ints("axes", 1)
+    function = _FUNCTIONS[node.op]
+    if not axes:
+        if node.integer("noop_with_empty_axes", 0):
+            return _each(x, function)
+        axes = list(range(x.rank))
+    if not x.rank:
+        return _each(x, function)
+    return reduce(x, function, [checked_axis(axis, x.rank) for axis in axes], bool(node.integer("keepdims", 1)))
+
+
+def _each(x: Value, function: DML_REDUCE_FUNCTION) -> Value:
+    """Every element reduced by itself: an axis of size 1 behind the others is reduced."""
+    return reshape(reduce(reshape(x, (*x.shape, 1)), function, [x.rank]), x.shape)
+
+
+@onnx_op("ArgMax", "ArgMin")
+def arg_extreme(node: Node) -> Value:
+    x = node.input(0)
+    axis = node.axis("axis", 0, x.rank)
+    kept = tuple(1 if at == axis else size for at, size in enumerate(x.shape))
+    last = node.integer("select_last_index", 0)
+    direction = enums.DML_AXIS_DIRECTION_DECREASING if last else enums.DML_AXIS_DIRECTION_INCREASING
+    cls = DML_ARGMAX_OPERATOR_DESC if node.op == "ArgMax" else DML_ARGMIN_OPERATOR_DESC
+    made = one(cls, x, kept, INT64, InputTensor=x, Axes=(axis,), AxisDirection=direction)
+    return made if node.integer("keepdims", 1) else reshape(made, (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+@onnx_op("TopK")
+def top_k(node: Node) -> list[Value]:
+    x = node.input(0)
+    axis = node.axis("axis", -1, x.rank)
+    known = node.known(1) if node.version >= 10 else None
+    k = int(known.reshape(-1)[0]) if known is not None else node.integer("k", 1)
+    if not 0 <= k <= x.shape[axis]:
+        raise DMLError(f"{node}: k must be from 0 to {x.shape[axis]}, found {k}")
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    if not k:
+        return [x.filled(0, shape), x.filled(0, shape, INT64)]
+    largest = node.integer("largest", 1)
+    direction = enums.DML_AXIS_DIRECTION_DECREASING if largest else enums.DML_AXIS_DIRECTION_INCREASING
+    outputs = {"OutputValueTensor": (shape, x.dtype), "OutputIndexTensor": (shape, UINT32)}
+    made = emit(DML_TOP_K1_OPERATOR_DESC, outputs, node.builder, InputTensor=x, Axis=axis, K=k, AxisDirection=direction)
+    return [made["OutputValueTensor"], cast(made["OutputIndexTensor"], INT64)]
+
+
+@onnx_op("CumSum", since=11)
+@onnx_op("CumProd", since=26)
+def cumulative(node: Node) -> Value:
+    x, axes = node.input(0), node.known(1)
+    assert axes is not None
+    reverse, exclusive = node.integer("reverse", 0), bool(node.integer("exclusive", 0))
+    fields: dict[str, Any] = {
+        "InputTensor": x,
+        "Axis": checked_axis(int(axes.reshape(-1)[0]), x.rank),
+        "AxisDirection": enums.DML_AXIS_DIRECTION_DECREASING if reverse else enums.DML_AXIS_DIRECTION_INCREASING,
+    }
+    if node.op == "CumProd":
+        return one(DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, x, x.shape, HasExclusiveProduct=exclusive, **fields)
+    return one(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, x, x.shape, HasExclusiveSum=exclusive, **fields)
+
+
+@onnx_op("NonZero", since=9)
+def nonzero(node: Node) -> Value:
+    """The coordinates are computed on the device; how many there are becomes a guard of the compiled graph."""
+    x = node.input(0)
+    if x.dtype.itemsize == 8:
+        x = cast(cast(x, bool), UINT8)  # 64-bit types are not taken
+    flat = reshape(x, x.shape or (1,))
+    outputs = {
+        "OutputCountTensor": ((1,), UINT32),
+        "OutputCoordinatesTensor": ((flat.size, flat.rank), UINT32),
+    }
+    made = emit(DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, node.builder, InputTensor=flat)
+    count = int(node.trace.known(made["OutputCountTensor"])[0])
+    found = part(made["OutputCoordinatesTensor"], 0, 0, count)
+    return cast(transpose(found, (1, 0)), INT64)

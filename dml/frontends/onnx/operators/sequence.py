@@ -1,0 +1,114 @@
+"""Sequences and optionals: lists of values while the model is traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node
+from ..value import Value, join, part, reshape
+from .movement import split_sizes
+
+import numpy as np  # isort: skip
+
+
+def _sequence(node: Node, at: int = 0) -> list[Any]:
+    items = node.inputs[at]
+    if not isinstance(items, list):
+        raise DMLError(f"{node}: input {at} must be a sequence")
+    return items
+
+
+def _position(node: Node, at: int, size: int) -> int:
+    known = node.known(at)
+    position = size if known is None else int(known.reshape(-1)[0])
+    if not -size <= position <= size:
+        raise DMLError(f"{node}: position {position} lies outside a sequence of {size}")
+    return position + size if position < 0 else position
+
+
+@onnx_op("SequenceEmpty", since=11)
+def sequence_empty(node: Node) -> list[Any]:
+    return [[]]
+
+
+@onnx_op("SequenceConstruct", since=11)
+def sequence_construct(node: Node) -> list[Any]:
+    return [list(node.inputs)]
+
+
+@onnx_op("SequenceAt", since=11)
+def sequence_at(node: Node) -> list[Any]:
+    items = _sequence(node)
+    at = _position(node, 1, len(items))
+    if at >= len(items):
+        raise DMLError(f"{node}: position {at} lies outside a sequence of {len(items)}")
+    return [items[at]]
+
+
+@onnx_op("SequenceInsert", since=11)
+def sequence_insert(node: Node) -> list[Any]:
+    items = _sequence(node)
+    at = _position(node, 2, len(items))
+    return [[*items[:at], node.input(1), *items[at:]]]
+
+
+@onnx_op("SequenceErase", since=11)
+def sequence_erase(node: Node) -> list[Any]:
+    items = _sequence(node)
+    at = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
+    return [[*items[:at], *items[at + 1 :]]]
+
+
+@onnx_op("SequenceLength", since=11)
+def sequence_length(node: Node) -> Value:
+    return node.constant(np.array(len(_sequence(node)), np.int64))
+
+
+@onnx_op("ConcatFromSequence", since=11)
+def concat_from_sequence(node: Node) -> Value:
+    items = _sequence(node)
+    if not items:
+        raise DMLError(f"{node}: an empty sequence has no shape")
+    new = node.integer("new_axis", 0)
+    axis = node.axis("axis", 0, items[0].rank + new)
+    if new:
+        items = [reshape(v, (*v.shape[:axis], 1, *v.shape[axis:])) for v in items]
+    return join(items, axis)
+
+
+@onnx_op("SplitToSequence", since=11)
+def split_to_sequence(node: Node) -> list[Any]:
+    x, known = node.input(0), node.known(1)
+    axis = node.axis("axis", 0, x.rank)
+    size = x.shape[axis]
+    if known is None:
+        pieces = [part(x, axis, at, 1) for at in range(size)]
+        if not node.integer("keepdims", 1):
+            pieces = [reshape(p, (*x.shape[:axis], *x.shape[axis + 1 :])) for p in pieces]
+        return [pieces]
+    if known.ndim:
+        return [split_sizes(node, x, axis, [int(s) for s in known])]
+    each = int(known)
+    if each < 1:
+        raise DMLError(f"{node}: split must be positive, found {each}")
+    return [split_sizes(node, x, axis, [min(each, size - at) for at in range(0, size, each)])]
+
+
+@onnx_op("Optional", since=15)
+def optional(node: Node) -> list[Any]:
+    return [node.inputs[0] if node.inputs else None]
+
+
+@onnx_op("OptionalGetElement", since=15)
+def optional_get_element(node: Node) -> list[Any]:
+    if node.inputs[0] is None:
+        raise DMLError(f"{node}: the optional is empty")
+    return [node.inputs[0]]
+
+
+@onnx_op("OptionalHasElement", since=15)
+def optional_has_element(node: Node) -> Value:
+    return node.constant(np.array(bool(node.inputs) and node.inputs[0] is not None))

@@ -1,0 +1,38 @@
+"""Operators whose result is known before anything runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dml.errors import DMLError
+
+from ..loading import array_of, sparse_array_of
+from ..registry import onnx_op
+from ..trace import Node
+from ..value import Value
+
+
+@onnx_op("Constant")
+def constant(node: Node) -> Value:
+    attributes = node.attributes
+    if "value" in attributes:
+        return node.constant(array_of(attributes["value"]))
+    if "sparse_value" in attributes:
+        return node.constant(sparse_array_of(attributes["sparse_value"]))
+    for name, dtype in (("value_int", np.int64), ("value_float", np.float32), ("value_string", np.object_)):
+        for given in (name, f"{name}s"):
+            if given in attributes:
+                return node.constant(np.array(attributes[given], dtype))
+    raise DMLError(f"{node}: has no value")
+
+
+@onnx_op("Shape")
+def shape(node: Node) -> Value:
+    sizes = np.array(node.input(0).shape, np.int64)
+    end = node.attributes.get("end")
+    return node.constant(sizes[node.integer("start", 0) : None if end is None else int(end)])
+
+
+@onnx_op("Size")
+def size(node: Node) -> Value:
+    return node.constant(np.array(node.input(0).size, np.int64))

@@ -1,0 +1,56 @@
+"""The sliding windows of convolutions and pooling: strides, dilations, padding and the output's sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dml.errors import DMLError
+
+from ..trace import Node
+
+
+@dataclass
+class Window:
+    """One item per spatial dimension. ``declared_end``: the end padding without what ceil_mode adds."""
+
+    size: list[int]
+    strides: list[int]
+    dilations: list[int]
+    start: list[int]
+    end: list[int]
+    declared_end: list[int]
+    output: list[int]
+
+
+def window_of(node: Node, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
+    """The window of a node over spatial sizes, with auto_pad and ceil_mode worked out."""
+    rank = len(spatial)
+    strides = node.ints("strides") or [1] * rank
+    dilations = node.ints("dilations") or [1] * rank
+    pads = node.ints("pads") or [0] * (2 * rank)
+    size = list(node.ints("kernel_shape") or kernel)
+    if not len(size) == len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
+        raise DMLError(f"{node}: kernel_shape, strides, dilations and pads must fit {rank} spatial dimensions")
+    if any(item < 1 for item in (*size, *strides, *dilations)) or any(pad < 0 for pad in pads):
+        raise DMLError(f"{node}: kernel_shape, strides and dilations must be positive, pads not negative")
+    reach = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
+    auto = node.text("auto_pad", "NOTSET")
+    start, end = pads[:rank], pads[rank:]
+    if auto.startswith("SAME"):
+        needed = [max(0, (-(-n // s) - 1) * s + r - n) for n, s, r in zip(spatial, strides, reach, strict=True)]
+        small, large = [p // 2 for p in needed], [p - p // 2 for p in needed]
+        start, end = (large, small) if auto == "SAME_LOWER" else (small, large)
+    elif auto == "VALID":
+        start, end = [0] * rank, [0] * rank
+    declared, output = list(end), []
+    for at in range(rank):
+        room = spatial[at] + start[at] + end[at] - reach[at]
+        if room < 0:
+            raise DMLError(f"{node}: a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
+        count = room // strides[at] + 1
+        if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
+            end[at] += count * strides[at] - room  # a last window that starts inside the input or its start padding
+            count += 1
+        output.append(count)
+    return Window(size, strides, dilations, start, end, declared, output)

@@ -1,0 +1,68 @@
+"""Which function maps which ONNX operator: ``@onnx_op("Gemm", since=7)``.
+
+A mapping takes a ``Node`` (its inputs, attributes and version) and returns the value of its output, or a list of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import onnx.defs
+
+if TYPE_CHECKING:
+    from .trace import Node
+
+Mapping = Callable[["Node"], Any]
+_Mapping = TypeVar("_Mapping", bound=Mapping)
+_MAPPINGS: dict[tuple[str, str], list[tuple[int, Mapping]]] = {}
+
+
+def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping], _Mapping]:
+    """Register the mapping of operators from a version of their domain on."""
+
+    def register(function: _Mapping) -> _Mapping:
+        for name in names:
+            _MAPPINGS.setdefault((domain, name), []).append((since, function))
+        return function
+
+    return register
+
+
+@cache
+def _load() -> None:
+    """Import every module of mappings."""
+    from . import operators
+
+    for module in pkgutil.iter_modules(operators.__path__):
+        importlib.import_module(f"{operators.__name__}.{module.name}")
+
+
+def standard(domain: str) -> str:
+    """The domain as operators are registered in: "ai.onnx" is the empty one."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def mapping_of(name: str, domain: str, version: int) -> Mapping | None:
+    """The mapping of an operator in a version of its domain."""
+    _load()
+    found = [entry for entry in _MAPPINGS.get((standard(domain), name), ()) if entry[0] <= version]
+    return max(found, key=lambda entry: entry[0])[1] if found else None
+
+
+def mapped() -> dict[tuple[str, str], int]:
+    """(domain, operator) -> the first version that is mapped."""
+    _load()
+    return {key: min(since for since, _ in entries) for key, entries in sorted(_MAPPINGS.items())}
+
+
+@cache
+def schema_of(name: str, domain: str, version: int) -> Any | None:
+    """The operator's schema in a version of its domain, or None."""
+    try:
+        return onnx.defs.get_schema(name, version, standard(domain))
+    except onnx.defs.SchemaError:
+        return None

@@ -1,0 +1,393 @@
+"""Walks a model with the shapes of its inputs known, and builds the graph of DirectML operators as it goes.
+
+Every value's shape is known when its node is reached, so nothing is inferred beforehand: a node whose inputs are all
+constants is computed at once (shapes and what is made of them), every other one is mapped. Where a mapping needs the
+number in a tensor (the shape given to Reshape, a Loop's count), a constant has it; a tensor that depends on the model's
+inputs is computed on the device by the graph built so far, and becomes a guard: the compiled model holds only for
+inputs that give the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from dml.errors import HRESULT, DMLError
+from dml.graph.builder import Builder, DeviceLike
+
+from .folding import fold
+from .loading import array_of, sparse_array_of
+from .registry import mapping_of, schema_of, standard
+from .value import BFLOAT16, BOOL, Array, DType, Value, constant
+
+#: What flows along the edges of a model: a value, a sequence of them, or an absent optional.
+Item = Any
+_UNROLLED = 20_000
+
+
+class Unsupported(DMLError):
+    """Something that no mapping says."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
+
+
+class Guard:
+    """A number that the graph was built on: how to compute it from the model's inputs, and what it was."""
+
+    def __init__(self, compiled: Any, name: str, expected: Array) -> None:
+        self.compiled = compiled
+        self.name = name
+        self.expected = expected
+
+    def holds(self, feeds: Mapping[str, Array]) -> bool:
+        found = feeds[self.name] if self.compiled is None else run(self.compiled, feeds)[self.name]
+        return found.tobytes() == self.expected.tobytes()
+
+
+def held(array: Array) -> Array:
+    """An input array as the device holds it."""
+    if array.dtype == BOOL:
+        return array.astype(np.uint8).reshape(array.shape or (1,))
+    if array.dtype == BFLOAT16:
+        return array.astype(np.float32).reshape(array.shape or (1,))
+    return array.reshape(array.shape or (1,))
+
+
+def run(compiled: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """A compiled graph on those of the arrays that it reads."""
+    used = [name for name, tensor in compiled.input_fields if tensor is not None]
+    found: dict[str, Array] = compiled.dispatch({name: held(feeds[name]) for name in used})
+    return found
+
+
+class Scope:
+    """The names of a graph or function body; a nested graph sees those around it."""
+
+    def __init__(self, opsets: Mapping[str, int], outer: Scope | None = None) -> None:
+        self.opsets = opsets
+        self.outer = outer
+        self.items: dict[str, Item] = {}
+        self.attributes: dict[str, Any] = {}
+
+    def find(self, name: str) -> Item:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.items:
+                return scope.items[name]
+            scope = scope.outer
+        raise DMLError(f"no value {name!r} in the model")
+
+    def version(self, domain: str) -> int:
+        return self.opsets.get(standard(domain), 1)
+
+
+class Node:
+    """A node being mapped: what a mapping may ask."""
+
+    def __init__(self, trace: Trace, proto: Any, scope: Scope, inputs: list[Item]) -> None:
+        self.trace = trace
+        self.proto = proto
+        self.scope = scope
+        self.inputs = inputs
+        self.builder = trace.builder
+        self.domain = standard(proto.domain)
+        self.version = scope.version(proto.domain)
+        self.attributes = {a.name: trace.attribute(a, scope) for a in proto.attribute}
+        self.attributes = {name: value for name, value in self.attributes.items() if value is not None}
+
+    def __str__(self) -> str:
+        return f"node {self.proto.name!r} ({self.proto.op_type})" if self.proto.name else f"node {self.proto.op_type}"
+
+    @property
+    def op(self) -> str:
+        return str(self.proto.op_type)
+
+    def has(self, at: int) -> bool:
+        """Whether the input is given."""
+        return at < len(self.inputs) and self.inputs[at] is not None
+
+    def input(self, at: int) -> Value:
+        """A required input."""
+        if not self.has(at):
+            raise DMLError(f"{self}: input {at} must be given")
+        item = self.inputs[at]
+        if not isinstance(item, Value):
+            raise DMLError(f"{self}: input {at} must be a tensor")
+        return item
+
+    def optional(self, at: int) -> Value | None:
+        """An input that may be absent."""
+        return self.input(at) if self.has(at) else None
+
+    def wants(self, at: int) -> bool:
+        """Whether the output is named."""
+        return at < len(self.proto.output) and bool(self.proto.output[at])
+
+    def known(self, at: int) -> Array | None:
+        """The numbers in an input, None where it is absent."""
+        return self.trace.known(self.input(at)) if self.has(at) else None
+
+    def ints(self, name: str, at: int | None = None) -> list[int] | None:
+        """Integers from an attribute, or in newer versions from an input; None where neither is given."""
+        if name in self.attributes:
+            return [int(item) for item in self.attributes[name]]
+        found = None if at is None else self.known(at)
+        return None if found is None else [int(item) for item in found.reshape(-1)]
+
+    def integer(self, name: str, default: int) -> int:
+        return int(self.attributes.get(name, default))
+
+    def number(self, name: str, default: float) -> float:
+        return float(self.attributes.get(name, default))
+
+    def text(self, name: str, default: str) -> str:
+        value = self.attributes.get(name, default)
+        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+    def axis(self, name: str, default: int, rank: int) -> int:
+        """An axis attribute, counted from the front."""
+        return checked_axis(self.integer(name, default), rank)
+
+    def constant(self, array: Any) -> Value:
+        return constant(self.builder, array)
+
+
+def checked_axis(axis: int, rank: int) -> int:
+    """An axis counted from the front. Raises DMLError where there is no such dimension."""
+    if not -rank <= axis < rank:
+        raise DMLError(f"axis {axis} is no dimension of a tensor of rank {rank}")
+    return axis % rank
+
+
+class Trace:
+    """One walk. ``outputs`` of ``graph`` are the results; ``guards`` what they depend on beside the shapes."""
+
+    def __init__(self, device: DeviceLike, functions: Mapping[tuple[str, str, str], Any]) -> None:
+        self.builder = Builder(device)
+        self.functions = functions
+        self.feeds: dict[str, Array] | None = {}
+        self.sources: dict[tuple[str, int, int], str] = {}
+        self.guards: list[Guard] = []
+        self.count = 0
+        #: (node, DirectML operators it became), for `explain`.
+        self.record: list[tuple[str, list[Any]]] = []
+
+    # Values
+
+    def input(self, name: str, shape: Sequence[int], dtype: DType) -> Value:
+        """A new input of the graph. Without elements it is a constant."""
+        from .value import storage
+
+        if not prod(shape):
+            return constant(self.builder, np.zeros(tuple(shape), dtype))
+        tensor = self.builder.input(name, tuple(shape) or (1,), storage(dtype))
+        self.sources[tensor.source] = name
+        return Value(self.builder, shape, dtype, tensor=tensor)
+
+    def known(self, value: Value) -> Array:
+        """The numbers in a value."""
+        if value.array is not None:
+            return value.array
+        if self.feeds is None:
+            raise Unsupported("a shape or count depends on the model's inputs, whose values are needed here")
+        name = self.sources.get(value.tensor.source)
+        if name is not None and self.feeds[name].shape == value.shape and value.tensor.desc.is_packed:
+            array, compiled = self.feeds[name], None
+        else:
+            name = "known"
+            compiled = self.builder.compile({name: value.tensor})
+            array = run(compiled, self.feeds)[name]
+        self.guards.append(Guard(compiled, name, array))
+        array = array.reshape(value.shape).astype(value.dtype)
+        value.array = array
+        return array
+
+    # Graphs
+
+    def graph(self, graph: Any, inputs: Mapping[str, Item], opsets: Mapping[str, int]) -> list[Item]:
+        scope = Scope(opsets)
+        return self.body(graph, scope, inputs)
+
+    def body(self, graph: Any, scope: Scope, inputs: Mapping[str, Item]) -> list[Item]:
+        """The outputs of a graph whose names live in ``scope``."""
+        for tensor in graph.initializer:
+            scope.items[tensor.name] = constant(self.builder, array_of(tensor))
+        for sparse in graph.sparse_initializer:
+            scope.items[sparse.values.name] = constant(self.builder, sparse_array_of(sparse))
+        scope.items.update(inputs)
+        self.nodes(graph.node, scope)
+        return [scope.find(output.name) for output in graph.output]
+
+    def nodes(self, nodes: Any, scope: Scope) -> None:
+        """Map nodes in their order. Collects what cannot be mapped, so that one error names all of it."""
+        failed: list[tuple[str, DMLError]] = []
+        missing: set[str] = set()
+        for proto in nodes:
+            if missing & _reads(proto):
+                missing.update(proto.output)
+                continue
+            try:
+                self.node(proto, scope)
+            except Unsupported as error:
+                failed.append((proto.name or proto.op_type, error))
+                missing.update(proto.output)
+        if failed:
+            raise Unsupported("; ".join(dict.fromkeys(error.message for _, error in failed)))
+
+    def node(self, proto: Any, scope: Scope) -> None:
+        self.count += 1
+        if self.count > _UNROLLED:
+            raise DMLError(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
+        inputs = [scope.find(name) if name else None for name in proto.input]
+        node = Node(self, proto, scope, inputs)
+        before = len(self.builder._nodes)
+        try:
+            results = self.results(node)
+        except DMLError as error:
+            if error.message.startswith("node ") or " node " in error.message[:40]:
+                raise
+            raise type(error)(*_renamed(node, error)) from error
+        self.record.append((str(node), self.builder._nodes[before:]))
+        for name, item in zip(proto.output, results, strict=False):
+            if name:
+                scope.items[name] = item
+
+    def results(self, node: Node) -> list[Item]:
+        """The outputs of a node: computed on constants, mapped, or those of its function body."""
+        folded = fold(node)
+        if folded is not None:
+            return [constant(self.builder, array) for array in folded]
+        function = self.functions.get((node.domain, node.op, getattr(node.proto, "overload", "")))
+        if function is not None:
+            return self.call(function, node)
+        mapping = mapping_of(node.op, node.domain, node.version)
+        if mapping is not None:
+            with np.errstate(all="ignore"):
+                made = mapping(node)
+            return made if isinstance(made, list) else [made]
+        function = schema_function(node)
+        if function is None:
+            raise Unsupported(f"{node}: no mapping for {node.domain or 'ai.onnx'}::{node.op} version {node.version}")
+        return self.call(function, node)
+
+    def call(self, function: Any, node: Node) -> list[Item]:
+        """A function's body with the node's inputs and attributes."""
+        opsets = {standard(entry.domain): entry.version for entry in function.opset_import} or node.scope.opsets
+        scope = Scope(opsets)
+        scope.attributes = {a.name: helper.get_attribute_value(a) for a in getattr(function, "attribute_proto", ())}
+        schema = schema_of(node.op, node.domain, node.version)
+        if schema is not None:
+            for name, attribute in schema.attributes.items():
+                if attribute.default_value.type:
+                    scope.attributes.setdefault(name, helper.get_attribute_value(attribute.default_value))
+        scope.attributes.update(node.attributes)
+        given = list(node.inputs) + [None] * (len(function.input) - len(node.inputs))
+        scope.items = dict(zip(function.input, given, strict=True))
+        self.nodes(function.node, scope)
+        return [scope.items.get(name) for name in function.output]
+
+    def attribute(self, attribute: Any, scope: Scope) -> Any:
+        """An attribute's value; one that refers to an attribute of the function gets that one's (None: absent)."""
+        if attribute.ref_attr_name:
+            around: Scope | None = scope
+            while around is not None:
+                if attribute.ref_attr_name in around.attributes:
+                    return around.attributes[attribute.ref_attr_name]
+                around = around.outer
+            return None
+        return helper.get_attribute_value(attribute)
+
+
+def _renamed(node: Node, error: DMLError) -> tuple[Any, ...]:
+    message = f"{node}: {error.message}"
+    return (message,) if isinstance(error, Unsupported) else (message, error.hresult)
+
+
+def _reads(proto: Any) -> set[str]:
+    """The names a node reads, those of nested graphs too."""
+    from .loading import graph_nodes
+
+    names = set(proto.input)
+    for attribute in proto.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for inner in graph_nodes(graph):
+                names.update(inner.input)
+            names.update(output.name for output in graph.output)
+    return names - {""}
+
+
+def schema_function(node: Node) -> Any | None:
+    """The function body that an operator's schema has for these inputs, or None."""
+    schema = schema_of(node.op, node.domain, node.version)
+    if schema is None:
+        return None
+    if schema.has_context_dependent_function:
+        types = [_type_of(item) for item in node.inputs]
+        proto = onnx.NodeProto()
+        proto.CopyFrom(node.proto)
+        del proto.attribute[:]
+        for name, value in node.attributes.items():
+            proto.attribute.append(helper.make_attribute(name, value))
+        with suppress(Exception):  # a schema that cannot build its body for these types says so with any exception
+            body = schema.get_context_dependent_function(proto.SerializeToString(), types)
+            if body:
+                return _parsed(body)
+    if schema.has_function:
+        return schema.function_body
+    return None
+
+
+def _parsed(body: bytes) -> Any:
+    function = onnx.FunctionProto()
+    function.ParseFromString(body)
+    return function
+
+
+def _type_of(item: Item) -> bytes:
+    if item is None:
+        return b""
+    if isinstance(item, list):
+        inner = onnx.TypeProto()
+        inner.ParseFromString(_type_of(item[0]) if item else b"")
+        return bytes(helper.make_sequence_type_proto(inner).SerializeToString())
+    kind = helper.np_dtype_to_tensor_dtype(item.dtype)
+    return bytes(helper.make_tensor_type_proto(kind, item.shape).SerializeToString())
+
+
+def unmapped(model: Any) -> list[str]:
+    """Every node of a model that neither a mapping nor a function covers, in words."""
+    functions = {(standard(f.domain), f.name) for f in model.functions}
+    missing: dict[str, None] = {}
+
+    def visit(nodes: Any, opsets: Mapping[str, int], seen: frozenset[tuple[str, str]]) -> None:
+        for node in nodes:
+            domain, version = standard(node.domain), opsets.get(standard(node.domain), 1)
+            for attribute in node.attribute:
+                for graph in (attribute.g, *attribute.graphs):
+                    visit(graph.node, opsets, seen)
+            if (domain, node.op_type) in functions or mapping_of(node.op_type, domain, version) is not None:
+                continue
+            schema = schema_of(node.op_type, domain, version)
+            if schema is not None and schema.has_context_dependent_function:
+                continue
+            if schema is not None and schema.has_function and (domain, node.op_type) not in seen:
+                body = schema.function_body
+                inner = {standard(entry.domain): entry.version for entry in body.opset_import} or opsets
+                visit(body.node, inner, seen | {(domain, node.op_type)})
+                continue
+            named = f" (node {node.name!r})" if node.name else ""
+            missing[f"{domain or 'ai.onnx'}::{node.op_type} version {version}{named}"] = None
+
+    opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
+    visit(model.graph.node, opsets, frozenset())
+    for function in model.functions:
+        own = {standard(entry.domain): entry.version for entry in function.opset_import}
+        visit(function.node, own, frozenset())
+    return list(missing)

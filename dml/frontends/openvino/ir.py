@@ -5,6 +5,7 @@ Reference: OpenVINO's IR format (versions 10 and 11).
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -232,20 +233,23 @@ def _layer(element: Element) -> Layer:
 
 
 def _ordered(layers: list[Layer]) -> list[Layer]:
-    waits = {id(layer): len(layer.inputs) for layer in layers}
-    readers: dict[int, list[Layer]] = {}
+    """A running order, as near to the file's as can be: results keep theirs."""
+    place = {layer: index for index, layer in enumerate(layers)}
+    waits = [len(layer.inputs) for layer in layers]
+    readers: list[list[int]] = [[] for _ in layers]
     for layer in layers:
         for source, _ in layer.inputs:
-            readers.setdefault(id(source), []).append(layer)
-    ready = [layer for layer in layers if not layer.inputs]
+            readers[place[source]].append(place[layer])
+    ready = [index for index, count in enumerate(waits) if not count]
     order: list[Layer] = []
     while ready:
-        layer = ready.pop(0)
-        order.append(layer)
-        for reader in readers.get(id(layer), ()):
-            waits[id(reader)] -= 1
-            if not waits[id(reader)]:
-                ready.append(reader)
+        index = heapq.heappop(ready)
+        order.append(layers[index])
+        for reader in readers[index]:
+            waits[reader] -= 1
+            if not waits[reader]:
+                heapq.heappush(ready, reader)
     if len(order) < len(layers):
-        raise DMLError(f"the layers form a cycle through {next(layer for layer in layers if waits[id(layer)])}")
+        stuck = next(layer for layer, count in zip(layers, waits, strict=True) if count)
+        raise DMLError(f"the layers form a cycle through {stuck}")
     return order

@@ -9,25 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from dml import enums
-from dml.compiler.builder import Builder
-from dml.compiler.expression import Expression, Leaf, apply, node
+from dml.compiler.expression import Expression, Leaf, node
 from dml.compiler.kernel import VALUE_TYPES
-from dml.compiler.lowering import lowering
-from dml.compiler.target import Target
-from dml.compiler.views import copy
+from dml.compiler.lowering import elementwise
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 
 CONVERT = ["lib/convert64.glsl"]
 
 
-@lowering(DML_CAST_OPERATOR_DESC)
-def cast(desc: DML_CAST_OPERATOR_DESC, program: Builder, target: Target) -> None:
-    source, result = program["InputTensor"], program["OutputTensor"]
-    if source.data_type == result.data_type:
-        copy(program, result, source)
-    else:
-        apply(program, cast_expression(source.data_type, result.data_type), result, [source])
+@elementwise(DML_CAST_OPERATOR_DESC, "InputTensor")
+def cast(desc: DML_CAST_OPERATOR_DESC) -> Expression:
+    source, result = desc.InputTensor.DataType, desc.OutputTensor.DataType
+    return Leaf(0) if source == result else cast_expression(source, result)
 
 
 def cast_expression(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
@@ -44,16 +38,20 @@ def cast_expression(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) 
 
 def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
     value = VALUE_TYPES[source]
+    half = result == enums.DML_TENSOR_DATA_TYPE_FLOAT16
+    made: Expression
     if value.kind == "float":
-        return Leaf(0)
-    if value.kind == "float64":
-        odd = "true" if result == enums.DML_TENSOR_DATA_TYPE_FLOAT16 else "false"
-        return node(f"float_from_float64($x0, {odd})", Leaf(0), includes=CONVERT)
-    if value.bits < 32:
-        return node("float($x0)", Leaf(0))
-    wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
-    sign = "i" if value.kind.startswith("int") else "u"
-    return node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
+        made = Leaf(0)
+    elif value.kind == "float64":
+        made = node(f"float_from_float64($x0, {str(half).lower()})", Leaf(0), includes=CONVERT)
+    elif value.bits < 32:
+        made = node("float($x0)", Leaf(0))
+    else:
+        wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
+        sign = "i" if value.kind.startswith("int") else "u"
+        made = node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
+    # Rounded here and not at the store alone: a graph may fuse what reads the result, which a cast is there to round.
+    return node("half_decode(half_encode($x0))", made) if half else made
 
 
 def _to_float64(kind: str) -> Expression:

@@ -101,3 +101,24 @@ def test_rules():
     refuse(good.replace(OutputTensor=output("INT8", (2, 2))), "OutputTensor", "sizes")
     refuse(good.replace(OutputTensor=output("INT8", (1, 2, 3))), "OutputTensor", "dimension count")
     refuse(good.replace(OutputTensor=output("INT4", (2, 3))), "OutputTensor.DataType")
+
+
+def test_a_fused_cast_still_rounds(device):
+    """FLOAT32 to FLOAT16 and back in a graph: one dispatch, and the value has a half's precision."""
+    x = numbers("FLOAT32", (3, 40))
+    half = output("FLOAT16", x.shape)
+    nodes = [
+        dml.DML_OPERATOR_GRAPH_NODE_DESC(device.create_operator(desc))
+        for desc in (cast_of(x, "FLOAT16"), dml.DML_CAST_OPERATOR_DESC(InputTensor=half, OutputTensor=like(x)))
+    ]
+    graph = dml.DML_GRAPH_DESC(
+        InputCount=1,
+        OutputCount=1,
+        Nodes=nodes,
+        InputEdges=[dml.DML_INPUT_GRAPH_EDGE_DESC(0, 0, 0)],
+        IntermediateEdges=[dml.DML_INTERMEDIATE_GRAPH_EDGE_DESC(0, 0, 1, 0)],
+        OutputEdges=[dml.DML_OUTPUT_GRAPH_EDGE_DESC(1, 0, 0)],
+    )
+    compiled = device.compile_graph(graph)
+    assert len(compiled.program.dispatches) == 1
+    np.testing.assert_array_equal(compiled.dispatch({0: x})[0], x.astype(np.float16).astype(np.float32))

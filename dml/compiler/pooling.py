@@ -65,11 +65,12 @@ def each_result(
     defines: Mapping[str, object] | None = None,
     *,
     wide_above: int = WIDE_ABOVE,
+    cost: int = 1,
 ) -> None:
     """Run a kernel that ends in "pooling/store.glsl" for each element of tensors["result"].
 
     box: places that it visits for one element, at most. Small boxes take one invocation, those of more than
-    ``wide_above`` places a workgroup.
+    ``wide_above`` places a workgroup. cost: loop iterations that a place takes.
     Raises DMLError where a box is too large for the loops of a CPU driver, which would cut them short.
     """
     result = tensors["result"].operand
@@ -78,8 +79,8 @@ def each_result(
     whole = per_word > 1 and owns_whole_words(result)
     wide = box > wide_above
     workgroup = 128 if wide else target.workgroup
-    if target.is_cpu and box > workgroup * CPU_ITERATIONS:
-        most = workgroup * CPU_ITERATIONS
+    most = workgroup * CPU_ITERATIONS // cost
+    if target.is_cpu and box > most:
         raise DMLError(
             f"{kernel}: a window of {box} elements, above this CPU device's limit {most}", HRESULT.E_OUTOFMEMORY
         )
@@ -116,6 +117,7 @@ def lp(desc: DML_LP_POOLING_OPERATOR_DESC | DML_LP_POOLING1_OPERATOR_DESC, progr
         {"result": write(volume(program["OutputTensor"])), "source": read(volume(program["InputTensor"]))},
         math.prod(desc.WindowSize),
         {**window(desc), "P": desc.P},
+        cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # two rounds, and the bits of P for each power
     )
 
 

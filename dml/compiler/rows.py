@@ -43,7 +43,7 @@ def normalize_rows(program: Builder, what: Normalization) -> bool:
     unit = adjacent([x, y, *(operands[name] for name in varying)], last)
     rows, length = math.prod(x.sizes[:kept]), x.sizes[last]
     segments = math.prod(x.sizes[kept:last])
-    lanes, workgroup = _lanes(program.target, x, kept, rows, length // unit)
+    lanes, workgroup = _lanes(program.target, x, kept, rows, segments, length // unit)
     if not _fits(program.target, rows, segments, length // unit, lanes):
         return False
     emitted = emit(_value(what), ["float"] * (1 + len(what.parameters)), "finish", "float")
@@ -108,11 +108,13 @@ def _row_views(what: Normalization) -> tuple[int, dict[str, Operand]]:
     return len(kept), views
 
 
-def _lanes(target: Target, x: Operand, kept: int, rows: int, steps: int) -> tuple[int, int]:
+def _lanes(target: Target, x: Operand, kept: int, rows: int, segments: int, steps: int) -> tuple[int, int]:
     """Lanes to a row, and the size of a workgroup."""
     if target.is_cpu:
-        # Eight lanes are a vector of the CPU driver, and a workgroup of that size has no costly barrier.
-        return (8, 8) if steps >= 16 and rows < 1024 else (1, 8 if rows < 1024 else 32)
+        # A row to an invocation is best where that keeps the cores busy. Else eight lanes: a vector of the CPU driver,
+        # and a workgroup of that size has no costly barrier.
+        few = rows < 32 or 3 * _share(segments, steps, 1) >= CPU_ITERATIONS
+        return (8 if few and steps >= 16 else 1), 8
     lanes = 1
     # Rows side by side in memory: an invocation to each.
     beside = x.strides[kept - 1] == 1 and x.strides[-1] != 1
@@ -121,16 +123,21 @@ def _lanes(target: Target, x: Operand, kept: int, rows: int, steps: int) -> tupl
     return lanes, target.workgroup
 
 
+def _share(segments: int, steps: int, lanes: int) -> int:
+    """Loop iterations of an invocation for one walk along its row."""
+    return segments * (-(-steps // lanes) + -(-steps // (lanes * 32)) + 1)
+
+
 def _fits(target: Target, rows: int, segments: int, steps: int, lanes: int) -> bool:
     """Whether an invocation's share of a row is small enough, and enough invocations are busy."""
-    share = segments * (-(-steps // lanes) + -(-steps // (lanes * 32)) + 1)
+    share = _share(segments, steps, lanes)
     if target.is_cpu:
         return 3 * share < CPU_ITERATIONS and (rows * lanes >= 16 or share < 256)
     return share < 256 or (share < 4096 and rows * lanes >= 8192)
 
 
 def _step_sum(x: Operand, unit: int) -> str:
-    """step_sum(from, at, shift, squared): the sum over a step, ``at`` elements into a segment that begins at ``from``."""
+    """step_sum(from, at, shift, squared): over a step, ``at`` elements into a segment from index ``from`` on."""
     lines = ["float step_sum(uint from, uint at, float shift, bool squared) {"]
     if unit == 1:
         elements = [f"x_load(from + at * x_STRIDE_{x.rank - 1})"]

@@ -164,6 +164,14 @@ def test_a_window_beyond_a_cpu_driver_is_refused(device: Any) -> None:
     )
     with pytest.raises(dml.DMLError, match="16777216 elements, above this CPU device's limit 7680000"):
         device.compile_operator(device.create_operator(desc))
+    desc = dml.DML_LP_POOLING_OPERATOR_DESC(
+        InputTensor=tensor("FLOAT32", (1, 1, 2048, 2048)),
+        OutputTensor=tensor("FLOAT32", (1, 1, 1, 1)),
+        P=3,
+        **fields({**PLAIN, "window": (2048, 2048)}, dilations=False),
+    )
+    with pytest.raises(dml.DMLError, match="4194304 elements, above this CPU device's limit 1920000"):
+        device.compile_operator(device.create_operator(desc))
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 7])

@@ -397,7 +397,7 @@ def _share(target: Target, results: int, steps: int, row: int) -> tuple[int, int
     if target.is_cpu:
         # Barriers are dear there and the invocations of a group run in step: each has its results to itself. Where
         # they read side by side, a chunk is what stays in the cache until the neighbours have read their part of it.
-        length = min(2048, max(32, (1 << 17) // row)) if row * steps > 1 << 19 else 2048
+        length = min(2048, max(32, (1 << 16) // row)) if row * steps > 1 << 19 else 2048
         parallel = min(256 // max(1, results), steps // 32)
         return 1, max(1, parallel, -(-steps // length)), min(32, target.max_workgroup_invocations)
     lanes = 1

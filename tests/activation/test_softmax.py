@@ -74,6 +74,18 @@ def test_rows(device: dml.Device, kind: str, dtype: str, sizes: tuple[int, ...])
 
 
 @pytest.mark.parametrize("kind", WITH_AXES)
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_every_dimension_count(device: dml.Device, kind: str, dtype: str) -> None:
+    for rank in range(1, 9):
+        x = harness.random(np.random.default_rng(rank), dtype, (2, 1, 2, 2, 1, 3, 2, 4)[-rank:], -6, 6)
+        found = harness.run(device, describe(kind, like(x), (rank // 2,)), {"InputTensor": x})["OutputTensor"]
+        assert_close(kind, found, x, (rank // 2,))
+        row = x.reshape(*(1,) * (rank - 1), -1)
+        found = harness.run(device, describe(kind, like(row), None), {"InputTensor": row})["OutputTensor"]
+        assert_close(kind, found, row, (rank - 1,))
+
+
+@pytest.mark.parametrize("kind", WITH_AXES)
 @pytest.mark.parametrize("axes", [(0,), (1,), (2, 0), (3, 1), (0, 1, 2, 3)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_axes_and_layouts(device: dml.Device, kind: str, axes: tuple[int, ...], layout: str) -> None:

@@ -6,14 +6,19 @@ registers over a padded copy of the input (``direct``), or, where neither fits, 
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dml.compiler.activation import activate
-from dml.compiler.builder import Builder
+from dml.compiler.builder import Builder, merge_dimensions
 from dml.compiler.expression import Expression, Leaf, emit
-from dml.compiler.gemm import along_dimension, requantize, without_zero_point
-from dml.compiler.kernel import VALUE_TYPES, Constant
+from dml.compiler.gemm import along_dimension, matmul, quads, requantize, without_zero_point
+from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
@@ -25,10 +30,13 @@ from dml.descriptors.convolution import (
 from dml.enums import (
     DML_CONVOLUTION_DIRECTION_BACKWARD,
     DML_CONVOLUTION_MODE_CONVOLUTION,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
     DML_TENSOR_DATA_TYPE_INT32,
 )
 
 Three = tuple[int, int, int]
+#: A backward convolution is made of at most this many forward ones, one for each place modulo the strides.
+MOST_PHASES = 36
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,20 @@ def in_three_dimensions(tensor: Operand) -> Operand:
     return tensor.view((*sizes[:2], *(1,) * missing, *sizes[2:]), (*strides[:2], *(0,) * missing, *strides[2:]))
 
 
+@dataclass(frozen=True)
+class Windows:
+    """Windows that move forward over x: for each of three axes, tap j of ``taps`` reads x ``dilations * j`` on, and is
+    element ``first + step * j`` of the filter. ``padding`` elements precede x; fewer than none cut it off.
+    """
+
+    taps: Three
+    first: Three
+    step: Three
+    strides: Three
+    dilations: Three
+    padding: Three
+
+
 def convolve(
     program: Builder,
     x: Operand,
@@ -80,7 +102,216 @@ def convolve(
 
     Floats accumulate in float32, INT32 modulo 2^32 (then without bias). finish: an expression of Leaf(0), the sum.
     """
+    groups = geometry.groups
+    inputs, outputs = x.sizes[1] // groups, result.sizes[1] // groups
+    first, second, *window = weights.strides
+    by_group = (inputs * first, second, first) if geometry.backward else (outputs * first, first, second)
+    grouped = weights.view((groups, outputs, inputs, *weights.sizes[2:]), (*by_group, *window))
+    phases = _phases(weights.sizes[2:], result, geometry)
+    if phases is not None:
+        if len(phases) == 1 and _as_product(program, x, grouped, bias, result, phases[0][0], finish):
+            return
+        plans = [_plan(program.target, x, grouped, part, windows) for windows, part in phases]
+        if all(plan is not None for plan in plans):
+            for (windows, part), plan in zip(phases, plans, strict=True):
+                assert plan is not None
+                _direct(program, x, grouped, bias, part, windows, plan, finish)
+            return
     _general(program, x, weights, bias, result, geometry, finish)
+
+
+def _phases(taps: tuple[int, ...], result: Operand, geometry: Geometry) -> list[tuple[Windows, Operand]] | None:
+    """The convolution as windows that move forward, each with the part of result that it makes; None where it is not.
+
+    Backward, the outputs at the same place modulo the stride are made by the same taps of the window: with a stride of
+    one, a forward convolution by every so-manieth tap, in reverse.
+    """
+    strides, dilations, padding = geometry.strides, geometry.dilations, geometry.padding
+    if not geometry.backward:
+        if any(geometry.output_padding):
+            return None
+        first: list[int] = [count - 1 if geometry.flipped else 0 for count in taps]
+        step = -1 if geometry.flipped else 1
+        windows = Windows(_three(taps), _three(first), (step,) * 3, strides, dilations, padding)
+        return [(windows, result)]
+    if math.prod(strides) > MOST_PHASES:
+        return None
+    axes: list[list[tuple[int, ...]]] = []
+    for d in range(3):
+        found: list[tuple[int, ...]] = []
+        for place in range(min(strides[d], result.sizes[2 + d])):
+            used = [k for k in reversed(range(taps[d])) if (place + padding[d] - k * dilations[d]) % strides[d] == 0]
+            if not used:
+                return None  # nothing but the bias there
+            every = strides[d] // math.gcd(strides[d], dilations[d])
+            ahead = (place + padding[d] - used[0] * dilations[d]) // strides[d]
+            tap, step = (taps[d] - 1 - used[0], every) if geometry.flipped else (used[0], -every)
+            found.append((place, len(used), tap, step, every * dilations[d] // strides[d], -ahead))
+        axes.append(found)
+    phases = []
+    for parts in itertools.product(*axes):
+        places, counts, firsts, steps, apart, before = (_three(values) for values in zip(*parts, strict=True))
+        sizes = tuple(-(-(result.sizes[2 + d] - places[d]) // strides[d]) for d in range(3))
+        between = tuple(result.strides[2 + d] * strides[d] for d in range(3))
+        base = sum(result.strides[2 + d] * places[d] for d in range(3))
+        part = result.view((*result.sizes[:2], *sizes), (*result.strides[:2], *between), base)
+        phases.append((Windows(counts, firsts, steps, (1, 1, 1), apart, before), part))
+    return phases
+
+
+def _three(values: Sequence[int]) -> Three:
+    z, y, x = values
+    return z, y, x
+
+
+def _as_product(
+    program: Builder,
+    x: Operand,
+    weights: Operand,
+    bias: Operand | None,
+    result: Operand,
+    windows: Windows,
+    finish: Expression,
+) -> bool:
+    """A window of one element is a product of matrices, where the spatial dimensions are one in x and in result."""
+    ones = (1, 1, 1)
+    if (
+        windows.taps != ones
+        or windows.strides != ones
+        or windows.padding != (0, 0, 0)
+        or x.sizes[2:] != result.sizes[2:]
+    ):
+        return False
+    places, strides = merge_dimensions(x.sizes[2:], [x.strides[2:], result.strides[2:]])
+    if len(places) > 1:
+        return False
+    count = math.prod(places)
+    step_x, step_result = (own[0] if own else 1 for own in strides)
+    groups, outputs, inputs = weights.sizes[:3]
+
+    def matrices(tensor: Operand, rows: int, step: int) -> Operand:
+        batch, channel = tensor.strides[:2]
+        return tensor.view((tensor.sizes[0], groups, rows, count), (batch, rows * channel, channel, step))
+
+    matmul(
+        program,
+        weights.view((groups, outputs, inputs), weights.strides[:3]),
+        matrices(x, inputs, step_x),
+        None if bias is None else bias.view((groups, outputs, 1), (outputs * bias.strides[1], bias.strides[1], 0)),
+        matrices(result, outputs, step_result),
+        activation=finish,
+    )
+    return True
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Tiles of the direct kernel: output channels, rows and columns; the padded copy of x; a row's reach in it."""
+
+    channels: int
+    rows: int
+    columns: int
+    padded: tuple[int, ...]
+    span: int
+
+
+def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows: Windows) -> Plan | None:
+    """The cheapest tiles; None where the window is too wide for registers or the copy too large for the device.
+
+    Costs are counted as for matrix products: on a CPU's driver reading four elements costs some 80 multiplications.
+    """
+    groups, outputs = weights.sizes[:2]
+    taps = windows.taps[2]
+    depth, height, width = result.sizes[2:]
+    best: tuple[float, Plan] | None = None
+    for channels, rows, columns in itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)):
+        sums = channels * rows * columns
+        if sums > (256 if target.is_cpu else 32) or sums * taps > 1024 or (channels > 1 and channels >= 2 * outputs):
+            continue
+        span = -(-((columns - 1) * windows.strides[2] + (taps - 1) * windows.dilations[2] + 1) // 4) * 4
+        tiles_y, tiles_x = -(-height // rows), -(-width // columns)
+        invocations = result.sizes[0] * depth * tiles_y * tiles_x * groups * -(-outputs // channels)
+        reading = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
+        if target.is_cpu:
+            cost = max(-(-invocations // target.subgroup_size), 8) * (80 * reading + sums * taps)
+        else:
+            cost = max(invocations, 4096) * (8 * reading + sums * taps)
+        if best is None or cost < best[0]:
+            padded = (
+                *x.sizes[:2],
+                (depth - 1) * windows.strides[0] + (windows.taps[0] - 1) * windows.dilations[0] + 1,
+                (tiles_y * rows - 1) * windows.strides[1] + (windows.taps[1] - 1) * windows.dilations[1] + 1,
+                (tiles_x - 1) * columns * windows.strides[2] + span,
+            )
+            best = cost, Plan(channels, rows, columns, padded, span)
+    if best is None or 4 * math.prod(best[1].padded) > target.max_storage_buffer_range:
+        return None
+    return best[1]
+
+
+def _direct(
+    program: Builder,
+    x: Operand,
+    weights: Operand,
+    bias: Operand | None,
+    result: Operand,
+    windows: Windows,
+    plan: Plan,
+    finish: Expression,
+) -> None:
+    """weights: {group, output channel, input channel, window}."""
+    integers = VALUE_TYPES[result.data_type].kind == "int"
+    words = DML_TENSOR_DATA_TYPE_INT32 if integers else DML_TENSOR_DATA_TYPE_FLOAT32
+    groups, outputs, inputs = weights.sizes[:3]
+    padded = program.temporary(words, plan.padded)
+    program.dispatch(
+        "convolution/pad.comp",
+        {"x": read(x), "result": write(padded, vector=True)},
+        space=(*plan.padded[:4], plan.padded[4] // 4),
+        constants={f"PADDING_{d}": np.int32(windows.padding[d]) for d in range(3)},
+    )
+    tiled = program.temporary(words, (groups * -(-outputs // plan.channels), inputs, *windows.taps, plan.channels))
+    program.for_each(
+        "convolution/weights.comp",
+        tiled,
+        {"filter": weights},
+        constants={f"FIRST_{d}": np.int32(windows.first[d]) for d in range(3)}
+        | {f"STEP_{d}": np.int32(windows.step[d]) for d in range(3)},
+    )
+    emitted = emit(finish, ["int" if integers else "float"], "finish")
+    wide = VALUE_TYPES[result.data_type].bits == 32 and quads(result, store=True) == "row"
+    tensors = {
+        "x": read(padded, vector=True),
+        "weights": read(tiled, vector=plan.channels % 4 == 0),
+        "result": write(result, vector=wide),
+    }
+    if bias is not None:
+        tensors["bias"] = read(bias)
+    constants: dict[str, Constant] = {"GROUPS": groups, "GROUP_OUTPUTS": outputs}
+    constants |= {f"MOVE_{d}": windows.strides[d] for d in range(3)}
+    constants |= {f"DILATION_{d}": windows.dilations[d] for d in range(3)}
+    patches = result.sizes[0] * result.sizes[2] * -(-result.sizes[3] // plan.rows) * -(-result.sizes[4] // plan.columns)
+    program.dispatch(
+        "convolution/direct.comp",
+        tensors,
+        count=patches * tiled.sizes[0],
+        workgroup=max(4, min(32, program.target.subgroup_size)),
+        constants={**constants, **emitted.constants},
+        defines={
+            "TILE_C": f"{plan.channels}u",
+            "TILE_Y": f"{plan.rows}u",
+            "TILE_X": f"{plan.columns}u",
+            "SPAN": f"{plan.span}u",
+            "TAPS": f"{windows.taps[2]}u",
+            "SUM_IS_INT": int(integers),
+            "WEIGHTS_WIDE": int(plan.channels % 4 == 0),
+            "RESULT_WIDE": int(wide),
+            "HAS_BIAS": int(bias is not None),
+        },
+        # No constants: drivers would unroll short loops whose body is long as it is.
+        push={"GROUP_INPUTS": inputs, "TAPS_DEEP": windows.taps[0], "TAPS_HIGH": windows.taps[1]},
+        code=emitted.code,
+    )
 
 
 def _general(

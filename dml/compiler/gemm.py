@@ -119,7 +119,7 @@ def _tiled(operands: Mapping[str, Operand], target: Target) -> Kernel:
     result = operands["result"]
     m, n = result.sizes[-2:]
     costs = _tile_costs(m, n, math.prod(result.sizes[:-2]), target)
-    if _along(operands["a"]) == "column":
+    if quads(operands["a"]) == "column":
         costs = {tile: cost for tile, cost in costs.items() if tile[0] % 4 == 0}
     tile_m, tile_n = min(costs, key=lambda tile: costs[tile])
     lanes = _lanes(target)
@@ -144,7 +144,7 @@ def _shared(operands: Mapping[str, Operand], target: Target) -> Kernel:
     return Kernel("gemm/shared.comp", (tile, tile), (tile // (4 * fours)) ** 2, defines)
 
 
-def _along(operand: Operand, *, store: bool = False) -> str | None:
+def quads(operand: Operand, *, store: bool = False) -> str | None:
     """The direction, "row" or "column", along which four elements can be read (stored) at once, or None.
 
     They are neighbours in memory and begin at multiples of four elements. Reading may reach beyond the end of a row,
@@ -167,7 +167,7 @@ def _along(operand: Operand, *, store: bool = False) -> str | None:
 def _readable(program: Builder, operand: Operand, uses: int) -> Operand:
     """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough."""
     whole_words = VALUE_TYPES[operand.data_type].bits == 32
-    if uses < WORTH_PACKING or (whole_words and _along(operand) is not None):
+    if uses < WORTH_PACKING or (whole_words and quads(operand) is not None):
         return operand
     if operand.strides[-1] > operand.strides[-2]:
         return transposed(_readable(program, transposed(operand), uses))
@@ -214,7 +214,7 @@ def _product(
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]
-        along = _along(operand, store=name == "result")
+        along = quads(operand, store=name == "result")
         wide = along is not None and VALUE_TYPES[operand.data_type].bits == 32
         tensors[name] = (write if name == "result" else read)(operand, vector=wide)
         defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()

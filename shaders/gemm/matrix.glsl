@@ -5,20 +5,11 @@
 // A_ALONG, B_ALONG: ROW or COLUMN, where neighbours along a row (column) are neighbours in memory and begin at multiples
 // of four elements; NOWHERE where they are not. RESULT_ALONG: the same of stores. T_WIDE: float32, bound as uvec4;
 // T_PAIRS: float16, two to a word.
-// SUM is what sums are made of, float or int.
 #define NOWHERE 0
 #define ROW 1
 #define COLUMN 2
 
-#if SUM_IS_INT
-#define SUM int
-#define FOUR ivec4
-#define FOUR_OF_BITS ivec4
-#else
-#define SUM float
-#define FOUR vec4
-#define FOUR_OF_BITS uintBitsToFloat
-#endif
+#include "lib/sum.glsl"
 
 FOUR a_four(uint i) {
 #if A_WIDE

@@ -78,7 +78,7 @@ def test_quantized_linear_convolution(device, case, types, zero, per_channel, bi
         "FilterTensor": random(rng, types[1], w_sizes, *LIMITS[types[1]]),
         "InputScaleTensor": channel(rng, "FLOAT32", 1, 1, 0.05),
         "FilterScaleTensor": channel(rng, "FLOAT32", rank, outputs if per_channel else 1, 0.1),
-        "OutputScaleTensor": channel(rng, "FLOAT32", rank, 1, 12.0),
+        "OutputScaleTensor": channel(rng, "FLOAT32", rank, 1, 8.0),
     }
     if zero:
         inputs["InputZeroPointTensor"] = channel(rng, types[0], rank, 1)
@@ -113,7 +113,7 @@ def test_quantized_linear_convolution(device, case, types, zero, per_channel, bi
     near_tie = abs(abs(exact - np.floor(exact)) - 0.5) < 1e-4
     off = abs(result.astype(np.float64) - expected)
     assert np.all((off == 0) | near_tie & (off <= 1)), np.argwhere(off > 0)[:5]
-    assert len(np.unique(result)) > 10
+    assert len(np.unique(result)) > 5
 
 
 def integer(**changes):

@@ -1,0 +1,15 @@
+#version 450
+// The filter as the direct kernel reads it: {tile of output channels, input channel, window, output channel in the
+// tile}. filter is {group, output channel, input channel, window}; tap j of axis d is its element FIRST_d + j STEP_d.
+#include "prelude.glsl"
+
+result_VALUE value(uint c[RANK]) {
+    const uint tiles = (filter_SIZE_1 + result_SIZE_5 - 1u) / result_SIZE_5;
+    uint channel = c[0] % tiles * result_SIZE_5 + c[5];
+    if (channel >= filter_SIZE_1) return result_VALUE(0);
+    uint at[6] = uint[6](c[0] / tiles, channel, c[1], uint(FIRST_0 + int(c[2]) * STEP_0),
+                         uint(FIRST_1 + int(c[3]) * STEP_1), uint(FIRST_2 + int(c[4]) * STEP_2));
+    return filter_load(filter_at(at));
+}
+
+#include "lib/for_each.glsl"

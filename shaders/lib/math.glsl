@@ -703,6 +703,7 @@ float erf_accurate(float x) {
     float a = abs(x);
     if (is_nan(x)) return x;
     if (a > 1.0) return with_sign(1.0 - 2.0 * normal_tail(min(a, 10.0) * 1.4142135), x);
+    if (a < 1e-6) return x * 1.1283792;
     float z = x * x;
     float p = 7.806903e-5;
     p = p * z - 7.997853e-4;
@@ -718,7 +719,6 @@ float erf_accurate(float x) {
 float gelu(float x) {
     if (is_nan(x)) return x;
     if (is_inf(x)) return x > 0.0 ? x : -0.0;
-    float tail = scaled_normal_tail(abs(x), x);
-    precise float y = x < 0.0 ? tail : x - tail;
-    return y;
+    float tail = scaled_normal_tail(abs(x), x < 0.0 ? x : 1.0);
+    return x < 0.0 ? tail : x * (1.0 - tail);
 }

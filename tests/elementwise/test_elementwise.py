@@ -16,11 +16,12 @@ from pointwise import Case
 EXACT = {"ulp": 0.5, "why": "one rounding"}
 #: No arithmetic at all, or arithmetic that never rounds.
 SAME = {"ulp": 0.0, "why": "nothing rounds"}
-SCALED = ({}, {"ScaleBias": dml.DML_SCALE_BIAS(1.0, 0.0)})
+#: What changes nothing: x * 1 - 0 is x, signs of zeros included.
+SCALED = ({}, {"ScaleBias": dml.DML_SCALE_BIAS(1.0, -0.0)})
 
 
 def function(name, reference, low, high, **more):
-    """A function of one float, which takes a scale and bias: 1 and 0 here, which change nothing."""
+    """A function of one float, which takes a scale and bias."""
 
     def with_scale(x, ScaleBias=None):
         return reference(x)

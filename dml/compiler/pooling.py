@@ -80,6 +80,8 @@ def each_result(
     wide = box > wide_above
     workgroup = 128 if wide else target.workgroup
     most = workgroup * CPU_ITERATIONS // cost
+    if target.is_cpu and wide and box * cost <= 8 * CPU_ITERATIONS:
+        workgroup = 8  # one vector of the CPU driver: larger workgroups with barriers are slow there
     if target.is_cpu and box > most:
         raise DMLError(
             f"{kernel}: a window of {box} elements, above this CPU device's limit {most}", HRESULT.E_OUTOFMEMORY

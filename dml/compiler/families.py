@@ -1,5 +1,6 @@
 """Imports every family of operators, which register their lowerings."""
 
+from dml.compiler import attention as attention
 from dml.compiler import cast as cast
 from dml.compiler import convolution as convolution
 from dml.compiler import elementwise as elementwise

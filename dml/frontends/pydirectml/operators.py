@@ -118,12 +118,23 @@ def convolution(
     fused_activation: FusedActivation | None = None,
     output_sizes: Sequence[int] = (),
 ) -> Expression:
-    """A convolution. Backwards, output_sizes must be given: DirectMLX does not infer them."""
+    """A convolution. Backwards, output_sizes must be given: DirectMLX does not infer them.
+
+    Strides leave open how far past the last window such an output reaches. The sizes say so, as output_padding would.
+    """
     sizes, window = input.tensor.sizes, filter.tensor.sizes
     count = len(sizes) - 2
     steps, gaps = _each(strides, count, 1), _each(dilations, count, 1)
     start, end = _each(start_padding, count, 0), _each(end_padding, count, 0)
-    wanted = tuple(output_sizes)
+    wanted, beyond = tuple(output_sizes), _each(output_padding, count, 0)
+    if wanted and direction != ConvolutionDirection.FORWARD and not any(beyond) and len(wanted) == len(sizes):
+        covered = [
+            (size - 1) * step + (w - 1) * gap + 1 - s - e
+            for size, w, step, gap, s, e in zip(sizes[2:], window[2:], steps, gaps, start, end, strict=False)
+        ]
+        rest = [given - inside for given, inside in zip(wanted[2:], covered, strict=False)]
+        if all(0 <= more < step for more, step in zip(rest, steps, strict=False)):
+            beyond = tuple(rest)
     if not wanted:
         if direction != ConvolutionDirection.FORWARD:
             raise DMLError("pydirectml.convolution: a backward convolution needs output_sizes")
@@ -149,7 +160,7 @@ def convolution(
         Dilations=gaps,
         StartPadding=start,
         EndPadding=end,
-        OutputPadding=_each(output_padding, count, 0),
+        OutputPadding=beyond,
         GroupCount=group_count,
         FusedActivation=_fused(fused_activation),
     )

@@ -37,6 +37,8 @@ from dml.enums import (
 Three = tuple[int, int, int]
 #: A backward convolution is made of at most this many forward ones, one for each place modulo the strides.
 MOST_PHASES = 36
+#: Output channels, rows and columns that an invocation of the direct kernel may make.
+TILES = ((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16))
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,7 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
     taps = windows.taps[2]
     depth, height, width = result.sizes[2:]
     best: tuple[float, Plan] | None = None
-    for channels, rows, columns in itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)):
+    for channels, rows, columns in itertools.product(*TILES):
         sums = channels * rows * columns
         if sums > (256 if target.is_cpu else 32) or sums * taps > 1024 or (channels > 1 and channels >= 2 * outputs):
             continue

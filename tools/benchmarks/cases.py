@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,23 @@ class Case:
     ours: Callable[[Builder, dict[str, op.Tensor]], dict[str, op.Tensor]]
     flops: float = 0
     ncnn: Ncnn | None = None
-    constants: dict[str, Array] = field(default_factory=dict)
+    network: Network | None = None
+
+
+@dataclass
+class Network:
+    """A whole ncnn network: its param lines, number of blobs, weights, and its input and output blobs."""
+
+    lines: list[str]
+    blobs: int
+    weights: bytes
+    input: str
+    output: str
 
 
 @dataclass
 class Ncnn:
-    """A chain of equal ncnn layers. layer(i, x, y) gives the param line of one; weights the bytes of one in the .bin."""
+    """A chain of equal ncnn layers. layer(i, x, y): the param line of one; weights: the bytes of one in the .bin."""
 
     shape: tuple[int, ...]
     layer: Callable[[int, str, str], str]

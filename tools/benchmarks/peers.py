@@ -97,57 +97,58 @@ def iree(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | 
 
 
 def ncnn(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | None:
-    """ncnn's Python takes and gives host memory only, so a layer's time is the slope over chains of 1 and of 5."""
+    """ncnn's Python takes and gives host memory only, so a layer's time is the slope over chains of 1 and of 5.
+
+    A whole network runs as it is, its small input and output included.
+    """
     try:
         import ncnn as peer
     except ImportError:
         return None
-    if case.ncnn is None:
-        return None
-    spec = case.ncnn
 
-    def chain(length: int) -> Callable[[], None]:
-        blobs = [f"x{i}" for i in range(length + 1)]
-        inputs = ["Input x 0 1 x0"] + (["Input b 0 1 b"] if spec.second is not None else [])
-        split = []
-        layers = []
-        for i in range(length):
-            line = spec.layer(i, blobs[i], blobs[i + 1])
-            if spec.second is not None and length > 1:
-                line = line.replace(" b ", f" b_{i} ", 1)
-            layers.append(line)
-        if spec.second is not None and length > 1:
-            split = [f"Split split 1 {length} b {' '.join(f'b_{i}' for i in range(length))}"]
-        lines = inputs + split + layers
-        count = len(blobs) + (spec.second is not None) + (length if split else 0)
+    def load(lines: list[str], blobs: int, weights: bytes) -> Any:
         net = peer.Net()
         net.opt.use_vulkan_compute = True
         net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
         net.set_vulkan_device(device.vulkan.index)
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "p").write_text("7767517\n" + f"{len(lines)} {count}\n" + "\n".join(lines) + "\n")
-            Path(folder, "b").write_bytes(spec.weights * length)
+            Path(folder, "p").write_text("\n".join(["7767517", f"{len(lines)} {blobs}", *lines, ""]))
+            Path(folder, "b").write_bytes(weights)
             if net.load_param(os.path.join(folder, "p")) or net.load_model(os.path.join(folder, "b")):
                 raise RuntimeError(f"ncnn refuses {case.name}")
-        x = np.ones(spec.shape, np.float32)
+        return net
 
-        def run() -> None:
-            extractor = net.create_extractor()
-            extractor.input("x0", peer.Mat(x).clone())
-            if spec.second is not None:
-                extractor.input("b", peer.Mat(spec.second).clone())
-            code, _ = extractor.extract(blobs[-1])
-            if code:
-                raise RuntimeError(f"ncnn fails on {case.name}: {code}")
+    def evaluate(net: Any, inputs: dict[str, np.ndarray], output: str) -> np.ndarray:
+        extractor = net.create_extractor()
+        for name, array in inputs.items():
+            extractor.input(name, peer.Mat(array).clone())
+        code, result = extractor.extract(output)
+        if code:
+            raise RuntimeError(f"ncnn fails on {case.name}: {code}")
+        return np.array(result)
 
-        return run
+    if case.network is not None:
+        whole = case.network
+        net = load(whole.lines, whole.blobs, whole.weights)
+        given = {whole.input: next(iter(case.inputs.values()))[0]}
+        return timed(lambda: evaluate(net, given, whole.output)), {whole.output: evaluate(net, given, whole.output)}
+    if case.ncnn is None:
+        return None
+    spec = case.ncnn
+
+    def chain(length: int) -> Callable[[], np.ndarray]:
+        seconds = [f"b{i}" for i in range(length)]
+        lines = ["Input x 0 1 x0"]
+        if spec.second is not None:
+            lines += ["Input b 0 1 b", f"Split split 1 {length} b {' '.join(seconds)}"]
+        lines += [spec.layer(i, f"x{i}", f"x{i + 1}").replace(" b ", f" {seconds[i]} ") for i in range(length)]
+        blobs = 1 + length + (1 + length if spec.second is not None else 0)
+        net = load(lines, blobs, spec.weights * length)
+        given = {"x0": np.ones(spec.shape, np.float32)} | ({} if spec.second is None else {"b": spec.second})
+        return lambda: evaluate(net, given, f"x{length}")
 
     short, long = timed(chain(1)), timed(chain(5))
-
-    def run() -> float:
-        return max(0.0, (long() - short()) / 4)
-
-    return run, {}
+    return (lambda: max(0.0, (long() - short()) / 4)), {}
 
 
 PEERS = {"dml": ours, "ncnn": ncnn, "IREE": iree, "onnxruntime (CPU)": onnxruntime}

@@ -9,23 +9,21 @@ from dml.compiler.kernel import Constant
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
-from dml.compiler.views import align, raw
+from dml.compiler.views import align, move_each, raw
 from dml.descriptors import movement as d
 from dml.validator.movement import gather_cropped
 
 
-def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant], str]:
+def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant], dict[str, int], str]:
     """The (size, stride) of each indexed dimension as constants, and GLSL: TUPLE, extent(k) and pitch(k)."""
-    constants: dict[str, Constant] = {}
-    for k, (size, stride) in enumerate(dimensions):
-        constants[f"EXTENT_{k}"] = size
-        constants[f"PITCH_{k}"] = stride
+    extents: dict[str, Constant] = {f"EXTENT_{k}": size for k, (size, _) in enumerate(dimensions)}
+    pitches = {f"PITCH_{k}": stride for k, (_, stride) in enumerate(dimensions)}
     count = len(dimensions)
     code = [f"const uint TUPLE = {count}u;"]
     for name in ("extent", "pitch"):
         cases = "".join(f"k == {k}u ? {name.upper()}_{k} : " for k in range(count - 1))
         code.append(f"uint {name}(uint k) {{ return {cases}{name.upper()}_{count - 1}; }}")
-    return constants, "\n".join(code)
+    return extents, pitches, "\n".join(code)
 
 
 def _gather(
@@ -42,12 +40,15 @@ def _gather(
     one index of a tuple to the next.
     """
     result, source, indices = merge(raw(result), raw(source), indices)
-    constants, code = indexed(dimensions)
-    program.for_each(
+    extents, pitches, code = indexed(dimensions)
+    move_each(
+        program,
         "movement/gather.comp",
         result,
-        {"source": source, "indices": indices},
-        constants={**constants, "STEP": step},
+        {"source": source},
+        {"indices": indices},
+        pitches=pitches,
+        constants={**extents, "STEP": step},
         code=code,
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dml import enums
 from dml.compiler.builder import Builder
-from dml.compiler.kernel import Constant
+from dml.compiler.kernel import VALUE_TYPES, Constant
 from dml.compiler.lowering import lowering
 from dml.compiler.target import Target
-from dml.compiler.views import constant_words, copy, encode, merge_between, raw, union_bits
+from dml.compiler.views import constant_words, copy, encode, merge_between, move_each, raw, union_bits
 from dml.descriptors import movement as d
 
 _PLACES = {
@@ -33,13 +33,22 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, progr
     steps = "\n".join(
         f"    if (!{place}(c[{at}], START_{k}, source_SIZE_{at})) return false;" for k, at in enumerate(places)
     )
-    program.for_each(
+    # In a vector the value stands as often as it fits.
+    repeated = {4: "uvec4(VALUE * 0x11111111u)", 8: "uvec4(VALUE * 0x01010101u)", 16: "uvec4(VALUE * 0x00010001u)"}
+    vector = repeated.get(VALUE_TYPES[result.data_type].bits, f"uvec4({value}, {value})")
+    vector = "uvec4(VALUE)" if VALUE_TYPES[result.data_type].bits == 32 else vector
+    move_each(
+        program,
         "movement/padding.comp",
         result,
         {"source": source},
+        {},
         constants=constants,
+        keep=places,
         code="\n".join([
-            f"result_VALUE padding() {{ return {value}; }}",
+            '#include "movement/element.glsl"',
+            f"#if VECTORS\nuvec4 padding() {{ return {vector}; }}",
+            f"#else\nresult_VALUE padding() {{ return {value}; }}\n#endif",
             '#include "movement/padding.glsl"',
             f"bool locate(inout uint c[{result.rank}]) {{\n{steps}\n    return true;\n}}",
         ]),

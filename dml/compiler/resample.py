@@ -6,6 +6,8 @@ float32. LINEAR weighs the two neighbours of x, NEAREST_NEIGHBOR takes one; beyo
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,6 +37,10 @@ class Axis:
     def is_identity(self) -> bool:
         return self.scale == 1 and self.input_offset == -self.output_offset
 
+    @property
+    def is_power_of_two(self) -> bool:
+        return math.frexp(self.scale)[0] == 0.5 and 2**-60 < self.scale < 2**60
+
 
 @dataclass(frozen=True)
 class Filter:
@@ -61,13 +67,16 @@ def _constants(axes: Sequence[Axis]) -> dict[str, Constant]:
     constants: dict[str, Constant] = {}
     for k, axis in enumerate(axes):
         constants[f"SCALE_{k}"] = float(axis.scale)
+        constants[f"INVERSE_{k}"] = 1 / float(axis.scale)
         constants[f"INPUT_OFFSET_{k}"] = float(axis.input_offset)
         constants[f"OUTPUT_OFFSET_{k}"] = float(axis.output_offset)
     return constants
 
 
-def _position(k: int, element: str) -> str:
-    return f"position({element}, SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k})"
+def _position(k: int, axis: Axis, element: str) -> str:
+    # The quotient by a power of two is a product, on every device.
+    by = f"over_power({element}, INVERSE_{k}" if axis.is_power_of_two else f"position({element}, SCALE_{k}"
+    return f"{by}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k})"
 
 
 def _resample(program: Builder, result: Operand, source: Operand, axes: Sequence[Axis], kernel: Filter) -> None:
@@ -89,29 +98,10 @@ def _resample(program: Builder, result: Operand, source: Operand, axes: Sequence
     lines = [f"result_VALUE sampled(uint c[{result.rank}]) {{"]
     if kernel.mode == NEAREST:
         for k, at in enumerate(places):
-            lines.append(f"    c[{at}] = nearest({_position(k, f'c[{at}]')}, source_SIZE_{at});")
+            lines.append(f"    c[{at}] = nearest({_position(k, chosen[k], f'c[{at}]')}, source_SIZE_{at});")
         lines.append("    return source_load(source_at(c));")
     else:
-        lines.append("    float sum = 0.0;\n    uint s[RANK] = c;")
-        for k, (at, axis) in enumerate(zip(places, chosen, strict=True)):
-            reach = f"1.0 / SCALE_{k}" if _wide(axis, kernel) else "1.0"
-            slope = f"SCALE_{k}" if _wide(axis, kernel) else "1.0"
-            lines += [
-                f"    float x_{k} = {_position(k, f'c[{at}]')};",
-                f"    ivec2 taps_{k} = taps(x_{k}, {reach}, source_SIZE_{at});",
-                f"    float total_{k} = total_weight(x_{k}, {slope}, taps_{k});",
-            ]
-        weight = "1.0"
-        for k, (at, axis) in enumerate(zip(places, chosen, strict=True)):
-            slope = f"SCALE_{k}" if _wide(axis, kernel) else "1.0"
-            lines += [
-                f"    for (int i_{k} = taps_{k}.x; i_{k} <= taps_{k}.y; ++i_{k}) {{",
-                f"    float w_{k} = {weight} * (weight(x_{k}, {slope}, i_{k}) / total_{k});",
-                f"    if (w_{k} == 0.0) continue;",
-                f"    s[{at}] = uint(clamp(i_{k}, 0, int(source_SIZE_{at}) - 1));",
-            ]
-            weight = f"w_{k}"
-        lines += [f"    sum += {weight} * float(source_load(source_at(s)));", "    " + "}" * len(places)]
+        lines += _weighted(places, chosen, kernel)
         lines.append("    return finish(sum);" if VALUE_TYPES[result.data_type].bits == 8 else "    return sum;")
     lines.append("}")
     program.for_each(
@@ -121,6 +111,35 @@ def _resample(program: Builder, result: Operand, source: Operand, axes: Sequence
         constants=_constants(chosen),
         code="\n".join([_head(kernel), *lines]),
     )
+
+
+def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter) -> list[str]:
+    """GLSL that sums the weighted elements: loops over stretched filters, then both neighbours in the other dimensions.
+
+    A weight of zero keeps even an infinity or NaN out.
+    """
+    lines = ["    float sum = 0.0;", "    uint s[RANK] = c;"]
+    outer, loops = "1.0", 0
+    pairs: list[tuple[int, int]] = []
+    for k, (at, axis) in enumerate(zip(places, axes, strict=True)):
+        lines.append(f"    float x_{k} = {_position(k, axis, f'c[{at}]')};")
+        if not _wide(axis, kernel):
+            pairs.append((k, at))
+            lines.append(f"    Pair p_{k} = pair(x_{k}, source_SIZE_{at});")
+            continue
+        lines += [
+            f"    ivec2 taps_{k} = taps(x_{k}, 1.0 / SCALE_{k}, source_SIZE_{at});",
+            f"    float total_{k} = total_weight(x_{k}, SCALE_{k}, taps_{k});",
+            f"    for (int i_{k} = taps_{k}.x; i_{k} <= taps_{k}.y; ++i_{k}) {{",
+            f"    float w_{k} = {outer} * (weight(x_{k}, SCALE_{k}, i_{k}) / total_{k});",
+            f"    s[{at}] = uint(clamp(i_{k}, 0, int(source_SIZE_{at}) - 1));",
+        ]
+        outer, loops = f"w_{k}", loops + 1
+    for sides in itertools.product("xy", repeat=len(pairs)):
+        lines += [f"    s[{at}] = p_{k}.element.{side};" for (k, at), side in zip(pairs, sides, strict=True)]
+        weights = [outer, *(f"p_{k}.weight.{side}" for (k, _), side in zip(pairs, sides, strict=True))]
+        lines.append(f"    sum += term({' * '.join(weights)}, float(source_load(source_at(s))));")
+    return [*lines, "    " + "}" * loops]
 
 
 def _repeats(result: Operand, source: Operand, axes: Sequence[Axis]) -> bool:
@@ -150,7 +169,8 @@ def _gradient(program: Builder, result: Operand, source: Operand, axes: Sequence
         lines += [
             f"    uvec2 range_{k} = outputs_of(c[{at}], {offsets}, result_SIZE_{at}, source_SIZE_{at});",
             f"    for (s[{at}] = range_{k}.x; s[{at}] <= range_{k}.y; ++s[{at}]) {{",
-            f"    float w_{k} = {weight} * {share}({_position(k, f's[{at}]')}, c[{at}], result_SIZE_{at});",
+            f"    float x_{k} = {_position(k, axes[active[k]], f's[{at}]')};",
+            f"    float w_{k} = {weight} * {share}(x_{k}, c[{at}], result_SIZE_{at});",
             f"    if (w_{k} == 0.0) continue;",
         ]
         weight = f"w_{k}"

@@ -14,7 +14,7 @@ from dml.compiler.kernel import read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
-from dml.compiler.views import align, fill, raw
+from dml.compiler.views import align, fill, move_each, raw
 from dml.descriptors import movement as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.tensors import packed_strides
@@ -33,14 +33,15 @@ def _mark(
     winners, indices: over the updates' sizes. numbers: the strides of the updates' numbers over those sizes.
     """
     winners, numbered, indices = merge(winners, winners.view(winners.sizes, numbers, -winners.base), indices)
-    constants, code = indexed(dimensions)
+    extents, pitches, code = indexed(dimensions)
     terms = " + ".join(f"c[{axis}] * NUMBER_{axis}" for axis in range(winners.rank))
     program.dispatch(
         "movement/scatter_mark.comp",
         {"winners": update(winners), "indices": read(indices)},
         space=winners.sizes,
         constants={
-            **constants,
+            **extents,
+            **pitches,
             "STEP": step,
             **{f"NUMBER_{axis}": stride for axis, stride in enumerate(numbered.strides)},
         },
@@ -58,12 +59,15 @@ def _write(
 ) -> None:
     """All operands over the output's sizes. dimensions: (size, stride) of those that an update's number counts."""
     result, source, winners, updates = merge(raw(result), raw(source), winners, raw(updates))
-    constants, code = indexed(dimensions)
-    program.for_each(
+    extents, pitches, code = indexed(dimensions)
+    move_each(
+        program,
         "movement/scatter_write.comp",
         result,
-        {"source": source, "winners": winners, "updates": updates},
-        constants=constants,
+        {"source": source, "updates": updates},
+        {"winners": winners},
+        pitches=pitches,
+        constants=extents,
         code=code,
     )
 

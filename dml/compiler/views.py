@@ -7,14 +7,15 @@ stride -n modulo 2^32, and the index of every element still comes out right.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dml import enums
 from dml.compiler.builder import Builder, merge_dimensions
 from dml.compiler.expression import Leaf, apply, node
-from dml.compiler.kernel import VALUE_TYPES, Constant
+from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.program import Operand
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
@@ -135,3 +136,57 @@ def constant_words(name: str, bits: int, data_type: enums.DML_TENSOR_DATA_TYPE) 
     if VALUE_TYPES[data_type].bits == 64:
         return f"uvec2({name}_LOW, {name}_HIGH)", {f"{name}_LOW": bits & 0xFFFFFFFF, f"{name}_HIGH": bits >> 32}
     return name, {name: bits}
+
+
+def move_each(
+    program: Builder,
+    kernel: str,
+    result: Operand,
+    moved: Mapping[str, Operand],
+    still: Mapping[str, Operand],
+    *,
+    pitches: Mapping[str, int] | None = None,
+    constants: Mapping[str, Constant] | None = None,
+    keep: Sequence[int] = (),
+    code: str = "",
+) -> None:
+    """Run a kernel that defines ``ELEMENT value(uint c[RANK])``, as ``for_each`` does, but by whole uvec4 if it can.
+
+    The kernel includes "movement/move.glsl", which reads elements of ``moved`` tensors with name_ELEMENT(i). It runs by
+    vectors where elements of the last dimension stay together: moved tensors are contiguous and aligned along it, those
+    in ``still`` (read as ever) do not vary, and it is not in ``keep``. pitches: constants that count elements of moved
+    tensors.
+    """
+    pitches = pitches or {}
+    tensors = [result, *moved.values()]
+    defines = {"VECTORS": 0}
+    unit = 128 // VALUE_TYPES[result.data_type].bits
+    together = result.rank - 1 not in keep and all(operand.strides[-1] == 0 for operand in still.values())
+    if not together or not all(_holds_vectors(operand, unit) for operand in tensors):
+        unit = 1
+    if any(pitch % unit for pitch in pitches.values()):
+        unit = 1
+    named = {**(constants or {}), **{name: pitch // unit for name, pitch in pitches.items()}}
+    code = "\n".join([*(f"#define {name}_ELEMENT {name}_{'load' if unit == 1 else 'vector'}" for name in moved), code])
+    if unit == 1:
+        program.for_each(kernel, result, {**moved, **still}, constants=named, defines=defines, code=code)
+        return
+    result = _in_vectors(result, unit)
+    bound = {"result": write(result, vector=True)}
+    bound.update({name: read(_in_vectors(operand, unit), vector=True) for name, operand in moved.items()})
+    bound.update({name: read(operand.view(result.sizes, operand.strides)) for name, operand in still.items()})
+    program.dispatch(kernel, bound, space=result.sizes, constants=named, defines={"VECTORS": 1}, code=code)
+
+
+def _holds_vectors(operand: Operand, unit: int) -> bool:
+    """Whether the last dimension is whole aligned vectors. Dimensions that run backwards are left out."""
+    *outer, inner = operand.strides
+    aligned = all(stride % unit == 0 and stride < 2**31 for stride in outer)
+    return inner == 1 and aligned and operand.sizes[-1] % unit == 0 and operand.base % unit == 0
+
+
+def _in_vectors(operand: Operand, unit: int) -> Operand:
+    """Counted in vectors of ``unit`` elements."""
+    sizes = (*operand.sizes[:-1], operand.sizes[-1] // unit)
+    strides = (*(stride // unit for stride in operand.strides[:-1]), 1)
+    return replace(operand, sizes=sizes, strides=strides, base=operand.base // unit)

@@ -2,9 +2,9 @@
 // The input between its paddings; locate(c), in the generated prelude, goes from an output place to the input's.
 #include "prelude.glsl"
 
-result_VALUE value(uint c[RANK]) {
+ELEMENT value(uint c[RANK]) {
     if (!locate(c)) return padding();
-    return source_load(source_at(c));
+    return source_ELEMENT(source_at(c));
 }
 
-#include "lib/for_each.glsl"
+#include "movement/move.glsl"

@@ -7,6 +7,11 @@ float position(uint element, float scale, float input_offset, float output_offse
     return x;
 }
 
+float over_power(uint element, float reciprocal_scale, float input_offset, float output_offset) {
+    precise float x = (float(element) - output_offset) * reciprocal_scale - input_offset;
+    return x;
+}
+
 uint nearest(float x, uint size) {
     return uint(clamp(round_position(x), 0.0, float(size - 1u)));
 }
@@ -23,12 +28,28 @@ float weight(float x, float slope, int i) {
     return w > 0.0 ? w : 0.0;
 }
 
-// What the weights of all taps add up to: 1 for the two neighbours of x.
+// What the weights of all taps add up to.
 float total_weight(float x, float slope, ivec2 range) {
-    if (slope == 1.0) return 1.0;
     float total = 0.0;
     for (int i = range.x; i <= range.y; ++i) total += weight(x, slope, i);
     return total;
+}
+
+// The two neighbours of x.
+struct Pair {
+    uvec2 element;
+    vec2 weight;
+};
+
+Pair pair(float x, uint size) {
+    x = clamp(x, 0.0, float(size - 1u));
+    float low = floor(x);
+    uint i = uint(low);
+    return Pair(uvec2(i, min(i + 1u, size - 1u)), vec2(1.0 - (x - low), x - low));
+}
+
+float term(float weight, float value) {
+    return weight == 0.0 ? 0.0 : weight * value;
 }
 
 // An 8-bit result: its whole part, as in CAST. Float32 sums that miss a whole number by a hair count as that number.

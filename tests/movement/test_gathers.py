@@ -259,3 +259,16 @@ def test_gather_nd1_rules():
     dml.validate(good)
     refuse(good.replace(BatchDimensionCount=3), "BatchDimensionCount", "below")
     refuse(good.replace(IndicesTensor=output("INT32", (1, 3, 6, 1))), "IndicesTensor", "batch dimensions")
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT64", "FLOAT32", "FLOAT16", "UINT8"])
+def test_rows_of_whole_vectors(device, dtype):
+    """Rows that an invocation moves sixteen bytes at a time."""
+    x = numbers(dtype, (5, 3, 64))
+    indices = np.random.default_rng(0).integers(-5, 5, (1, 2, 7))
+    expected = x[indices[0, 0]]
+    one_row = indices[:, :1]
+    assert_exact(both(device, gather_of(x, one_row, expected.shape, 0, 1), x, one_row), expected)
+    tuples = np.random.default_rng(1).integers(-3, 3, (1, 9, 2))
+    expected = gathered_nd(x, tuples[0])[None]
+    assert_exact(both(device, nd_of(x, tuples, expected.shape, 3, 2), x, tuples), expected)

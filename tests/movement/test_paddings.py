@@ -129,3 +129,13 @@ def test_younger_modes_need_their_levels():
     desc = pad_of(PAGE, "WRAP", (0, 0, 1, 1), (0, 0, 0, 0))
     with pytest.raises(dml.DMLError, match="WRAP is available from feature level 6_4"):
         dml.validate(desc, dml.DML_FEATURE_LEVEL_6_3)
+
+
+@pytest.mark.parametrize("mode", list(MODES))
+@pytest.mark.parametrize("dtype", ["INT64", "FLOAT32", "INT16", "UINT8"])
+def test_rows_of_whole_vectors(device, mode, dtype):
+    """Rows that an invocation moves sixteen bytes at a time."""
+    x = numbers(dtype, (3, 4, 32))
+    start, end = (1, 2, 0), (2, 3, 0)
+    desc = pad_of(x, mode, start, end, 77, typed=True)
+    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], padded(x, mode, start, end, 77))

@@ -185,3 +185,12 @@ def test_scatter_nd_rules():
     refuse(good.replace(UpdatesTensor=output("FLOAT32", (1, 6, 4))), "UpdatesTensor", "(1, 6, 5)")
     refuse(good.replace(OutputTensor=output("FLOAT32", (3, 4, 4))), "OutputTensor", "(3, 4, 5)")
     refuse(good.replace(UpdatesTensor=output("FLOAT16", (1, 6, 5))), "data type")
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT64", "FLOAT32", "FLOAT16", "UINT8"])
+def test_rows_of_whole_vectors(device, dtype):
+    """Rows that an invocation moves sixteen bytes at a time."""
+    x, updates = numbers(dtype, (5, 3, 64)), numbers(dtype, (9, 64), 1)
+    indices = np.random.default_rng(0).integers(-3, 3, (1, 9, 2))
+    desc = scatter_nd_of(x, indices, updates[None], 3, 2)
+    assert_exact(all_three(device, desc, x, indices, updates[None]), scattered_nd(x, indices[0], updates))

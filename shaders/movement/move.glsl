@@ -1,0 +1,12 @@
+// ELEMENT value(c), which the kernel defines, for every place of the result: elements, or whole vectors of them.
+#if VECTORS
+void main() {
+    uint unit = global_index();
+    if (unit >= COUNT) return;
+    uint c[RANK];
+    coordinates(unit, c);
+    result_vector_store(result_at(c), value(c));
+}
+#else
+#include "lib/for_each.glsl"
+#endif

@@ -120,7 +120,7 @@ class CompiledOperator(Dispatchable):
         return self._resident.dispatch(inputs)
 
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
-        """Run as ``dispatch`` does, and return (node, kernel, nanoseconds) for each of the program's dispatches in order.
+        """Run as ``dispatch`` does; return (node, kernel, nanoseconds) for each of the program's dispatches, in order.
 
         The device's timestamps measure where it has them; ``Device.has_timestamps`` says whether. Else each dispatch is
         submitted on its own and the host's clock measures, submission and waiting included.

@@ -138,7 +138,7 @@ class Context:
         #: Whether the host works on the device's own buffers: it takes a barrier towards the host, which stock Kompute
         #: lacks.
         self.unified = self.has_barriers and device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
-        #: Whether the device tells how long a dispatch took. Stock Kompute never resets its queries, as Vulkan asks it to.
+        #: Whether the device tells how long a dispatch took. Stock Kompute never resets its queries, as Vulkan asks.
         self.has_timestamps = self.has_barriers and device.timestamp_bits > 0
         #: S_OK until Vulkan says that the device is lost.
         self.removed_reason = HRESULT.S_OK

@@ -16,15 +16,16 @@ from pointwise import Case
 EXACT = {"ulp": 0.5, "why": "one rounding"}
 #: No arithmetic at all, or arithmetic that never rounds.
 SAME = {"ulp": 0.0, "why": "nothing rounds"}
-#: What changes nothing: x * 1 - 0 is x, signs of zeros included.
-SCALED = ({}, {"ScaleBias": dml.DML_SCALE_BIAS(1.0, -0.0)})
+SCALED = ({}, {"ScaleBias": dml.DML_SCALE_BIAS(0.5, 0.25)})
 
 
 def function(name, reference, low, high, **more):
-    """A function of one float, which takes a scale and bias."""
+    """A function of one float, which takes a scale and bias: those in float32, as they come before the function."""
 
     def with_scale(x, ScaleBias=None):
-        return reference(x)
+        if ScaleBias is not None:
+            x = x.astype(np.float32) * np.float32(ScaleBias.Scale) + np.float32(ScaleBias.Bias)
+        return reference(x.astype(np.float64))
 
     return Case(
         f"ELEMENT_WISE_{name}", with_scale, low=low, high=high, attributes=SCALED, zeros_have_signs=True, **more

@@ -14,6 +14,7 @@ from dml.compiler.expression import apply
 from dml.compiler.kernel import VALUE_TYPES, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
+from dml.compiler.reduce import arg_reduce
 from dml.compiler.reduction import (
     FLOAT_MAX,
     FLOAT_SUM,
@@ -21,7 +22,6 @@ from dml.compiler.reduction import (
     MATH,
     VALUE,
     adjacent,
-    arg_reduce,
     coordinates,
     reduce,
 )
@@ -130,15 +130,6 @@ def _steps(x: Operand, y: Operand, unit: int) -> str:
                 lines.append(f"    y_vector_store(at / {per_vector}u + {vector}u, w); w = uvec4(0u);")
         lines.append("}")
     return "\n".join([*load, *store])
-
-
-def softmax_in_place(
-    program: Builder,
-    operand: Operand,
-    desc: d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC,
-) -> None:
-    """Softmax as an activation fused after the dispatches that wrote ``operand``, a tensor of any rank."""
-    softmax(program, operand, operand, axes_of(desc, operand.rank))
 
 
 def axes_of(desc: OperatorDesc, rank: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from dml.compiler import pooling as pooling
 from dml.compiler import quantization as quantization
 from dml.compiler import random as random
 from dml.compiler import recurrent as recurrent
-from dml.compiler import reduction as reduction
+from dml.compiler import reduce as reduce
 from dml.compiler import resample as resample
 from dml.compiler import roi as roi
 from dml.compiler import scan as scan

@@ -20,7 +20,7 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
 
     Inputs and result may have any data types; the expression's type is converted to the result's value type.
     """
-    result, *inputs = merge(result, *(operand.broadcast(result.sizes) for operand in inputs))
+    result, *inputs = merge(*_in_memory_order(result, *(operand.broadcast(result.sizes) for operand in inputs)))
     parameters = [VALUE_TYPES[operand.data_type].glsl for operand in inputs]
     emitted = emit(expression, parameters, result=VALUE_TYPES[result.data_type].glsl)
     unit = _vector_elements(result, inputs)
@@ -42,6 +42,15 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
         defines={"UNIT": unit, "TAIL": int(result.count % unit != 0)},
         code="\n".join([emitted.code, _scalar_body(named, result.rank), _vector_body(named, result, unit)]),
     )
+
+
+def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:
+    """The operands, of equal sizes, with their dimensions as the result's lie in memory, the innermost last."""
+    order = sorted(range(result.rank), key=lambda d: -result.strides[d])
+    return [
+        operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
+        for operand in (result, *inputs)
+    ]
 
 
 def _vector_elements(result: Operand, inputs: Sequence[Operand]) -> int | None:

@@ -105,7 +105,7 @@ def support(
 
 @app.command()
 def run(
-    model: Annotated[Path, typer.Argument(help="The model: a .json file of DxDispatch.")],
+    model: Annotated[Path, typer.Argument(help="The model: .onnx, OpenVINO's .xml, or DxDispatch's .json.")],
     device: Annotated[str, typer.Option(help="The device's index or a part of its name; the best if left out.")] = "",
     feature_level: Annotated[str, typer.Option(help="A feature level, 3_0.")] = short_name(LATEST),
     explain: Annotated[bool, typer.Option("--explain", help="Show what the model compiles to; do not run it.")] = False,
@@ -113,6 +113,10 @@ def run(
         Path | None, typer.Option(help="Show the time of each kernel, and write a trace (chrome://tracing, Perfetto).")
     ] = None,
     iterations: Annotated[int, typer.Option(min=1, help="How often each dispatch runs.")] = 1,
+    input: Annotated[
+        list[str] | None, typer.Option(help="An input of a model: name=file.npy; may be repeated.")
+    ] = None,
+    output_dir: Annotated[Path | None, typer.Option(help="Where a model's outputs go, an .npy file each.")] = None,
     allow_paths_outside: Annotated[
         bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
     ] = False,
@@ -124,7 +128,7 @@ def run(
     level = _named(DML_FEATURE_LEVEL, feature_level.replace(".", "_"), "feature level")
     try:
         opened = create_device(device or None, feature_level=level)
-        options = Options(typer.echo, allow_paths_outside, iterations)
+        options = Options(typer.echo, allow_paths_outside, iterations, _inputs(input or []), output_dir)
         runnable = open_file(model, opened, options)
         if explain:
             typer.echo(runnable.describe())
@@ -137,6 +141,17 @@ def run(
             runnable.run()
     except DMLError as error:
         raise _fail(str(error)) from None
+
+
+def _inputs(given: list[str]) -> dict[str, Path]:
+    """name=file.npy, each."""
+    inputs: dict[str, Path] = {}
+    for text in given:
+        name, equals, path = text.rpartition("=")
+        if not (name and equals and path):
+            raise _fail(f"--input: name=file.npy is needed, found {text!r}")
+        inputs[name] = Path(path)
+    return inputs
 
 
 def _print_profile(profile: Mapping[str, list[KernelTime]], clock: str) -> None:

@@ -7,10 +7,14 @@ suffix comes along.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from dml.device import Device
 from dml.errors import DMLError
@@ -19,11 +23,52 @@ from dml.runtime.recording import KernelTime
 
 @dataclass(frozen=True)
 class Options:
-    """say: takes lines of output. allow_paths_outside: a file may name files out of its folder. iterations: runs."""
+    """say: takes lines of output. allow_paths_outside: a file may name files out of its folder. iterations: runs.
+
+    inputs: a model's inputs by name, each an .npy file. output_dir: where a model's outputs go, an .npy file each.
+    """
 
     say: Callable[[str], None] = print
     allow_paths_outside: bool = False
     iterations: int = 1
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    output_dir: Path | None = None
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The inputs. Raises DMLError for a file that is no array."""
+        return {name: _load(path) for name, path in self.inputs.items()}
+
+    def deliver(self, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Write the outputs into the folder, or say what they are where there is none."""
+        for name, array in outputs.items():
+            self.say(f"{name}: {array.dtype} {array.shape}")
+            if self.output_dir is None:
+                self.say(np.array2string(array, threshold=64, edgeitems=3))
+            else:
+                _save(self.output_dir, name, array)
+
+
+def _load(path: Path) -> npt.NDArray[Any]:
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DMLError(f"{path}: not an .npy file: {error}") from None
+    if not isinstance(found, np.ndarray):
+        raise DMLError(f"{path}: an .npy file of one array is needed")
+    return found
+
+
+def _save(folder: Path, name: str, array: npt.NDArray[Any]) -> None:
+    """An output's file appears whole or not at all; characters that are no file name's become underscores."""
+    path = folder / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name).lstrip('.') or 'output'}.npy"
+    part = path.with_suffix(".part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+        part.replace(path)
+    except OSError as error:
+        raise DMLError(f"{path}: {error.strerror}") from None
 
 
 class Runnable(Protocol):
@@ -49,8 +94,14 @@ def _dxdispatch(path: Path, device: Device, options: Options) -> Runnable:
     return Session(model, device, say=options.say, iterations=options.iterations)
 
 
+def _openvino(path: Path, device: Device, options: Options) -> Runnable:
+    from dml.frontends.openvino import OpenVINORun
+
+    return OpenVINORun(path, device, options)
+
+
 #: Suffix -> how to open such a file.
-FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {".json": _dxdispatch}
+FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {".json": _dxdispatch, ".xml": _openvino}
 
 
 def open_file(path: Path, device: Device, options: Options) -> Runnable:

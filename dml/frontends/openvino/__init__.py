@@ -17,7 +17,9 @@ from dml.device import Device, create_device
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import build
 from dml.frontends.openvino.ir import ELEMENT_TYPES, Layer, Network, read_network
+from dml.frontends.running import Options
 from dml.graph.builder import Builder
+from dml.runtime.recording import KernelTime
 
 __all__ = ["CompiledModel", "Model", "read_model"]
 
@@ -36,6 +38,11 @@ class CompiledModel:
         inputs: parameter name, or a name of its tensor -> array of the parameter's shape; numbers are converted to its
         element type. Raises DMLError for a missing, unknown or misshapen input.
         """
+        outputs = self.compiled.dispatch(self.prepare(inputs))
+        return {name: _from_dml(array, self.results[name]) for name, array in outputs.items()}
+
+    def prepare(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that the compiled graph takes for these inputs."""
         names = {alias: name for name, layer in self.parameters.items() for alias in (name, *layer.outputs[0].names)}
         given: dict[str, Any] = {}
         for name, value in inputs.items():
@@ -43,8 +50,7 @@ class CompiledModel:
                 raise DMLError(f"no parameter {name!r}; the model has {', '.join(self.parameters)}")
             given[names[name]] = _to_dml(np.asarray(value), self.parameters[names[name]])
         used = {name for name, tensor in self.compiled.input_fields if tensor is not None}
-        outputs = self.compiled.dispatch({name: array for name, array in given.items() if name in used})
-        return {name: _from_dml(array, self.results[name]) for name, array in outputs.items()}
+        return {name: array for name, array in given.items() if name in used}
 
 
 def _to_dml(array: npt.NDArray[Any], layer: Layer) -> npt.NDArray[Any]:
@@ -61,6 +67,29 @@ def _from_dml(array: npt.NDArray[Any], layer: Layer) -> npt.NDArray[Any]:
     source, index = layer.inputs[0]
     port = source.outputs[index]
     return array.astype(ELEMENT_TYPES[port.element_type]).reshape(port.sizes)
+
+
+class OpenVINORun:
+    """A model with its inputs' files, for ``dml run``."""
+
+    def __init__(self, path: Path, device: Device, options: Options) -> None:
+        self._model = read_model(path).compile(device)
+        self._options = options
+        self._name = path.name
+
+    def run(self) -> None:
+        inputs = self._options.arrays()
+        for _ in range(self._options.iterations):
+            outputs = self._model(inputs)
+        self._options.deliver(outputs)
+
+    def describe(self) -> str:
+        text: str = self._model.compiled.describe()
+        return text
+
+    def profile(self) -> dict[str, list[KernelTime]]:
+        inputs = self._model.prepare(self._options.arrays())
+        return {self._name: self._model.compiled.profile(inputs)}
 
 
 class Model:

@@ -307,3 +307,28 @@ def test_missing_files_and_inputs(device, tmp_path):
         model({"x": np.zeros(3)})
     with pytest.raises(dml.DMLError, match="x: an array must be given"):
         model({})
+
+
+def test_the_command(device, tmp_path, monkeypatch):
+    """dml run model.xml: inputs from .npy files, outputs into a folder; --explain and --profile."""
+    from typer.testing import CliRunner
+
+    from dml.cli import app
+
+    (tmp_path / "m.xml").write_text(GOOD)
+    np.array([10, 20], np.float32).tofile(tmp_path / "m.bin")
+    np.save(tmp_path / "x.npy", np.array([1, 2], np.float32))
+    monkeypatch.chdir(tmp_path)
+    which = ["--device", str(device.vulkan.index)]
+    run = CliRunner().invoke(app, ["run", "m.xml", "--input", "x=x.npy", "--output-dir", "out", *which])
+    assert run.exit_code == 0, run.output
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), np.array([11, 22], np.float32))
+    assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / "y.npy"]
+    explained = CliRunner().invoke(app, ["run", "m.xml", "--explain", *which])
+    assert "ELEMENT_WISE_ADD" in explained.output
+    profiled = CliRunner().invoke(app, ["run", "m.xml", "--input", "x=x.npy", "--profile", "t.json", *which])
+    assert profiled.exit_code == 0, profiled.output
+    assert "traceEvents" in (tmp_path / "t.json").read_text()
+    broken = CliRunner().invoke(app, ["run", "m.xml", "--input", "x=m.bin", *which])
+    assert broken.exit_code == 1
+    assert "not an .npy file" in broken.output

@@ -25,6 +25,14 @@ TYPES_AND_LAYOUTS = [(name, "packed", "packed") for name in TYPES] + [
 ]
 
 
+def cycled(values: Any) -> list[Any]:
+    """TYPES_AND_LAYOUTS, each with one of the values in turn, and FLOAT32 with all of them: pairs, not the product."""
+    values = list(values)
+    cases = [(*case, values[i % len(values)]) for i, case in enumerate(TYPES_AND_LAYOUTS)]
+    cases += [("FLOAT32", "packed", "packed", value) for value in values]
+    return list(dict.fromkeys(cases))
+
+
 def numbers(dtype: str, sizes: Any, seed: int = 0) -> Array:
     """Random elements over most of a data type's range."""
     return random(np.random.default_rng(seed), dtype, tuple(sizes), -100, 100)
@@ -49,6 +57,6 @@ def refuse(desc: dml.OperatorDesc, *words: str) -> None:
 
 
 __all__ = [
-    "INDEX_TYPES", "NUMPY_INDEX", "TYPES", "TYPES_AND_LAYOUTS", "Array", "as_read", "like", "numbers", "output",
-    "refuse", "run", "tensor",
+    "INDEX_TYPES", "NUMPY_INDEX", "TYPES", "TYPES_AND_LAYOUTS", "Array", "as_read", "cycled", "like", "numbers",
+    "output", "refuse", "run", "tensor",
 ]  # fmt: skip

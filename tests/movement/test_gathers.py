@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from movement_cases import INDEX_TYPES, NUMPY_INDEX, TYPES_AND_LAYOUTS, as_read, like, numbers, output, refuse, run
+from movement_cases import INDEX_TYPES, NUMPY_INDEX, as_read, cycled, like, numbers, output, refuse, run
 
 import dml
 from harness import assert_exact
@@ -65,8 +65,7 @@ def test_gather_page_examples(device, x, indices, axis, count, expected):
     assert_exact(both(device, gather_of(x, indices, expected.shape, axis, count), x, indices), expected)
 
 
-@pytest.mark.parametrize("axis", [2, 3, 4])
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, axis", cycled([2, 3, 4]))
 def test_gather(device, dtype, layout, out_layout, axis):
     x = numbers(dtype, (1, 1, 3, 4, 5))
     indices = np.random.default_rng(axis).integers(-x.shape[axis], x.shape[axis], (1, 1, 2, 1, 3))
@@ -140,8 +139,7 @@ def test_gather_elements_page_example(device):
     assert_exact(both(device, elements_of(x, indices, 0), x, indices), np.array([[4, 8, 3], [7, 2, 3]], np.float32))
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, axis", cycled([0, 1, 2]))
 def test_gather_elements(device, dtype, layout, out_layout, axis):
     x = numbers(dtype, (3, 4, 5))
     sizes = tuple(7 if d == axis else size for d, size in enumerate(x.shape))
@@ -200,8 +198,7 @@ def test_gather_nd_page_examples(device, x, indices, input_count, indices_count,
     assert_exact(both(device, desc, x, indices), expected)
 
 
-@pytest.mark.parametrize("tuple_size", [1, 2, 4])
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, tuple_size", cycled([1, 2, 4]))
 def test_gather_nd(device, dtype, layout, out_layout, tuple_size):
     x = numbers(dtype, (3, 2, 4, 5))
     index_type = INDEX_TYPES[(tuple_size + len(dtype)) % 4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from movement_cases import TYPES_AND_LAYOUTS, as_read, like, numbers, output, refuse, run
+from movement_cases import as_read, cycled, like, numbers, output, refuse, run
 
 import dml
 from harness import assert_exact
@@ -59,8 +59,7 @@ def test_page_examples(device, mode, typed):
     assert_exact(run(device, desc, {"InputTensor": PAGE})["OutputTensor"], expected)
 
 
-@pytest.mark.parametrize("mode", list(MODES))
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, mode", cycled(list(MODES)))
 def test_modes(device, mode, dtype, layout, out_layout):
     x = numbers(dtype, (3, 4, 5))
     start, end, value = (2, 0, 3), (3, 0, 1), 7

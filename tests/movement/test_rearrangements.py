@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from movement_cases import TYPES_AND_LAYOUTS, as_read, like, numbers, output, refuse, run
+from movement_cases import as_read, cycled, like, numbers, output, refuse, run
 
 import dml
 from harness import assert_exact
@@ -63,8 +63,7 @@ def to_space_element_by_element(depth, block, order):
     return space
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, order", cycled(ORDERS))
 def test_depth_and_space(device, dtype, layout, out_layout, order):
     depth = numbers(dtype, (2, 18, 2, 3))
     space = to_space_element_by_element(as_read(depth, layout), 3, order)
@@ -129,8 +128,7 @@ def test_reverse_page_examples(device):
     assert_exact(both(device, reverse_of(x, lengths, 2), x, lengths), expected)
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, axis", cycled([0, 1, 2]))
 def test_reverse(device, dtype, layout, out_layout, axis):
     rng = np.random.default_rng(axis)
     x = numbers(dtype, (4, 5, 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from movement_cases import INDEX_TYPES, NUMPY_INDEX, TYPES_AND_LAYOUTS, as_read, like, numbers, output, refuse, run
+from movement_cases import INDEX_TYPES, NUMPY_INDEX, as_read, cycled, like, numbers, output, refuse, run
 
 import dml
 from harness import assert_exact
@@ -62,8 +62,7 @@ def test_scatter_elements_is_scatter():
     assert dml.DML_SCATTER_ELEMENTS_OPERATOR_DESC is dml.DML_SCATTER_OPERATOR_DESC
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, axis", cycled([0, 1, 2]))
 def test_scatter(device, dtype, layout, out_layout, axis):
     """More updates than places along the axis: many meet. Some are out of range and change nothing."""
     x = numbers(dtype, (3, 4, 5))
@@ -134,8 +133,7 @@ def test_scatter_nd_page_example(device):
     assert_exact(result, np.array([[1, 11, 3, 10, 9, 6, 7, 12]], np.float32))
 
 
-@pytest.mark.parametrize("tuple_size", [1, 2, 3])
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, tuple_size", cycled([1, 2, 3]))
 def test_scatter_nd(device, dtype, layout, out_layout, tuple_size):
     x = numbers(dtype, (3, 2, 4))
     index_type = INDEX_TYPES[(tuple_size + len(dtype) + len(layout)) % 4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from movement_cases import TYPES, TYPES_AND_LAYOUTS, as_read, like, numbers, output, refuse, run
+from movement_cases import TYPES, TYPES_AND_LAYOUTS, as_read, cycled, like, numbers, output, refuse, run
 
 import dml
 from harness import assert_exact
@@ -208,8 +208,7 @@ def test_join_page_examples(device):
         assert_exact(result, np.array(expected, np.float32))
 
 
-@pytest.mark.parametrize("axis", [0, 2])
-@pytest.mark.parametrize("dtype, layout, out_layout", TYPES_AND_LAYOUTS)
+@pytest.mark.parametrize("dtype, layout, out_layout, axis", cycled([0, 2]))
 def test_split_and_join(device, dtype, layout, out_layout, axis):
     x = numbers(dtype, (6, 3, 6))
     parts = run(device, split_of(x, (1, 3, 2), axis, layout, out_layout), {"InputTensor": x})["OutputTensors"]

@@ -1,0 +1,42 @@
+"""Slices of any window, stride and layout, and what their gradient gives back: Hypothesis looks for one that fails."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from movement_cases import numbers, run
+from test_slices import grad_of, slice1_of, spread, taken
+
+from harness import LAYOUTS, assert_exact
+
+
+@st.composite
+def windows(draw):
+    """(tensor size, offset, window size, stride) of each dimension."""
+    dimensions = []
+    for _ in range(draw(st.integers(1, 4))):
+        size = draw(st.integers(1, 6))
+        offset = draw(st.integers(0, size - 1))
+        window = draw(st.integers(1, size - offset))
+        dimensions.append((size, offset, window, draw(st.sampled_from([1, 2, 3, -1, -2]))))
+    return tuple(zip(*dimensions, strict=True))
+
+
+@settings(max_examples=30)
+@given(
+    windows(),
+    st.sampled_from(["UINT8", "INT16", "FLOAT32", "INT64"]),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(LAYOUTS),
+)
+def test_any_slice(device, dimensions, dtype, layout, out_layout):
+    sizes, *window = dimensions
+    x = numbers(dtype, sizes)
+    desc = slice1_of(x, *window, layout, out_layout)
+    expected = taken(x, *window)
+    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], expected)
+    grad = np.ascontiguousarray(expected)
+    desc = grad_of(grad, sizes, *window, layout, out_layout)
+    result = run(device, desc, {"InputGradientTensor": grad})["OutputGradientTensor"]
+    assert_exact(result, spread(grad, sizes, *window))

@@ -178,44 +178,51 @@ class Layer:
         attributes = {i.name: getattr(desc, i.name) for i in desc.fields_info if i.kind == "attribute"}
         return unary(type(desc), x, **attributes)
 
-    def unrolled(self, initial: Value | None, step: Callable[[int, Value, Value], Value]) -> list[Value | None]:
-        """Y and Y_h where ``step(direction, x of the step {B, I}, state {B, H})`` gives the next state.
+    def inputs_product(self, d: int, bias: Value | None) -> list[Value]:
+        """x W^T + bias of one direction, {B, gates H} for each step: one product for all of them."""
+        rows = reshape(self.x, (self.steps * self.batch, self.size))
+        made = matmul(rows, self.matrix(self.w, d), transpose_b=True)
+        if bias is not None:
+            made = made + bias
+        return [part(made, 0, t * self.batch, self.batch) for t in range(self.steps)]
+
+    def matrix(self, weights: Value, d: int, start: int = 0, gates: int | None = None) -> Value:
+        """The rows of one direction's weights that belong to gates from ``start`` on."""
+        own = reshape(part(weights, 0, d, 1), weights.shape[1:])
+        return own if gates is None else part(own, 0, start * self.hidden, gates * self.hidden)
+
+    def biases(self, d: int, start: int, gates: int) -> Value | None:
+        """The biases of one direction from gate ``start`` on (those of R follow those of W), {1, gates H}."""
+        if self.bias is None:
+            return None
+        return part(part(self.bias, 0, d, 1), 1, start * self.hidden, gates * self.hidden)
+
+    def unrolled(self, initial: Value | None, steps: Sequence[Callable[[int, Value], Value]]) -> list[Value | None]:
+        """Y and Y_h where ``steps[direction](step, state {B, H})`` gives the next state.
 
         A row beyond its sequence's length keeps its state and gives zero; so a reversed sequence starts at its own last
         element.
         """
-        dtype = self.x.dtype
-        zeros = constant(self.node.builder, np.zeros((self.batch, self.hidden), dtype))
+        zeros = constant(self.node.builder, np.zeros((self.batch, self.hidden), self.x.dtype))
         sequences, finals = [], []
-        for d in range(self.directions):
+        for d, step in enumerate(steps):
             h = zeros if initial is None else reshape(part(initial, 0, d, 1), (self.batch, self.hidden))
             order = range(self.steps)
-            steps: dict[int, Value] = {}
+            states: dict[int, Value] = {}
             for t in reversed(order) if self.direction_of(d) else order:
-                new = step(d, reshape(part(self.x, 0, t, 1), (self.batch, self.size)), h)
+                new = step(t, h)
                 if self.lengths is None:
-                    h = steps[t] = new
+                    h = states[t] = new
                 else:
                     running = expanded(reshape(self.lengths > t, (self.batch, 1)), new.shape)
-                    h, steps[t] = where(running, new, h), where(running, new, zeros)
+                    h, states[t] = where(running, new, h), where(running, new, zeros)
             finals.append(reshape(h, (1, 1, self.batch, self.hidden)))
-            sequences.append(join([reshape(steps[t], (1, 1, self.batch, self.hidden)) for t in order], 0))
+            sequences.append(join([reshape(states[t], (1, 1, self.batch, self.hidden)) for t in order], 0))
         return self.results(join(sequences, 1), join(finals, 1))
 
-    def gates(self, d: int, count: int) -> tuple[list[Value], list[Value], list[Value], list[Value]]:
-        """W, R, and the biases of both, of each gate of a direction; biases are zero where there is none."""
-        h = self.hidden
-        w = [reshape(part(part(self.w, 0, d, 1), 1, g * h, h), (h, self.size)) for g in range(count)]
-        r = [reshape(part(part(self.r, 0, d, 1), 1, g * h, h), (h, h)) for g in range(count)]
-        if self.bias is None:
-            zeros = [self.x.filled(0, (1, h))] * count
-            return w, r, zeros, zeros
-        b = [part(part(self.bias, 0, d, 1), 1, g * h, h) for g in range(2 * count)]
-        return w, r, b[:count], b[count:]
 
-
-def _product(a: Value, matrix: Value) -> Value:
-    return matmul(a, matrix, transpose_b=True)
+def _sum(a: Value, b: Value | None) -> Value:
+    return a if b is None else a + b
 
 
 @onnx_op("GRU")
@@ -234,17 +241,34 @@ def gru(node: Node) -> list[Value | None]:
             HiddenInitTensor=None if initial is None else reshape(initial, (1, *initial.shape)),
             LinearBeforeReset=linear,
         )
-    gates = [layer.gates(d, 3) for d in range(layer.directions)]
+    return layer.unrolled(initial, [_gru_step(layer, d, linear) for d in range(layer.directions)])
 
-    def step(d: int, x: Value, h: Value) -> Value:
-        w, r, wb, rb = gates[d]
-        z = layer.activation(2 * d, _product(x, w[0]) + _product(h, r[0]) + (wb[0] + rb[0]))
-        reset = layer.activation(2 * d, _product(x, w[1]) + _product(h, r[1]) + (wb[1] + rb[1]))
-        inner = reset * (_product(h, r[2]) + rb[2]) if linear else _product(reset * h, r[2]) + rb[2]
-        new = layer.activation(2 * d + 1, _product(x, w[2]) + wb[2] + inner)
-        return (1.0 - z) * new + z * h
 
-    return layer.unrolled(initial, step)
+def _gru_step(layer: Layer, d: int, linear: bool) -> Callable[[int, Value], Value]:
+    """One direction's step. The biases of R join those of W but for the hidden gate's, which the reset gate scales."""
+    h, both = layer.hidden, 2 * layer.hidden
+    gate_bias, hidden_bias = layer.biases(d, 0, 3), layer.biases(d, 5, 1)
+    if gate_bias is not None:
+        recurrent = layer.biases(d, 3, 2)
+        assert recurrent is not None
+        assert hidden_bias is not None
+        rest = hidden_bias.filled(0, (1, h)) if linear else hidden_bias
+        gate_bias = gate_bias + join([recurrent, rest], 1)
+    products = layer.inputs_product(d, gate_bias)
+    gates, candidate = layer.matrix(layer.r, d, 0, 2), layer.matrix(layer.r, d, 2, 1)
+
+    def step(t: int, state: Value) -> Value:
+        x = products[t]
+        made = layer.activation(2 * d, part(x, 1, 0, both) + matmul(state, gates, transpose_b=True))
+        z, reset = part(made, 1, 0, h), part(made, 1, h, h)
+        if linear:
+            inner = reset * _sum(matmul(state, candidate, transpose_b=True), hidden_bias)
+        else:
+            inner = matmul(reset * state, candidate, transpose_b=True)
+        new = layer.activation(2 * d + 1, part(x, 1, both, h) + inner)
+        return (1.0 - z) * new + z * state
+
+    return step
 
 
 @onnx_op("RNN")
@@ -257,13 +281,19 @@ def rnn(node: Node) -> list[Value | None]:
             ("OutputSequenceTensor", "OutputSingleTensor"),
             HiddenInitTensor=None if initial is None else reshape(initial, (1, *initial.shape)),
         )
-    gates = [layer.gates(d, 1) for d in range(layer.directions)]
+    return layer.unrolled(initial, [_rnn_step(layer, d) for d in range(layer.directions)])
 
-    def step(d: int, x: Value, h: Value) -> Value:
-        (w,), (r,), (wb,), (rb,) = gates[d]
-        return layer.activation(d, _product(x, w) + _product(h, r) + (wb + rb))
 
-    return layer.unrolled(initial, step)
+def _rnn_step(layer: Layer, d: int) -> Callable[[int, Value], Value]:
+    bias = layer.biases(d, 0, 1)
+    if bias is not None:
+        bias = _sum(bias, layer.biases(d, 1, 1))
+    products, recurrence = layer.inputs_product(d, bias), layer.matrix(layer.r, d)
+
+    def step(t: int, state: Value) -> Value:
+        return layer.activation(d, products[t] + matmul(state, recurrence, transpose_b=True))
+
+    return step
 
 
 @onnx_op("LSTM")

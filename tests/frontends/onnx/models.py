@@ -1,0 +1,81 @@
+"""Small ONNX models for the tests, and how to run them elsewhere."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+Array = npt.NDArray[Any]
+#: The IR version that every ONNX Runtime in use takes.
+IR_VERSION = 10
+
+
+def model_of(
+    nodes: Sequence[Any],
+    inputs: Mapping[str, Array],
+    outputs: Sequence[str],
+    version: int,
+    *,
+    symbolic: bool = False,
+    initializers: Mapping[str, Array] | None = None,
+    domains: Mapping[str, int] | None = None,
+    ranks: Mapping[str, int] | None = None,
+) -> Any:
+    """A model of nodes over inputs like these arrays; outputs of unknown type get the first input's
+    (ranks: but another rank). symbolic: the inputs' sizes are names."""
+
+    def entry(name: str, array: Array) -> Any:
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        shape = [f"{name}_{at}" for at in range(array.ndim)] if symbolic else list(array.shape)
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    held = [onnx.numpy_helper.from_array(array, name) for name, array in (initializers or {}).items()]
+    graph = helper.make_graph(
+        list(nodes),
+        "test",
+        [entry(name, array) for name, array in inputs.items()],
+        [onnx.ValueInfoProto(name=name) for name in outputs],
+        held,
+    )
+    imports = [helper.make_opsetid("", version)]
+    imports += [helper.make_opsetid(domain, number) for domain, number in (domains or {}).items()]
+    model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION))
+    first = next(iter(inputs.values()))
+    kind = helper.np_dtype_to_tensor_dtype(first.dtype)
+    for output in model.graph.output:
+        if not output.type.tensor_type.HasField("shape") and not output.type.HasField("sequence_type"):
+            names = [f"{output.name}_{at}" for at in range((ranks or {}).get(output.name, first.ndim))]
+            output.CopyFrom(helper.make_tensor_value_info(output.name, kind, names))
+    return model
+
+
+def in_onnxruntime(model: Any, inputs: Mapping[str, Array]) -> list[Array]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    found: list[Array] = session.run(None, dict(inputs))
+    return found
+
+
+def in_reference(model: Any, inputs: Mapping[str, Array]) -> list[Array]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: list[Array] = ReferenceEvaluator(model).run(None, dict(inputs))
+    return found
+
+
+def assert_close(found: Sequence[Any], expected: Sequence[Any], tolerance: float) -> None:
+    """Equal in shape and type, and in value within the tolerance (absolute and relative)."""
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=tolerance, atol=tolerance)

@@ -1,0 +1,104 @@
+"""GroupNormalization 18 and 21 against a plain reference, ONNX Runtime and onnx.reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import Array, assert_close, in_onnxruntime, in_reference, model_of
+from onnx import helper
+
+import dml
+from dml.frontends.onnx import prepare
+
+
+def reference(x: Array, scale: Array, bias: Array, groups: int, epsilon: float, per_channel: bool) -> Array:
+    n, channels = x.shape[:2]
+    grouped = x.astype(np.float64).reshape(n, groups, -1)
+    grouped = (grouped - grouped.mean(2, keepdims=True)) / np.sqrt(grouped.var(2, keepdims=True) + epsilon)
+    each = channels if per_channel else groups
+    shape = (1, each, -1)
+    flat = grouped.reshape(n, each, -1)
+    return (flat * scale.astype(np.float64).reshape(shape) + bias.astype(np.float64).reshape(shape)).reshape(x.shape)
+
+
+def model(inputs: dict[str, Array], version: int, **attributes: Any) -> Any:
+    node = helper.make_node("GroupNormalization", ["x", "scale", "bias"], ["y"], **attributes)
+    return model_of([node], inputs, ["y"], version)
+
+
+@st.composite
+def cases(draw: Any) -> tuple[int, dict[str, Array], dict[str, Any]]:
+    version = draw(st.sampled_from([18, 21]))
+    groups, each = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    spatial = tuple(draw(st.lists(st.integers(1, 4), min_size=0, max_size=4)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    count = groups if version == 18 else groups * each
+    inputs = {
+        "x": rng.uniform(-2, 2, (draw(st.integers(1, 3)), groups * each, *spatial)).astype(np.float32),
+        "scale": rng.uniform(-2, 2, count).astype(np.float32),
+        "bias": rng.uniform(-2, 2, count).astype(np.float32),
+    }
+    attributes: dict[str, Any] = {"num_groups": groups}
+    # Groups of nearly equal elements divide by the root of epsilon: a small one would show float32's own rounding.
+    attributes["epsilon"] = draw(st.sampled_from([1e-2, 0.5]))
+    return version, inputs, attributes
+
+
+@settings(max_examples=25)
+@given(cases())
+def test_any_group_normalization(device: dml.Device, case: Any) -> None:
+    version, inputs, attributes = case
+    found = prepare(model(inputs, version, **attributes), device).run(inputs)
+    groups, epsilon = attributes["num_groups"], attributes["epsilon"]
+    expected = reference(*inputs.values(), groups, epsilon, version >= 21)  # type: ignore[arg-type]
+    assert_close(found, [expected.astype(np.float32)], 2e-5)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float32, 2e-5), (np.float16, 4e-3)])
+@pytest.mark.parametrize("stash", [1, 10])
+def test_version_21_agrees_with_onnxruntime_and_onnx_reference(
+    device: dml.Device, dtype: Any, tolerance: float, stash: int
+) -> None:
+    if stash == 10 and dtype is np.float32:
+        pytest.skip("statistics in float16 of float32 tensors are less than what is computed here")
+    rng = np.random.default_rng(1)
+    inputs = {
+        "x": rng.uniform(-2, 2, (2, 6, 3, 5)).astype(dtype),
+        "scale": rng.uniform(-2, 2, 6).astype(dtype),
+        "bias": rng.uniform(-2, 2, 6).astype(dtype),
+    }
+    made = model(inputs, 21, num_groups=3, stash_type=stash)
+    found = prepare(made, device).run(inputs)
+    if stash == 1:
+        assert_close(found, in_onnxruntime(made, inputs), tolerance)
+    assert_close(found, in_reference(made, inputs), max(tolerance, 2e-2 if stash == 10 else 0))
+
+
+def test_version_18_runs_though_the_checker_refuses_it(device: dml.Device) -> None:
+    rng = np.random.default_rng(2)
+    inputs = {
+        "x": rng.uniform(-2, 2, (1, 4, 3)).astype(np.float32),
+        "scale": np.array([1.5, -0.5], np.float32),
+        "bias": np.array([0.25, 1.0], np.float32),
+    }
+    made = model(inputs, 18, num_groups=2)
+    with pytest.raises(onnx.checker.ValidationError, match="deprecated"):
+        onnx.checker.check_model(made)
+    expected = reference(*inputs.values(), 2, 1e-5, False)  # type: ignore[arg-type]
+    assert_close(prepare(made, device).run(inputs), [expected.astype(np.float32)], 2e-5)
+    assert_close(in_reference(made, inputs), [expected.astype(np.float32)], 2e-5)
+
+
+@pytest.mark.parametrize(
+    "channels, groups, count, message",
+    [(4, 3, 4, "num_groups must divide 4 channels, found 3"), (4, 2, 2, "scale must have shape")],
+)
+def test_what_does_not_fit_is_named(device: dml.Device, channels: int, groups: int, count: int, message: str) -> None:
+    inputs = {name: np.ones((1, channels, 2) if name == "x" else count, np.float32) for name in ("x", "scale", "bias")}
+    with pytest.raises(dml.DMLError, match=message):
+        prepare(model(inputs, 21, num_groups=groups), device).run(inputs)

@@ -43,8 +43,9 @@ def normalize_rows(program: Builder, what: Normalization) -> bool:
     unit = adjacent([x, y, *(operands[name] for name in varying)], last)
     rows, length = math.prod(x.sizes[:kept]), x.sizes[last]
     segments = math.prod(x.sizes[kept:last])
-    lanes, workgroup = _lanes(program.target, x, kept, rows, segments, length // unit)
-    if not _fits(program.target, rows, segments, length // unit, lanes):
+    beside = x.strides[kept - 1] == 1 and x.strides[last] != 1
+    lanes, workgroup = _lanes(program.target, beside, rows, segments, length // unit)
+    if not _fits(program.target, beside, rows, segments, length // unit, lanes):
         return False
     emitted = emit(_value(what), ["float"] * (1 + len(what.parameters)), "finish", "float")
     code = [
@@ -108,16 +109,14 @@ def _row_views(what: Normalization) -> tuple[int, dict[str, Operand]]:
     return len(kept), views
 
 
-def _lanes(target: Target, x: Operand, kept: int, rows: int, segments: int, steps: int) -> tuple[int, int]:
-    """Lanes to a row, and the size of a workgroup."""
+def _lanes(target: Target, beside: bool, rows: int, segments: int, steps: int) -> tuple[int, int]:
+    """Lanes to a row, and the size of a workgroup. Rows beside each other in memory take an invocation each."""
     if target.is_cpu:
         # A row to an invocation is best where that keeps the cores busy. Else eight lanes: a vector of the CPU driver,
         # and a workgroup of that size has no costly barrier.
         few = rows < 32 or 3 * _share(segments, steps, 1) >= CPU_ITERATIONS
-        return (8 if few and steps >= 16 else 1), 8
+        return (8 if few and steps >= 16 and not beside else 1), 8
     lanes = 1
-    # Rows side by side in memory: an invocation to each.
-    beside = x.strides[kept - 1] == 1 and x.strides[-1] != 1
     while not beside and lanes < target.workgroup and steps >= 2 * lanes:
         lanes *= 2
     return lanes, target.workgroup
@@ -128,9 +127,11 @@ def _share(segments: int, steps: int, lanes: int) -> int:
     return segments * (-(-steps // lanes) + -(-steps // (lanes * 32)) + 1)
 
 
-def _fits(target: Target, rows: int, segments: int, steps: int, lanes: int) -> bool:
+def _fits(target: Target, beside: bool, rows: int, segments: int, steps: int, lanes: int) -> bool:
     """Whether an invocation's share of a row is small enough, and enough invocations are busy."""
     share = _share(segments, steps, lanes)
+    if target.is_cpu and beside and share > 512:
+        return False  # each pass along rows beside each other brings all of their neighbours into the cache again
     if target.is_cpu:
         return 3 * share < CPU_ITERATIONS and (rows * lanes >= 16 or share < 256)
     return share < 256 or (share < 4096 and rows * lanes >= 8192)

@@ -1,6 +1,10 @@
 """Pooling: a sliding window over the spatial dimensions, and the gradients that gather what a window spread.
 
 Every kernel sees {N, C, depth, height, width}; a tensor of four dimensions has depth 1.
+
+Where the reference is silent: a window of nothing but padding has average 0, the type's lowest value as its maximum
+and index -1, which MAX_UNPOOLING ignores like any index beyond its output; of equal indices the last element wins;
+a maximum lets NaN through; Lp pooling takes magnitudes, as in ONNX.
 """
 
 from __future__ import annotations

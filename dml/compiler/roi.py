@@ -2,6 +2,11 @@
 
 Samples per output are rounded up to a whole number and clamped; a device bounds them as well (``MOST``), for what the
 reference leaves unbounded: on CPU drivers, whose loops end after some 65,000 iterations, at 240 along an axis.
+
+Where the reference is silent: a sample up to one element outside the image reads its edge, as in ONNX; nearest rounds
+halves down, as the gradient's example does; AlignRegionsToCorners puts the first and the last sample on the region's
+ends, whatever OutputPixelOffset says; the regions' gradient is the derivative by their corners, scale included; and
+ROI_POOLING rounds halves away from zero and gives 0 for a cell outside the image.
 """
 
 from __future__ import annotations

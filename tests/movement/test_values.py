@@ -314,3 +314,13 @@ def test_value_scale_2d_rules():
     refuse(good.replace(Bias=(1.0, 2.0)), "ChannelCount", "1 or 3")
     refuse(good.replace(Bias=(1.0,)), "InputTensor", "size 1")
     refuse(good.replace(OutputTensor=output("FLOAT32", (1, 3, 2, 3))), "OutputTensor", "sizes")
+
+
+def test_diagonal_rules():
+    good = diagonal_of("FLOAT32", (2, 3), 0, 1.0)
+    dml.validate(good)
+    refuse(good.replace(OutputTensor=output("FLOAT32", (3,))), "OutputTensor.DimensionCount", "2 to 4")
+    refuse(good.replace(OutputTensor=output("FLOAT32", (1, 1, 1, 2, 3))), "OutputTensor.DimensionCount", "2 to 4")
+    refuse(good.replace(Offset=2**31), "Offset", "must be an integer from")
+    with pytest.raises(dml.DMLError, match="must be 4 at feature level 2_1"):
+        dml.validate(good, dml.DML_FEATURE_LEVEL_2_1)

@@ -97,14 +97,14 @@ def linear(desc: d.DML_ACTIVATION_LINEAR_OPERATOR_DESC) -> Expression:
     return affine(None, desc.Alpha, desc.Beta)
 
 
-# --- piecewise linear. Not max() and min(): GLSL leaves those of NaN open, and NaN goes through -----------------------
+# --- piecewise linear. NaN goes through by its bits: max() and min() leave it open, and a ? b : c may become one.
 
 
 @activation(d.DML_ACTIVATION_RELU_OPERATOR_DESC)
 def relu(desc: d.DML_ACTIVATION_RELU_OPERATOR_DESC) -> Expression:
     if kind(desc.OutputTensor) == "int":
         return node("max($x0, 0)", Leaf(0), glsl="int")
-    return node("$x0 < 0.0 ? 0.0 : $x0", Leaf(0))
+    return node("is_nan($x0) ? $x0 : max($x0, 0.0)", Leaf(0), includes=[MATH])
 
 
 @elementwise(d.DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC, "InputTensor", "InputGradientTensor")
@@ -159,7 +159,7 @@ def shrink(desc: d.DML_ACTIVATION_SHRINK_OPERATOR_DESC) -> Expression:
 
 
 def hard_sigmoid_of(alpha: float, beta: float) -> Expression:
-    return node("$x0 < 0.0 ? 0.0 : $x0 > 1.0 ? 1.0 : $x0", affine(None, alpha, beta))
+    return node("is_nan($x0) ? $x0 : clamp($x0, 0.0, 1.0)", affine(None, alpha, beta), includes=[MATH])
 
 
 @activation(d.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC)
@@ -209,7 +209,7 @@ def scaled_elu(desc: d.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC) -> Expression:
 @activation(d.DML_ACTIVATION_CELU_OPERATOR_DESC)
 def celu(desc: d.DML_ACTIVATION_CELU_OPERATOR_DESC) -> Expression:
     grown = node("$Alpha * expm1_accurate(divide($x0, $Alpha))", Leaf(0), Alpha=desc.Alpha, includes=[MATH])
-    return node("($x0 > 0.0 ? $x0 : 0.0) + ($x1 > 0.0 ? 0.0 : $x1)", Leaf(0), grown)
+    return node("is_nan($x0) ? $x0 : max($x0, 0.0) + min($x1, 0.0)", Leaf(0), grown, includes=[MATH])
 
 
 @activation(d.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC)

@@ -176,13 +176,13 @@ numeric(
 # NaN wins a maximum and a minimum, whichever input it is in.
 numeric(
     d.DML_ELEMENT_WISE_MAX_OPERATOR_DESC,
-    float="$x0 >= $x1 || is_nan($x0) ? $x0 : $x1",
+    float="is_nan($x0) ? $x0 : is_nan($x1) ? $x1 : max($x0, $x1)",
     word="max($x0, $x1)",
     pair="less_{s}64($x0, $x1) ? $x1 : $x0",
 )
 numeric(
     d.DML_ELEMENT_WISE_MIN_OPERATOR_DESC,
-    float="$x0 <= $x1 || is_nan($x0) ? $x0 : $x1",
+    float="is_nan($x0) ? $x0 : is_nan($x1) ? $x1 : min($x0, $x1)",
     word="min($x0, $x1)",
     pair="less_{s}64($x1, $x0) ? $x1 : $x0",
 )
@@ -327,18 +327,17 @@ def less(of: str, a: str, b: str) -> str:
     return f"less_{of[0]}64({a}, {b})" if of in ("int64", "uint64") else f"{a} < {b}"
 
 
-def at_least(tensor: DML_BUFFER_TENSOR_DESC | None, low: int | float, x: Expression) -> Expression:
+def limited(tensor: DML_BUFFER_TENSOR_DESC | None, name: str, value: int | float, x: Expression) -> Expression:
+    """x, but no less than the bound named Min, or no more than that named Max. NaN goes through."""
     of = kind(tensor)
-    code, constants = constant("Min", low, of)
-    glsl = "float" if tensor is None else glsl_of(tensor)
-    return node(f"{less(of, '$x0', code)} ? {code} : $x0", x, glsl=glsl, includes=INCLUDES[of], **constants)
-
-
-def at_most(tensor: DML_BUFFER_TENSOR_DESC | None, high: int | float, x: Expression) -> Expression:
-    of = kind(tensor)
-    code, constants = constant("Max", high, of)
-    glsl = "float" if tensor is None else glsl_of(tensor)
-    return node(f"{less(of, code, '$x0')} ? {code} : $x0", x, glsl=glsl, includes=INCLUDES[of], **constants)
+    code, constants = constant(name, value, of)
+    if of in ("int64", "uint64"):
+        beyond = less(of, "$x0", code) if name == "Min" else less(of, code, "$x0")
+        text = f"{beyond} ? {code} : $x0"
+    else:
+        text = f"{'max' if name == 'Min' else 'min'}($x0, {code})"
+        text = f"is_nan($x0) ? $x0 : {text}" if of == "float" else text
+    return node(text, x, glsl="float" if tensor is None else glsl_of(tensor), includes=INCLUDES[of], **constants)
 
 
 def scalar(value: DML_SCALAR_UNION, data_type: DML_TENSOR_DATA_TYPE) -> int | float:
@@ -361,7 +360,7 @@ def limits(desc: Any) -> tuple[int | float, int | float]:
 @activation(d.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC)
 def clip(desc: Any) -> Expression:
     low, high = limits(desc)
-    return at_least(desc.InputTensor, low, at_most(desc.InputTensor, high, scaled(desc)))
+    return limited(desc.InputTensor, "Min", low, limited(desc.InputTensor, "Max", high, scaled(desc)))
 
 
 def clip_grad(desc: Any) -> Expression:
@@ -384,7 +383,7 @@ for _cls in (d.DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC, d.DML_ELEMENT_WISE_CLIP
 
 @elementwise(d.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, "InputTensor")
 def threshold(desc: d.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC) -> Expression:
-    return at_least(desc.InputTensor, bound(desc.Min, desc.InputTensor), scaled(desc))
+    return limited(desc.InputTensor, "Min", bound(desc.Min, desc.InputTensor), scaled(desc))
 
 
 # --- quantization -----------------------------------------------------------------------------------------------------

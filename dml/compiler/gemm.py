@@ -31,6 +31,8 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 #: An operand of which each element is used this often is worth a copy that can be read four elements at a time.
 WORTH_PACKING = 32
+#: A product of fewer rows than this has its own kernel on GPUs.
+NARROW = 16
 
 
 def transposed(matrix: Operand) -> Operand:
@@ -55,12 +57,11 @@ def matmul(
     a {..., M, K}, b {..., K, N}, c (or None) broadcasting to result {..., M, N}: FLOAT32 or FLOAT16 each; or a, b and
     result INT32 without c, alpha and activation (sums modulo 2^32). Any strides: transposes are strides
     (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Sums of floats
-    accumulate in float32 in the order of k; c is not read where beta is 0. activation: an expression of Leaf(0), the
+    accumulate in float32, in an order that never changes; c is not read where beta is 0. activation: an expression of Leaf(0), the
     sum.
     """
     target = program.target
-    shared = not target.is_cpu and min(result.sizes[-2:]) >= 16
-    if not shared and 1.5 * _cost(result, target, swapped=True) < _cost(result, target, swapped=False):
+    if _is_better_transposed(result, target):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
     if target.is_cpu:
@@ -71,7 +72,10 @@ def matmul(
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
     operands = _merge_batch(operands)
-    kernel = _shared(operands, target) if shared else _tiled(operands, target)
+    if target.is_cpu:
+        kernel = _tiled(operands, target)
+    else:
+        kernel = _narrow(operands) if m < NARROW else _shared(operands, target)
     _product(program, kernel, operands, alpha, beta, activation or Leaf(0))
 
 
@@ -91,28 +95,27 @@ def _lanes(target: Target) -> int:
 
 
 def _tile_costs(m: int, n: int, batch: int, target: Target) -> dict[tuple[int, int], float]:
-    """What a product costs by the sums that an invocation keeps.
+    """What a product costs on a CPU's driver by the sums that an invocation keeps.
 
-    On a CPU's driver reading an element into a register costs some 20 times a multiplication, and more than 256
-    sums no longer stay near. A GPU hides reading behind other invocations, of which it needs many.
+    Reading an element into a register costs some 20 multiplications there, and more than 256 sums no longer stay near.
     """
     lanes = _lanes(target)
     costs = {}
     for tile_m in (1, 2, 4, 8, 16):
         for tile_n in (4, 8, 16):
             groups = batch * -(-m // tile_m) * -(-n // (tile_n * lanes))
-            if target.is_cpu:
-                costs[tile_m, tile_n] = max(groups, 8) * (20.0 * (tile_m + tile_n) + tile_m * tile_n)
-            elif tile_m * tile_n <= 16:
-                costs[tile_m, tile_n] = max(groups, 256) * (2.0 * (tile_m + tile_n) + tile_m * tile_n)
+            costs[tile_m, tile_n] = max(groups, 8) * (20.0 * (tile_m + tile_n) + tile_m * tile_n)
     return costs
 
 
-def _cost(result: Operand, target: Target, *, swapped: bool) -> float:
+def _is_better_transposed(result: Operand, target: Target) -> bool:
+    """Whether the product of the transposes, in the other order, is the one that the kernels do well."""
     m, n = result.sizes[-2:]
-    if swapped:
-        m, n = n, m
-    return min(_tile_costs(m, n, math.prod(result.sizes[:-2]), target).values())
+    if not target.is_cpu:
+        return n < min(m, NARROW)
+    batch = math.prod(result.sizes[:-2])
+    straight, exchanged = (min(_tile_costs(*sizes, batch, target).values()) for sizes in ((m, n), (n, m)))
+    return 1.5 * exchanged < straight
 
 
 def _tiled(operands: Mapping[str, Operand], target: Target) -> Kernel:
@@ -125,6 +128,16 @@ def _tiled(operands: Mapping[str, Operand], target: Target) -> Kernel:
     lanes = _lanes(target)
     defines = {"TILE_M": f"{tile_m}u", "TILE_N": f"{tile_n}u"}
     return Kernel("gemm/tiled.comp", (tile_m, tile_n * lanes), lanes, defines)
+
+
+def _narrow(operands: Mapping[str, Operand]) -> Kernel:
+    """128 invocations: 32 steps of k beside each other where b is contiguous along k, else 32 columns."""
+    m = operands["result"].sizes[-2]
+    tile = 1 << (m - 1).bit_length()
+    down, across = operands["b"].strides[-2:]
+    lanes, slices = (4, 32) if down < across else (32, 4)
+    defines = {"TILE_M": f"{tile}u", "LANES": f"{lanes}u", "SLICES": f"{slices}u"}
+    return Kernel("gemm/narrow.comp", (tile, lanes), lanes * slices, {**defines, "K_FIRST": str(down < across).lower()})
 
 
 def _shared(operands: Mapping[str, Operand], target: Target) -> Kernel:

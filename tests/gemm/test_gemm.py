@@ -133,6 +133,16 @@ def test_kernels_of_gpus(device, dtype, ta, tb, layout, batch, m, k, n):
     assert_sums(run_as_gpu(device, desc, inputs)["OutputTensor"], expected, terms, k)
 
 
+@pytest.mark.parametrize("m, k, n", [(1, 300, 1), (1, 33, 200), (5, 70, 1), (300, 3, 2), (15, 129, 37)])
+@pytest.mark.parametrize("ta, tb", [(0, 0), (1, 1)])
+def test_narrow_products_of_gpus(device, m, k, n, ta, tb):
+    a, b, c, inputs = make("FLOAT32", (2,), m, k, n, ta, tb, with_c=True)
+    compiled = compile_as_gpu(device, describe(a, b, (2, m, n), ta, tb, c, 0.5, 2.0))
+    assert [dispatch.label for dispatch in compiled.program.dispatches] == ["gemm/narrow.comp"]
+    expected, terms = product(a, b, ta, tb, 0.5, c, 2.0)
+    assert_sums(compiled.dispatch(inputs)["OutputTensor"], expected, terms, k)
+
+
 @pytest.mark.parametrize("sizes, tile", [((1420, 8, 1430), 128), ((516, 12, 500), 64), ((100, 5, 100), 32)])
 def test_tiles_of_gpus(device, sizes, tile):
     m, k, n = sizes

@@ -1,0 +1,54 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// result = finish(ALPHA * a x b + BETA * c) of few rows, where only the columns of b are many: a workgroup takes TILE_M
+// rows of LANES columns and shares the steps of k among SLICES invocations for each, whose sums then meet pairwise, in
+// an order that never changes. K_FIRST: neighbouring invocations take neighbouring steps of k, else columns.
+#include "prelude.glsl"
+#include "gemm/matrix.glsl"
+
+shared SUM partial[TILE_M][SLICES][LANES];
+
+void main() {
+    const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
+    const uint groups_n = (N + LANES - 1u) / LANES;
+    uint group = workgroup_index();
+    uint lane = K_FIRST ? gl_LocalInvocationIndex / SLICES : gl_LocalInvocationIndex % LANES;
+    uint slice = K_FIRST ? gl_LocalInvocationIndex % SLICES : gl_LocalInvocationIndex / LANES;
+    uint n = group % groups_n * LANES + lane;
+    uint m0 = group / groups_n % tiles_m * TILE_M;
+    uint batch = group / (groups_n * tiles_m);
+    if (batch >= BATCH) return;  // the whole workgroup
+    uint at[RANK];
+    coordinates(batch, at);
+
+    uint rows[TILE_M], column = b_batch(at) + min(n, N - 1u) * B_COLUMN;
+    SUM sums[TILE_M];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+        rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
+        sums[m] = SUM(0);
+    }
+    for (uint k = slice; k < K; k += SLICES) {
+        SUM b = b_load(column + k * B_ROW);
+        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) sums[m] += a_load(rows[m] + k * A_COLUMN) * b;
+    }
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) partial[m][slice][lane] = sums[m];
+    for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {
+        barrier();
+        if (slice < half_of) {
+            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) partial[m][slice][lane] += partial[m][slice + half_of][lane];
+        }
+    }
+    // The first slice made the last sums itself.
+    if (slice != 0u || n >= N) return;
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+        if (m0 + m < M) {
+#if HAS_C
+            uint c_row = c_batch(at) + (m0 + m) * C_ROW;
+#else
+            const uint c_row = 0u;
+#endif
+            uint i = result_batch(at) + (m0 + m) * RESULT_ROW + n * RESULT_COLUMN;
+            result_store(i, finished(partial[m][0][lane], c_row, n));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+"""Sizes and activations of RNN and LSTM; GRU's are in tests/validator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dml
+from harness import tensor
+
+SIGMOID, TANH = dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(), dml.DML_ACTIVATION_TANH_OPERATOR_DESC()
+
+
+def float32(*sizes: int, **more: Any) -> dml.DML_BUFFER_TENSOR_DESC:
+    return tensor("FLOAT32", sizes, **more)
+
+
+def describe(kind: str, direction: str = "FORWARD", **changes: Any) -> dml.OperatorDesc:
+    """5 steps, batch 2, input 3, hidden 4."""
+    gates, functions = (1, (TANH,)) if kind == "RNN" else (4, (SIGMOID, TANH, TANH))
+    d = 2 if direction == "BIDIRECTIONAL" else 1
+    fields = {
+        "InputTensor": float32(1, 5, 2, 3),
+        "WeightTensor": float32(1, d, gates * 4, 3),
+        "RecurrenceTensor": float32(1, d, gates * 4, 4),
+        "BiasTensor": float32(1, 1, d, gates * 8),
+        "HiddenInitTensor": float32(1, d, 2, 4),
+        "SequenceLengthsTensor": tensor("UINT32", (1, 1, 1, 2)),
+        "OutputSequenceTensor": float32(5, d, 2, 4),
+        "OutputSingleTensor": float32(1, d, 2, 4),
+        "ActivationDescs": functions * d,
+        "Direction": dml.DML_RECURRENT_NETWORK_DIRECTION[f"DML_RECURRENT_NETWORK_DIRECTION_{direction}"],
+    }
+    if kind == "LSTM":
+        fields |= {
+            "CellMemInitTensor": float32(1, d, 2, 4),
+            "PeepholeTensor": float32(1, 1, d, 12),
+            "OutputCellSingleTensor": float32(1, d, 2, 4),
+            "ClipThreshold": 0.5,
+            "UseClipThreshold": True,
+            "CoupleInputForget": False,
+        }
+    return getattr(dml, f"DML_{kind}_OPERATOR_DESC")(**{**fields, **changes})
+
+
+@pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD", "BIDIRECTIONAL"])
+@pytest.mark.parametrize("kind", ["RNN", "LSTM"])
+def test_accepts(kind: str, direction: str) -> None:
+    dml.validate(describe(kind, direction), dml.DML_FEATURE_LEVEL_1_0)
+
+
+SHARED = [
+    ({"InputTensor": float32(2, 5, 2, 3)}, "InputTensor: must have size 1 in dimension 0"),
+    ({"InputTensor": float32(1, 5, 2, 7)}, "WeightTensor: must have sizes"),
+    ({"WeightTensor": float32(1, 1, 12, 3)}, "WeightTensor: must have sizes"),
+    ({"RecurrenceTensor": float32(1, 2, 4, 4)}, "Tensor: must have sizes"),
+    ({"BiasTensor": float32(1, 1, 1, 4)}, "BiasTensor: must have sizes"),
+    ({"HiddenInitTensor": float32(1, 1, 3, 4)}, "HiddenInitTensor: must have sizes"),
+    ({"SequenceLengthsTensor": tensor("UINT32", (1, 1, 1, 5))}, "SequenceLengthsTensor: must have sizes"),
+    ({"OutputSequenceTensor": float32(5, 1, 2, 5)}, "OutputSequenceTensor: must have sizes"),
+    ({"OutputSingleTensor": float32(1, 1, 1, 4)}, "OutputSingleTensor: must have sizes"),
+    ({"ActivationDescs": (TANH,) * 2}, "ActivationDescs: must have . item"),
+    (
+        {"HiddenInitTensor": float32(1, 1, 2, 4, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)},
+        "HiddenInitTensor: does not support DML_TENSOR_FLAG_OWNED_BY_DML",
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(SHARED)))
+@pytest.mark.parametrize("kind", ["RNN", "LSTM"])
+def test_refuses(kind: str, number: int) -> None:
+    changes, message = SHARED[number]
+    with pytest.raises(dml.DMLError, match=f"{kind}.*{message}"):
+        dml.validate(describe(kind, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"CellMemInitTensor": float32(1, 1, 2, 5)}, "CellMemInitTensor: must have sizes .1, 1, 2, 4"),
+        ({"PeepholeTensor": float32(1, 1, 1, 16)}, "PeepholeTensor: must have sizes .1, 1, 1, 12"),
+        ({"OutputCellSingleTensor": float32(1, 1, 3, 4)}, "OutputCellSingleTensor: must have sizes .1, 1, 2, 4"),
+        (
+            {"PeepholeTensor": float32(1, 1, 1, 12, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)},
+            "PeepholeTensor: does not support DML_TENSOR_FLAG_OWNED_BY_DML",
+        ),
+        ({"ClipThreshold": -0.5}, "ClipThreshold: must be at least 0"),
+        (
+            dict.fromkeys(("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")),
+            "at least 1 of OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor must be given",
+        ),
+    ],
+)
+def test_lstm_refuses(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(dml.DMLError, match=message):
+        dml.validate(describe("LSTM", **changes))
+
+
+def test_lstm_threshold_without_use() -> None:
+    """A threshold that is not used may be any number."""
+    dml.validate(describe("LSTM", ClipThreshold=-1.0, UseClipThreshold=False))

@@ -128,11 +128,9 @@ def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter) -> li
             lines.append(f"    Pair p_{k} = pair(x_{k}, source_SIZE_{at});")
             continue
         lines += [
-            f"    ivec2 taps_{k} = taps(x_{k}, 1.0 / SCALE_{k}, source_SIZE_{at});",
-            f"    float total_{k} = total_weight(x_{k}, SCALE_{k}, taps_{k});",
-            f"    for (int i_{k} = taps_{k}.x; i_{k} <= taps_{k}.y; ++i_{k}) {{",
-            f"    float w_{k} = {outer} * (weight(x_{k}, SCALE_{k}, i_{k}) / total_{k});",
-            f"    s[{at}] = uint(clamp(i_{k}, 0, int(source_SIZE_{at}) - 1));",
+            f"    Wide f_{k} = wide(x_{k}, SCALE_{k}, source_SIZE_{at});",
+            f"    for (s[{at}] = f_{k}.range.x; s[{at}] <= f_{k}.range.y; ++s[{at}]) {{",
+            f"    float w_{k} = {outer} * wide_weight(f_{k}, x_{k}, SCALE_{k}, s[{at}], source_SIZE_{at});",
         ]
         outer, loops = f"w_{k}", loops + 1
     for sides in itertools.product("xy", repeat=len(pairs)):

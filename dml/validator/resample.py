@@ -20,7 +20,8 @@ def _scales(check: Check, tensor_name: str) -> None:
     assert tensor is not None
     check.length("Scales", tensor.rank, why=f"one per dimension of {tensor_name}")
     scales: tuple[float, ...] = getattr(check.desc, "Scales")  # noqa: B009  the description's class is open here
-    check.that(all(scale > 0 and isfinite(scale) for scale in scales), "Scales", "must be positive and finite")
+    # The smallest normal float: its reciprocal is finite.
+    check.that(all(scale >= 2**-126 and isfinite(scale) for scale in scales), "Scales", "must be positive and finite")
 
 
 def _offsets(check: Check, tensor_name: str) -> None:

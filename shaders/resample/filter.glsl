@@ -13,26 +13,53 @@ float over_power(uint element, float reciprocal_scale, float input_offset, float
 }
 
 uint nearest(float x, uint size) {
-    return uint(clamp(round_position(x), 0.0, float(size - 1u)));
+    return min(uint(clamp(round_position(x), 0.0, float(size - 1u))), size - 1u);
 }
 
-// The first and the last element less than `reach` away from x; elements outside of the input stand for the edges.
-ivec2 taps(inout float x, float reach, uint size) {
-    // Past the edges a filter sees nothing but the edge.
-    x = clamp(x, -reach, float(size - 1u) + reach);
-    return ivec2(int(floor(x - reach)) + 1, int(ceil(x + reach)) - 1);
-}
-
-float weight(float x, float slope, int i) {
-    float w = 1.0 - abs(float(i) - x) * slope;
+float weight(float x, float slope, float i) {
+    float w = 1.0 - abs(i - x) * slope;
     return w > 0.0 ? w : 0.0;
 }
 
-// What the weights of all taps add up to.
-float total_weight(float x, float slope, ivec2 range) {
+// What the weights of the elements from `first` to `last` add up to: two arithmetic series that meet at x.
+float total_weight(float x, float slope, float first, float last) {
+    float middle = floor(x);
+    float below = min(last, middle) - first + 1.0;
+    float above = last - max(first, middle + 1.0) + 1.0;
     float total = 0.0;
-    for (int i = range.x; i <= range.y; ++i) total += weight(x, slope, i);
+    if (below > 0.0) total += 0.5 * below * (weight(x, slope, first) + weight(x, slope, min(last, middle)));
+    if (above > 0.0) total += 0.5 * above * (weight(x, slope, max(first, middle + 1.0)) + weight(x, slope, last));
     return total;
+}
+
+// A stretched filter at x: the elements of the input that it sees, and the weights of the two edges, which also stand
+// for all beyond them.
+struct Wide {
+    uvec2 range;
+    vec2 edges;
+    float total;
+};
+
+Wide wide(inout float x, float slope, uint size) {
+    float reach = 1.0 / slope;
+    float end = float(size - 1u);
+    // Past the edges a filter sees nothing but the edge.
+    x = clamp(x, -reach, end + reach);
+    float first = floor(x - reach) + 1.0;
+    float last = ceil(x + reach) - 1.0;
+    Wide seen;
+    seen.range = min(uvec2(uint(clamp(first, 0.0, end)), uint(clamp(last, 0.0, end))), uvec2(size - 1u));
+    seen.edges.x = total_weight(x, slope, first, min(last, -1.0));
+    seen.edges.y = total_weight(x, slope, max(first, end + 1.0), last);
+    seen.total = total_weight(x, slope, first, last);
+    return seen;
+}
+
+float wide_weight(Wide seen, float x, float slope, uint i, uint size) {
+    float w = weight(x, slope, float(i));
+    if (i == 0u) w += seen.edges.x;
+    if (i == size - 1u) w += seen.edges.y;
+    return w / seen.total;
 }
 
 // The two neighbours of x.
@@ -44,7 +71,7 @@ struct Pair {
 Pair pair(float x, uint size) {
     x = clamp(x, 0.0, float(size - 1u));
     float low = floor(x);
-    uint i = uint(low);
+    uint i = min(uint(low), size - 1u);
     return Pair(uvec2(i, min(i + 1u, size - 1u)), vec2(1.0 - (x - low), x - low));
 }
 
@@ -76,5 +103,5 @@ float nearest_share(float x, uint i, uint size) {
 }
 
 float linear_share(float x, uint i, uint size) {
-    return weight(clamp(x, 0.0, float(size - 1u)), 1.0, int(i));
+    return weight(clamp(x, 0.0, float(size - 1u)), 1.0, float(i));
 }

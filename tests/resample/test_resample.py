@@ -177,6 +177,25 @@ def test_antialiasing(device, dtype, sizes, outputs, scales):
     assert_ulp(plain, resampled(x, matrices(sizes, outputs, scales)), 16, SUM)
 
 
+def test_a_filter_of_thousands_of_taps(device):
+    """Most of them see the edges, which stand for all beyond them."""
+    x, scale = positive("FLOAT32", (7,)), 1e-3
+    result = forward(device, resample_of(3, x, (3,), (scale,), b=(-0.25,), wide=True), x)
+    weights = matrices((7,), (3,), (scale,), (0.5,), (-0.25,), wide=True)
+    assert_ulp(result, resampled(x, weights), 64, "the weights beyond the edges are added up in closed form")
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-30])
+def test_a_filter_far_wider_than_the_input(device, scale):
+    """Nothing loops over what lies beyond the edges."""
+    x = positive("FLOAT32", (7,))
+    result = forward(device, resample_of(3, x, (3,), (scale,), b=(-0.25,), wide=True), x)
+    # Output 0 stands a quarter of the filter's half width right of the input, 1 and 2 beyond its reach.
+    share = 0.5 * 0.75**2
+    np.testing.assert_allclose(result[0], share * x[0] + (1 - share) * x[-1], rtol=1e-4)
+    np.testing.assert_allclose(result[1:], x[-1], rtol=1e-6)
+
+
 def test_nearest_is_never_antialiased(device):
     x = positive("FLOAT32", (16,))
     wide, plain = (

@@ -269,7 +269,11 @@ def rnn(desc: DML_RNN_OPERATOR_DESC, program: Builder, target: Target) -> None:
 
 @lowering(DML_LSTM_OPERATOR_DESC)
 def lstm(desc: DML_LSTM_OPERATOR_DESC, program: Builder, target: Target) -> None:
-    """Gates i, o, f, c. The clip threshold bounds the arguments of all activations, h's too, as the reference says."""
+    """Gates i, o, f, c.
+
+    The reference lets the clip threshold bound the activations' inputs, in the words of ONNX. As ONNX Runtime reads
+    them, those are the gates' sums, which f and g are given, and not the cell, which h is given.
+    """
     peepholes = program.get("PeepholeTensor")
     recur(
         program,

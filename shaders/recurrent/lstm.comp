@@ -1,7 +1,7 @@
 #version 450
 // i = f(...), o = f(...), forget = f(...), c~ = g(...), c = forget * c + i * c~, h = o * h(c). COUPLED: forget = 1 - i.
-// Peepholes add p * c to what i and forget are functions of, and p * (the new c) to what o is. CLIP bounds what the
-// activations are given.
+// Peepholes add p * c to what i and forget are functions of, and p * (the new c) to what o is. CLIP bounds what f
+// and g are given, as in ONNX Runtime, whose operator the reference restates; not what h is.
 #include "prelude.glsl"
 #include "recurrent/recurrence.glsl"
 
@@ -43,7 +43,7 @@ void phase_0(uint step, uint tile) {
             float o = projected(step, row, 1u, unit) + product(1u, u, row) + peephole(1u, unit, cell);
             o = activation_f(direction, clipped(o));
             kept_set(tile, u, row, step < lengths_of_rows[row] ? cell : old);
-            advance(step, row, unit, 1u - now, state_get(now, row, unit), o * activation_h(direction, clipped(cell)));
+            advance(step, row, unit, 1u - now, state_get(now, row, unit), o * activation_h(direction, cell));
         }
     }
 }

@@ -122,7 +122,7 @@ def lstm(
 ) -> tuple[Array, Array, Array]:
     """x {S, B, I}, w {D, 4H, I}, r {D, 4H, H}, bias {D, 8H}, h0 and c0 {D, B, H}, peepholes {D, 3H}: i, o, f(, c).
 
-    clip bounds the arguments of all activations.
+    clip bounds the arguments of f and g.
     """
     names = directions_of(direction)
     hidden = r.shape[-1]
@@ -132,10 +132,11 @@ def lstm(
     zeros = np.zeros((len(names), x.shape[1], hidden))
 
     def step(d: int, x_t: Array, h: Array, c: Array) -> tuple[Array, ...]:
-        f, g, last = (
+        f, g = (
             function if clip is None else (lambda v, function=function: function(np.clip(v, -clip, clip)))
-            for function in functions[3 * d : 3 * d + 3]
+            for function in functions[3 * d : 3 * d + 2]
         )
+        last = functions[3 * d + 2]
         i, o, forget, candidate = np.split(w[d] @ x_t + r[d] @ h + b[d, : 4 * hidden] + b[d, 4 * hidden :], 4)
         p_i, p_o, p_f = np.split(p[d], 3)
         i = f(i + p_i * c)

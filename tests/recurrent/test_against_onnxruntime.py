@@ -46,7 +46,7 @@ def theirs(kind: str, inputs: dict[str, Any], direction: str, **attributes: Any)
 @pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD", "BIDIRECTIONAL"])
 @pytest.mark.parametrize("kind, flag", [("RNN", False), ("GRU", False), ("GRU", True), ("LSTM", False), ("LSTM", True)])
 def test_same_as_onnxruntime(device: dml.Device, kind: str, flag: bool, direction: str) -> None:
-    """flag: linear_before_reset, or input_forget."""
+    """flag: linear_before_reset, or input_forget and no clip."""
     rng = np.random.default_rng(3)
     steps, batch, size, hidden = SIZES
     gates, d = GATES[kind], 2 if direction == "BIDIRECTIONAL" else 1
@@ -71,8 +71,8 @@ def test_same_as_onnxruntime(device: dml.Device, kind: str, flag: bool, directio
         attributes, more = {"linear_before_reset": int(flag)}, {"LinearBeforeReset": flag}
     else:
         data |= {"initial_c": uniform(d, batch, hidden), "P": uniform(d, 3 * hidden)}
-        attributes = {"input_forget": int(flag)}
-        more = {"ClipThreshold": 0.0, "UseClipThreshold": False, "CoupleInputForget": flag}
+        attributes = {"input_forget": int(flag)} | ({} if flag else {"clip": 0.4})
+        more = {"ClipThreshold": 0.4, "UseClipThreshold": not flag, "CoupleInputForget": flag}
         functions = [*functions, functions[1]]
     expected = theirs(kind, data, direction, **attributes)
 

@@ -43,7 +43,7 @@ def fold(node: Node) -> list[Array] | None:
     if not values or not all(isinstance(item, Value) for item in values):
         return None
     # Without elements there is nothing for a device to do, whatever the other inputs hold.
-    empty = any(not item.size for item in values) and all(item.size <= _INPUT_LIMIT for item in values)
+    empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
     if empty and node.op != "Concat" and _evaluable(node):
         return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
     if node.op not in _FOLDABLE or any(item.array is None or item.size > _INPUT_LIMIT for item in values):

@@ -279,7 +279,7 @@ class Trace:
 
     def call(self, function: Any, node: Node) -> list[Item]:
         """A function's body with the node's inputs and attributes."""
-        opsets = {standard(entry.domain): entry.version for entry in function.opset_import} or node.scope.opsets
+        opsets = opsets_of(function, node.scope.opsets)
         scope = Scope(opsets)
         scope.attributes = {a.name: helper.get_attribute_value(a) for a in getattr(function, "attribute_proto", ())}
         schema = schema_of(node.op, node.domain, node.version)
@@ -303,6 +303,12 @@ class Trace:
                 around = around.outer
             return None
         return helper.get_attribute_value(attribute)
+
+
+def opsets_of(function: Any, around: Mapping[str, int]) -> dict[str, int]:
+    """The versions a function's body is in; a domain it leaves out has that of its caller, else the newest."""
+    own = {standard(entry.domain): entry.version for entry in function.opset_import}
+    return {"": onnx.defs.onnx_opset_version(), **around, **own}
 
 
 def _renamed(node: Node, error: DMLError) -> tuple[Any, ...]:
@@ -379,7 +385,7 @@ def unmapped(model: Any) -> list[str]:
                 continue
             if schema is not None and schema.has_function and (domain, node.op_type) not in seen:
                 body = schema.function_body
-                inner = {standard(entry.domain): entry.version for entry in body.opset_import} or opsets
+                inner = opsets_of(body, opsets)
                 visit(body.node, inner, seen | {(domain, node.op_type)})
                 continue
             named = f" (node {node.name!r})" if node.name else ""
@@ -388,6 +394,5 @@ def unmapped(model: Any) -> list[str]:
     opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
     visit(model.graph.node, opsets, frozenset())
     for function in model.functions:
-        own = {standard(entry.domain): entry.version for entry in function.opset_import}
-        visit(function.node, own, frozenset())
+        visit(function.node, opsets_of(function, opsets), frozenset())
     return list(missing)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from models import Array, assert_close, in_onnxruntime, in_reference, model_of
 from onnx import helper
@@ -49,7 +49,8 @@ def cases(draw: Any) -> tuple[int, dict[str, Array], dict[str, Any]]:
     return version, inputs, attributes
 
 
-@settings(max_examples=25)
+@pytest.mark.slow
+@settings(max_examples=12, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(cases())
 def test_any_group_normalization(device: dml.Device, case: Any) -> None:
     version, inputs, attributes = case

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import ml_dtypes
 import numpy as np
 
 from dml import enums
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
+from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
-from dml.tensors import numpy_dtype
+from dml.graph.builder import Tensor
+from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
 from ..value import (
     BOOL,
+    FLOAT32,
     FLOATS,
     INT64,
     Value,
     binary,
     cast,
+    constant,
     emit,
     expanded,
     fill,
@@ -34,6 +41,8 @@ from ..value import (
     where,
 )
 
+#: 4-bit integers, which CAST does not take.
+NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 UNARY: dict[str, type[OperatorDesc]] = {
     "Abs": ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC,
     "Acos": ew.DML_ELEMENT_WISE_ACOS_OPERATOR_DESC,
@@ -134,11 +143,46 @@ def comparison(node: Node) -> Value:
 
 @onnx_op("BitShift", since=11)
 def bit_shift(node: Node) -> Value:
+    """Signed integers (version 28) are shifted as unsigned ones: their sign is put aside and comes back."""
     right = node.text("direction", "RIGHT") == "RIGHT"
     cls = (
         ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC if right else ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC
     )
-    return binary(cls, *operands(node))
+    x, amount = operands(node)
+    if x.dtype.kind == "u":
+        return binary(cls, x, amount)
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    inside = logical_and(amount >= 0, amount < x.dtype.itemsize * 8)
+    magnitude = where(x < 0, bit_not(x), x) if right else x
+    shifted = bit_cast(binary(cls, bit_cast(magnitude, unsigned), bit_cast(amount, unsigned)), x.dtype)
+    shifted = where(inside, shifted, shifted.filled(0))
+    return where(x < 0, bit_not(shifted), shifted) if right else shifted
+
+
+def logical_and(a: Value, b: Value) -> Value:
+    return binary(ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC, a, b)
+
+
+def bit_not(x: Value) -> Value:
+    return unary(ew.DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC, x)
+
+
+def bit_cast(x: Value, dtype: np.dtype[np.generic]) -> Value:
+    """The same bits as another dtype of equal width; nothing is computed."""
+    if x.array is not None:
+        return constant(x.builder, x.array.view(dtype))
+    kind = storage(dtype)
+    if numpy_dtype(kind).itemsize != numpy_dtype(x.tensor.data_type).itemsize:
+        raise Unsupported(f"no cast of the bits of {x.dtype} to {dtype}")
+    tensor = x.packed
+    return x.made(Tensor(x.builder, tensor.source, replace(tensor.desc, DataType=kind)), dtype=dtype)
+
+
+@onnx_op("BitCast", since=26)
+def bit_cast_(node: Node) -> Value:
+    from ..backend import dtype_of
+
+    return bit_cast(node.input(0), dtype_of(node.integer("to", 1)))
 
 
 @onnx_op("Mod", since=10)
@@ -230,10 +274,28 @@ def cast_like(node: Node) -> Value:
 
 def checked_cast(node: Node, x: Value, dtype: np.dtype[np.generic]) -> Value:
     """A cast that DirectML can say: not of strings, 4-bit or 8-bit floating-point types."""
+    if x.dtype in NARROW and dtype not in NARROW:
+        x = widened(x, FLOAT32)
     for kind in (x.dtype, dtype):
+        if kind in NARROW and kind == dtype == x.dtype:
+            return x
         if kind.itemsize == 1 and kind.kind not in "biu":
             raise Unsupported(f"{node}: no cast of {x.dtype} to {dtype}")
     return cast(x, dtype)
+
+
+def widened(x: Value, dtype: np.dtype[np.generic]) -> Value:
+    """4-bit integers as floating-point numbers: dequantized with a scale of 1."""
+    desc = DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))
+    scale = x.filled(1, (1,) * max(1, x.rank), dtype)
+    made = x.builder.node(
+        DML_DEQUANTIZE_OPERATOR_DESC,
+        {"OutputTensor": desc},
+        InputTensor=x.tensor,
+        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
+        QuantizationTensors=[scale.tensor],
+    )
+    return x.made(made["OutputTensor"], dtype=dtype)
 
 
 @onnx_op("Range", since=11)

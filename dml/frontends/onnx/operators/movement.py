@@ -365,7 +365,7 @@ def space_to_depth(node: Node) -> Value:
     x, block = node.input(0), node.integer("blocksize", 1)
     n, c, h, w = x.shape
     shape = (n, c * block * block, h // block, w // block)
-    order = _ORDERS["DCR"]
+    order = _ORDERS[node.text("mode", "DCR")]
     return one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
 
 

@@ -21,7 +21,7 @@ from dml.tensors import DML_SIZE_2D
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
-from ..value import INT64, UINT32, Value, cast, emit, mean, one, reduce, reshape
+from ..value import INT64, UINT32, Value, cast, emit, join, maximum, mean, one, part, reduce, reshape
 from .movement import padded
 from .window import Window, window_of
 
@@ -147,8 +147,7 @@ def max_unpool(node: Node) -> Value:
     if tuple(shape) == plain:
         return made
     # The indices belong to the tensor without output_shape, which lies in the corner of the larger one.
-    flat = reshape(made, (prod(plain),))
-    return reshape(padded(flat, [0], [prod(shape) - prod(plain)]), shape)
+    return padded(made, [0] * 4, [size - own for size, own in zip(shape, plain, strict=True)])
 
 
 @onnx_op("MaxRoiPool")
@@ -168,9 +167,16 @@ def max_roi_pool(node: Node) -> Value:
 
 @onnx_op("RoiAlign", since=10)
 def roi_align(node: Node) -> Value:
-    """From version 16 on, half_pixel moves the regions by half a pixel; then they may be smaller than one."""
+    """From version 16 on, half_pixel moves the regions by half a pixel; those of the old way are a pixel wide at least.
+
+    The maximum is DirectML's, of interpolated samples; ONNX's reference takes it of each neighbour's weighted part.
+    """
     x, rois, batch = node.input(0), node.input(1), node.input(2)
     half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    scale = node.number("spatial_scale", 1.0)
+    if not half:
+        corner, size = part(rois, 1, 0, 2), part(rois, 1, 2, 2) - part(rois, 1, 0, 2)
+        rois = join([corner, corner + maximum(size, size.filled(1.0 / scale))], 1)
     samples = node.integer("sampling_ratio", 0)
     mode = node.text("mode", "avg")
     if mode not in ("avg", "max"):
@@ -185,12 +191,12 @@ def roi_align(node: Node) -> Value:
         BatchIndicesTensor=reshape(cast(batch, UINT32), (1, 1, 1, batch.size)),
         ReductionFunction=enums.DML_REDUCE_FUNCTION_AVERAGE if mode == "avg" else enums.DML_REDUCE_FUNCTION_MAX,
         InterpolationMode=enums.DML_INTERPOLATION_MODE_LINEAR,
-        SpatialScaleX=node.number("spatial_scale", 1.0),
-        SpatialScaleY=node.number("spatial_scale", 1.0),
+        SpatialScaleX=scale,
+        SpatialScaleY=scale,
         InputPixelOffset=0.5 if half else 0.0,
         OutputPixelOffset=-0.5,
         OutOfBoundsInputValue=0.0,
         MinimumSamplesPerOutput=samples or 1,
         MaximumSamplesPerOutput=samples or np.iinfo(np.uint32).max,
-        AlignRegionsToCorners=not half,
+        AlignRegionsToCorners=False,
     )

@@ -1,0 +1,279 @@
+"""Resize and Upsample.
+
+DirectML resamples nearest and linear with pixel offsets. What it cannot say (cubic interpolation, regions of interest,
+more than four dimensions that change) is said by its parts: nearest picks slices with GATHER, linear and cubic multiply
+each axis by a matrix of weights, which depends on nothing but sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
+
+from dml import enums
+from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
+from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node, checked_axis
+from ..value import FLOAT32, Array, Value, cast, constant, gather, matmul, one, reshape, transpose, unary, where
+
+_NEAREST: dict[str, Callable[[float], int]] = {
+    "round_prefer_floor": lambda x: ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: floor(x + 0.5),
+    "floor": floor,
+    "ceil": ceil,
+}
+
+
+@dataclass
+class Axis:
+    """How one axis is resized: input coordinate = (output - output offset) / scale - input offset.
+
+    output is size * scale, rounded down where scales were given; align_corners goes by the product itself.
+    """
+
+    size: int
+    output: int
+    scale: float
+    region: tuple[float, float]
+    mode: str
+
+    @property
+    def offsets(self) -> tuple[float, float] | None:
+        """DirectML's InputPixelOffset and OutputPixelOffset, None where they do not say it."""
+        if self.mode in ("half_pixel", "tf_half_pixel_for_nn"):
+            return (0.0, -0.5) if self.mode == "tf_half_pixel_for_nn" else (0.5, -0.5)
+        if self.mode == "pytorch_half_pixel":
+            return (0.5, -0.5) if self.output > 1 else None
+        return (0.0, 0.0) if self.mode in ("asymmetric", "align_corners") else None
+
+    @property
+    def step(self) -> float:
+        """Output elements per input element, as align_corners counts them."""
+        if self.mode == "align_corners":
+            return (self.scale * self.size - 1) / (self.size - 1) if self.size > 1 and self.output > 1 else 1e9
+        return self.scale
+
+    def coordinate(self, x: int) -> float:
+        """Where output element x lies among the input's."""
+        if self.mode == "half_pixel_symmetric":
+            adjustment = self.output / (self.scale * self.size)
+            return self.size / 2 * (1 - adjustment) + (x + 0.5) / self.scale - 0.5
+        if self.mode == "align_corners":
+            return x * (self.size - 1) / (self.scale * self.size - 1) if self.output > 1 else 0.0
+        if self.mode == "pytorch_half_pixel" and self.output == 1:
+            return 0.0
+        if self.mode == "tf_crop_and_resize":
+            start, end = self.region
+            if self.output == 1:
+                return 0.5 * (start + end) * (self.size - 1)
+            return start * (self.size - 1) + x * (end - start) * (self.size - 1) / (self.output - 1)
+        offsets = self.offsets
+        assert offsets is not None
+        return (x - offsets[1]) / self.scale - offsets[0]
+
+
+@onnx_op("Upsample")
+def upsample(node: Node) -> Value:
+    """Version 1 has two scales, 7 an attribute, 9 an input; coordinates are asymmetric and rounded down."""
+    x = node.input(0)
+    if node.version >= 9:
+        known = node.known(1)
+        assert known is not None
+        scales = [float(scale) for scale in known.reshape(-1)]
+    elif "scales" in node.attributes:
+        scales = [float(scale) for scale in node.attributes["scales"]]
+    else:
+        scales = [1.0, 1.0, node.number("height_scale", 1.0), node.number("width_scale", 1.0)]
+    axes = [
+        Axis(size, floor(size * scale), scale, (0.0, 1.0), "asymmetric")
+        for size, scale in zip(x.shape, scales, strict=True)
+    ]
+    return resized(x, axes, node.text("mode", "nearest").replace("bilinear", "linear"), "floor")
+
+
+@onnx_op("Resize", since=10)
+def resize_10(node: Node) -> Value:
+    x, known = node.input(0), node.known(1)
+    assert known is not None
+    axes = [
+        Axis(size, floor(size * float(scale)), float(scale), (0.0, 1.0), "asymmetric")
+        for size, scale in zip(x.shape, known.reshape(-1), strict=True)
+    ]
+    return resized(x, axes, node.text("mode", "nearest"), "floor")
+
+
+@onnx_op("Resize", since=11)
+def resize(node: Node) -> Value:
+    x = node.input(0)
+    chosen = node.ints("axes")
+    order = list(range(x.rank)) if chosen is None else [checked_axis(axis, x.rank) for axis in chosen]
+    mode = node.text("coordinate_transformation_mode", "half_pixel")
+    roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
+    if (scales is None) == (sizes is None) or len(order) != len(scales if scales is not None else sizes):  # type: ignore[arg-type]
+        raise DMLError(f"{node}: scales or sizes must be given, one for each axis")
+    if sizes is not None:
+        factors, outputs = _by_sizes(node, [x.shape[axis] for axis in order], [int(size) for size in sizes.reshape(-1)])
+    else:
+        assert scales is not None
+        factors = [float(scale) for scale in scales.reshape(-1)]
+        outputs = [floor(x.shape[axis] * factor) for axis, factor in zip(order, factors, strict=True)]
+    axes = [Axis(size, size, 1.0, (0.0, 1.0), "asymmetric") for size in x.shape]
+    for at, axis in enumerate(order):
+        region = (0.0, 1.0)
+        if roi is not None and mode == "tf_crop_and_resize":
+            region = float(roi[at]), float(roi[at + len(order)])
+        axes[axis] = Axis(x.shape[axis], outputs[at], factors[at], region, mode)
+    return resized(
+        x,
+        axes,
+        node.text("mode", "nearest"),
+        node.text("nearest_mode", "round_prefer_floor"),
+        antialias=bool(node.integer("antialias", 0)),
+        exclude_outside=bool(node.integer("exclude_outside", 0)),
+        cubic=node.number("cubic_coeff_a", -0.75),
+        outside=node.number("extrapolation_value", 0.0),
+    )
+
+
+def _by_sizes(node: Node, shape: list[int], sizes: list[int]) -> tuple[list[float], list[int]]:
+    """Scales and sizes; those of a kept aspect ratio are one scale for all axes."""
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    scales = [size / own for size, own in zip(sizes, shape, strict=True)]
+    if policy == "stretch":
+        return scales, sizes
+    scale = min(scales) if policy == "not_larger" else max(scales)
+    return [scale] * len(shape), [floor(own * scale + 0.5) for own in shape]
+
+
+def resized(
+    x: Value,
+    axes: list[Axis],
+    mode: str,
+    rounding: str,
+    *,
+    antialias: bool = False,
+    exclude_outside: bool = False,
+    cubic: float = -0.75,
+    outside: float = 0.0,
+) -> Value:
+    """x with every axis resized."""
+    if mode not in ("nearest", "linear", "cubic"):
+        raise DMLError(f"Resize: mode must be nearest, linear or cubic, found {mode!r}")
+    changed = [at for at, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"]
+    if not changed:
+        return x
+    plain = x.dtype.itemsize < 8 and x.dtype.kind not in "iub" and mode == "linear" and len(changed) <= 4
+    if plain and not antialias and not exclude_outside and all(axes[at].offsets is not None for at in changed):
+        return _resampled(x, axes, changed)
+    for at in changed:
+        if mode == "nearest":
+            x = _picked(x, axes[at], at, rounding, outside)
+        else:
+            x = _weighted(x, at, _weights(axes[at], mode, antialias, exclude_outside, cubic), axes[at], outside)
+    return x
+
+
+def _resampled(x: Value, axes: list[Axis], changed: list[int]) -> Value:
+    """RESAMPLE2, which takes four dimensions: those that do not change are put together."""
+    groups: list[list[int]] = []
+    for at in range(x.rank):
+        if at in changed or not groups or groups[-1][-1] in changed:
+            groups.append([at])
+        else:
+            groups[-1].append(at)
+    if len(groups) > 4:
+        for at in changed:
+            x = _weighted(x, at, _weights(axes[at], "linear", False, False, 0.0), axes[at], 0.0)
+        return x
+    view = reshape(x, [int(np.prod([x.shape[at] for at in group])) for group in groups])
+    merged = [axes[group[0]] if group[0] in changed else Axis(1, 1, 1.0, (0, 1), "asymmetric") for group in groups]
+    sizes = [axis.output if group[0] in changed else size
+             for axis, group, size in zip(merged, groups, view.shape, strict=True)]  # fmt: skip
+    offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
+    made = one(
+        DML_RESAMPLE2_OPERATOR_DESC,
+        view,
+        sizes,
+        InputTensor=view,
+        InterpolationMode=enums.DML_INTERPOLATION_MODE_LINEAR,
+        RoundingDirection=enums.DML_AXIS_DIRECTION_INCREASING,
+        Scales=[axis.step for axis in merged],
+        InputPixelOffsets=[own for own, _ in offsets],
+        OutputPixelOffsets=[other for _, other in offsets],
+    )
+    return reshape(made, [axis.output for axis in axes])
+
+
+def _picked(x: Value, axis: Axis, at: int, rounding: str, outside: float) -> Value:
+    """Nearest along one axis: slices by indices that depend on the sizes alone."""
+    if rounding not in _NEAREST:
+        raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
+    exact = [axis.coordinate(i) for i in range(axis.output)]
+    indices = np.array([min(max(_NEAREST[rounding](c), 0), axis.size - 1) for c in exact], np.int64)
+    made = gather(x, constant(x.builder, indices), at)
+    return _extrapolated(made, axis, at, outside)
+
+
+def _outside(axis: Axis) -> Array:
+    """Which output elements lie outside the image, where a region may reach beyond it."""
+    if axis.mode != "tf_crop_and_resize":
+        return np.zeros(axis.output, bool)
+    exact = np.array([axis.coordinate(i) for i in range(axis.output)])
+    return (exact < 0) | (exact > axis.size - 1)
+
+
+def _extrapolated(x: Value, axis: Axis, at: int, outside: float) -> Value:
+    gone = _outside(axis)
+    if not gone.any():
+        return x
+    shape = [1] * x.rank
+    shape[at] = axis.output
+    return where(constant(x.builder, gone.reshape(shape)), x.filled(outside), x)
+
+
+def _weights(axis: Axis, mode: str, antialias: bool, exclude_outside: bool, a: float) -> Array:
+    """{output, input}: what each input element gives to each output element; edges repeat beyond the image."""
+    made = np.zeros((axis.output, axis.size))
+    reach = 2.0 if mode == "cubic" else 1.0
+    stretch = max(1.0, 1.0 / axis.scale) if antialias else 1.0
+    for i in range(axis.output):
+        center = axis.coordinate(i)
+        taps = np.arange(floor(center - reach * stretch) + 1, ceil(center + reach * stretch) + (not antialias))
+        if not antialias:
+            taps = np.arange(floor(center) - int(reach) + 1, floor(center) + int(reach) + 1)
+        weights = _kernel((taps - center) / stretch, mode, a)
+        if exclude_outside:
+            weights = np.where((taps >= 0) & (taps < axis.size), weights, 0)
+        weights = weights / weights.sum()
+        np.add.at(made[i], np.clip(taps, 0, axis.size - 1), weights)
+    return made
+
+
+def _kernel(x: Array, mode: str, a: float) -> Array:
+    x = np.abs(x)
+    if mode == "linear":
+        return np.maximum(0.0, 1.0 - x)
+    near = (a + 2) * x**3 - (a + 3) * x**2 + 1
+    far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
+    made: Array = np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+    return made
+
+
+def _weighted(x: Value, at: int, weights: Array, axis: Axis, outside: float) -> Value:
+    """One axis multiplied by a matrix, in float32."""
+    dtype = x.dtype
+    order = [*(i for i in range(x.rank) if i != at), at]
+    moved = transpose(cast(x, FLOAT32), order)
+    rows = reshape(moved, (moved.size // axis.size, axis.size))
+    matrix = Value(x.builder, weights.shape, FLOAT32, array=weights.astype(np.float32))
+    made = reshape(matmul(rows, matrix, transpose_b=True), (*moved.shape[:-1], axis.output))
+    back = transpose(made, [order.index(i) for i in range(x.rank)])
+    if dtype.kind in "iu":
+        back = unary(DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, back, RoundingMode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
+    return cast(_extrapolated(back, axis, at, outside), dtype)

@@ -39,6 +39,9 @@ Three = tuple[int, int, int]
 MOST_PHASES = 36
 #: Output channels, rows and columns that an invocation of the direct kernel may make.
 TILES = ((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16))
+#: The sums it may keep (fewer where registers are real), and the products that one step of its innermost loop may add:
+#: longer code no longer stays in a CPU's instruction cache.
+MOST_SUMS, MOST_SUMS_OF_GPUS, MOST_PRODUCTS = 256, 32, 1024
 
 
 @dataclass(frozen=True)
@@ -228,7 +231,11 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
     best: tuple[float, Plan] | None = None
     for channels, rows, columns in itertools.product(*TILES):
         sums = channels * rows * columns
-        if sums > (256 if target.is_cpu else 32) or sums * taps > 1024 or (channels > 1 and channels >= 2 * outputs):
+        if (
+            sums > (MOST_SUMS if target.is_cpu else MOST_SUMS_OF_GPUS)
+            or sums * taps > MOST_PRODUCTS
+            or (channels > 1 and channels >= 2 * outputs)
+        ):
             continue
         span = -(-((columns - 1) * windows.strides[2] + (taps - 1) * windows.dilations[2] + 1) // 4) * 4
         tiles_y, tiles_x = -(-height // rows), -(-width // columns)

@@ -57,8 +57,8 @@ def matmul(
     a {..., M, K}, b {..., K, N}, c (or None) broadcasting to result {..., M, N}: FLOAT32 or FLOAT16 each; or a, b and
     result INT32 without c, alpha and activation (sums modulo 2^32). Any strides: transposes are strides
     (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Sums of floats
-    accumulate in float32, in an order that never changes; c is not read where beta is 0. activation: an expression of Leaf(0), the
-    sum.
+    accumulate in float32, in an order that never changes; c is not read where beta is 0. activation: an expression of
+    Leaf(0), the sum.
     """
     target = program.target
     if _is_better_transposed(result, target):

@@ -63,9 +63,10 @@ def test_page_examples(device, mode, typed):
 def test_modes(device, mode, dtype, layout, out_layout):
     x = numbers(dtype, (3, 4, 5))
     start, end, value = (2, 0, 3), (3, 0, 1), 7
-    desc = pad_of(x, mode, start, end, value, layout, out_layout, typed=True)
     expected = padded(as_read(x, layout), mode, start, end, value)
-    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], expected)
+    for typed in (False, True):
+        desc = pad_of(x, mode, start, end, value, layout, out_layout, typed=typed)
+        assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], expected)
 
 
 @pytest.mark.parametrize("mode", ["REFLECTION", "SYMMETRIC"])
@@ -80,8 +81,9 @@ def test_mirrors_fold_over_and_over(device, mode):
 def test_every_dimension_count(device, rank):
     x = numbers("FLOAT32", (2, 3, 1, 2, 3, 2, 1, 4)[-rank:], rank)
     start, end = (1, 0, 0, 1, 0, 0, 2, 1)[-rank:], (0, 0, 1, 1, 0, 0, 0, 2)[-rank:]
-    assert_exact(run(device, pad_of(x, "EDGE", start, end), {"InputTensor": x})["OutputTensor"],
-                 padded(x, "EDGE", start, end))  # fmt: skip
+    for typed in (False, True):
+        result = run(device, pad_of(x, "EDGE", start, end, typed=typed), {"InputTensor": x})["OutputTensor"]
+        assert_exact(result, padded(x, "EDGE", start, end))
 
 
 @pytest.mark.parametrize(

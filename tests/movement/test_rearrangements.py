@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from movement_cases import as_read, cycled, like, numbers, output, refuse, run
+from movement_cases import TYPES_AND_LAYOUTS, as_read, cycled, like, numbers, output, refuse, run
 
 import dml
 from harness import assert_exact
@@ -63,16 +63,24 @@ def to_space_element_by_element(depth, block, order):
     return space
 
 
-@pytest.mark.parametrize("dtype, layout, out_layout, order", cycled(ORDERS))
+@pytest.mark.parametrize(
+    "dtype, layout, out_layout, order", [(*case, order) for case in TYPES_AND_LAYOUTS for order in ORDERS]
+)
 def test_depth_and_space(device, dtype, layout, out_layout, order):
     depth = numbers(dtype, (2, 18, 2, 3))
     space = to_space_element_by_element(as_read(depth, layout), 3, order)
     desc = rearrange(dml.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, depth, space.shape, 3, order, layout, out_layout)
     assert_exact(run(device, desc, {"InputTensor": depth})["OutputTensor"], space)
+    if order == "DEPTH_COLUMN_ROW":
+        desc = rearrange(dml.DML_DEPTH_TO_SPACE_OPERATOR_DESC, depth, space.shape, 3, None, layout, out_layout)
+        assert_exact(run(device, desc, {"InputTensor": depth})["OutputTensor"], space)
     if layout == "broadcast":
         return
     desc = rearrange(dml.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, space, depth.shape, 3, order, layout, out_layout)
     assert_exact(run(device, desc, {"InputTensor": space})["OutputTensor"], depth)
+    if order == "DEPTH_COLUMN_ROW":
+        desc = rearrange(dml.DML_SPACE_TO_DEPTH_OPERATOR_DESC, space, depth.shape, 3, None, layout, out_layout)
+        assert_exact(run(device, desc, {"InputTensor": space})["OutputTensor"], depth)
 
 
 @pytest.mark.parametrize("suffix", ["", "1"])

@@ -123,7 +123,10 @@ def test_every_dimension_count(device, rank):
     rng, tensors = make("FLOAT32", "INT4", sizes, blocks, with_zero_point=True)
     scale, zero_point = (spread(whole(t).astype(np.float64), sizes) for t in tensors)
     x = rng.uniform(-9, 9, sizes).astype(np.float32)
-    assert_exact(output(device, quantize_of(x, tensors, "INT4"), x, tensors), quantized(x, scale, zero_point, "INT4"))
+    q = output(device, quantize_of(x, tensors, "INT4"), x, tensors)
+    assert_exact(q, quantized(x, scale, zero_point, "INT4"))
+    back = output(device, dequantize_of(q, tensors, "FLOAT32"), q, tensors)
+    assert_ulp(back, (whole(q).astype(np.float64) - zero_point) * scale, 0.5, "an exact difference, one product")
 
 
 @pytest.mark.parametrize("to", list(INTEGERS))

@@ -95,6 +95,7 @@ def test_a_scale_without_limit_takes_the_first_element(device):
 CASES = [
     # sizes, output sizes, scales
     ((6,), (12,), (2,)),
+    ((5, 4), (8, 2), (1.5, 0.5)),
     ((1, 2, 5, 7), (1, 2, 10, 21), (1, 1, 2, 3)),
     ((2, 3, 8, 6), (2, 3, 4, 9), (1, 1, 0.5, 1.5)),
     ((2, 4, 3), (3, 2, 5), (1.5, 0.5, 1.75)),
@@ -123,14 +124,16 @@ def test_types_and_layouts(device, mode, dtype, layout, out_layout):
     """8-bit results are the whole part, as in CAST; these scales give exact sums."""
     sizes, outputs, scales = (2, 3, 4, 6), (2, 3, 8, 3), (1, 1, 2, 0.5)
     x = random(np.random.default_rng(0), dtype, sizes, 1 if dtype.startswith("F") else -120, 120)
-    desc = resample_of(1, x, outputs, scales, mode, layout=layout, out_layout=out_layout)
-    result = forward(device, desc, x)
     read = np.broadcast_to(x[:1], sizes) if layout == "broadcast" else x
-    expected = resampled(read, matrices(sizes, outputs, scales, mode=mode))
-    if dtype.startswith("F"):
-        assert_ulp(result, expected, 0 if mode == "NEAREST_NEIGHBOR" else 16, SUM)
-    else:
-        assert_exact(result, np.trunc(expected).astype(x.dtype))
+    for version in range(4):
+        desc = resample_of(version, x, outputs, scales, mode, layout=layout, out_layout=out_layout)
+        result = forward(device, desc, x)
+        rounding = rounding_of(version, "DECREASING")
+        expected = resampled(read, matrices(sizes, outputs, scales, mode=mode, rounding=rounding))
+        if dtype.startswith("F"):
+            assert_ulp(result, expected, 0 if mode == "NEAREST_NEIGHBOR" else 16, SUM)
+        else:
+            assert_exact(result, np.trunc(expected).astype(x.dtype))
 
 
 @pytest.mark.parametrize("direction", ["INCREASING", "DECREASING"])
@@ -232,10 +235,11 @@ def test_gradient_offsets_and_layouts(device, mode, dtype, layout, out_layout):
     sizes, outputs, scales = (2, 3, 4, 5), (2, 5, 9, 3), (1, 1.5, 2.5, 0.5)
     a, b = (0.5, 0.25, -0.75, 1.5), (-0.5, 0.5, 1.25, -1.25)
     grad = positive(dtype, outputs)
-    desc = grad_of(1, grad, sizes, scales, mode, a, b, layout=layout, out_layout=out_layout)
     read = np.broadcast_to(grad[:1], outputs) if layout == "broadcast" else grad
-    weights = matrices(sizes, outputs, scales, a, b, mode=mode, rounding="floor")
-    assert_ulp(backward(device, desc, grad), gradient(read, weights), 24, SUM)
+    for version, rounding in ((0, "half_up"), (1, "floor")):
+        desc = grad_of(version, grad, sizes, scales, mode, a, b, layout=layout, out_layout=out_layout)
+        weights = matrices(sizes, outputs, scales, a, b, mode=mode, rounding=rounding)
+        assert_ulp(backward(device, desc, grad), gradient(read, weights), 24, SUM)
 
 
 # --- UPSAMPLE_2D

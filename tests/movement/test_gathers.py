@@ -207,8 +207,9 @@ def test_gather_nd(device, dtype, layout, out_layout, tuple_size):
     indices = rng.integers(low, 2, (1, 1, 6, tuple_size)).astype(NUMPY_INDEX[index_type])
     expected = gathered_nd(as_read(x, layout), indices[0, 0])
     expected = expected.reshape((1,) * (4 - expected.ndim) + expected.shape)
-    desc = nd_of(x, indices, expected.shape, 4, 2, None, layout, out_layout)
-    assert_exact(both(device, desc, x, indices), expected)
+    for batches in (None, 0):
+        desc = nd_of(x, indices, expected.shape, 4, 2, batches, layout, out_layout)
+        assert_exact(both(device, desc, x, indices), expected)
 
 
 @pytest.mark.parametrize("batches", [0, 1, 2])
@@ -232,7 +233,8 @@ def test_gather_nd_every_dimension_count(device, rank):
     tuple_ = np.array([n - 1 for n in x.shape[:size]], np.uint32).reshape((1,) * (rank - 1) + (size,))
     expected = x[tuple(tuple_.reshape(-1))]
     expected = np.asarray(expected).reshape((1,) * (rank - expected.ndim) + expected.shape)
-    assert_exact(both(device, nd_of(x, tuple_, expected.shape, rank, 1), x, tuple_), expected)
+    for batches in (None, 0):
+        assert_exact(both(device, nd_of(x, tuple_, expected.shape, rank, 1, batches), x, tuple_), expected)
 
 
 @pytest.mark.parametrize("batches", [None, 0])

@@ -85,6 +85,9 @@ def test_slice1_every_dimension_count(device, rank):
     window = (offsets, tuple(size - offset for size, offset in zip(sizes, offsets, strict=True)), strides)
     desc = slice1_of(x, *window)
     assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], taken(x, *window))
+    forward = tuple(abs(step) for step in strides)
+    result = run(device, slice_of(x, offsets, desc.OutputTensor.Sizes, forward), {"InputTensor": x})["OutputTensor"]
+    assert_exact(result, taken(x, *window[:2], forward))
     grad = numbers("INT32", desc.OutputTensor.Sizes, 1)
     desc = grad_of(grad, x.shape, *window)
     assert_exact(

@@ -187,8 +187,8 @@ def test_diagonal1(device, dtype, layout, out_layout, begin, end):
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_diagonal1_every_data_type(device, dtype):
-    x = numbers(dtype, (3, 4))
-    result = run(device, diagonal1_of(dtype, (3, 4), 9, -1, 1, x), {"InputTensor": x})["OutputTensor"]
+    x = numbers(dtype, (2, 3, 4))
+    result = run(device, diagonal1_of(dtype, (2, 3, 4), 9, -1, 1, x), {"InputTensor": x})["OutputTensor"]
     distance = np.arange(4)[None, :] - np.arange(3)[:, None]
     assert_exact(result, np.where((distance >= -1) & (distance < 1), x.dtype.type(9), x))
 

@@ -143,6 +143,31 @@ def run(
         raise _fail(str(error)) from None
 
 
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="The model, an .onnx file.")],
+    device: Annotated[str, typer.Option(help="The device's index or a part of its name; the best if left out.")] = "",
+    input: Annotated[
+        list[str] | None, typer.Option(help="An input, name=file.npy, where its values or sizes matter; may repeat.")
+    ] = None,
+) -> None:
+    """Show which node of an ONNX model became which DirectML operators, and the feature level they need."""
+    from .device import create_device
+    from .frontends.onnx import prepare
+    from .frontends.onnx.command import explain as explained
+    from .frontends.running import Options
+
+    try:
+        inputs = Options(inputs=_inputs(input or [])).arrays()
+        rows = explained(prepare(model, create_device(device or None)), inputs)
+    except DMLError as error:
+        raise _fail(str(error)) from None
+    table = _table(escape(model.name), "node", "operators", "feature level")
+    for node, names, level in rows:
+        table.add_row(escape(node), ", ".join(names) or "(a constant or a view)", short_name(level) if names else "")
+    _print(table)
+
+
 def _inputs(given: list[str]) -> dict[str, Path]:
     """name=file.npy, each."""
     inputs: dict[str, Path] = {}

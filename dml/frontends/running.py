@@ -100,8 +100,18 @@ def _openvino(path: Path, device: Device, options: Options) -> Runnable:
     return OpenVINORun(path, device, options)
 
 
+def _onnx(path: Path, device: Device, options: Options) -> Runnable:
+    from dml.frontends.onnx.command import ONNXRun
+
+    return ONNXRun(path, device, options)
+
+
 #: Suffix -> how to open such a file.
-FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {".json": _dxdispatch, ".xml": _openvino}
+FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {
+    ".json": _dxdispatch,
+    ".onnx": _onnx,
+    ".xml": _openvino,
+}
 
 
 def open_file(path: Path, device: Device, options: Options) -> Runnable:

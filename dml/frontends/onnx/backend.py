@@ -86,6 +86,12 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         An input is an array of the dtype and rank the model says, with its fixed sizes; symbolic sizes are bound by it.
         Raises DMLError for a missing, unknown or wrong input, and for what cannot be computed.
         """
+        plan, feeds = self.compiled_for(inputs)
+        found = plan.run(feeds)
+        return tuple(found[name] for name in self.outputs)
+
+    def compiled_for(self, inputs: Any) -> tuple[Plan, dict[str, Array]]:
+        """The model compiled for such inputs, and their arrays by the graph's names."""
         given = self._named(inputs)
         feeds, shapes = self._feeds(given)
         plans = self._plans.setdefault(shapes, [])
@@ -97,8 +103,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             if len(plans) >= _PLANS:
                 plans.pop(0)
             plans.append(plan)
-        found = plan.run(feeds)
-        return tuple(found[name] for name in self.outputs)
+        return plan, feeds
 
     def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> Plan:
         """The model compiled for inputs of these shapes. feeds: their values, where they may be needed."""

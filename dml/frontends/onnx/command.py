@@ -1,0 +1,85 @@
+"""ONNX models for `dml run`, and `dml explain`: which node became which DirectML operators, at which feature level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dml.capability import operator_introduced, short_name
+from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
+from dml.device import Device
+from dml.enums import DML_FEATURE_LEVEL
+from dml.errors import DMLError
+from dml.frontends.running import Options
+from dml.runtime.recording import KernelTime
+
+from .backend import PreparedModel, dtype_of, prepare
+from .trace import held
+from .value import Array
+
+
+class ONNXRun:
+    """A model with its inputs' files, for ``dml run``."""
+
+    def __init__(self, path: Path, device: Device, options: Options) -> None:
+        self._model = prepare(path, device)
+        self._options = options
+        self._name = path.name
+
+    def run(self) -> None:
+        inputs = self._options.arrays()
+        for _ in range(self._options.iterations):
+            outputs = self._model.run(inputs)
+        flat: dict[str, Array] = {}
+        for name, item in zip(self._model.outputs, outputs, strict=True):
+            items = {f"{name}.{at}": one for at, one in enumerate(item)} if isinstance(item, list) else {name: item}
+            flat.update({key: one for key, one in items.items() if one is not None})
+        self._options.deliver(flat)
+
+    def describe(self) -> str:
+        rows = explain(self._model, self._options.arrays())
+        return "\n".join(
+            f"{node}: {', '.join(operators) or 'a constant or a view'}"
+            + (f" (feature level {short_name(level)})" if operators else "")
+            for node, operators, level in rows
+        )
+
+    def profile(self) -> dict[str, list[KernelTime]]:
+        inputs = self._options.arrays()
+        plan, feeds = self._model.compiled_for(inputs)
+        if plan.compiled is None:
+            return {}
+        used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
+        return {self._name: plan.compiled.profile({name: held(feeds[name]) for name in used})}
+
+
+def explain(
+    model: PreparedModel, inputs: Mapping[str, Array] | None = None
+) -> list[tuple[str, list[str], DML_FEATURE_LEVEL]]:
+    """(node, the DirectML operators it became, the feature level that has all of them), in the order of the model.
+
+    Inputs that are not given stand for zeros of the model's shapes, a symbolic size for 1. Raises DMLError where the
+    model cannot be compiled for them.
+    """
+    given = dict(inputs or {})
+    for entry in model.model.graph.input:
+        if entry.name in model.inputs and entry.name not in given:
+            given[entry.name] = _zeros(entry)
+    plan, _ = model.compiled_for(given)
+    return [(node, *_operators(made)) for node, made in plan.record]
+
+
+def _zeros(entry: Any) -> Array:
+    kind = entry.type
+    if not kind.HasField("tensor_type"):
+        raise DMLError(f"input {entry.name!r} is no tensor: it must be given to explain the model")
+    return np.zeros([dim.dim_value or 1 for dim in kind.tensor_type.shape.dim], dtype_of(kind.tensor_type.elem_type))
+
+
+def _operators(made: list[Any]) -> tuple[list[str], DML_FEATURE_LEVEL]:
+    kinds = [node.Operator.desc.OPERATOR_TYPE for node in made if isinstance(node, DML_OPERATOR_GRAPH_NODE_DESC)]
+    level = max((operator_introduced(kind) for kind in kinds), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
+    return [short_name(kind) for kind in kinds], level

@@ -1,0 +1,105 @@
+"""ONNX's own backend test suite: its node, simple and pytorch-derived groups."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from excluded import EXCLUDED, reason
+from onnx import numpy_helper
+
+import dml
+from dml.frontends.onnx import load_model, prepare
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the suite's own casts overflow on purpose
+    from onnx.backend.test.loader import load_model_tests
+
+    CASES = [
+        case
+        for kind in ("node", "simple", "pytorch-converted", "pytorch-operator")
+        for case in load_model_tests(kind=kind)
+    ]
+#: The cases that run on every driver; the others, slow enough once, are the same graph operators again.
+QUICK = ("test_gru_", "test_group_normalization_", "test_lstm_", "test_simple_rnn_")
+
+
+def parameters() -> Iterator[Any]:
+    for case in CASES:
+        marks: list[Any] = [] if case.name.startswith(QUICK) else [pytest.mark.slow]
+        why = reason(case.name)
+        if why:
+            # DMLError: it cannot be said. AssertionError: it is said, and differs for the reason given.
+            marks.append(pytest.mark.xfail(strict=True, raises=(dml.DMLError, AssertionError), reason=why))
+        yield pytest.param(case, id=case.name, marks=marks)
+
+
+def model_and_data(case: Any) -> tuple[Any, list[tuple[list[Any], list[Any]]]]:
+    """The model, and pairs of inputs and expected outputs; either in memory or in the case's folder."""
+    if case.model is not None:
+        sets = [([plain(item) for item in ins], [plain(item) for item in outs]) for ins, outs in case.data_sets]
+        return case.model, sets
+    folder = Path(case.model_dir)
+    model = load_model(folder / "model.onnx")
+    sets = []
+    for data in sorted(folder.glob("test_data_set_*")):
+        ins = [stored(data / f"input_{at}.pb", entry.type) for at, entry in enumerate(model.graph.input)
+               if (data / f"input_{at}.pb").exists()]  # fmt: skip
+        outs = [stored(data / f"output_{at}.pb", entry.type) for at, entry in enumerate(model.graph.output)]
+        sets.append((ins, outs))
+    return model, sets
+
+
+def plain(item: Any) -> Any:
+    return numpy_helper.to_array(item) if isinstance(item, onnx.TensorProto) else item
+
+
+def stored(path: Path, kind: Any) -> Any:
+    """A value of a type, from its file."""
+    readers: dict[str, tuple[Any, Any]] = {
+        "sequence_type": (onnx.SequenceProto, numpy_helper.to_list),
+        "optional_type": (onnx.OptionalProto, numpy_helper.to_optional),
+        "tensor_type": (onnx.TensorProto, numpy_helper.to_array),
+    }
+    proto, read = readers[kind.WhichOneof("value")]
+    message = proto()
+    message.ParseFromString(path.read_bytes())
+    return read(message)
+
+
+def compare(found: Any, expected: Any, case: Any) -> None:
+    if isinstance(expected, list | tuple):
+        assert isinstance(found, list | tuple)
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected, strict=True):
+            compare(a, b, case)
+    elif expected is None:
+        assert found is None
+    else:
+        expected = np.asarray(expected)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        if found.dtype.kind not in "biu":
+            found, expected = found.astype(np.float64), expected.astype(np.float64)
+        np.testing.assert_allclose(found, expected, rtol=case.rtol, atol=case.atol)
+
+
+@pytest.mark.no_validation
+@pytest.mark.parametrize("case", parameters())
+def test_case(device: dml.Device, case: Any) -> None:
+    model, sets = model_and_data(case)
+    prepared = prepare(model, device)
+    assert sets
+    for inputs, outputs in sets:
+        compare(list(prepared.run(inputs)), list(outputs), case)
+
+
+def test_every_exclusion_excludes_something() -> None:
+    names = [case.name for case in CASES]
+    idle = [pattern for pattern, _ in EXCLUDED if not any(fnmatchcase(name, pattern) for name in names)]
+    assert not idle

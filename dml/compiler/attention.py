@@ -43,6 +43,17 @@ def _attend(
     heads: int,
     key_heads: int,
 ) -> None:
+    """Where the reference leaves something open:
+
+    - The filter value is added to what a mask of any kind closes, as its formula has it ("add mask"), so that a row
+      that is closed as a whole gives what it would without a mask.
+    - Present keys and values include the bias, which belongs to the new ones alone.
+    - With past lengths, a batch element's new keys follow the filled part of its past; what is behind them takes no
+      part, and is zero in the present outputs. Consecutive query heads share a key and value head.
+    - In the mask of 3 * batch + 2 numbers, starts count positions through the whole batch, and a key is open from its
+      sequence's start to the next start, for at most the key length. The queries' starts change nothing: a closed
+      query's row would be closed as a whole.
+    """
     query, key, value = _parts(program, heads, key_heads)
     batch, _, queries, _ = query.sizes
     biases = _biases(program.get("BiasTensor"), query, key, value)

@@ -221,14 +221,20 @@ def test_transposed_crops_what_its_padding_reaches(device):
     check(device, *build("FLOAT32", 1, 1, 4, 4, (5, 6), (4, 4), BACKWARD, strides=(2, 2), start=(3, 2), end=(1, 3)))
 
 
-def test_fused_activation(device):
-    relu = dml.DML_ACTIVATION_RELU_OPERATOR_DESC()
-    for sizes, window in (((6, 8), (3, 3)), ((6, 8), (1, 1))):
-        desc, arrays, expected, terms = build("FLOAT32", 1, 1, 4, 8, sizes, window, activation=relu)
-        result = run(device, desc, arrays)["OutputTensor"]
-        assert_sums(result, np.maximum(expected, 0), terms, products(desc))
-        assert (result == 0).any()
-        assert (result > 0).any()
+@pytest.mark.parametrize("window", [(3, 3), (1, 1), (1, 40)], ids=["direct", "product", "general"])
+@pytest.mark.parametrize(
+    "activation, reference_of",
+    [
+        (dml.DML_ACTIVATION_RELU_OPERATOR_DESC(), lambda x: np.maximum(x, 0)),
+        (dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(Min=-2.0, Max=3.0), lambda x: np.clip(x, -2, 3)),
+    ],
+    ids=["relu", "clip"],
+)
+def test_fused_activation(device, window, activation, reference_of):
+    desc, arrays, expected, terms = build("FLOAT32", 1, 1, 4, 8, (6, 48), window, activation=activation)
+    result = run(device, desc, arrays)["OutputTensor"]
+    assert_sums(result, reference_of(expected), terms, products(desc))
+    assert len(np.unique(result)) > 10
 
 
 # --- wrong descriptions -----------------------------------------------------------------------------------------------

@@ -158,6 +158,8 @@ ACTIVATIONS = [
     (dml.DML_ACTIVATION_RELU_OPERATOR_DESC(), lambda x: np.maximum(x, 0), 1),
     (dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(), lambda x: 1 / (1 + np.exp(-x)), 1),
     (dml.DML_ACTIVATION_TANH_OPERATOR_DESC(), np.tanh, 1),
+    (dml.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.5), lambda x: np.where(x < 0, 0.5 * x, x), 1),
+    (dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(Min=-1.0, Max=2.0), lambda x: np.clip(x, -1, 2), 1),
 ]
 
 

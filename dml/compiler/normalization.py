@@ -1,6 +1,6 @@
 """Normalizations: statistics over any set of axes, then an expression of each element.
 
-Mean and variance are taken in two passes, the variance from the differences to the mean, in float32 sums of sums:
+Variances come from differences to the mean (rows: to the mean so far, merged block by block), in float32 sums of sums:
 large means cost no digits.
 """
 

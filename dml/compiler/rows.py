@@ -54,7 +54,7 @@ def normalize_rows(program: Builder, what: Normalization) -> bool:
         coordinates("row", "x", rank, range(kept)),
         coordinates("segment", "x", rank, range(kept, last)),
         emitted.code,
-        _step_sum(x, unit),
+        _step_sums(x, unit),
         _segment(operands, list(what.parameters), varying),
         _write_step(operands, list(what.parameters), varying, unit),
     ]
@@ -137,20 +137,26 @@ def _fits(target: Target, beside: bool, rows: int, segments: int, steps: int, la
     return share < 256 or (share < 4096 and rows * lanes >= 8192)
 
 
-def _step_sum(x: Operand, unit: int) -> str:
-    """step_sum(from, at, shift, squared): over a step, ``at`` elements into a segment from index ``from`` on."""
-    lines = ["float step_sum(uint from, uint at, float shift, bool squared) {"]
+def _step_sums(x: Operand, unit: int) -> str:
+    """step_sums(from, at, shift): of a step's differences to ``shift``, and of their squares.
+
+    The step lies ``at`` elements into the segment that begins at index ``from``.
+    """
+    lines = ["vec2 step_sums(uint from, uint at, float shift) {"]
     if unit == 1:
         elements = [f"x_load(from + at * x_STRIDE_{x.rank - 1})"]
     else:
         lines += _vectors("x", x, unit, "from + at")
         elements = [_element("x", x, k) for k in range(unit)]
     lines += [f"    float v{k} = {element} - shift;" for k, element in enumerate(elements)]
-    lines.append(f"    if (squared) {{ {' '.join(f'v{k} *= v{k};' for k in range(unit))} }}")
-    terms = [f"v{k}" for k in range(unit)]
-    while len(terms) > 1:
-        terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
-    return "\n".join([*lines, f"    return {terms[0]};", "}"])
+
+    def tree(terms: list[str]) -> str:
+        while len(terms) > 1:
+            terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
+        return terms[0]
+
+    sums = tree([f"v{k}" for k in range(unit)]), tree([f"v{k} * v{k}" for k in range(unit)])
+    return "\n".join([*lines, f"    return vec2({sums[0]}, {sums[1]});", "}"])
 
 
 def _vectors(name: str, operand: Operand, unit: int, index: str) -> list[str]:

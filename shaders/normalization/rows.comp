@@ -1,7 +1,7 @@
 #version 450
 // Normalizes rows, statistics and all: LANES neighbours of a workgroup share a row, which is SEGMENTS stretches of
 // LENGTH elements; UNIT adjacent elements make a step. The end of the generated prelude holds the coordinates of rows
-// and segments, step_sum(), start_segment() and write_step(), which uses row_mean and row_factor.
+// and segments, step_sums(), start_segment() and write_step(), which uses row_mean and row_factor.
 #include "prelude.glsl"
 #include "lib/compensated.glsl"
 #include "lib/reduce.glsl"
@@ -19,7 +19,10 @@ float row_sum(uint c[x_RANK], uint lane, uint segments, float shift, bool square
         for (uint first = lane * UNIT; first < LENGTH; first += 32u * LANES * UNIT) {
             float part = 0.0;
             uint stop = min(first + 32u * LANES * UNIT, LENGTH);
-            for (uint at = first; at < stop; at += LANES * UNIT) part += step_sum(from, at, shift, squared);
+            for (uint at = first; at < stop; at += LANES * UNIT) {
+                vec2 sums = step_sums(from, at, shift);
+                part += squared ? sums.y : sums.x;
+            }
             add_term(sum, part);
         }
     }
@@ -29,6 +32,50 @@ float row_sum(uint c[x_RANK], uint lane, uint segments, float shift, bool square
     return total_of(sum);
 #endif
 }
+
+#if USE_MEAN && USE_VARIANCE
+// Count, mean and sum of squared differences to it, of a part of the row.
+struct Moments {
+    float count;
+    float mean;
+    float squares;
+};
+
+Moments merge_moments(Moments a, Moments b) {
+    float count = a.count + b.count;
+    if (count == 0.0) return a;
+    float share = b.count / count, apart = b.mean - a.mean;
+    return Moments(count, a.mean + apart * share, (a.squares + b.squares) + apart * apart * a.count * share);
+}
+#if LANES > 1
+WORKGROUP_REDUCTION(merge_lanes, Moments, merge_moments)
+#endif
+
+// One walk along the row: blocks of 32 steps, each around the mean of what came before it, and merged.
+Moments row_moments(uint c[x_RANK], uint lane, uint segments) {
+    Moments row = Moments(0.0, 0.0, 0.0);
+    for (uint segment = 0u; segment < segments; ++segment) {
+        segment_coordinates(segment, c);
+        uint from = x_at(c);
+        for (uint first = lane * UNIT; first < LENGTH; first += 32u * LANES * UNIT) {
+            // The first block goes around the mean of its first step.
+            float shift = row.count > 0.0 ? row.mean : step_sums(from, first, 0.0).x / float(UNIT);
+            vec2 sums = vec2(0.0);
+            uint stop = min(first + 32u * LANES * UNIT, LENGTH);
+            for (uint at = first; at < stop; at += LANES * UNIT) sums += step_sums(from, at, shift);
+            float count = float((stop - first + LANES * UNIT - 1u) / (LANES * UNIT) * UNIT);
+            float apart = sums.x / count;
+            float squares = sums.y - sums.x * apart;
+            row = merge_moments(row, Moments(count, shift + apart, squares < 0.0 ? 0.0 : squares));
+        }
+    }
+#if LANES > 1
+    return merge_lanes(row, lane, LANES);
+#else
+    return row;
+#endif
+}
+#endif
 
 void main() {
     uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
@@ -40,10 +87,14 @@ void main() {
     row_coordinates(min(slot, ROWS - 1u), c);
 
     float count = float(SEGMENTS * LENGTH);
-#if USE_MEAN
+#if USE_MEAN && USE_VARIANCE
+    Moments moments = row_moments(c, lane, segments);
+    row_mean = moments.mean;
+    float variance = divide(moments.squares, count);
+    row_factor = reciprocal(sqrt_accurate(variance + EPSILON));
+#elif USE_MEAN
     row_mean = divide(row_sum(c, lane, segments, 0.0, false), count);
-#endif
-#if USE_VARIANCE
+#elif USE_VARIANCE
     float variance = divide(row_sum(c, lane, segments, row_mean, true), count);
     row_factor = reciprocal(sqrt_accurate(variance + EPSILON));
 #endif

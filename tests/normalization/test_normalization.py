@@ -345,3 +345,14 @@ def test_what_a_gpu_gets(device: Any, shape: tuple[int, ...], axes: tuple[int, .
     program = compile_operator(device.create_operator(desc).desc, target)
     compiled = CompiledOperator(device, program, "normalization", list(desc.inputs()), list(desc.outputs()))
     close(compiled.dispatch(tensors)["OutputTensor"], reference.mean_variance(x, axes, scale, bias, 1e-2), 40)
+
+
+def test_an_outlier_first(device: Any) -> None:
+    """Statistics go around the first elements at first: those may lie far from all others."""
+    x = np.random.default_rng(14).normal(0, 1, (4, 4096)).astype(np.float32)
+    x[:, 0] = 1000
+    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        InputTensor=like(x), OutputTensor=like(x), Axes=(1,), NormalizeVariance=True, Epsilon=1e-5
+    )
+    result = run(device, desc, {"InputTensor": x})["OutputTensor"]
+    np.testing.assert_allclose(result, reference.mean_variance(x, (1,)), rtol=2e-5, atol=1e-6)

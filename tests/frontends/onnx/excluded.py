@@ -1,4 +1,4 @@
-"""The cases of ONNX's backend test suite that do not pass, each with the reason. They are run, and must go on failing."""
+"""The cases of ONNX's backend test suite that do not pass, with their reasons. They are run, and must go on failing."""
 
 from __future__ import annotations
 

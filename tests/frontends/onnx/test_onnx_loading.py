@@ -1,0 +1,119 @@
+"""Models that nobody vouches for: each ends in a DMLError, before anything of the claimed size is allocated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import model_of
+from onnx import helper
+
+import dml
+from dml.frontends.onnx import load_model
+
+
+def addition(held: Any = None) -> Any:
+    """y = x + w, where w is an initializer of four elements."""
+    x = np.zeros(4, np.float32)
+    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": x}, ["y"], 21, initializers={"w": x})
+    if held is not None:
+        model.graph.initializer[0].CopyFrom(held)
+    return model
+
+
+def external(location: str, **entries: str) -> Any:
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[4])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in {"location": location, **entries}.items():
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+@pytest.mark.parametrize("data", [b"\x08\x07\xff\xff\xff", b"not a model"])
+def test_broken_protobuf(data: bytes) -> None:
+    with pytest.raises(dml.DMLError, match=r"protobuf|has no graph|valid ONNX"):
+        load_model(data)
+
+
+def test_every_truncation_of_a_model_is_a_clean_error() -> None:
+    whole = addition().SerializeToString()
+    for length in range(0, len(whole) - 1, 7):
+        try:
+            load_model(whole[:length])
+        except dml.DMLError:
+            continue
+        # A cut between two fields can leave a smaller model that is whole.
+        onnx.checker.check_model(onnx.load_from_string(whole[:length]))
+
+
+def test_missing_file() -> None:
+    with pytest.raises(dml.DMLError, match="cannot be read"):
+        load_model("/nowhere/model.onnx")
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"dims": [2**40]}, "its dimensions say"),
+        ({"dims": [-4]}, "a dimension is negative"),
+        ({"raw_data": b"\0" * 15}, "its dimensions say 16 bytes, found 15"),
+        ({"data_type": 99}, "unknown data type"),
+    ],
+)
+def test_data_that_does_not_fill_its_dimensions(change: dict[str, Any], message: str) -> None:
+    fields = {"name": "w", "data_type": onnx.TensorProto.FLOAT, "dims": [4], "raw_data": b"\0" * 16}
+    with pytest.raises(dml.DMLError, match=message):
+        load_model(addition(onnx.TensorProto(**{**fields, **change})))
+
+
+def save(folder: Path, tensor: Any) -> Path:
+    path = folder / "model.onnx"
+    path.write_bytes(addition(tensor).SerializeToString())
+    return path
+
+
+def test_external_data_inside_the_folder_is_read(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    np.arange(6, dtype=np.float32).tofile(tmp_path / "data" / "weights.bin")
+    model = load_model(save(tmp_path, external("data/weights.bin", offset="8", length="16")))
+    assert onnx.numpy_helper.to_array(model.graph.initializer[0]).tolist() == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("location", ["../secret.bin", "{root}/secret.bin", "link.bin", "inner/../../secret.bin", ""])
+def test_external_data_outside_the_folder_is_refused(tmp_path: Path, location: str) -> None:
+    folder = tmp_path / "model"
+    (folder / "inner").mkdir(parents=True)
+    (tmp_path / "secret.bin").write_bytes(b"\0" * 16)
+    (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    with pytest.raises(dml.DMLError, match="must be a file in the model's folder"):
+        load_model(save(folder, external(location.format(root=tmp_path))))
+
+
+@pytest.mark.parametrize(
+    "entries, message",
+    [
+        ({"offset": "8"}, "has 16 bytes, not 16 from 8 on"),
+        ({"offset": "-4"}, "from -4 on"),
+        ({"length": "8"}, "has a length of 8"),
+        ({"offset": "many"}, "must be integers"),
+    ],
+)
+def test_external_data_beyond_its_file(tmp_path: Path, entries: dict[str, str], message: str) -> None:
+    (tmp_path / "weights.bin").write_bytes(b"\0" * 16)
+    with pytest.raises(dml.DMLError, match=message):
+        load_model(save(tmp_path, external("weights.bin", **entries)))
+
+
+def test_external_data_needs_a_path(tmp_path: Path) -> None:
+    with pytest.raises(dml.DMLError, match="needs the model's path"):
+        load_model(addition(external("weights.bin")).SerializeToString())
+
+
+def test_an_invalid_model_names_what_is_wrong() -> None:
+    model = addition()
+    model.graph.node[0].input[1] = "nothing"
+    with pytest.raises(dml.DMLError, match="nothing"):
+        load_model(model)

@@ -1,0 +1,245 @@
+"""Whole models: shapes bound at run time, control flow, what depends on data, and what cannot be mapped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import Array, assert_close, in_onnxruntime, model_of
+from onnx import helper
+from typer.testing import CliRunner
+
+import dml
+from dml.cli import app
+from dml.frontends.onnx import prepare
+from dml.frontends.onnx.backend import Backend
+from dml.frontends.onnx.command import explain
+
+
+def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:
+    return helper.make_node(op, inputs, outputs, **attributes)
+
+
+def test_symbolic_sizes_are_bound_at_run_time_and_compiled_once(device: dml.Device) -> None:
+    x = np.ones((2, 3), np.float32)
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("ReduceProd", ["shape"], ["count"], keepdims=1),
+        node("Reshape", ["x", "count"], ["flat"]),
+        node("Add", ["flat", "flat"], ["y"]),
+    ]
+    prepared = prepare(model_of(nodes, {"x": x}, ["y"], 18, symbolic=True), device)
+    for shape in ((2, 3), (4, 5), (2, 3)):
+        given = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        (y,) = prepared.run([given])
+        assert y.tolist() == (2 * given).ravel().tolist()
+    assert sorted(len(plans) for plans in prepared._plans.values()) == [1, 1]
+
+
+def test_a_shape_given_as_an_input_is_part_of_what_is_compiled(device: dml.Device) -> None:
+    x = np.arange(6, dtype=np.float32)
+    inputs = {"x": x, "shape": np.array([2, 3])}
+    prepared = prepare(model_of([node("Reshape", ["x", "shape"], ["y"])], inputs, ["y"], 21, ranks={"y": 2}), device)
+    for shape in ([2, 3], [3, 2], [2, 3]):
+        (y,) = prepared.run({"x": x, "shape": np.array(shape)})
+        assert y.tolist() == x.reshape(shape).tolist()
+    assert [len(plans) for plans in prepared._plans.values()] == [2]
+
+
+def test_sizes_that_depend_on_data_are_computed_on_the_device(device: dml.Device) -> None:
+    x = np.array([[0, 2, 0], [3, 0, 4]], np.float32)
+    nodes = [node("Relu", ["x"], ["r"]), node("NonZero", ["r"], ["found"]), node("Transpose", ["found"], ["y"])]
+    prepared = prepare(model_of(nodes, {"x": x}, ["y"], 21, ranks={"y": 2}), device)
+    for given in (x, -x, x):
+        (y,) = prepared.run([given])
+        assert y.tolist() == np.argwhere(np.maximum(given, 0)).tolist()
+
+
+def graph(nodes: list[Any], inputs: list[tuple[str, int, list[int]]], outputs: list[tuple[str, int, list[int]]]) -> Any:
+    entries = [[helper.make_tensor_value_info(*entry) for entry in side] for side in (inputs, outputs)]
+    return helper.make_graph(nodes, "body", *entries)
+
+
+FLOAT, INT64, BOOL = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL
+
+
+def test_if_takes_a_branch_on_the_device(device: dml.Device) -> None:
+    x = np.array([1, -2, 3], np.float32)
+    branches = {
+        name: graph([node(op, ["x"], [name])], [], [(name, FLOAT, [3])])
+        for name, op in (("then_branch", "Neg"), ("else_branch", "Abs"))
+    }
+    inputs = {"x": x, "condition": np.array(True)}
+    prepared = prepare(model_of([node("If", ["condition"], ["y"], **branches)], inputs, ["y"], 21), device)
+    for condition, expected in ((True, -x), (False, np.abs(x))):
+        (y,) = prepared.run({"x": x, "condition": np.array(condition)})
+        assert y.tolist() == expected.tolist()
+    assert [len(plans) for plans in prepared._plans.values()] == [1]  # the condition is no guard
+
+
+def test_if_with_branches_of_two_shapes(device: dml.Device) -> None:
+    x = np.arange(3, dtype=np.float32)
+    branches = {
+        "then_branch": graph([node("Concat", ["x", "x"], ["a"], axis=0)], [], [("a", FLOAT, [6])]),
+        "else_branch": graph([node("Abs", ["x"], ["b"])], [], [("b", FLOAT, [3])]),
+    }
+    inputs = {"x": x, "condition": np.array(True)}
+    prepared = prepare(model_of([node("If", ["condition"], ["y"], **branches)], inputs, ["y"], 21), device)
+    for condition, expected in ((True, np.concatenate([x, x])), (False, x)):
+        assert prepared.run({"x": x, "condition": np.array(condition)})[0].tolist() == expected.tolist()
+
+
+def test_loop_runs_while_its_condition_holds(device: dml.Device) -> None:
+    """Doubles until a bound is passed; the condition depends on data."""
+    body = graph(
+        [node("Add", ["v", "v"], ["next"]), node("Less", ["next", "bound"], ["go"]), node("Abs", ["next"], ["seen"])],
+        [("i", INT64, []), ("c", BOOL, []), ("v", FLOAT, [1])],
+        [("go", BOOL, [1]), ("next", FLOAT, [1]), ("seen", FLOAT, [1])],
+    )
+    inputs = {"x": np.ones(1, np.float32), "bound": np.array([10.0], np.float32)}
+    model = model_of([node("Loop", ["", "", "x"], ["last", "all"], body=body)], inputs, ["last", "all"], 21,
+                     ranks={"last": 1, "all": 2})  # fmt: skip
+    prepared = prepare(model, device)
+    last, seen = prepared.run(inputs)
+    assert (last.tolist(), seen.ravel().tolist()) == ([16], [2, 4, 8, 16])
+    last, seen = prepared.run({**inputs, "bound": np.array([3.0], np.float32)})
+    assert (last.tolist(), seen.ravel().tolist()) == ([4], [2, 4])
+
+
+def test_scan_backwards(device: dml.Device) -> None:
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    body = graph(
+        [node("Add", ["s", "piece"], ["sum"]), node("Identity", ["sum"], ["out"])],
+        [("s", FLOAT, [2]), ("piece", FLOAT, [2])],
+        [("sum", FLOAT, [2]), ("out", FLOAT, [2])],
+    )
+    scan = node("Scan", ["start", "x"], ["last", "y"], body=body, num_scan_inputs=1, scan_input_directions=[1],
+                scan_output_directions=[1])  # fmt: skip
+    inputs = {"start": np.zeros(2, np.float32), "x": x}
+    model = model_of([scan], inputs, ["last", "y"], 21, ranks={"last": 1, "y": 2})
+    assert_close(prepare(model, device).run(inputs), in_onnxruntime(model, inputs), 0)
+
+
+def test_every_node_that_cannot_be_mapped_is_named_before_anything_runs(device: dml.Device) -> None:
+    x = np.ones((2, 2), np.float32)
+    nodes = [
+        node("Det", ["x"], ["a"], name="determinant"),
+        node("Abs", ["x"], ["b"]),
+        node("Unique", ["b"], ["c"], name="distinct"),
+    ]
+    with pytest.raises(dml.DMLError, match=r"Det .*'determinant'.*Unique .*'distinct'") as caught:
+        prepare(model_of(nodes, {"x": x}, ["a", "c"], 21), device)
+    assert caught.value.hresult == dml.HRESULT.E_NOTIMPL
+
+
+def test_what_only_shapes_and_types_tell_is_named_at_once_too(device: dml.Device) -> None:
+    x = np.ones((1, 2, 3, 3), np.float32)
+    nodes = [
+        node("MaxPool", ["x"], ["a", "where"], name="first", kernel_shape=[2, 2], storage_order=1),
+        node("Cast", ["x"], ["b"], name="second", to=onnx.TensorProto.FLOAT8E4M3FN),
+    ]
+    with pytest.raises(dml.DMLError, match=r"first.*second"):
+        prepare(model_of(nodes, {"x": x}, ["a", "b"], 21), device).run([x])
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"x": np.ones((2, 3))}, "takes arrays of float32, found float64"),
+        ({"x": np.ones(3, np.float32)}, "takes arrays of rank 2"),
+        ({"x": np.ones((2, 4), np.float32)}, "takes arrays of shape"),
+        ({}, "an array must be given"),
+        ({"z": np.ones(3, np.float32)}, "has no input 'z'"),
+    ],
+)
+def test_wrong_inputs_are_named(device: dml.Device, given: dict[str, Array], message: str) -> None:
+    model = model_of([node("Abs", ["x"], ["y"])], {"x": np.ones((2, 3), np.float32)}, ["y"], 21)
+    with pytest.raises(dml.DMLError, match=message):
+        prepare(model, device).run(given)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16", "int64", "uint64", "int8", "uint16"])
+def test_a_chain_in_other_types(device: dml.Device, dtype: str) -> None:
+    """Small integers, which every type holds."""
+    import ml_dtypes
+
+    kind = np.dtype(getattr(ml_dtypes, dtype, dtype) if dtype == "bfloat16" else dtype)
+    x = np.arange(6).reshape(2, 3).astype(kind)
+    nodes = [node("Mul", ["x", "x"], ["square"]), node("Concat", ["square", "x"], ["y"], axis=1)]
+    (y,) = prepare(model_of(nodes, {"x": x}, ["y"], 21), device).run([x])
+    assert y.dtype == kind
+    assert y.astype(int).tolist() == np.concatenate([x.astype(int) ** 2, x.astype(int)], 1).tolist()
+
+
+def test_a_model_with_functions_of_its_own(device: dml.Device) -> None:
+    body = [node("Mul", ["a", "a"], ["square"]), node("LeakyRelu", ["square"], ["b"])]
+    body[1].attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    function = helper.make_function("mine", "Square", ["a"], ["b"], body, [helper.make_opsetid("", 21)], ["slope"])
+    x = np.array([-1.5, 2.0], np.float32)
+    call = helper.make_node("Square", ["x"], ["y"], domain="mine", slope=0.5)
+    model = model_of([call], {"x": x}, ["y"], 21, domains={"mine": 1})
+    model.functions.append(function)
+    assert prepare(model, device).run([x])[0].tolist() == [2.25, 4.0]
+
+
+def test_a_convolutional_network_agrees_with_onnxruntime(device: dml.Device) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1, 1, (2, 3, 9, 9)).astype(np.float32)
+    shapes = {"w": (4, 3, 3, 3), "b": (4,), "scale": (4,), "shift": (4,), "mean": (4,), "dense": (36, 5)}
+    held = {name: rng.uniform(-0.5, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    held["variance"] = rng.uniform(0.5, 1.5, 4).astype(np.float32)
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["c"], strides=[2, 2], pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["c", "scale", "shift", "mean", "variance"], ["n"]),
+        node("Relu", ["n"], ["r"]),
+        node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        node("Flatten", ["p"], ["f"]),
+        node("MatMul", ["f", "dense"], ["d"]),
+        node("Softmax", ["d"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": x}, ["y"], 21, symbolic=False, initializers=held)
+    assert_close(prepare(model, device).run([x]), in_onnxruntime(model, {"x": x}), 2e-5)
+
+
+def test_the_backend_interface(device: dml.Device) -> None:
+    x = np.array([-1.0, 2.0], np.float32)
+    model = model_of([node("Abs", ["x"], ["y"])], {"x": x}, ["y"], 21)
+    assert Backend.is_compatible(model)
+    assert Backend.supports_device("CPU")
+    assert not Backend.supports_device("no such device")
+    assert Backend.run_model(model, [x], device)[0].tolist() == [1, 2]
+    assert Backend.run_node(node("Neg", ["x"], ["y"]), [x], device)[0].tolist() == [1, -2]
+
+
+def test_explain_names_operators_and_levels(device: dml.Device) -> None:
+    x = np.ones((2, 4), np.float32)
+    nodes = [
+        node("Shape", ["x"], ["s"], name="a"),
+        node("Gelu", ["x"], ["g"], name="b"),
+        node("Reshape", ["g", "s"], ["y"], name="c"),
+    ]
+    rows = explain(prepare(model_of(nodes, {"x": x}, ["y"], 20, symbolic=True), device))
+    assert [(name.split("'")[1], operators) for name, operators, _ in rows] == [
+        ("a", []), ("b", ["ACTIVATION_GELU"]), ("c", []),
+    ]  # fmt: skip
+    assert rows[1][2] == dml.DML_FEATURE_LEVEL_5_1
+
+
+def test_the_command_runs_and_explains(device: dml.Device, tmp_path: Path) -> None:
+    x = np.array([-1.0, 2.0], np.float32)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model_of([node("Abs", ["x"], ["y"], name="magnitude")], {"x": x}, ["y"], 21).SerializeToString())
+    np.save(tmp_path / "x.npy", x)
+    result = CliRunner().invoke(
+        app, ["run", str(path), "--input", f"x={tmp_path / 'x.npy'}", "--output-dir", str(tmp_path)]
+    )
+    assert result.exit_code == 0, result.output
+    assert np.load(tmp_path / "y.npy").tolist() == [1, 2]
+    result = CliRunner().invoke(app, ["explain", str(path)])
+    assert result.exit_code == 0, result.output
+    (row,) = [line for line in result.output.splitlines() if "magnitude" in line]
+    assert "ELEMENT_WISE_ABS" in row
+    assert "1_0" in row

@@ -316,7 +316,7 @@ class Builder:
     def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
         """The graph with these outputs; what none of them needs is left out.
 
-        An output that is an input, a constant or a strided view of another tensor gets an identity that writes it packed.
+        An output that is an input, a constant or a strided view gets an identity that writes it packed.
         """
         named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
         edges = []

@@ -93,6 +93,8 @@ def _evaluate(node: Node, arrays: list[Array | None]) -> list[Array] | None:
         raise
     except Exception:  # the reference refuses with any exception; the mapping then says what is wrong
         return None
+    if any(isinstance(result, list) for result in results):
+        return None  # sequences are the mapping's
     given = iter(results)
     made = [np.asarray(next(given)) if name else np.zeros(0) for name in node.proto.output]
     return None if any(array.dtype == object for array in made) else made

@@ -55,7 +55,11 @@ CASES: list[tuple[str, dict[str, Array | None], int, dict[str, Any], float]] = [
          "bz": scalar(50, np.uint8), "ys": scalar(0.05), "yz": scalar(90, np.uint8)},
         2, {}, 1,
     ),
-    ("MultiHeadAttention", {"q": floats(2, 3, 8), "k": floats(2, 4, 8), "v": floats(2, 4, 8)}, 3, {"num_heads": 2}, 1e-5),
+    (
+        "MultiHeadAttention",
+        {"q": floats(2, 3, 8), "k": floats(2, 4, 8), "v": floats(2, 4, 8)},
+        3, {"num_heads": 2}, 1e-5,
+    ),
     (
         "MultiHeadAttention",
         {"q": floats(2, 3, 8), "k": floats(2, 4, 8), "v": floats(2, 4, 8), "bias": floats(24),
@@ -68,6 +72,35 @@ CASES: list[tuple[str, dict[str, Array | None], int, dict[str, Any], float]] = [
          "mask": np.array([[1, 0, 1, 1], [1, 1, 0, 1]], np.int32), "relative": floats(2, 2, 3, 4)},
         3, {"num_heads": 2, "scale": 0.25}, 1e-5,
     ),
+    (
+        "QLinearSigmoid",
+        {"x": bytes_(2, 6), "xs": scalar(0.02), "xz": scalar(100, np.uint8), "ys": scalar(0.004),
+         "yz": scalar(0, np.uint8)},
+        2, {}, 1,
+    ),
+    (
+        "QLinearConcat",
+        {"ys": scalar(0.05), "yz": scalar(90, np.uint8), "a": bytes_(2, 3), "as": scalar(0.02),
+         "az": scalar(100, np.uint8), "b": bytes_(2, 4), "bs": scalar(0.03), "bz": scalar(50, np.uint8)},
+        2, {"axis": 1}, 1,
+    ),
+    (
+        "QLinearAveragePool",
+        {"x": bytes_(1, 2, 5, 5), "xs": scalar(0.02), "xz": scalar(100, np.uint8), "ys": scalar(0.03),
+         "yz": scalar(50, np.uint8)},
+        4, {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2]}, 1,
+    ),
+    (
+        "QLinearGlobalAveragePool",
+        {"x": bytes_(1, 3, 3, 2), "xs": scalar(0.02), "xz": scalar(100, np.uint8), "ys": scalar(0.03),
+         "yz": scalar(50, np.uint8)},
+        4, {"channels_last": 1}, 1,
+    ),
+    (
+        "DynamicQuantizeMatMul",
+        {"a": floats(3, 4), "b": bytes_(4, 5), "bs": scalar(0.03), "bz": scalar(7, np.uint8), "bias": floats(5)},
+        2, {}, 1e-4,
+    ),
     ("Attention", {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24)}, 3, {"num_heads": 2}, 1e-5),
 ]  # fmt: skip
 
@@ -79,6 +112,7 @@ def test_operator_agrees_with_onnxruntime(device: dml.Device, case: Any) -> None
     given = {name: array for name, array in inputs.items() if array is not None}
     node = helper.make_node(op, names, ["y"], domain="com.microsoft", **attributes)
     model = model_of([node], given, ["y"], 17, domains={"com.microsoft": 1}, ranks={"y": rank})
-    if op == "MatMulIntegerToFloat":
-        model.graph.output[0].type.tensor_type.elem_type = 1
+    kinds = {"MatMulIntegerToFloat": np.float32, "QLinearConcat": np.uint8}
+    if op in kinds:  # not the type of the first input
+        model.graph.output[0].type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(kinds[op]))
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), tolerance)

@@ -9,6 +9,9 @@ import numpy as np
 
 from dml import enums
 from dml.descriptors import elementwise as ew
+from dml.descriptors.activation import DML_ACTIVATION_SIGMOID_OPERATOR_DESC
+from dml.descriptors.gemm import DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC
+from dml.descriptors.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from dml.descriptors.quantization import (
     DML_DEQUANTIZE_OPERATOR_DESC,
     DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
@@ -22,20 +25,22 @@ from ..trace import Node, Unsupported
 from ..value import (
     FLOAT16,
     FLOAT32,
-    INT32,
     UINT8,
     DType,
     Value,
     cast,
     emit,
     expanded,
+    join,
     maximum,
     minimum,
     one,
     reshape,
     storage,
+    transpose,
     unary,
 )
+from .window import window_of
 
 _NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 _BYTES = (np.dtype(np.int8), UINT8)
@@ -173,7 +178,12 @@ def dequantize_linear(node: Node) -> Value:
 
 @onnx_op("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(node: Node) -> list[Value]:
-    x = node.input(0)
+    made, scale, zero = _quantized_by_range(node, node.input(0))
+    return [made, reshape(scale, ()), reshape(zero, ())]
+
+
+def _quantized_by_range(node: Node, x: Value) -> tuple[Value, Value, Value]:
+    """x as UINT8 by its own range, with the scale and zero point that came of it."""
     ones = (1,) * max(1, x.rank)
     outputs: dict[str, tuple[Sequence[int], DType]] = {
         "OutputTensor": (x.shape, UINT8),
@@ -181,11 +191,7 @@ def dynamic_quantize_linear(node: Node) -> list[Value]:
         "OutputZeroPointTensor": (ones, UINT8),
     }
     made = emit(DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, outputs, node.builder, InputTensor=x)
-    return [
-        made["OutputTensor"],
-        reshape(made["OutputScaleTensor"], ()),
-        reshape(made["OutputZeroPointTensor"], ()),
-    ]
+    return made["OutputTensor"], made["OutputScaleTensor"], made["OutputZeroPointTensor"]
 
 
 @onnx_op("QLinearAdd", domain="com.microsoft")
@@ -195,7 +201,7 @@ def qlinear_add(node: Node) -> Value:
 
     def scalar(at: int) -> Value | None:
         value = node.optional(at)
-        return None if value is None else expanded(reshape(value, (1,) * len(shape)), shape)
+        return None if value is None else reshape(value, (1,) * len(shape))
 
     return one(
         ew.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC,
@@ -212,4 +218,106 @@ def qlinear_add(node: Node) -> Value:
     )
 
 
-__all__ = ["INT32"]
+def dequantized(x: Value, scale: Value, zero: Value | None) -> Value:
+    """Numbers of one scale and zero point, in float32."""
+    return one(
+        ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
+        x,
+        x.shape,
+        FLOAT32,
+        InputTensor=x,
+        ScaleTensor=expanded(reshape(scale, ()), x.shape),
+        ZeroPointTensor=None if zero is None else expanded(reshape(zero, ()), x.shape),
+    )
+
+
+def quantized(x: Value, scale: Value, zero: Value | None, dtype: DType) -> Value:
+    """Numbers in float32 by one scale and zero point."""
+    return one(
+        ew.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
+        x,
+        x.shape,
+        dtype,
+        InputTensor=x,
+        ScaleTensor=expanded(reshape(scale, ()), x.shape),
+        ZeroPointTensor=None if zero is None else expanded(reshape(zero, ()), x.shape),
+    )
+
+
+@onnx_op("QLinearSigmoid", domain="com.microsoft")
+def qlinear_sigmoid(node: Node) -> Value:
+    x = node.input(0)
+    exact = unary(DML_ACTIVATION_SIGMOID_OPERATOR_DESC, dequantized(x, node.input(1), node.optional(2)))
+    return quantized(exact, node.input(3), node.optional(4), x.dtype)
+
+
+@onnx_op("QLinearConcat", domain="com.microsoft")
+def qlinear_concat(node: Node) -> Value:
+    """The result's scale and zero point, then tensor, scale and zero point of each part."""
+    parts = [
+        dequantized(node.input(at), node.input(at + 1), node.optional(at + 2)) for at in range(2, len(node.inputs), 3)
+    ]
+    axis = node.axis("axis", 0, parts[0].rank)
+    return quantized(join(parts, axis), node.input(0), node.optional(1), node.input(2).dtype)
+
+
+@onnx_op("QLinearAveragePool", "QLinearGlobalAveragePool", domain="com.microsoft")
+def qlinear_average_pool(node: Node) -> Value:
+    x = node.input(0)
+    last = bool(node.integer("channels_last", 0))
+    if last:
+        x = transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
+    whole = node.op == "QLinearGlobalAveragePool"
+    window = window_of(node, x.shape[2:], x.shape[2:] if whole else ())
+    if x.rank not in (4, 5):
+        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2 or 3")
+
+    def parameter(at: int) -> Value | None:
+        value = node.optional(at)
+        return None if value is None else reshape(value, (1,) * x.rank)
+
+    made = one(
+        DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
+        x,
+        (*x.shape[:2], *window.output),
+        InputTensor=x,
+        InputScaleTensor=parameter(1),
+        InputZeroPointTensor=parameter(2),
+        OutputScaleTensor=parameter(3),
+        OutputZeroPointTensor=parameter(4),
+        Strides=window.strides,
+        WindowSize=window.size,
+        StartPadding=window.start,
+        EndPadding=window.end,
+        Dilations=window.dilations,
+        IncludePadding=bool(node.integer("count_include_pad", 0)),
+    )
+    return transpose(made, (0, *range(2, x.rank), 1)) if last else made
+
+
+@onnx_op("DynamicQuantizeMatMul", domain="com.microsoft")
+def dynamic_quantize_matmul(node: Node) -> Value:
+    """The left matrix is quantized by its own range, then both are multiplied as integers."""
+    a, b, bias = node.input(0), node.input(1), node.optional(4)
+    if a.rank < 2 or b.rank != 2:
+        raise Unsupported(f"{node}: tensors of shapes {a.shape} and {b.shape} are not mapped")
+    held, scale, zero = _quantized_by_range(node, a)
+    rows = reshape(held, (a.size // a.shape[-1], a.shape[-1]))
+    shape = (rows.shape[0], b.shape[1])
+
+    def column(value: Value | None) -> Value | None:
+        return None if value is None else reshape(value, (1, value.size))
+
+    made = emit(
+        DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
+        {"OutputTensor": (shape, FLOAT32)},
+        node.builder,
+        ATensor=rows,
+        AScaleTensor=reshape(scale, (1, 1)),
+        AZeroPointTensor=reshape(zero, (1, 1)),
+        BTensor=b,
+        BScaleTensor=column(node.input(2)),
+        BZeroPointTensor=column(node.optional(3)),
+        BiasTensor=None if bias is None else expanded(bias, shape),
+    )
+    return reshape(made["OutputTensor"], (*a.shape[:-1], b.shape[1]))

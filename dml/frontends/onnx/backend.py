@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,26 @@ from dml.errors import HRESULT, DMLError
 from .loading import ModelSource, array_of, load_model
 from .registry import standard
 from .trace import Guard, Trace, run, unmapped
-from .value import Array, DType, Value
+from .value import Array, DType, Shape, Value
 
 _PLANS = 64
 
 
+@dataclass
+class Result:
+    """An output: its shape and dtype, and its elements where they are constant."""
+
+    shape: Shape
+    dtype: DType
+    array: Array | None
+
+
 class Plan:
-    """A model compiled for input shapes: the graph, and which outputs need it."""
+    """A model compiled for input shapes: the graph, and which outputs need it. Keeps nothing else of the trace."""
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any]) -> None:
         self.guards: list[Guard] = trace.guards
-        self.outputs = dict(outputs)
+        self.outputs = {name: _described(item) for name, item in outputs.items()}
         tensors: dict[str, Any] = {}
         for name, item in outputs.items():
             for at, value in _flat(name, item):
@@ -39,6 +49,12 @@ class Plan:
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
         made = {} if self.compiled is None else run(self.compiled, feeds)
         return {name: _collect(name, item, made) for name, item in self.outputs.items()}
+
+
+def _described(item: Any) -> Any:
+    if isinstance(item, list):
+        return [_described(inner) for inner in item]
+    return None if item is None else Result(item.shape, item.dtype, item.array)
 
 
 def _flat(name: str, item: Any) -> list[tuple[str, Value]]:

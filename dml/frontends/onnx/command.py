@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from dml.capability import operator_introduced, short_name
-from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.device import Device
-from dml.enums import DML_FEATURE_LEVEL
+from dml.enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE
 from dml.errors import DMLError
 from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
@@ -79,7 +78,6 @@ def _zeros(entry: Any) -> Array:
     return np.zeros([dim.dim_value or 1 for dim in kind.tensor_type.shape.dim], dtype_of(kind.tensor_type.elem_type))
 
 
-def _operators(made: list[Any]) -> tuple[list[str], DML_FEATURE_LEVEL]:
-    kinds = [node.Operator.desc.OPERATOR_TYPE for node in made if isinstance(node, DML_OPERATOR_GRAPH_NODE_DESC)]
+def _operators(kinds: list[DML_OPERATOR_TYPE]) -> tuple[list[str], DML_FEATURE_LEVEL]:
     level = max((operator_introduced(kind) for kind in kinds), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
     return [short_name(kind) for kind in kinds], level

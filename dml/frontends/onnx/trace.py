@@ -18,6 +18,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
+from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike
 
@@ -177,7 +179,7 @@ class Trace:
         self.guards: list[Guard] = []
         self.count = 0
         #: (node, DirectML operators it became), for `explain`.
-        self.record: list[tuple[str, list[Any]]] = []
+        self.record: list[tuple[str, list[DML_OPERATOR_TYPE]]] = []
 
     # Values
 
@@ -254,7 +256,8 @@ class Trace:
             if error.message.startswith("node ") or " node " in error.message[:40]:
                 raise
             raise type(error)(*_renamed(node, error)) from error
-        self.record.append((str(node), self.builder._nodes[before:]))
+        made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
+        self.record.append((str(node), [item.Operator.desc.OPERATOR_TYPE for item in made]))
         for name, item in zip(proto.output, results, strict=False):
             if name:
                 scope.items[name] = item

@@ -244,7 +244,7 @@ def test_wrong_sizes_are_named(device: dml.Device, change: dict[str, Any], messa
 @pytest.mark.parametrize(
     "attributes, message",
     [
-        ({"activations": ["Sine", "Tanh"]}, "activations must be among"),
+        ({"activations": ["Sine", "Tanh"]}, "is not one of"),
         ({"activations": ["Tanh"]}, "activations must be 2"),
         ({"direction": "sideways"}, "direction must be"),
         ({"hidden_size": 5}, "hidden_size must be 4"),

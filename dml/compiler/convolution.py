@@ -279,8 +279,9 @@ def _direct(
         space=(*plan.padded[:4], plan.padded[4] // 4),
         constants={f"PADDING_{d}": np.int32(windows.padding[d]) for d in range(3)},
     )
-    tiled = program.temporary(words, (groups * -(-outputs // plan.channels), inputs, *windows.taps, plan.channels))
-    program.for_each(
+    stage = program.prepare(weights)
+    tiled = stage.temporary(words, (groups * -(-outputs // plan.channels), inputs, *windows.taps, plan.channels))
+    stage.for_each(
         "convolution/weights.comp",
         tiled,
         {"filter": weights},

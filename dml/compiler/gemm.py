@@ -186,9 +186,10 @@ def _readable(program: Builder, operand: Operand, uses: int) -> Operand:
         return transposed(_readable(program, transposed(operand), uses))
     distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
     padded = (*distinct[:-1], -(-distinct[-1] // 4) * 4)
-    copy = program.temporary(operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, padded)
+    stage = program.prepare(operand)
+    copy = stage.temporary(operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, padded)
     copy = copy.view(distinct, packed_strides(padded))
-    apply(program, Leaf(0), copy, [operand.view(distinct, operand.strides)])
+    apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
     return copy.broadcast(operand.sizes)
 
 
@@ -288,9 +289,10 @@ def without_zero_point(program: Builder, operand: Operand, zero_point: Operand |
         sources = [operand, along_dimension(zero_point, operand.rank, axis)]
     # Rows begin at multiples of four elements, to be read four at a time.
     row = -(-operand.sizes[-1] // 4) * 4
-    copy = program.temporary(DML_TENSOR_DATA_TYPE_INT32, (*operand.sizes[:-1], row))
+    stage = program.prepare(*sources)
+    copy = stage.temporary(DML_TENSOR_DATA_TYPE_INT32, (*operand.sizes[:-1], row))
     copy = copy.view(operand.sizes, copy.strides)
-    apply(program, expression, copy, sources)
+    apply(stage, expression, copy, sources)
     return copy
 
 
@@ -361,9 +363,10 @@ def matrix_multiply_integer_to_float(
             sources.append(along_dimension(zero_point, x.rank, axis))
         value = difference(tensor, Leaf(0), None if zero_point is None else Leaf(2))
         row = -(-x.sizes[-1] // 4) * 4
-        copy = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (*x.sizes[:-1], row))
+        stage = program.prepare(*sources)
+        copy = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (*x.sizes[:-1], row))
         copy = copy.view(x.sizes, copy.strides)
-        apply(program, node("$x0 * $x1", value, Leaf(1)), copy, sources)
+        apply(stage, node("$x0 * $x1", value, Leaf(1)), copy, sources)
         return copy
 
     a, b = dequantized("A", desc.ATensor, -2), dequantized("B", desc.BTensor, -1)

@@ -106,9 +106,10 @@ def project(program: Builder, cell: Cell, directions: int) -> Operand:
     addend = None
     if bias is not None:
         bias = drop(drop(bias, 0), 0)
-        addend = program.temporary(FLOAT32, (directions, width))
+        stage = program.prepare(bias)
+        addend = stage.temporary(FLOAT32, (directions, width))
         hidden = width // cell.gates
-        program.for_each("recurrent/bias.comp", addend, {"bias": bias}, constants={"ADDED": cell.added * hidden})
+        stage.for_each("recurrent/bias.comp", addend, {"bias": bias}, constants={"ADDED": cell.added * hidden})
     if x.strides[0] == batch * x.strides[1] or steps == 1 or batch == 1:
         # Steps and rows follow each other evenly: one matrix.
         step = x.strides[0] if batch == 1 else x.strides[1]
@@ -159,8 +160,9 @@ def recur(
     gates = project(program, cell, directions)
     cut = plan(target, cell, steps, batch, hidden, directions)
     k4 = -(-hidden // 4)
-    packed = program.temporary(FLOAT32, (directions, cut.tiles, k4, cell.gates, cut.units, cut.workgroup, 4))
-    program.for_each("recurrent/pack.comp", packed, {"weights": weights}, constants={"HIDDEN": hidden})
+    stage = program.prepare(weights)
+    packed = stage.temporary(FLOAT32, (directions, cut.tiles, k4, cell.gates, cut.units, cut.workgroup, 4))
+    stage.for_each("recurrent/pack.comp", packed, {"weights": weights}, constants={"HIDDEN": hidden})
 
     initial, lengths = program.get("HiddenInitTensor"), program.get("SequenceLengthsTensor")
     sequence, single = program.get("OutputSequenceTensor"), program.get("OutputSingleTensor")

@@ -338,3 +338,45 @@ def test_constants_need_their_feature_level(device):
     desc = graph(nodes, between=[(0, 0, 1, 0)], outputs=[(1, 0, 0)])
     with pytest.raises(dml.DMLError, match=re.escape("constant nodes need DML_FEATURE_LEVEL_6_2")):
         old.compile_graph(desc)
+
+
+@pytest.mark.parametrize("kind", ["convolution", "gemm", "gru"])
+def test_weights_are_laid_out_once(device, kind):
+    """What a kernel makes of constant weights for itself is made at initialization, not with every dispatch."""
+    from dml.graph import operations as op
+    from dml.graph.builder import Builder
+
+    rng = np.random.default_rng(0)
+
+    def build(weights):
+        """The graph with its weights from ``weights(graph, array)``."""
+        g = Builder(device)
+        if kind == "convolution":
+            x = g.input("x", (1, 8, 12, 12))
+            y = op.convolution(x, weights(g, rng.standard_normal((8, 8, 3, 3)).astype(np.float32)))
+        elif kind == "gemm":
+            x = g.input("x", (64, 62))
+            y = op.gemm(x, weights(g, rng.standard_normal((62, 61)).astype(np.float32)))
+        else:
+            x = g.input("x", (1, 5, 2, 8))
+            w, r = (weights(g, rng.standard_normal((1, 1, 24, 8)).astype(np.float32)) for _ in range(2))
+            y = op.gru(x, w, r)[0]
+        return g.compile({"y": y}), x.sizes
+
+    constant, sizes = build(lambda g, array: g.constant(array))
+    names = iter("abc")
+    given: dict[str, np.ndarray] = {}
+
+    def fed(g, array):
+        name = next(names)
+        given[name] = array
+        return g.input(name, array.shape)
+
+    rng = np.random.default_rng(0)
+    computed, _ = build(fed)
+    assert len(constant.program.dispatches) < len(computed.program.dispatches)
+    assert constant.program.initialize
+    x = random(7, sizes)
+    for _ in range(2):
+        result = constant.dispatch({"x": x})["y"]
+        np.testing.assert_allclose(result, computed.dispatch({"x": x, **given})["y"], rtol=1e-4, atol=1e-5)

@@ -18,7 +18,7 @@ from dml.errors import HRESULT, DMLError
 from .loading import ModelSource, array_of, load_model
 from .registry import standard
 from .trace import Guard, Trace, run, unmapped
-from .value import Array, DType, Shape, Value
+from .value import Array, DType, Shape, Value, dtype_of
 
 _PLANS = 64
 
@@ -189,15 +189,6 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
                 wanted = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dims)
                 raise DMLError(f"input {name!r}: takes arrays of shape {wanted}, found {array.shape}")
     return array
-
-
-def dtype_of(data_type: int) -> DType:
-    """The NumPy dtype of an ONNX data type."""
-    try:
-        found: DType = np.dtype(helper.tensor_dtype_to_np_dtype(data_type))
-        return found
-    except (KeyError, ValueError, TypeError):
-        raise DMLError(f"no NumPy dtype for ONNX data type {data_type}") from None
 
 
 def prepare(source: ModelSource, device: str | Device | None = None, **kwargs: Any) -> PreparedModel:

@@ -15,9 +15,9 @@ from dml.errors import DMLError
 from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
 
-from .backend import PreparedModel, dtype_of, prepare
+from .backend import PreparedModel, prepare
 from .trace import held
-from .value import Array
+from .value import Array, dtype_of
 
 
 class ONNXRun:

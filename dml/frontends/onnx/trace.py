@@ -24,9 +24,9 @@ from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike
 
 from .folding import fold
-from .loading import array_of, sparse_array_of
+from .loading import array_of, graph_nodes, sparse_array_of
 from .registry import mapping_of, schema_of, standard
-from .value import BFLOAT16, BOOL, Array, DType, Value, constant
+from .value import BFLOAT16, BOOL, Array, DType, Value, constant, storage
 
 #: What flows along the edges of a model: a value, a sequence of them, or an absent optional.
 Item = Any
@@ -185,8 +185,6 @@ class Trace:
 
     def input(self, name: str, shape: Sequence[int], dtype: DType) -> Value:
         """A new input of the graph. Without elements it is a constant."""
-        from .value import storage
-
         if not prod(shape):
             return constant(self.builder, np.zeros(tuple(shape), dtype))
         tensor = self.builder.input(name, tuple(shape) or (1,), storage(dtype))
@@ -253,9 +251,12 @@ class Trace:
         try:
             results = self.results(node)
         except DMLError as error:
-            if error.message.startswith("node ") or " node " in error.message[:40]:
+            if error.message.startswith("node "):
                 raise
             raise type(error)(*_renamed(node, error)) from error
+        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+            # Mappings say what they check; what is stranger still (a rank, a mode) shows as one of these.
+            raise DMLError(f"{node}: its inputs or attributes are not what ONNX asks: {error}") from error
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
         self.record.append((str(node), [item.Operator.desc.OPERATOR_TYPE for item in made]))
         for name, item in zip(proto.output, results, strict=False):
@@ -321,8 +322,6 @@ def _renamed(node: Node, error: DMLError) -> tuple[Any, ...]:
 
 def _reads(proto: Any) -> set[str]:
     """The names a node reads, those of nested graphs too."""
-    from .loading import graph_nodes
-
     names = set(proto.input)
     for attribute in proto.attribute:
         for graph in (attribute.g, *attribute.graphs):

@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+from onnx import helper
 
 from dml import enums
 from dml.capability import operator_support, same_properties, short_name
@@ -74,6 +75,15 @@ def storage(dtype: DType) -> DML_TENSOR_DATA_TYPE:
         return data_type_of(dtype)
     except DMLError:
         raise DMLError(f"no DirectML data type holds {dtype}", HRESULT.DXGI_ERROR_UNSUPPORTED) from None
+
+
+def dtype_of(data_type: int) -> DType:
+    """The NumPy dtype of an ONNX data type."""
+    try:
+        found: DType = np.dtype(helper.tensor_dtype_to_np_dtype(data_type))
+        return found
+    except (KeyError, ValueError, TypeError):
+        raise DMLError(f"no NumPy dtype for ONNX data type {data_type}") from None
 
 
 class Value:

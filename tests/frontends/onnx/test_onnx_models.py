@@ -161,6 +161,32 @@ def test_wrong_inputs_are_named(device: dml.Device, given: dict[str, Array], mes
         prepare(model, device).run(given)
 
 
+@pytest.mark.parametrize(
+    "strange",
+    [
+        ("DepthToSpace", {"blocksize": 2}, (4, 4)),
+        ("DepthToSpace", {"blocksize": 0}, (1, 4, 2, 2)),
+        ("DepthToSpace", {"blocksize": 2, "mode": "XYZ"}, (1, 4, 2, 2)),
+        ("Transpose", {"perm": [0, 0]}, (2, 3)),
+        ("ReduceSumSquare", {"axes": [5]}, (2, 3)),
+        ("AveragePool", {"kernel_shape": [9]}, (1, 1, 4)),
+        ("AveragePool", {"kernel_shape": [2, 2], "strides": [0, 1]}, (1, 1, 4, 4)),
+        ("Concat", {"axis": 7}, (2, 3)),
+        ("Softmax", {"axis": -4}, (2, 3)),
+    ],
+)
+def test_attributes_that_make_no_sense_are_clean_errors(device: dml.Device, strange: Any) -> None:
+    op, attributes, shape = strange
+    x = np.ones(shape, np.float32)
+    made = helper.make_node(op, ["x"], ["y"], **attributes)
+    graph = helper.make_graph([made], "g", [helper.make_tensor_value_info("x", FLOAT, shape)],
+                              [helper.make_tensor_value_info("y", FLOAT, None)])  # fmt: skip
+    graph.output[0].type.tensor_type.shape.dim.add()
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=10)
+    with pytest.raises(dml.DMLError, match=op):
+        prepare(model, device).run([x])
+
+
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16", "int64", "uint64", "int8", "uint16"])
 def test_a_chain_in_other_types(device: dml.Device, dtype: str) -> None:
     """Small integers, which every type holds."""

@@ -16,7 +16,7 @@ from dml.errors import DMLError
 
 from ..registry import onnx_op
 from ..trace import Node, Scope, Unsupported
-from ..value import Value, join, part, reshape, where
+from ..value import Value, dtype_of, join, part, reshape, where
 
 
 def _branch(node: Node, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
@@ -76,8 +76,6 @@ def loop(node: Node) -> list[Any]:
 def _stacked(node: Node, values: list[Value], axis: int, entry: Any) -> Value:
     """Values as slices along a new axis; of none, an empty tensor as the graph describes it."""
     if not values:
-        from ..backend import dtype_of
-
         kind = entry.type.tensor_type
         sizes = [dim.dim_value for dim in kind.shape.dim]
         return node.constant(np.zeros((0, *sizes), dtype_of(kind.elem_type)))

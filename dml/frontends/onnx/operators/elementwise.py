@@ -27,6 +27,7 @@ from ..value import (
     binary,
     cast,
     constant,
+    dtype_of,
     emit,
     expanded,
     fill,
@@ -180,8 +181,6 @@ def bit_cast(x: Value, dtype: np.dtype[np.generic]) -> Value:
 
 @onnx_op("BitCast", since=26)
 def bit_cast_(node: Node) -> Value:
-    from ..backend import dtype_of
-
     return bit_cast(node.input(0), dtype_of(node.integer("to", 1)))
 
 
@@ -262,8 +261,6 @@ def clipped(x: Value, low: float | None, high: float | None) -> Value:
 
 @onnx_op("Cast", since=6)
 def cast_(node: Node) -> Value:
-    from ..backend import dtype_of
-
     return checked_cast(node, node.input(0), dtype_of(node.integer("to", 1)))
 
 

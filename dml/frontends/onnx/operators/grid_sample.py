@@ -16,7 +16,7 @@ from dml.errors import DMLError
 
 from ..registry import onnx_op
 from ..trace import Node
-from ..value import FLOAT32, INT32, Value, cast, expanded, maximum, minimum, one, part, reshape, unary, where
+from ..value import FLOAT32, INT32, Value, binary, cast, expanded, maximum, minimum, one, part, reshape, unary, where
 from .elementwise import logical_and
 
 _CUBIC = -0.75
@@ -115,8 +115,6 @@ def _reflected(x: Value, size: int, corners: bool) -> Value:
     low, span = (0.0, float(size - 1)) if corners else (-0.5, float(size))
     if not span:
         return x.filled(0, x.shape)
-    from ..value import binary
-
     shifted = unary(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, x - low)
     folded = binary(ew.DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC, shifted, x.filled(2 * span))
     return minimum(folded, 2 * span - folded) + low

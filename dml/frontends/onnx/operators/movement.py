@@ -35,6 +35,7 @@ from ..value import (
     Array,
     Value,
     cast,
+    dtype_of,
     emit,
     expanded,
     fill,
@@ -390,8 +391,6 @@ def one_hot(node: Node) -> Value:
 
 @onnx_op("EyeLike", since=9)
 def eye_like(node: Node) -> Value:
-    from ..backend import dtype_of
-
     x = node.input(0)
     dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
     made = emit(
@@ -431,7 +430,9 @@ def trilu(node: Node) -> Value:
 
 @onnx_op("ConstantOfShape", since=9)
 def constant_of_shape(node: Node) -> Value:
-    shape = [int(size) for size in (node.known(0) if node.has(0) else np.zeros(0)).reshape(-1)]  # type: ignore[union-attr]
+    known = node.known(0)
+    assert known is not None
+    shape = [int(size) for size in known.reshape(-1)]
     value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
     if any(size < 0 for size in shape):
         raise DMLError(f"{node}: sizes must not be negative, found {shape}")

@@ -22,7 +22,7 @@ from dml.errors import DMLError
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported, checked_axis
-from ..value import FLOAT32, Value, cast, emit, expanded, mean, one, reduce, reshape, unary
+from ..value import FLOAT32, Value, binary, cast, emit, expanded, mean, one, reduce, reshape, unary
 
 
 def mean_variance(
@@ -121,8 +121,6 @@ def layer_normalized(node: Node, x: Value, scale: Value, bias: Value | None) -> 
 
 def binary_square(a: Value, b: Value) -> Value:
     """(a - b) squared."""
-    from ..value import binary
-
     return binary(ew.DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC, a, b)
 
 

@@ -29,12 +29,14 @@ from ..value import (
     DType,
     Value,
     cast,
+    dtype_of,
     emit,
     expanded,
     join,
     maximum,
     minimum,
     one,
+    part,
     reshape,
     storage,
     transpose,
@@ -69,15 +71,11 @@ def _spread(node: Node, parameter: Value, x: Value) -> Value:
     wide = expanded(wide, (*value.shape[: axis + 1], block, *value.shape[axis + 1 :]))
     wide = reshape(wide, (*value.shape[:axis], value.shape[axis] * block, *value.shape[axis + 1 :]))
     if wide.shape != x.shape:
-        from ..value import part
-
         wide = part(wide, axis, 0, x.shape[axis])
     return wide
 
 
 def _target(node: Node, zero: Value | None) -> DType:
-    from ..backend import dtype_of
-
     if zero is not None:
         return zero.dtype
     return dtype_of(node.integer("output_dtype", 0)) if node.integer("output_dtype", 0) else UINT8
@@ -170,8 +168,6 @@ def dequantize_linear(node: Node) -> Value:
             ScaleTensor=_spread(node, held, x),
             ZeroPointTensor=None if zero is None else _spread(node, zero, x),
         )
-    from ..backend import dtype_of
-
     wanted = node.integer("output_dtype", 0)
     return cast(result, dtype_of(wanted) if wanted else scale.dtype)
 

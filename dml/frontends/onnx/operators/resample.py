@@ -115,7 +115,8 @@ def resize(node: Node) -> Value:
     order = list(range(x.rank)) if chosen is None else [checked_axis(axis, x.rank) for axis in chosen]
     mode = node.text("coordinate_transformation_mode", "half_pixel")
     roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
-    if (scales is None) == (sizes is None) or len(order) != len(scales if scales is not None else sizes):  # type: ignore[arg-type]
+    given = [array.size for array in (scales, sizes) if array is not None]
+    if given != [len(order)]:
         raise DMLError(f"{node}: scales or sizes must be given, one for each axis")
     if sizes is not None:
         factors, outputs = _by_sizes(node, [x.shape[axis] for axis in order], [int(size) for size in sizes.reshape(-1)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 
 import numpy as np
@@ -43,8 +44,15 @@ def measure(case: Case, device: dml.Device, rounds: int, wanted: list[str]) -> d
             )
     times: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds + 2):
-        for name, run in runs.items():
-            seconds = run()
+        for name, run in list(runs.items()):
+            try:
+                seconds = run()
+            except RuntimeError as error:
+                if name == "dml":
+                    raise
+                print(f"{name} fails on {case.name}: {str(error).splitlines()[0]}", file=sys.stderr)
+                del runs[name], times[name]
+                continue
             if turn >= 2:  # the first two warm up
                 times[name].append(seconds)
     return {name: statistics.median(values) for name, values in times.items()}
@@ -83,6 +91,9 @@ def main() -> None:
         rivals = [found[peer] for peer in VULKAN if found.get(peer)]
         ratio = f"{found['dml'] / min(rivals):.2f}" if rivals and "dml" in found else ""
         table.add_row(case.name, *cells, rate, ratio)
+        print(
+            f"{case.name}: {', '.join(cells)}; {rate or '-'} GFLOP/s; ratio {ratio or '-'}", file=sys.stderr, flush=True
+        )
     console.print(table)
     console.print(f"one-element operator, short way: {host_share(device):.0f} us a dispatch, host and device")
 

@@ -11,6 +11,7 @@ from dml.compiler.builder import Builder, merge
 from dml.compiler.kernel import VALUE_TYPES, read, write
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Emitted, Expression, Leaf, Node, emit, node, substitute
+from dml.compiler.target import Target
 
 __all__ = ["Emitted", "Expression", "Leaf", "Node", "apply", "emit", "node", "substitute"]
 
@@ -30,6 +31,7 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
         code = f"{emitted.code}\nresult_VALUE value(uint c[{result.rank}]) {{ return compute({loads}); }}"
         program.for_each("elementwise/elementwise.comp", result, named, constants=emitted.constants, code=code)
         return
+    steps, workgroup = _steps(-(-result.count // unit), program.target)
     program.dispatch(
         "elementwise/vector.comp",
         {
@@ -37,11 +39,23 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
             **{name: read(operand, vector=operand.strides[-1] == 1) for name, operand in named.items()},
         },
         space=result.sizes,
-        count=-(-result.count // unit),
+        count=-(-result.count // (unit * steps)),
+        workgroup=workgroup,
         constants=emitted.constants,
-        defines={"UNIT": unit, "TAIL": int(result.count % unit != 0)},
+        defines={"UNIT": f"{unit}u", "STEPS": f"{steps}u", "UNROLL": f"{min(steps, 4)}u"},
         code="\n".join([emitted.code, _scalar_body(named, result.rank), _vector_body(named, result, unit)]),
     )
+
+
+def _steps(units: int, target: Target) -> tuple[int, int]:
+    """Steps of an invocation and invocations of a workgroup.
+
+    A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
+    takes as many steps as leave 16 workgroups for the cores.
+    """
+    lanes = max(4, min(32, target.subgroup_size))
+    steps = min(512, units // (16 * lanes)) // 4 * 4
+    return (steps, lanes) if target.is_cpu and steps else (1, target.workgroup)
 
 
 def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:

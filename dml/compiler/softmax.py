@@ -62,7 +62,7 @@ def softmax(
 
 def _lanes(target: Target, steps: int) -> tuple[int, int]:
     if target.is_cpu:
-        return 1, min(32, target.max_workgroup_invocations)
+        return 1, min(8, target.max_workgroup_invocations)
     lanes = 1
     while lanes < target.workgroup and steps >= 2 * lanes:
         lanes *= 2

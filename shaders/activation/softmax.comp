@@ -10,6 +10,15 @@ WORKGROUP_REDUCTION(lanes_max, float, reduce_max)
 WORKGROUP_REDUCTION(lanes_sum, float, REDUCE_ADD)
 #endif
 
+// A step's elements combined pairwise. Written out: loops with halving bounds stay loops on some drivers.
+#if UNIT == 1
+#define STEP_TREE(F, v) v[0]
+#elif UNIT == 4
+#define STEP_TREE(F, v) F(F(v[0], v[1]), F(v[2], v[3]))
+#elif UNIT == 8
+#define STEP_TREE(F, v) F(F(F(v[0], v[1]), F(v[2], v[3])), F(F(v[4], v[5]), F(v[6], v[7])))
+#endif
+
 void main() {
     uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
     uint lane = gl_LocalInvocationIndex % LANES;
@@ -24,9 +33,7 @@ void main() {
     float most = uintBitsToFloat(0xff800000u);
     for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
         load_step(from + at, v);
-        for (uint k = UNIT / 2; k > 0; k /= 2)
-            for (uint j = 0; j < k; ++j) v[j] = reduce_max(v[j], v[j + k]);
-        most = reduce_max(most, v[0]);
+        most = reduce_max(most, STEP_TREE(reduce_max, v));
     }
 #if LANES > 1
     most = lanes_max(most, lane, LANES);
@@ -37,27 +44,27 @@ void main() {
         uint stop = min(first + 32 * LANES * UNIT, end);
         for (uint at = first; at < stop; at += LANES * UNIT) {
             load_step(from + at, v);
-            for (uint k = 0; k < UNIT; ++k) v[k] = exp_accurate(v[k] - most);
-            for (uint k = UNIT / 2; k > 0; k /= 2)
-                for (uint j = 0; j < k; ++j) v[j] += v[j + k];
-            part += v[0];
+            for (uint k = 0; k < UNIT; ++k) v[k] = exp_nonpositive(v[k] - most);
+            part += STEP_TREE(REDUCE_ADD, v);
         }
         total += part;
     }
 #if LANES > 1
     total = lanes_sum(total, lane, LANES);
 #endif
+    // exp_nonpositive is not asked about NaN: it shows in the largest element, and an infinity there gives NaN too.
+    bool finite = !is_nan(most) && !is_inf(most);
 #if LOG
-    float shift = log_accurate(total);
+    float shift = finite ? log_accurate(total) : NOT_A_NUMBER;
 #else
-    float scale = reciprocal(total);
+    float scale = finite ? reciprocal(total) : NOT_A_NUMBER;
 #endif
     for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
         load_step(from + at, v);
 #if LOG
         for (uint k = 0; k < UNIT; ++k) v[k] = (v[k] - most) - shift;
 #else
-        for (uint k = 0; k < UNIT; ++k) v[k] = exp_accurate(v[k] - most) * scale;
+        for (uint k = 0; k < UNIT; ++k) v[k] = exp_nonpositive(v[k] - most) * scale;
 #endif
         store_step(to + at, v);
     }

@@ -11,6 +11,7 @@
 //   round_quotient(x, low, s)   (x + low) / s to the nearest integer, halves to even; decided exactly
 //   round_sum_quotient(a, sa, b, sb, s)   the same of (a sa + b sb) / s
 //   round_half_away
+//   exp_nonpositive(x)          e^x for x <= 0 without a branch; what becomes of NaN is open
 //   exp_accurate expm1_accurate log_accurate log1p_accurate pow_accurate
 //   sin_accurate cos_accurate tan_accurate (any argument) asin_accurate acos_accurate atan_accurate
 //   atan2_accurate(y, x)
@@ -201,6 +202,21 @@ float exp_accurate(float x) {
     if (x > 88.72284) return INFINITY;
     if (x < -103.972084) return 0.0;
     return exp_scaled(x, 0.0, 1.0, 0);
+}
+
+// e^x for x <= 0, without a branch: 0 far below, and what becomes of NaN is open.
+float exp_nonpositive(float x) {
+    precise float near = x > -105.0 ? x : -105.0;
+    // Adding 1.5 * 2^23 rounds to an integer, which then is the low bits of the sum.
+    precise float shifted = near * 1.44269504 + 12582912.0;
+    precise float n = shifted - 12582912.0;
+    precise float high = near - n * 0.693359375;
+    precise float r = high + n * 2.12194440e-4;
+    precise float y = exp_tail(r) * (r * r) + r + 1.0;
+    // 2^n in two steps: 2^(n + 64) from the bits of n, and 2^-64.
+    precise float scaled = y * uintBitsToFloat((floatBitsToUint(shifted) << 23) + (191u << 23));
+    precise float z = scaled * 5.421010862427522e-20;
+    return z;
 }
 
 float expm1_accurate(float x) {

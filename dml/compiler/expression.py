@@ -31,7 +31,7 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
         code = f"{emitted.code}\nresult_VALUE value(uint c[{result.rank}]) {{ return compute({loads}); }}"
         program.for_each("elementwise/elementwise.comp", result, named, constants=emitted.constants, code=code)
         return
-    steps, workgroup = _steps(-(-result.count // unit), program.target)
+    steps, workgroup = _steps(-(-result.count // unit), unit * emitted.code.count("\n"), program.target)
     program.dispatch(
         "elementwise/vector.comp",
         {
@@ -42,12 +42,16 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
         count=-(-result.count // (unit * steps)),
         workgroup=workgroup,
         constants=emitted.constants,
-        defines={"UNIT": f"{unit}u", "STEPS": f"{steps}u", "UNROLL": f"{min(steps, 4)}u"},
+        defines={"UNIT": f"{unit}u", "STEPS": steps, "UNROLL": min(steps, 4), "TAIL": int(result.count % unit > 0)},
         code="\n".join([emitted.code, _scalar_body(named, result.rank), _vector_body(named, result, unit)]),
     )
 
 
-def _steps(units: int, target: Target) -> tuple[int, int]:
+#: Lines of GLSL for a unit of elements above which the arithmetic outweighs what a workgroup costs.
+_LONG = 64
+
+
+def _steps(units: int, lines: int, target: Target) -> tuple[int, int]:
     """Steps of an invocation and invocations of a workgroup.
 
     A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
@@ -55,7 +59,7 @@ def _steps(units: int, target: Target) -> tuple[int, int]:
     """
     lanes = max(4, min(32, target.subgroup_size))
     steps = min(512, units // (16 * lanes)) // 4 * 4
-    return (steps, lanes) if target.is_cpu and steps else (1, target.workgroup)
+    return (steps, lanes) if target.is_cpu and steps and lines <= _LONG else (1, target.workgroup)
 
 
 def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:

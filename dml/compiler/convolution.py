@@ -1,7 +1,8 @@
 """Convolutions: forward and backward (transposed), over one to three dimensions, of floats and of integers.
 
 Every convolution is brought to three spatial dimensions. It then is a product of matrices (1 x 1), a sum kept in
-registers over a padded copy of the input (``direct``), or, where neither fits, one invocation per element.
+registers over a padded copy of the input (``direct``), the same by fewer products (``winograd``, 3 x 3), or, where none
+fits, one invocation per element.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
+from dml.compiler.winograd import winograd, winograd_cost
 from dml.descriptors.convolution import (
     DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
     DML_CONVOLUTION_OPERATOR_DESC,
@@ -117,6 +119,8 @@ def convolve(
         if len(phases) == 1 and _as_product(program, x, grouped, bias, result, phases[0][0], finish):
             return
         plans = [_plan(program.target, x, grouped, part, windows) for windows, part in phases]
+        if len(phases) == 1 and _by_winograd(program, x, grouped, bias, result, phases[0][0], plans[0], finish):
+            return
         if all(plan is not None for plan in plans):
             for (windows, part), plan in zip(phases, plans, strict=True):
                 assert plan is not None
@@ -209,15 +213,46 @@ def _as_product(
     return True
 
 
+def _by_winograd(
+    program: Builder,
+    x: Operand,
+    weights: Operand,
+    bias: Operand | None,
+    result: Operand,
+    windows: Windows,
+    plan: Plan | None,
+    finish: Expression,
+) -> bool:
+    """Windows of 3 x 3 that move by one, where that is cheaper than the direct kernel's plan."""
+    groups, outputs, inputs = weights.sizes[:3]
+    if (
+        groups > 1
+        or windows.taps != (1, 3, 3)
+        or windows.strides != (1, 1, 1)
+        or windows.dilations[1:] != (1, 1)
+        or windows.padding[0] != 0
+        or x.sizes[2] != result.sizes[2]
+        or VALUE_TYPES[result.data_type].kind != "float"
+        or winograd_cost(program.target, inputs, result) >= (math.inf if plan is None else plan.cost)
+    ):
+        return False
+    one = weights.strides
+    filters = weights.view((outputs, inputs, 3, 3), (one[1], one[2], *one[-2:]))
+    padding, first, step = ((values[1], values[2]) for values in (windows.padding, windows.first, windows.step))
+    winograd(program, x, filters, bias, result, padding, first, step, finish)
+    return True
+
+
 @dataclass(frozen=True)
 class Plan:
-    """Tiles of the direct kernel: output channels, rows and columns; the padded copy of x; a row's reach in it."""
+    """Tiles of the direct kernel (output channels, rows, columns), the padded copy of x, a row's reach in it, cost."""
 
     channels: int
     rows: int
     columns: int
     padded: tuple[int, ...]
     span: int
+    cost: float
 
 
 def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows: Windows) -> Plan | None:
@@ -252,7 +287,8 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
                 (tiles_y * rows - 1) * windows.strides[1] + (windows.taps[1] - 1) * windows.dilations[1] + 1,
                 (tiles_x - 1) * columns * windows.strides[2] + span,
             )
-            best = cost, Plan(channels, rows, columns, padded, span)
+            steps = x.sizes[1] // groups * windows.taps[0] * windows.taps[1]
+            best = cost, Plan(channels, rows, columns, padded, span, cost * steps)
     if best is None or 4 * math.prod(best[1].padded) > target.max_storage_buffer_range:
         return None
     return best[1]

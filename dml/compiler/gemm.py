@@ -108,6 +108,11 @@ def _tile_costs(m: int, n: int, batch: int, target: Target) -> dict[tuple[int, i
     return costs
 
 
+def product_cost(m: int, n: int, batch: int, target: Target) -> float:
+    """What a step of k of ``batch`` products costs on a CPU's driver, in multiplications of all lanes at once."""
+    return min(_tile_costs(m, n, batch, target).values())
+
+
 def _is_better_transposed(result: Operand, target: Target) -> bool:
     """Whether the product of the transposes, in the other order, is the one that the kernels do well."""
     m, n = result.sizes[-2:]

@@ -1,0 +1,36 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// x {batch, channel, depth, height, width} at Winograd's points: result {point, tile, channel}; a tile makes 4 x 4
+// neighbouring elements, TILES_Y x TILES_X of them a slice. PADDING_d elements come before x along height and width;
+// fewer than none cut x off. An invocation takes a tile of a channel.
+#include "prelude.glsl"
+#include "convolution/winograd.glsl"
+
+void main() {
+    uint i = global_index();
+    if (i >= COUNT) return;
+    uint c[RANK];
+    coordinates(i, c);
+    uint tile = c[0], channel = c[1];
+    uint slice = tile / (TILES_Y * TILES_X);
+    uint corner[5] = uint[5](slice / x_SIZE_2, channel, slice % x_SIZE_2, 0u, 0u);
+    // Before the beginning is, unsigned, behind the end.
+    uint y0 = tile / TILES_X % TILES_Y * 4u - uint(PADDING_0), x0 = tile % TILES_X * 4u - uint(PADDING_1);
+    uint from = x_at(corner);
+
+    float d[6][6];
+    [[unroll]] for (uint y = 0u; y < 6u; ++y) {
+        [[unroll]] for (uint x = 0u; x < 6u; ++x) {
+            bool inside = y0 + y < x_SIZE_3 && x0 + x < x_SIZE_4;
+            uint at = from + (y0 + y) * x_STRIDE_3 + (x0 + x) * x_STRIDE_4;
+            float v = x_load(inside ? at : x_BASE);
+            d[y][x] = inside ? v : 0.0;
+        }
+    }
+    [[unroll]] for (uint x = 0u; x < 6u; ++x) input_points(d[0][x], d[1][x], d[2][x], d[3][x], d[4][x], d[5][x]);
+    uint to = result_BASE + tile * result_STRIDE_1 + channel * result_STRIDE_2;
+    [[unroll]] for (uint y = 0u; y < 6u; ++y) {
+        input_points(d[y][0], d[y][1], d[y][2], d[y][3], d[y][4], d[y][5]);
+        [[unroll]] for (uint x = 0u; x < 6u; ++x) result_store(to + (6u * y + x) * result_STRIDE_0, d[y][x]);
+    }
+}

@@ -1,0 +1,57 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// result = finish(what the products {point, tile, channel} at Winograd's points make + bias); result is {batch, channel,
+// depth, height, width} in TILES_Y x TILES_X tiles of 4 x 4. RESULT_ROWS: four elements of a row of result are aligned
+// and stored at once. An invocation makes a tile of a channel.
+#include "prelude.glsl"
+#include "convolution/winograd.glsl"
+
+void main() {
+    uint i = global_index();
+    if (i >= COUNT) return;
+    uint c[RANK];
+    coordinates(i, c);
+    uint tile = c[0], channel = c[1];
+    uint slice = tile / (TILES_Y * TILES_X);
+    uint y0 = tile / TILES_X % TILES_Y * 4u, x0 = tile % TILES_X * 4u;
+    uint corner[5] = uint[5](slice / result_SIZE_2, channel, slice % result_SIZE_2, y0, x0);
+    uint from = products_BASE + tile * products_STRIDE_1 + channel * products_STRIDE_2;
+
+    vec4 rows[6];
+    [[unroll]] for (uint y = 0u; y < 6u; ++y) {
+        float p[6];
+        [[unroll]] for (uint x = 0u; x < 6u; ++x) p[x] = products_load(from + (6u * y + x) * products_STRIDE_0);
+        rows[y] = results(p[0], p[1], p[2], p[3], p[4], p[5]);
+    }
+    float bias = 0.0;
+#if HAS_BIAS
+    bias = bias_load(bias_BASE + channel * bias_STRIDE_1);
+#endif
+    float sums[4][4];
+    [[unroll]] for (uint x = 0u; x < 4u; ++x) {
+        vec4 column = results(rows[0][x], rows[1][x], rows[2][x], rows[3][x], rows[4][x], rows[5][x]);
+        [[unroll]] for (uint y = 0u; y < 4u; ++y) sums[y][x] = finish(column[y] + bias);
+    }
+    uint to = result_at(corner);
+    [[unroll]] for (uint y = 0u; y < 4u; ++y) {
+        if (y0 + y < result_SIZE_3) {
+#if RESULT_ROWS
+            uvec4 four;
+            [[unroll]] for (uint x = 0u; x < 4u; ++x) four[x] = result_encode(sums[y][x]);
+            uint at = to + y * result_STRIDE_3;
+#if RESULT_WIDE
+            result_vector_store(at >> 2, four);
+#else
+            result_word_store(at >> 1, four.x | four.y << 16);
+            result_word_store((at >> 1) + 1u, four.z | four.w << 16);
+#endif
+#else
+            [[unroll]] for (uint x = 0u; x < 4u; ++x) {
+                if (x0 + x < result_SIZE_4) {
+                    result_store(to + y * result_STRIDE_3 + x * result_STRIDE_4, sums[y][x]);
+                }
+            }
+#endif
+        }
+    }
+}

@@ -1,0 +1,126 @@
+"""CONVOLUTION by windows of 3 x 3 over many channels, by Winograd's products, against float64 NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_convolution import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, as_gpu, assert_sums, build, products
+
+import dml
+from dml.compiler import convolution
+from dml.graph import operations as op
+from dml.graph.builder import Builder
+from harness import run
+
+
+@pytest.fixture
+def cheapest(monkeypatch):
+    """Winograd wherever it can be, at sizes that test quickly."""
+    monkeypatch.setattr(convolution, "winograd_cost", lambda target, inputs, result: 0.0)
+
+
+KERNELS = ["winograd_input", "winograd_result"]
+
+
+def check(device, dtype="FLOAT32", batch=1, channels=(32, 32), sizes=(12, 12), padding=1, **more):
+    start, end = more.pop("start", (padding,) * 2), more.pop("end", (padding,) * 2)
+    desc, arrays, expected, terms = build(dtype, batch, 1, *channels, sizes, (3, 3), start=start, end=end, **more)
+    compiled = device.compile_operator(device.create_operator(desc))
+    text = compiled.describe()
+    assert all(f"dispatch convolution/{kernel}" in text for kernel in KERNELS), text
+    assert_sums(compiled.dispatch(arrays)["OutputTensor"], expected, terms, products(desc))
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("sizes", [(12, 12), (13, 15), (9, 22), (24, 5)])
+@pytest.mark.usefixtures("cheapest")
+def test_sizes(device, dtype, padding, sizes):
+    check(device, dtype, 1, (48, 48), sizes, padding)
+
+
+@pytest.mark.parametrize("channels", [(64, 64), (33, 50), (70, 31)])
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.usefixtures("cheapest")
+def test_channels(device, channels, batch):
+    check(device, "FLOAT32", batch, channels, (11, 14))
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded", "reversed", "nhwc"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.usefixtures("cheapest")
+def test_layouts(device, layout, dtype):
+    check(device, dtype, 2, (32, 48), (10, 15), layout=layout)
+
+
+@pytest.mark.parametrize("mode", [CORRELATION, CONVOLUTION])
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+@pytest.mark.usefixtures("cheapest")
+def test_directions(device, mode, direction):
+    """A backward convolution with strides of one is a forward one by the reversed window."""
+    more = {"start": (0, 2), "end": (1, 0)} if direction == FORWARD else {"start": (1, 2), "end": (0, 1)}
+    check(device, channels=(48, 48), sizes=(13, 12), direction=direction, mode=mode, bias=False, **more)
+
+
+@pytest.mark.usefixtures("cheapest")
+def test_three_dimensions(device):
+    """A window of depth 1 takes each slice by itself."""
+    desc, arrays, expected, terms = build("FLOAT32", 2, 1, 48, 48, (3, 8, 9), (1, 3, 3), start=(0, 1, 1), end=(0, 1, 1))
+    compiled = device.compile_operator(device.create_operator(desc))
+    assert "convolution/winograd_result" in compiled.describe()
+    assert_sums(compiled.dispatch(arrays)["OutputTensor"], expected, terms, products(desc))
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.usefixtures("cheapest")
+def test_fused_activation(device, dtype):
+    relu = dml.DML_ACTIVATION_RELU_OPERATOR_DESC()
+    desc, arrays, expected, terms = build(
+        dtype, 1, 1, 48, 48, (12, 12), (3, 3), start=(1, 1), end=(1, 1), activation=relu
+    )
+    assert "convolution/winograd_result" in device.compile_operator(device.create_operator(desc)).describe()
+    result = run(device, desc, arrays)["OutputTensor"]
+    assert_sums(result, np.maximum(expected, 0), terms, products(desc))
+    assert np.any(result == 0)
+    assert len(np.unique(result)) > 100
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+@pytest.mark.usefixtures("cheapest")
+def test_in_a_graph(device, kind):
+    """Constant weights are transformed once; what follows element by element is applied as results are stored."""
+    rng = np.random.default_rng(0)
+    x, w = rng.uniform(-1, 1, (1, 48, 12, 13)).astype(kind), rng.uniform(-1, 1, (48, 48, 3, 3)).astype(kind)
+    b = rng.uniform(-1, 1, 48).astype(kind)
+    graph = Builder(device)
+    t = graph.input("x", x.shape, dml.data_type_of(x.dtype))
+    y = op.sigmoid(op.convolution(t, w, b, start_padding=(1, 1), end_padding=(1, 1)))
+    compiled = graph.compile({"y": y})
+    text = compiled.describe()
+    assert "initialize convolution/winograd_weights" in text
+    assert "dispatch convolution/winograd_weights" not in text
+    assert text.count("\ndispatch ") == 3, text
+    found = compiled.dispatch({"x": x})["y"].astype(np.float64)
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 1), (1, 1)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    sums = np.einsum("nchwyx,ocyx->nohw", windows, w.astype(np.float64)) + b.astype(np.float64)[:, None, None]
+    # float32 sums of 432 products of up to one, and an activation that never grows what they are off by
+    allowed = 436 * 2.0**-24 * 432 / 4 + (2.0**-11 if kind is np.float16 else 2.0**-22)
+    assert np.abs(found - 1 / (1 + np.exp(-sums))).max() < allowed
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("channels, sizes", [((64, 64), (56, 56)), ((128, 128), (28, 28))])
+def test_chosen_for_many_channels_and_places(device, dtype, channels, sizes):
+    check(device, dtype, 1, channels, sizes)
+
+
+def test_few_channels_few_places_and_gpus_go_other_ways(device):
+    for channels, sizes, compile_for in (
+        ((8, 64), (56, 56), None),
+        ((256, 256), (3, 3), None),
+        ((64, 64), (56, 56), as_gpu),
+    ):
+        desc, *_ = build("FLOAT32", 1, 1, *channels, sizes, (3, 3), start=(1, 1), end=(1, 1))
+        compiled = compile_for(device, desc) if compile_for else device.compile_operator(device.create_operator(desc))
+        assert "winograd" not in compiled.describe(), (channels, sizes)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from dml import shaders
-from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, prelude, read, write
-from dml.compiler.program import Binding, Dispatch, Operand, Program, Region, Space
+from dml.compiler import packing
+from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, prelude, read, storage_buffers, write
+from dml.compiler.program import Access, Binding, Dispatch, Operand, Program, Region, Space
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -30,6 +31,8 @@ class Builder:
         self.dispatches = program.dispatches
         #: What dispatches are said to compute, in descriptions and profiles.
         self.node = ""
+        #: Regions that kernels with more tensors than the device has storage buffers read from a copy.
+        self.packs: dict[tuple[Region, ...], packing.Pack] = {}
         self._initializes = False
 
     def scope(self, operands: Mapping[str, OperandOrArray]) -> Builder:
@@ -111,19 +114,23 @@ class Builder:
             groups = self._fold(groups)
         if 0 in groups:
             return
+        behind: packing.Moves = {}
+        if len(tensors) > self.target.max_storage_buffers:
+            tensors, behind = packing.share(self, tensors, self.target.max_storage_buffers)
         text, values = prelude(tensors, constants or {}, space, shape, tuple(push or {}), code)
         source = shaders.source(kernel, text, defines or {})
         dispatch = Dispatch(
             kernel,
             source,
             values,
-            tuple(Binding(bound.operand.region, bound.access) for bound in tensors.values()),
+            tuple(_binding([tensors[name] for name in names]) for names in storage_buffers(tensors)),
             groups,
             tuple((push or {}).values()),
             self.node,
         )
         self._check_limits(dispatch, shape)
         self.dispatches.append(dispatch)
+        packing.restore(self, behind)
 
     def _fold(self, groups: int) -> tuple[int, int, int]:
         limit = min(self.target.max_workgroup_count[0], 65535)
@@ -180,6 +187,12 @@ class Builder:
             defines={**(defines or {}), "WHOLE_WORDS": int(whole)},
             code=code,
         )
+
+
+def _binding(bounds: Sequence[Bound]) -> Binding:
+    """The storage buffer that these tensors have in common."""
+    kinds = {bound.access for bound in bounds}
+    return Binding(bounds[0].region, kinds.pop() if len(kinds) == 1 else Access.READ_WRITE)
 
 
 def owns_whole_words(result: Operand) -> bool:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dml import enums
-from dml.compiler.program import Access, Operand
+from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant as Constant
 from dml.compiler.scalar import emit
 from dml.enums import DML_TENSOR_DATA_TYPE
@@ -64,11 +64,21 @@ VALUE_TYPES: dict[DML_TENSOR_DATA_TYPE, ValueType] = {
 
 @dataclass(frozen=True)
 class Bound:
-    """An operand as a kernel binds it; ``vector`` declares its buffer as uvec4."""
+    """An operand as a kernel binds it; ``vector`` declares its buffer as uvec4.
+
+    Tensors with the same ``shared`` region are bound as one storage buffer, in which the operand's own region begins at
+    word ``start`` (see packing).
+    """
 
     operand: Operand
     access: Access
     vector: bool = False
+    shared: Region | None = None
+    start: int = 0
+
+    @property
+    def region(self) -> Region:
+        return self.shared or self.operand.region
 
 
 def read(operand: Operand, *, vector: bool = False) -> Bound:
@@ -112,6 +122,14 @@ def _constant_type(value: Constant) -> tuple[str, str]:
     return "uint", "1u"
 
 
+def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
+    """The tensors in each storage buffer of a kernel, in the order of their bindings."""
+    buffers: dict[object, list[str]] = {}
+    for name, bound in tensors.items():
+        buffers.setdefault(bound.shared or name, []).append(name)
+    return list(buffers.values())
+
+
 def prelude(
     tensors: Mapping[str, Bound],
     constants: Mapping[str, Constant],
@@ -127,6 +145,8 @@ def prelude(
         named.update({f"SIZE_{d}": size for d, size in enumerate(space)})
     for name, bound in tensors.items():
         operand = bound.operand
+        if bound.shared is not None:
+            named[f"{name}_START"] = bound.start
         named[f"{name}_BASE"] = operand.base
         named.update({f"{name}_SIZE_{d}": size for d, size in enumerate(operand.sizes)})
         named.update({f"{name}_STRIDE_{d}": stride for d, stride in enumerate(operand.strides)})
@@ -144,16 +164,20 @@ def prelude(
     for index, (name, value) in enumerate(named.items()):
         glsl_type, default = _constant_type(value)
         lines.append(f"layout(constant_id = {index}) const {glsl_type} {name} = {default};")
-    words = [f"uint {name}_OFFSET;" for name in tensors] + [f"uint {name};" for name in push]
+    buffers = storage_buffers(tensors)
+    words = [f"uint {names[0]}_OFFSET;" for names in buffers] + [f"uint {name};" for name in push]
     lines.append(f"layout(push_constant) uniform Push {{ {' '.join(words)} }} push_;")
     lines += [f"#define {name} push_.{name}" for name in push]
     lines.append('#include "lib/grid.glsl"')
     lines.append('#include "lib/half.glsl"')
     if space is not None:
         lines.append(_coordinates(len(space)))
-    for binding, (name, bound) in enumerate(tensors.items()):
+    bindings = {name: binding for binding, names in enumerate(buffers) for name in names}
+    for name, bound in tensors.items():
         lines += [epilogues[name]] if name in epilogues else []
-        lines.append(_tensor(name, binding, bound))
+        first = f"push_.{buffers[bindings[name]][0]}_OFFSET"
+        offset = first if bound.shared is None else f"({first} + {name}_START)"
+        lines.append(_tensor(name, bindings[name], offset, bound))
     if code:
         lines.append(code)
     return "\n".join(lines) + "\n", tuple(constant_bits(value) for value in named.values())
@@ -167,7 +191,8 @@ def _coordinates(rank: int) -> str:
     return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
 
 
-def _tensor(name: str, binding: int, bound: Bound) -> str:
+def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
+    """offset: the word at which the operand's region begins."""
     operand = bound.operand
     value = VALUE_TYPES[operand.data_type]
     rank = operand.rank
@@ -184,12 +209,12 @@ def _tensor(name: str, binding: int, bound: Bound) -> str:
     if rank:
         terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
         lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
-    word = f"{name}_data[(push_.{name}_OFFSET + w) >> 2][(push_.{name}_OFFSET + w) & 3u]"
+    word = f"{name}_data[({offset} + w) >> 2][({offset} + w) & 3u]"
     if not bound.vector:
-        word = f"{name}_data[push_.{name}_OFFSET + w]"
+        word = f"{name}_data[{offset} + w]"
     lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
     if bound.vector:
-        lines.append(f"uvec4 {name}_vector(uint v) {{ return {name}_data[(push_.{name}_OFFSET >> 2) + v]; }}")
+        lines.append(f"uvec4 {name}_vector(uint v) {{ return {name}_data[({offset} >> 2) + v]; }}")
     lines.append(_decode(name, value, operand.data_type))
     # An epilogue stands at the last door: whole words for FLOAT32, where kernels may store bits of their own making.
     finished = operand.epilogue is not None
@@ -202,7 +227,7 @@ def _tensor(name: str, binding: int, bound: Bound) -> str:
         bits = f"{name}_finish(bits)" if words else "bits"
         lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
         if bound.vector:
-            vector = f"{name}_data[(push_.{name}_OFFSET >> 2) + v]"
+            vector = f"{name}_data[({offset} >> 2) + v]"
             each = ", ".join(f"{name}_finish(bits.{c})" for c in "xyzw") if words else "bits"
             lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = uvec4({each}); }}")
         lines.append(_store(name, value, word))

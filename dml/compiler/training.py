@@ -10,7 +10,6 @@ from dml.compiler.builder import Builder, merge
 from dml.compiler.expression import apply
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.program import Operand
 from dml.compiler.reduction import MATH
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.compiler.target import Target
@@ -35,9 +34,6 @@ def adam_optimizer(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, program: Builder, tar
     step = program["TrainingStepTensor"].view((1,), (1,))
     apply(program, _correction(desc.Beta1, desc.Beta2), alpha, [step])
 
-    if target.max_storage_buffers < 8:
-        _in_parts(desc, program, alpha)
-        return
     names = [*_INPUTS, *_OUTPUTS]
     operands = merge(*(program[tensor] for tensor in (*_INPUTS.values(), *_OUTPUTS.values())))
     unit = 128 // VALUE_TYPES[operands[0].data_type].bits
@@ -68,30 +64,6 @@ def _rates(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC) -> dict[str, Constant]:
         "REST2": float(np.float32(1) - beta2),
         "EPSILON": float(desc.Epsilon),
     }
-
-
-def _in_parts(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, program: Builder, alpha: Operand) -> None:
-    """The same where a dispatch cannot bind all tensors at once. Every input is read before an output is written."""
-    x, m, v, gradient = (program[tensor] for tensor in _INPUTS.values())
-    new_x, new_m, new_v = (program[tensor] for tensor in _OUTPUTS.values())
-    rates = _rates(desc)
-
-    def temporary() -> Operand:
-        return program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, x.sizes)
-
-    moment, square, change = temporary(), temporary(), temporary()
-    code = "$Beta * $x0 + $Rest * $x1"
-    first = node(code, Leaf(0), Leaf(1), Beta=rates["BETA1"], Rest=rates["REST1"])
-    second = node(f"{code} * $x1", Leaf(0), Leaf(1), Beta=rates["BETA2"], Rest=rates["REST2"])
-    apply(program, first, moment, [m, gradient])
-    apply(program, second, square, [v, gradient])
-    quotient = "divide($Rate * $x2 * $x0, sqrt_accurate($x1) + $Epsilon)"
-    leaves = [Leaf(0), Leaf(1), Leaf(2)]
-    step = node(quotient, *leaves, includes=[MATH], Rate=rates["LEARNING_RATE"], Epsilon=rates["EPSILON"])
-    apply(program, step, change, [moment, square, alpha])
-    apply(program, node("$x0 - $x1", Leaf(0), Leaf(1)), new_x, [x, change])
-    apply(program, Leaf(0), new_m, [moment])
-    apply(program, Leaf(0), new_v, [square])
 
 
 def _correction(beta1: float, beta2: float) -> Expression:

@@ -47,16 +47,19 @@ def normalize_rows(program: Builder, what: Normalization) -> bool:
     lanes, workgroup = _lanes(program.target, beside, rows, segments, length // unit)
     if not _fits(program.target, beside, rows, segments, length // unit, lanes):
         return False
-    emitted = emit(_value(what), ["float"] * (1 + len(what.parameters)), "finish", "float")
+    common = [name for name in varying if not any(operands[name].strides[:kept])]
+    each = _rows_each(program.target, rows * lanes, 3 * _share(segments, length // unit, lanes)) if common else 1
+    emitted = emit(_value(what), ["float"] * (3 + len(what.parameters)), "finish", "float")
     code = [
         f'#include "{MATH}"',
-        "float row_mean = 0.0, row_factor = 1.0;",
+        f"float row_mean[{each}], row_factor[{each}];",
         coordinates("row", "x", rank, range(kept)),
         coordinates("segment", "x", rank, range(kept, last)),
         emitted.code,
         _step_sums(x, unit),
-        _segment(operands, list(what.parameters), varying),
-        _write_step(operands, list(what.parameters), varying, unit),
+        _segment(operands, list(what.parameters), varying, each),
+        _load_step(operands, common, unit),
+        _write_step(operands, list(what.parameters), varying, common, unit),
     ]
     constants: dict[str, Constant] = {"ROWS": rows, "SEGMENTS": segments, "LENGTH": length, "EPSILON": what.epsilon}
     program.dispatch(
@@ -67,11 +70,12 @@ def normalize_rows(program: Builder, what: Normalization) -> bool:
             **{name: read(operands[name], vector=unit > 1 and name in varying) for name in what.parameters},
             **{name: write(operands[name]) for name in what.statistics},
         },
-        count=rows * lanes,
+        count=-(-rows // each) * lanes,
         workgroup=workgroup,
         constants={**constants, **emitted.constants},
         defines={
             "LANES": lanes,
+            "EACH": each,
             "UNIT": unit,
             "USE_MEAN": int(what.use_mean),
             "USE_VARIANCE": int(what.use_variance),
@@ -82,8 +86,10 @@ def normalize_rows(program: Builder, what: Normalization) -> bool:
 
 
 def _value(what: Normalization) -> Expression:
-    normalized = node("($x0 - row_mean) * row_factor", Leaf(0))
-    return substitute(what.finish, [normalized, *(Leaf(1 + i) for i in range(len(what.parameters)))])
+    """``finish`` over the element, the parameters, and the row's mean and factor."""
+    count = len(what.parameters)
+    normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
+    return substitute(what.finish, [normalized, *(Leaf(1 + i) for i in range(count))])
 
 
 def _row_views(what: Normalization) -> tuple[int, dict[str, Operand]]:
@@ -120,6 +126,14 @@ def _lanes(target: Target, beside: bool, rows: int, segments: int, steps: int) -
     while not beside and lanes < target.workgroup and steps >= 2 * lanes:
         lanes *= 2
     return lanes, target.workgroup
+
+
+def _rows_each(target: Target, invocations: int, iterations: int) -> int:
+    """Rows to an invocation, which reads parameters common to them once: CPUs' drivers fetch each lane's by itself."""
+    each = 4
+    while each > 1 and not (target.is_cpu and invocations >= 64 * each and each * iterations < CPU_ITERATIONS):
+        each //= 2
+    return each
 
 
 def _share(segments: int, steps: int, lanes: int) -> int:
@@ -171,40 +185,67 @@ def _element(name: str, operand: Operand, k: int) -> str:
     return f"{name}_decode({name}_{vector}.{'xyzw'[rest // 32]} >> {rest % 32}u)"
 
 
-def _segment(operands: Mapping[str, Operand], parameters: list[str], varying: list[str]) -> str:
-    """start_segment(c): where the segment begins in each operand, and the parameters that hold for all of it."""
+def _segment(operands: Mapping[str, Operand], parameters: list[str], varying: list[str], each: int) -> str:
+    """start_segment(row, c): where an invocation's row has the segment, and the parameters that hold for all of it."""
     moving = ["x", "y", *varying]
-    lines = [f"uint from_{name};" for name in moving]
-    lines += [f"float all_{name};" for name in parameters if name not in varying]
-    lines.append(f"void start_segment(uint c[{operands['x'].rank}]) {{")
-    lines += [f"    from_{name} = {name}_at(c);" for name in moving]
-    lines += [f"    all_{name} = {name}_load({name}_at(c));" for name in parameters if name not in varying]
+    same = [name for name in parameters if name not in varying]
+    lines = [f"uint from_{name}[{each}];" for name in moving]
+    lines += [f"float all_{name}[{each}];" for name in same]
+    lines.append(f"void start_segment(uint row, uint c[{operands['x'].rank}]) {{")
+    lines += [f"    from_{name}[row] = {name}_at(c);" for name in moving]
+    lines += [f"    all_{name}[row] = {name}_load({name}_at(c));" for name in same]
     return "\n".join([*lines, "}"])
 
 
-def _write_step(operands: Mapping[str, Operand], parameters: list[str], varying: list[str], unit: int) -> str:
-    """write_step(at): the results of one step, every load first."""
+def _load_step(operands: Mapping[str, Operand], common: list[str], unit: int) -> str:
+    """load_step(at): a step of the parameters that all rows have in common."""
+    names = [f"step_{name}_{k}" for name in common for k in range(unit)]
+    lines = [f"float {', '.join(names)};"] if names else []
+    lines.append("void load_step(uint at) {")
+    for name in common:
+        if unit == 1:
+            stride = operands[name].strides[operands["x"].rank - 1]
+            lines.append(f"    step_{name}_0 = {name}_load(from_{name}[0] + at * {stride}u);")
+            continue
+        lines += _vectors(name, operands[name], unit, f"from_{name}[0] + at")
+        lines += [f"    step_{name}_{k} = {_element(name, operands[name], k)};" for k in range(unit)]
+    return "\n".join([*lines, "}"])
+
+
+def _write_step(
+    operands: Mapping[str, Operand], parameters: list[str], varying: list[str], common: list[str], unit: int
+) -> str:
+    """write_step(row, at): the results of one step of an invocation's row, every load first."""
     last = operands["x"].rank - 1
-    lines = ["void write_step(uint at) {"]
+    apart = [name for name in varying if name not in common]
+    lines = ["void write_step(uint row, uint at) {"]
+
+    def element(name: str, k: int) -> str:
+        if name in common:
+            return f"step_{name}_{k}"
+        if name in parameters and name not in varying:
+            return f"all_{name}[row]"
+        if unit == 1:
+            return f"{name}_load(from_{name}[row] + at * {name}_STRIDE_{last})"
+        return _element(name, operands[name], k)
+
+    def finished(k: int) -> str:
+        arguments = [element(name, k) for name in ("x", *parameters)]
+        return f"finish({', '.join(arguments)}, row_mean[row], row_factor[row])"
+
     if unit == 1:
-        loads = [f"x_load(from_x + at * x_STRIDE_{last})"]
-        for name in parameters:
-            place = f"{name}_load(from_{name} + at * {name}_STRIDE_{last})"
-            loads.append(place if name in varying else f"all_{name}")
-        lines.append(f"    y_store(from_y + at * y_STRIDE_{last}, finish({', '.join(loads)}));")
+        lines.append(f"    y_store(from_y[row] + at * y_STRIDE_{last}, {finished(0)});")
         return "\n".join([*lines, "}"])
-    for name in ("x", *varying):
-        lines += _vectors(name, operands[name], unit, f"from_{name} + at")
+    for name in ("x", *apart):
+        lines += _vectors(name, operands[name], unit, f"from_{name}[row] + at")
     bits = VALUE_TYPES[operands["y"].data_type].bits
     per_vector = 128 // bits
     for vector in range(unit // per_vector):
         lines.append(f"    uvec4 y_{vector} = uvec4(0u);")
         for k in range(vector * per_vector, (vector + 1) * per_vector):
-            arguments = [_element("x", operands["x"], k)]
-            arguments += [_element(n, operands[n], k) if n in varying else f"all_{n}" for n in parameters]
             component, shift = divmod(k * bits % 128, 32)
-            encoded = f"y_encode(finish({', '.join(arguments)})) << {shift}u"
+            encoded = f"y_encode_at(from_y[row] + at + {k}u, {finished(k)}) << {shift}u"
             lines.append(f"    y_{vector}.{'xyzw'[component]} |= {encoded};")
     for vector in range(unit // per_vector):
-        lines.append(f"    y_vector_store((from_y + at) / {per_vector}u + {vector}u, y_{vector});")
+        lines.append(f"    y_vector_store((from_y[row] + at) / {per_vector}u + {vector}u, y_{vector});")
     return "\n".join([*lines, "}"])

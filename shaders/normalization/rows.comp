@@ -1,7 +1,9 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // Normalizes rows, statistics and all: LANES neighbours of a workgroup share a row, which is SEGMENTS stretches of
-// LENGTH elements; UNIT adjacent elements make a step. The end of the generated prelude holds the coordinates of rows
-// and segments, step_sums(), start_segment() and write_step(), which uses row_mean and row_factor.
+// LENGTH elements; UNIT adjacent elements make a step. An invocation takes EACH rows. The end of the generated prelude
+// holds the coordinates of rows and segments, step_sums(), start_segment(), load_step() and write_step(), which uses
+// row_mean and row_factor.
 #include "prelude.glsl"
 #include "lib/compensated.glsl"
 #include "lib/reduce.glsl"
@@ -77,36 +79,50 @@ Moments row_moments(uint c[x_RANK], uint lane, uint segments) {
 }
 #endif
 
-void main() {
-    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
-    uint lane = gl_LocalInvocationIndex % LANES;
-    bool inside = slot < ROWS;
-    uint segments = inside ? SEGMENTS : 0u;
-    uint c[x_RANK];
-    for (uint d = 0u; d < x_RANK; ++d) c[d] = 0u;
-    row_coordinates(min(slot, ROWS - 1u), c);
-
-    float count = float(SEGMENTS * LENGTH);
+// Mean and factor of an invocation's row.
+void start_row(uint row, uint c[x_RANK], uint lane, uint segments, bool inside) {
+    float count = float(SEGMENTS * LENGTH), mean = 0.0, factor = 1.0;
 #if USE_MEAN && USE_VARIANCE
     Moments moments = row_moments(c, lane, segments);
-    row_mean = moments.mean;
+    mean = moments.mean;
     float variance = divide(moments.squares, count);
-    row_factor = reciprocal(sqrt_accurate(variance + EPSILON));
+    factor = reciprocal(sqrt_accurate(variance + EPSILON));
 #elif USE_MEAN
-    row_mean = divide(row_sum(c, lane, segments, 0.0, false), count);
+    mean = divide(row_sum(c, lane, segments, 0.0, false), count);
 #elif USE_VARIANCE
-    float variance = divide(row_sum(c, lane, segments, row_mean, true), count);
-    row_factor = reciprocal(sqrt_accurate(variance + EPSILON));
+    float variance = divide(row_sum(c, lane, segments, 0.0, true), count);
+    factor = reciprocal(sqrt_accurate(variance + EPSILON));
 #endif
 #ifdef variance_VALUE
     if (inside && lane == 0u) {
-        mean_store(mean_at(c), row_mean);
+        mean_store(mean_at(c), mean);
         variance_store(variance_at(c), variance);
     }
 #endif
+    row_mean[row] = mean;
+    row_factor[row] = factor;
+}
+
+void main() {
+    uint slot = (workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES) * EACH;
+    uint lane = gl_LocalInvocationIndex % LANES;
+    bool inside = slot < ROWS;
+    uint segments = inside ? SEGMENTS : 0u;
+    // The last invocation's rows may be fewer: it then does the last one several times.
+    uint c[EACH][x_RANK];
+    for (uint row = 0u; row < EACH; ++row) {
+        for (uint d = 0u; d < x_RANK; ++d) c[row][d] = 0u;
+        row_coordinates(min(slot + row, ROWS - 1u), c[row]);
+        start_row(row, c[row], lane, segments, inside);
+    }
     for (uint segment = 0u; segment < segments; ++segment) {
-        segment_coordinates(segment, c);
-        start_segment(c);
-        for (uint at = lane * UNIT; at < LENGTH; at += LANES * UNIT) write_step(at);
+        for (uint row = 0u; row < EACH; ++row) {
+            segment_coordinates(segment, c[row]);
+            start_segment(row, c[row]);
+        }
+        for (uint at = lane * UNIT; at < LENGTH; at += LANES * UNIT) {
+            load_step(at);
+            [[unroll]] for (uint row = 0u; row < EACH; ++row) write_step(row, at);
+        }
     }
 }

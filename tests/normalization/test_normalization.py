@@ -347,6 +347,26 @@ def test_what_a_gpu_gets(device: Any, shape: tuple[int, ...], axes: tuple[int, .
     close(compiled.dispatch(tensors)["OutputTensor"], reference.mean_variance(x, axes, scale, bias, 1e-2), 40)
 
 
+@pytest.mark.parametrize("rows", [256, 271])
+@pytest.mark.parametrize("shape, axes, layout", [((16,), (1,), "packed"), ((5, 3), (1, 2), "padded")])
+@pytest.mark.parametrize("given", ["common", "one of each"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_many_rows_with_parameters_in_common(
+    device: Any, rows: int, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, given: str, dtype: str
+) -> None:
+    """An invocation takes several rows on CPU drivers, the last one fewer."""
+    rng = np.random.default_rng(15)
+    x = random(rng, dtype, (rows, *shape), 3, 9)
+    scale, bias = random(rng, dtype, (1, *shape)), random(rng, dtype, (1 if given == "common" else rows, *shape))
+    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias}
+    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        **{name: like(array, layout if name == "InputTensor" else "packed") for name, array in tensors.items()},
+        OutputTensor=tensor(dtype, x.shape, layout), Axes=axes, NormalizeVariance=True, Epsilon=1e-2,
+    )  # fmt: skip
+    expected = reference.mean_variance(x, axes, scale, bias, 1e-2)
+    close(run(device, desc, tensors)["OutputTensor"], expected, 40)
+
+
 def test_an_outlier_first(device: Any) -> None:
     """Statistics go around the first elements at first: those may lie far from all others."""
     x = np.random.default_rng(14).normal(0, 1, (4, 4096)).astype(np.float32)

@@ -7,12 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dml import shaders
 from dml.compiler import packing
-from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, prelude, read, storage_buffers, write
+from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, besides, prelude, read, storage_buffers, write
 from dml.compiler.program import Access, Binding, Dispatch, Operand, Program, Region, Space
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.tensors import packed_strides
+
+
+class EpilogueTooWideError(Exception):
+    """A kernel and its result's epilogue together want more storage buffers than the device has."""
+
 
 OperandOrArray = Operand | tuple[Operand, ...] | None
 
@@ -102,7 +107,7 @@ class Builder:
 
         The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations.
         ``space`` gives the sizes of the iteration space. ``code`` is GLSL for the end of the prelude.
-        Raises DMLError where the device's limits do not hold it.
+        Raises DMLError where the device's limits do not hold it, EpilogueTooWideError where an epilogue is to blame.
         """
         shape = workgroup if isinstance(workgroup, tuple) else (workgroup or self.target.workgroup, 1, 1)
         if count is None and groups is None and space is not None:
@@ -114,6 +119,10 @@ class Builder:
             groups = self._fold(groups)
         if 0 in groups:
             return
+        beside = besides(tensors)
+        if beside and len(tensors) + len(beside) > self.target.max_storage_buffers:
+            raise EpilogueTooWideError(f"{kernel}: no storage buffers left for the operands of its epilogue")
+        tensors = {**beside, **tensors}
         behind: packing.Moves = {}
         if len(tensors) > self.target.max_storage_buffers:
             tensors, behind = packing.share(self, tensors, self.target.max_storage_buffers)

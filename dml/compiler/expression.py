@@ -112,7 +112,7 @@ def _vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> s
             lines.append(f"    uvec4 {name}_{v} = {name}_vector({name}_first + {v}u);")
     value = VALUE_TYPES[result.data_type]
     per_vector = 128 // value.bits
-    lines.append(f"    uint first = result_at(c) / {per_vector}u;")
+    lines.append(f"    uint start = result_at(c), first = start / {per_vector}u;")
     for v in range(unit // per_vector):
         lines.append(f"    uvec4 r{v} = uvec4(0u);")
     for k in range(unit):
@@ -128,7 +128,7 @@ def _vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> s
                 arguments.append(f"{name}_decode({name}_{vector}.{components} >> {shift}u)")
         vector, components, shift = _place(result, k)
         call = f"compute({', '.join(arguments)})"
-        encoded = call if len(components) == 2 else f"result_encode({call}) << {shift}u"
+        encoded = call if len(components) == 2 else f"result_encode_at(start + {k}u, {call}) << {shift}u"
         lines.append(f"    r{vector}.{components} |= {encoded};")
     for v in range(unit // per_vector):
         lines.append(f"    result_vector_store(first + {v}u, r{v});")

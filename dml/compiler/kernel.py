@@ -10,6 +10,7 @@ as ``t`` it declares (all indices count elements from the region's start)::
     t_load(i)          the element as t_VALUE
     t_store(i, v)      stores one element; atomic on its word where the type is narrower than a word
     t_encode(v)        the bits of a narrow or 32-bit element, to put whole words together
+    t_encode_at(i, v)  the same for the element at index i: what results of operators that take epilogues need
     t_word(w) t_word_store(w, bits), and for vector tensors t_vector(v), t_vector_store(v, bits)
 
 and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, global_index().
@@ -26,9 +27,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dml import enums
+from dml.compiler.epilogue import beside_name, emit_epilogue, emit_finish_four
 from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant as Constant
-from dml.compiler.scalar import emit
 from dml.enums import DML_TENSOR_DATA_TYPE
 
 
@@ -94,6 +95,19 @@ def update(operand: Operand, *, vector: bool = False) -> Bound:
     return Bound(operand, Access.READ_WRITE, vector)
 
 
+def besides(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
+    """What the epilogues of the tensors read, to be bound before them."""
+    found = {}
+    for name, bound in tensors.items():
+        epilogue = bound.operand.epilogue
+        for number, beside in enumerate(epilogue.besides if epilogue is not None else ()):
+            assert epilogue is not None
+            bits = VALUE_TYPES[bound.operand.data_type].bits, VALUE_TYPES[beside.operand.data_type].bits
+            vector = bound.vector and bits == (32, 32) and beside.is_four_for_four(epilogue.origin)
+            found[beside_name(name, number)] = read(beside.operand.view((), ()), vector=vector)
+    return found
+
+
 def constant_bits(value: Constant) -> int:
     """The 32-bit pattern of a specialization constant.
 
@@ -154,9 +168,8 @@ def prelude(
     epilogues: dict[str, str] = {}
     for name, bound in tensors.items():
         if bound.operand.epilogue is not None:
-            emitted = emit(bound.operand.epilogue, ["float"], f"{name}_epilogue")
-            epilogues[name] = emitted.code
-            named.update(emitted.constants)
+            epilogues[name], more = _epilogue(name, tensors)
+            named.update(more)
 
     x, y, z = workgroup
     lines = [f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;"]
@@ -181,6 +194,20 @@ def prelude(
     if code:
         lines.append(code)
     return "\n".join(lines) + "\n", tuple(constant_bits(value) for value in named.values())
+
+
+def _epilogue(name: str, tensors: Mapping[str, Bound]) -> tuple[str, Mapping[str, Constant]]:
+    """t_epilogue(v, i) of a written tensor, and t_finish_four(bits, i) where it is stored by vectors; the constants."""
+    operand = tensors[name].operand
+    epilogue = operand.epilogue
+    assert epilogue is not None
+    names = [beside_name(name, number) for number in range(len(epilogue.besides))]
+    types = {own: VALUE_TYPES[tensors[own].operand.data_type].glsl for own in names}
+    emitted = emit_epilogue(name, epilogue, list(types.values()))
+    lines = [emitted.code]
+    if tensors[name].vector and VALUE_TYPES[operand.data_type].bits == 32:
+        lines.append(emit_finish_four(name, epilogue, types, lambda own: tensors[own].vector))
+    return "\n".join(lines), emitted.constants
 
 
 def _coordinates(rank: int) -> str:
@@ -219,17 +246,19 @@ def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
     # An epilogue stands at the last door: whole words for FLOAT32, where kernels may store bits of their own making.
     finished = operand.epilogue is not None
     words = finished and value.bits == 32
-    lines.append(_encode(name, value, operand.data_type, finished=finished and not words))
+    # Where the epilogue belongs to encoding there is no t_encode: who has no place for the element would leave it out.
+    plain = f"{name}_plain" if finished and not words else name
+    lines.append(_encode(plain, value, operand.data_type))
     if bound.access.writes:
-        if words:
-            finish = f"floatBitsToUint({name}_epilogue(uintBitsToFloat(bits)))"
-            lines.append(f"uint {name}_finish(uint bits) {{ return {finish}; }}")
-        bits = f"{name}_finish(bits)" if words else "bits"
+        if value.bits != 64:
+            finish = f"{name}_epilogue(v, i)" if finished and not words else "v"
+            lines.append(f"uint {name}_encode_at(uint i, {value.glsl} v) {{ return {plain}_encode({finish}); }}")
+        bits = f"floatBitsToUint({name}_epilogue(uintBitsToFloat(bits), w))" if words else "bits"
         lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
         if bound.vector:
             vector = f"{name}_data[({offset} >> 2) + v]"
-            each = ", ".join(f"{name}_finish(bits.{c})" for c in "xyzw") if words else "bits"
-            lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = uvec4({each}); }}")
+            bits = f"{name}_finish_four(bits, v << 2)" if words else "bits"
+            lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
         lines.append(_store(name, value, word))
     return "\n".join(lines)
 
@@ -258,13 +287,10 @@ def _decode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str
     )
 
 
-def _encode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE, *, finished: bool) -> str:
-    """t_encode(v): the bits of an element, behind the operand's epilogue where it has one."""
+def _encode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str:
+    """t_encode(v): the bits of an element."""
     if value.bits == 64:
         return ""
-    if finished:
-        plain = _encode(f"{name}_plain", value, data_type, finished=False)
-        return f"{plain}\nuint {name}_encode(float v) {{ return {name}_plain_encode({name}_epilogue(v)); }}"
     if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32:
         expression = "floatBitsToUint(v)"
     elif data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
@@ -281,9 +307,9 @@ def _store(name: str, value: ValueType, word: str) -> str:
     if value.bits == 64:
         return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
     if value.bits == 32:
-        return head + f"{name}_word_store(i, {name}_encode(v)); }}"
+        return head + f"{name}_word_store(i, {name}_encode_at(i, v)); }}"
     shift, mask = int(math.log2(value.per_word)), value.per_word - 1
     return head + (
         f"uint w = i >> {shift}; uint at = (i & {mask}u) * {value.bits}u; "
-        f"atomicAnd({word}, ~({(1 << value.bits) - 1}u << at)); atomicOr({word}, {name}_encode(v) << at); }}"
+        f"atomicAnd({word}, ~({(1 << value.bits) - 1}u << at)); atomicOr({word}, {name}_encode_at(i, v) << at); }}"
     )

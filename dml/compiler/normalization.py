@@ -135,10 +135,17 @@ def batch(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC, program: Builder, target:
     variance, scale = program["VarianceTensor"], program["ScaleTensor"]
     early = program.prepare(variance, scale)
     factor = small(early, variance, scale)
-    apply(early, inverse_root(Leaf(0), desc.Epsilon, Leaf(1)), factor, [variance, scale])
-    value = node("($x0 - $x1) * $x2 + $x3", Leaf(0), Leaf(1), Leaf(2), Leaf(3))
+    of_parameters, of_elements = batch_expressions(desc)
+    apply(early, of_parameters, factor, [variance, scale])
     inputs = [program["InputTensor"], program["MeanTensor"], factor, program["BiasTensor"]]
-    apply(program, activate(desc.FusedActivation, value), program["OutputTensor"], inputs)
+    apply(program, of_elements, program["OutputTensor"], inputs)
+
+
+def batch_expressions(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> tuple[Expression, Expression]:
+    """The factor, of variance and scale; and the result, of input, mean, factor and bias. All of them broadcast."""
+    factor = inverse_root(Leaf(0), desc.Epsilon, Leaf(1))
+    value = node("($x0 - $x1) * $x2 + $x3", Leaf(0), Leaf(1), Leaf(2), Leaf(3))
+    return factor, activate(desc.FusedActivation, value)
 
 
 @lowering(DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC)

@@ -55,9 +55,9 @@ class Operand:
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     base: int = 0
-    #: A scalar expression applied to each value on its way into the tensor (what a graph fuses behind an operator).
-    #: Only on operands that a kernel writes; the values before it are floats, whatever the data type.
-    epilogue: Expression | None = None
+    #: Applied to each value on its way into the tensor (what a graph fuses behind an operator). Only on operands that a
+    #: kernel writes.
+    epilogue: Epilogue | None = None
 
     @property
     def rank(self) -> int:
@@ -100,6 +100,44 @@ class Operand:
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:
         return Operand(region, desc.DataType, desc.Sizes, desc.strides)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """An operand of an epilogue, and where its element for a store lies.
+
+    steps: period (0 for none), step and stride, such that the element for a store at index i is at the operand's base
+    plus the sum of ``(i - origin) % period / step * stride``.
+    """
+
+    operand: Operand
+    steps: tuple[tuple[int, int, int], ...]
+
+    def is_same_for_four(self, origin: int) -> bool:
+        """Whether four neighbouring stores, the first at a multiple of four, read one element."""
+        return origin % 4 == 0 and all(period % 4 == 0 and step % 4 == 0 for period, step, _ in self.steps)
+
+    def is_four_for_four(self, origin: int) -> bool:
+        """Whether they read four neighbours, the first at a multiple of four."""
+        *others, (period, step, stride) = self.steps or ((0, 0, 0),)
+        return (
+            (step, stride) == (1, 1)
+            and not any(number % 4 for number in (period, self.operand.base, origin))
+            and not any(number % 4 for other in others for number in other)
+        )
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """An expression of a value (leaf 0, a float whatever the tensor's data type) and of other operands' elements.
+
+    origin: the index in its region of the written tensor's first element. Its result is a float, rounded once, to the
+    tensor's data type.
+    """
+
+    expression: Expression
+    besides: tuple[Beside, ...]
+    origin: int
 
 
 class Access(Enum):

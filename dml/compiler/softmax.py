@@ -125,7 +125,7 @@ def _steps(x: Operand, y: Operand, unit: int) -> str:
                     lines.append(f"    v[{at}] = x_decode(w{vector}.{component} >> {shift}u);")
                 else:
                     lines.append(f"    {'uvec4 w = uvec4(0u); ' if at == 0 else ''}")
-                    lines.append(f"    w.{component} |= y_encode(v[{at}]) << {shift}u;")
+                    lines.append(f"    w.{component} |= y_encode_at(at + {at}u, v[{at}]) << {shift}u;")
             if name == "y":
                 lines.append(f"    y_vector_store(at / {per_vector}u + {vector}u, w); w = uvec4(0u);")
         lines.append("}")

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from dml.compiler.builder import Builder, OperandOrArray
+from dml.compiler.builder import Builder, EpilogueTooWideError, OperandOrArray
+from dml.compiler.epilogue import epilogue_of
 from dml.compiler.expression import Leaf, apply
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import REGION_ALIGNMENT, Access, Operand, Program, Region, Space
 from dml.compiler.target import Target
+from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.graph.fusion import fuse
 from dml.graph.model import Graph, Node, Port, Value
@@ -203,25 +205,41 @@ class _Compiler:
         if node.epilogue is None:
             lower(node.desc, builder.scope(operands))
             return
-        (result,) = node.outputs
-        assert result is not None
-        written = self._written(*result, builder)
-        start = len(builder.dispatches)
-        lower(node.desc, builder.scope({**operands, result[0].name: replace(written, epilogue=node.epilogue)}))
-        stores = [
-            binding.access
-            for dispatch in builder.dispatches[start:]
-            for binding in dispatch.bindings
-            if binding.region.overlaps(written.region)
-        ]
-        if stores != [Access.WRITE]:
-            # The operator comes back to its result, so nothing can stand between it and memory: two steps instead.
-            del builder.dispatches[start:]
-            made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
-            assert isinstance(made, DML_BUFFER_TENSOR_DESC)
-            between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
-            lower(node.desc, builder.scope({**operands, result[0].name: between}))
-            apply(builder, node.epilogue, written, [between])
+        ((port, value),) = filter(None, node.outputs)
+        written = self._written(port, value, builder)
+        besides = [self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])]
+        epilogue = epilogue_of(node.epilogue, written, besides)
+        if epilogue is not None:
+            fused = {**operands, port.name: replace(written, epilogue=epilogue)}
+            if self._stored_once(node.desc, builder, fused, written.region):
+                return
+        made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
+        assert isinstance(made, DML_BUFFER_TENSOR_DESC)
+        between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
+        lower(node.desc, builder.scope({**operands, port.name: between}))
+        apply(builder, node.epilogue, written, [between, *besides])
+
+    def _stored_once(
+        self, desc: OperatorDesc, builder: Builder, operands: dict[str, OperandOrArray], written: Region
+    ) -> bool:
+        """Lower an operator with an epilogue; undone where it comes back to its result or has no room for it."""
+        program = self.program
+        before = len(program.dispatches), len(program.initialize), program.persistent_size
+        try:
+            lower(desc, builder.scope(operands))
+            stores = [
+                binding.access
+                for dispatch in builder.dispatches[before[builder.dispatches is program.initialize] :]
+                for binding in dispatch.bindings
+                if binding.region.overlaps(written)
+            ]
+            if stores == [Access.WRITE]:
+                return True
+        except EpilogueTooWideError:
+            pass
+        del program.dispatches[before[0] :], program.initialize[before[1] :]
+        program.persistent_size = before[2]
+        return False
 
     def _operands(self, node: Node, builder: Builder) -> dict[str, OperandOrArray]:
         assert node.desc is not None

@@ -1,32 +1,40 @@
-"""Fuses element-wise trees into one expression, and unary ones behind the operator that produces their input."""
+"""Fuses element-wise trees into one expression, and those behind the operator that produces one of their inputs.
+
+Between the operators of a fused tree values stay float32: FLOAT16 is rounded to once, where the result is stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dml import enums
 from dml.compiler.kernel import VALUE_TYPES
 from dml.compiler.lowering import elementwise_of
+from dml.compiler.normalization import batch_expressions
 from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.compiler.scalar import Node as Scalar
 from dml.compiler.target import Target
+from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE
-from dml.graph.model import Graph, Node, Port, Value, remove
+from dml.graph.model import Graph, Node, Port, Value, remove, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Operators whose kernels write each element of a float result once, through t_store or t_encode.
+#: Operators whose kernels write each element of a float result once, through t_store, t_encode_at or, in FLOAT32, as
+#: words.
 _TAKES_EPILOGUE = frozenset(
     {
         enums.DML_OPERATOR_GEMM,
         enums.DML_OPERATOR_CONVOLUTION,
         enums.DML_OPERATOR_REDUCE,
-        enums.DML_OPERATOR_BATCH_NORMALIZATION,
         enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION,
         enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1,
         enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2,
         enums.DML_OPERATOR_LP_NORMALIZATION,
+        enums.DML_OPERATOR_LOCAL_RESPONSE_NORMALIZATION,
         enums.DML_OPERATOR_AVERAGE_POOLING,
         enums.DML_OPERATOR_AVERAGE_POOLING1,
+        enums.DML_OPERATOR_LP_POOLING,
+        enums.DML_OPERATOR_LP_POOLING1,
         enums.DML_OPERATOR_MAX_POOLING,
     }
 )
@@ -35,28 +43,60 @@ _FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT1
 
 def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool] = lambda kind: True) -> None:
     """Rewrite the graph in place. ``taken`` says which operators may take an epilogue."""
-    for at in graph.nodes:
-        _as_expression(at)
+    most = min(target.max_storage_buffers, 8)
+    graph.nodes = [part for at in graph.nodes for part in _as_expressions(at)]
+    static = static_values(graph)
     gone: list[Node] = []
     for at in graph.nodes:
         if at.expression is not None:
-            while (absorbed := _absorb_one(at, target)) is not None:
+            while (absorbed := _absorb_one(at, most, static)) is not None:
                 gone.append(absorbed)
     remove(graph.nodes, gone)
-    gone = [at for at in graph.nodes if _behind_producer(at, taken)]
-    remove(graph.nodes, gone)
+    nodes: list[Node] = []
+    for at in graph.nodes:
+        producer = _behind_producer(at, most, taken, static)
+        if producer is None:
+            nodes.append(at)
+        else:
+            # In the later of both places everything that either reads is there; nobody else waits for the producer.
+            remove(nodes, [producer])
+            nodes.append(producer)
+    graph.nodes = nodes
 
 
-def _as_expression(at: Node) -> None:
-    """Give an element-wise operator its expression over its inputs in their order."""
+def _as_expressions(at: Node) -> Sequence[Node]:
+    """Give an element-wise operator its expression over its inputs in their order.
+
+    Batch normalization becomes two: of its parameters, which run once where those do not change, and of the elements.
+    """
+    if isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
+        return _batch_normalization(at, at.desc)
     assert at.desc is not None
     entry = elementwise_of(at.desc)
     if entry is None:
-        return
+        return [at]
     places = {port[0].name: place for place, port in enumerate(at.inputs) if port is not None}
     expression = substitute(entry.expression(at.desc), [Leaf(places[name]) for name in entry.inputs])
     if all(port is not None for port in at.inputs):
         at.expression = expression
+    return [at]
+
+
+def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Sequence[Node]:
+    x, mean, variance, scale, bias = at.inputs
+    sizes = tuple(map(max, desc.VarianceTensor.Sizes, desc.ScaleTensor.Sizes))
+    tensor = DML_BUFFER_TENSOR_DESC(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    port = Port("Factor", None, tensor)
+    of_parameters, of_elements = batch_expressions(desc)
+    early = Node(at.labels, None, [variance, scale], [None], of_parameters)
+    factor = Value(early, int(tensor.TotalTensorSizeInBytes))
+    early.outputs = [(port, factor)]
+    late = Node(at.labels, None, [x, mean, (port, factor), bias], at.outputs, of_elements)
+    for result in filter(None, at.outputs):
+        result[1].source = late
+    for made in (early, late):
+        _connect(made, at)
+    return early, late
 
 
 def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:
@@ -64,8 +104,13 @@ def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:
     return a.DataType == b.DataType and a.Sizes == b.Sizes and a.strides == b.strides
 
 
-def _absorb_one(at: Node, target: Target) -> Node | None:
-    """Put the expression of one producer in place of the value it makes for ``at`` alone."""
+def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
+    """Put the expression of one producer in place of the value it makes for ``at`` alone.
+
+    What is smaller than the result, or known before it, is better computed by itself. most: how many tensors a kernel
+    may bind.
+    """
+    ((result, whole),) = filter(None, at.outputs)
     for place, port in enumerate(at.inputs):
         assert port is not None
         seen, value = port
@@ -76,10 +121,12 @@ def _absorb_one(at: Node, target: Target) -> Node | None:
         assert made is not None
         bits = VALUE_TYPES[seen.tensor.DataType].bits
         narrow = bits < 32 and seen.tensor.DataType not in _FLOATS
-        if narrow or not same_layout(made[0].tensor, seen.tensor):
+        if narrow or not same_layout(made[0].tensor, seen.tensor) or seen.tensor.Sizes != result.tensor.Sizes:
+            continue
+        if value in static and whole not in static:
             continue
         inputs, leaves = _joined(at, place, producer)
-        if len(inputs) + 1 > min(target.max_storage_buffers, 8):
+        if len(inputs) + 1 > most:
             continue
         value_type = VALUE_TYPES[seen.tensor.DataType].glsl
         inner = _converted(_moved(producer, leaves[1]), _type(producer), value_type)
@@ -87,11 +134,17 @@ def _absorb_one(at: Node, target: Target) -> Node | None:
         at.expression = substitute(at.expression, [inner if leaf is None else leaf for leaf in leaves[0]])
         at.inputs = [*inputs]
         at.labels = producer.labels + at.labels
-        for _, value in inputs:
-            others = [(n, i) for n, i in value.consumers if n is not at and n is not producer]
-            value.consumers = others + [(at, i) for i, (_, read) in enumerate(inputs) if read is value]
+        _connect(at, producer)
         return producer
     return None
+
+
+def _connect(at: Node, gone: Node) -> None:
+    """Make ``at`` a consumer of its inputs' values, and ``gone``, whose part it takes, none."""
+    values = [None if port is None else port[1] for port in at.inputs]
+    for value in filter(None, values):
+        others = [(reader, place) for reader, place in value.consumers if reader is not at and reader is not gone]
+        value.consumers = others + [(at, place) for place, read in enumerate(values) if read is value]
 
 
 def _joined(
@@ -133,28 +186,47 @@ def _converted(expression: Expression, found: str, wanted: str) -> Expression:
     return expression if found == wanted else node(f"{wanted}($x0)", expression, glsl=wanted)
 
 
-def _behind_producer(at: Node, taken: Callable[[DML_OPERATOR_TYPE], bool]) -> bool:
-    """Make a unary expression the epilogue of the operator that produces its input."""
-    if at.expression is None or isinstance(at.expression, Leaf) or len(at.inputs) != 1:
-        return False
-    (port,), (result,) = at.inputs, at.outputs
-    assert port is not None
-    assert result is not None
-    seen, value = port
+def _behind_producer(
+    at: Node, most: int, taken: Callable[[DML_OPERATOR_TYPE], bool], static: set[Value]
+) -> Node | None:
+    """Make an expression the epilogue of the operator that produces one of its inputs, which is returned."""
+    if at.expression is None:
+        return None
+    found = [
+        (place, producer)
+        for place, (seen, value) in enumerate(filter(None, at.inputs))
+        if (producer := _takes(at, seen, value, taken)) is not None
+        and len(at.inputs) + sum(port is not None for port in producer.inputs) <= most
+        and (value not in static or all(port is not None and port[1] in static for port in at.inputs))
+    ]
+    if not found:
+        return None
+    place, producer = found[-1]
+    others = at.inputs[:place] + at.inputs[place + 1 :]
+    leaves = [Leaf(1 + index) for index in range(len(others))]
+    ((_, result),) = filter(None, at.outputs)
+    producer.epilogue = substitute(at.expression, [*leaves[:place], Leaf(0), *leaves[place:]])
+    producer.inputs = [*producer.inputs, *others]
+    _connect(producer, at)
+    producer.outputs = at.outputs
+    result.source = producer
+    producer.labels = producer.labels + at.labels
+    return producer
+
+
+def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYPE], bool]) -> Node | None:
+    """The producer of an input's value, where it can apply the expression as it stores."""
     producer = value.producer
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
-        return False
+        return None
     kind = producer.desc.OPERATOR_TYPE
     if kind not in _TAKES_EPILOGUE or not taken(kind) or not value.is_private or len(producer.outputs) != 1:
-        return False
-    made = producer.outputs[0]
-    assert made is not None
-    written = result[0].tensor
-    floats = seen.tensor.DataType in _FLOATS and written.DataType in _FLOATS
-    if not floats or not same_layout(made[0].tensor, seen.tensor) or written.Sizes != seen.tensor.Sizes:
-        return False
-    producer.epilogue = at.expression
-    producer.outputs = [(Port(made[0].name, made[0].item, written), result[1])]
-    result[1].source = producer
-    producer.labels = producer.labels + at.labels
-    return True
+        return None
+    ((made, _),) = filter(None, producer.outputs)
+    ((result, written),) = filter(None, at.outputs)
+    floats = seen.tensor.DataType in _FLOATS and result.tensor.DataType in _FLOATS
+    if not floats or not same_layout(made.tensor, seen.tensor) or result.tensor.Sizes != seen.tensor.Sizes:
+        return None
+    if isinstance(at.expression, Leaf) and result.tensor.DataType == seen.tensor.DataType and not written.outputs:
+        return None  # moves elements alone: a view does that for nothing
+    return producer

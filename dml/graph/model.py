@@ -71,8 +71,14 @@ class Node:
     inputs: list[tuple[Port, Value] | None]
     outputs: list[tuple[Port, Value] | None]
     expression: Expression | None = None
-    #: Fused behind the operator, and the tensor that is written in the end.
+    #: Fused behind the operator: an expression of its value (leaf 0) and of the elements of the inputs after its own
+    #: (leaves 1, 2, ...). ``outputs`` then has the tensor that is written in the end.
     epilogue: Expression | None = None
+    #: How many inputs are the operator's own.
+    own_inputs: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.own_inputs = len(self.inputs)
 
     @property
     def label(self) -> str:
@@ -303,6 +309,18 @@ def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
     DML_TENSOR_FLAG_OWNED_BY_DML; and for cycles. Reference: dml_graph_desc.
     """
     return _Reader(desc, level).read()
+
+
+def static_values(graph: Graph) -> set[Value]:
+    """What depends on constants and owned inputs alone."""
+    sources = [value for node in graph.nodes for _, value in filter(None, node.inputs)]
+    static = {
+        v for v in sources if isinstance(v.source, bytes) or (isinstance(v.source, int) and v.source in graph.owned)
+    }
+    for node in graph.nodes:
+        if all(value in static for _, value in filter(None, node.inputs)):
+            static.update(value for _, value in filter(None, node.outputs))
+    return static
 
 
 def remove(nodes: list[Node], gone: Sequence[Node]) -> None:

@@ -37,8 +37,8 @@ void main() {
         if (y0 + y < result_SIZE_3) {
 #if RESULT_ROWS
             uvec4 four;
-            [[unroll]] for (uint x = 0u; x < 4u; ++x) four[x] = result_encode(sums[y][x]);
             uint at = to + y * result_STRIDE_3;
+            [[unroll]] for (uint x = 0u; x < 4u; ++x) four[x] = result_encode_at(at + x, sums[y][x]);
 #if RESULT_WIDE
             result_vector_store(at >> 2, four);
 #else

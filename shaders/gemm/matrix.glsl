@@ -53,8 +53,8 @@ void store_four(uint row, uint c_row, uint n, FOUR sums) {
 #if RESULT_WIDE
     result_vector_store(i >> 2, uvec4(result_encode(v.x), result_encode(v.y), result_encode(v.z), result_encode(v.w)));
 #else
-    result_word_store(i >> 1, result_encode(v.x) | result_encode(v.y) << 16);
-    result_word_store((i >> 1) + 1u, result_encode(v.z) | result_encode(v.w) << 16);
+    result_word_store(i >> 1, result_encode_at(i, v.x) | result_encode_at(i + 1u, v.y) << 16);
+    result_word_store((i >> 1) + 1u, result_encode_at(i + 2u, v.z) | result_encode_at(i + 3u, v.w) << 16);
 #endif
 #else
     [[unroll]] for (uint p = 0u; p < 4u; ++p) {

@@ -9,7 +9,7 @@ void main() {
     for (uint k = 0u; k < result_PER_WORD && first + k < COUNT; ++k) {
         uint c[RANK];
         coordinates(first + k, c);
-        word |= result_encode(value(c)) << (k * result_BITS);
+        word |= result_encode_at(result_BASE + first + k, value(c)) << (k * result_BITS);
     }
     result_word_store(result_BASE / result_PER_WORD + unit, word);
 #else

@@ -20,6 +20,8 @@ from onnx import checker, numpy_helper
 
 from dml.errors import DMLError
 
+from .registry import mapping_of, schema_of
+
 #: Operators that newer versions of their opset forbid, though they still say what they mean.
 _DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000), "Scatter": range(11, 1000)}
 #: Protobuf messages of this size and above cannot be serialized, as the checker does.
@@ -164,21 +166,26 @@ def _external(tensor: Any, size: int, where: str, folder: Path | None) -> bytes:
 
 
 def check_model(model: Any) -> None:
-    """``onnx.checker``, which must not stop at operators that are deprecated."""
+    """``onnx.checker``, which must not stop at operators that are deprecated, nor at those that ONNX Runtime has in
+    ONNX's domain beside ONNX's own (LayerNormalization before 17, SimplifiedLayerNormalization)."""
     if model.ByteSize() >= _MESSAGE_LIMIT:
         return
     versions = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
 
-    def deprecated(node: Any) -> bool:
-        return node.domain in ("", "ai.onnx") and versions.get("ai.onnx", 0) in _DEPRECATED.get(node.op_type, ())
+    def unchecked(node: Any) -> bool:
+        version = versions.get("ai.onnx", 0)
+        if node.domain not in ("", "ai.onnx"):
+            return False
+        beside = schema_of(node.op_type, "", version) is None and mapping_of(node.op_type, "", version) is not None
+        return beside or version in _DEPRECATED.get(node.op_type, ())
 
-    if any(deprecated(node) for node in nodes(model)):
+    if any(unchecked(node) for node in nodes(model)):
         checked = onnx.ModelProto()
         checked.CopyFrom(model)
-        checked.opset_import.append(onnx.helper.make_opsetid("deprecated", 1))
+        checked.opset_import.append(onnx.helper.make_opsetid("unchecked", 1))
         for node in nodes(checked):
-            if deprecated(node):
-                node.domain = "deprecated"
+            if unchecked(node):
+                node.domain = "unchecked"
         model = checked
     try:
         checker.check_model(model)

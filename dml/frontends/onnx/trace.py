@@ -9,7 +9,7 @@ inputs that give the same number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import prod
 from typing import Any
@@ -41,16 +41,21 @@ class Unsupported(DMLError):
 
 
 class Guard:
-    """A number that the graph was built on: how to compute it from the model's inputs, and what it was."""
+    """A number that the graph was built on: how to compute it from the model's inputs, and what it was.
 
-    def __init__(self, compiled: Any, name: str, expected: Array) -> None:
+    ``of``: what the graph depends on, where that is less than the whole number.
+    """
+
+    def __init__(self, compiled: Any, name: str, array: Array, of: Callable[[Array], Any] | None = None) -> None:
         self.compiled = compiled
         self.name = name
-        self.expected = expected
+        self.array = array
+        self.of = of or np.ndarray.tobytes
+        self.expected = self.of(array)
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         found = feeds[self.name] if self.compiled is None else run(self.compiled, feeds)[self.name]
-        return found.tobytes() == self.expected.tobytes()
+        return bool(self.of(found) == self.expected)
 
 
 def held(array: Array) -> Array:
@@ -136,6 +141,10 @@ class Node:
         """The numbers in an input, None where it is absent."""
         return self.trace.known(self.input(at)) if self.has(at) else None
 
+    def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
+        """``of`` the numbers in an input, which may change as long as this does not."""
+        return self.trace.decided(self.input(at), of)
+
     def ints(self, name: str, at: int | None = None) -> list[int] | None:
         """Integers from an attribute, or in newer versions from an input; None where neither is given."""
         if name in self.attributes:
@@ -190,6 +199,16 @@ class Trace:
         tensor = self.builder.input(name, tuple(shape) or (1,), storage(dtype))
         self.sources[tensor.source] = name
         return Value(self.builder, shape, dtype, tensor=tensor)
+
+    def decided(self, value: Value, of: Callable[[Array], Any]) -> Any:
+        """What the graph depends on of the numbers in a value: the model holds while ``of`` them stays the same."""
+        if value.array is not None:
+            return of(value.array)
+        held = Value(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
+        self.known(held)
+        guard = self.guards.pop()
+        self.guards.append(Guard(guard.compiled, guard.name, guard.array, of))
+        return self.guards[-1].expected
 
     def known(self, value: Value) -> Array:
         """The numbers in a value."""

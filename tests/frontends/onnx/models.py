@@ -57,6 +57,33 @@ def model_of(
     return model
 
 
+def node_model(
+    op: str,
+    inputs: Mapping[str, Array | None],
+    outputs: Mapping[str, tuple[int, npt.DTypeLike]],
+    *,
+    domain: str = "com.microsoft",
+    version: int = 17,
+    constants: Sequence[str] = (),
+    **attributes: Any,
+) -> tuple[Any, dict[str, Array]]:
+    """A model of one node, and its inputs by name. inputs: None for one that is left out; outputs: name -> (rank,
+    dtype); constants: inputs that the model holds."""
+    names = [name if array is not None else "" for name, array in inputs.items()]
+    present = {name: array for name, array in inputs.items() if array is not None}
+    given = {name: array for name, array in present.items() if name not in constants}
+    node = helper.make_node(op, names, list(outputs), domain=domain, **attributes)
+    model = model_of(
+        [node], given, list(outputs), version,
+        initializers={name: present[name] for name in constants},
+        domains={domain: 1} if domain else {},
+        ranks={name: rank for name, (rank, _) in outputs.items()},
+    )  # fmt: skip
+    for entry in model.graph.output:
+        entry.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(outputs[entry.name][1]))
+    return model, given
+
+
 def in_onnxruntime(model: Any, inputs: Mapping[str, Array]) -> list[Array]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from dml import enums
+from dml.descriptors.elementwise import DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC
 from dml.descriptors.gemm import (
     DML_GEMM_OPERATOR_DESC,
     DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
@@ -17,7 +18,8 @@ from dml.tensors import broadcast_strides
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
-from ..value import FLOAT32, INT32, Value, emit, expanded, matmul, one, reshape, total, transpose
+from ..value import FLOAT32, INT32, UINT8, Value, binary, emit, expanded, matmul, one, reshape, total, transpose
+from .elementwise import bit_cast
 
 
 @onnx_op("Gemm")
@@ -150,22 +152,53 @@ def qlinear_matmul(node: Node) -> Value:
 
 @onnx_op("MatMulIntegerToFloat", domain="com.microsoft")
 def matmul_integer_to_float(node: Node) -> Value:
-    a, b, shape = _batched(node.input(0), node.input(1))
-    bias = node.optional(6)
+    return integer_product(
+        node.input(0), node.input(1), node.input(2), node.input(3), node.optional(4), node.optional(5), node.optional(6)
+    )
+
+
+def integer_product(
+    a: Value,
+    b: Value,
+    a_scale: Value,
+    b_scale: Value,
+    a_zero: Value | None,
+    b_zero: Value | None,
+    bias: Value | None,
+) -> Value:
+    """The product of quantized matrices in the scales' type; scales and zero points of one element, per row or column.
+
+    A bias per column is added.
+    """
+    if a.dtype != b.dtype:  # the operator takes two of the same type
+        a, a_zero = _unsigned(a, a_zero)
+        b, b_zero = _unsigned(b, b_zero)
+    a, b, shape = _batched(a, b)
     sizes = _output_sizes(a, b)
     made = emit(
         DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-        {"OutputTensor": (sizes, node.input(2).dtype)},
-        node.builder,
+        {"OutputTensor": (sizes, a_scale.dtype)},
+        a.builder,
         ATensor=a,
-        AScaleTensor=_parameter(node.input(2), a, "a"),
-        AZeroPointTensor=_parameter(node.optional(4), a, "a"),
+        AScaleTensor=_parameter(a_scale, a, "a"),
+        AZeroPointTensor=_parameter(a_zero, a, "a"),
         BTensor=b,
-        BScaleTensor=_parameter(node.input(3), b, "b"),
-        BZeroPointTensor=_parameter(node.optional(5), b, "b"),
+        BScaleTensor=_parameter(b_scale, b, "b"),
+        BZeroPointTensor=_parameter(b_zero, b, "b"),
         BiasTensor=None if bias is None else expanded(bias, sizes),
     )
     return reshape(made["OutputTensor"], shape)
+
+
+def _unsigned(x: Value, zero: Value | None) -> tuple[Value, Value | None]:
+    """Quantized numbers and their zero point as UINT8: signed ones with 128 added to both."""
+    if x.dtype == UINT8:
+        return x, zero
+
+    def raised(value: Value) -> Value:
+        return binary(DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC, bit_cast(value, UINT8), value.filled(128, (), UINT8))
+
+    return raised(x), x.filled(128, (1,), UINT8) if zero is None else raised(zero)
 
 
 # Einsum

@@ -10,7 +10,6 @@ import numpy as np
 from dml import enums
 from dml.descriptors import elementwise as ew
 from dml.descriptors.activation import DML_ACTIVATION_SIGMOID_OPERATOR_DESC
-from dml.descriptors.gemm import DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC
 from dml.descriptors.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from dml.descriptors.quantization import (
     DML_DEQUANTIZE_OPERATOR_DESC,
@@ -42,6 +41,7 @@ from ..value import (
     transpose,
     unary,
 )
+from .gemm import integer_product
 from .window import window_of
 
 _NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
@@ -299,21 +299,5 @@ def dynamic_quantize_matmul(node: Node) -> Value:
         raise Unsupported(f"{node}: tensors of shapes {a.shape} and {b.shape} are not mapped")
     held, scale, zero = _quantized_by_range(node, a)
     rows = reshape(held, (a.size // a.shape[-1], a.shape[-1]))
-    shape = (rows.shape[0], b.shape[1])
-
-    def column(value: Value | None) -> Value | None:
-        return None if value is None else reshape(value, (1, value.size))
-
-    made = emit(
-        DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-        {"OutputTensor": (shape, FLOAT32)},
-        node.builder,
-        ATensor=rows,
-        AScaleTensor=reshape(scale, (1, 1)),
-        AZeroPointTensor=reshape(zero, (1, 1)),
-        BTensor=b,
-        BScaleTensor=column(node.input(2)),
-        BZeroPointTensor=column(node.optional(3)),
-        BiasTensor=None if bias is None else expanded(bias, shape),
-    )
-    return reshape(made["OutputTensor"], (*a.shape[:-1], b.shape[1]))
+    made = integer_product(rows, b, scale, node.input(2), zero, node.optional(3), bias)
+    return reshape(made, (*a.shape[:-1], b.shape[1]))

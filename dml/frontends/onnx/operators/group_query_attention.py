@@ -1,0 +1,142 @@
+"""GroupQueryAttention of ONNX Runtime's com.microsoft domain: attention of language models over a cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dml import enums
+from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node
+from ..value import FLOAT32, INT32, INT64, Array, Value, cast, emit, expanded, join, part, reshape
+from .attention import boolean_mask, both, refuse, refuse_attributes
+from .rotary import rotated
+
+_NOT_MAPPED = {11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"}
+_CLOSED = float(np.finfo(np.float32).min)
+
+
+@onnx_op("GroupQueryAttention", domain="com.microsoft")
+def group_query_attention(node: Node) -> list[Value | None]:
+    """Query {B, S, N H}, key and value {B, S, M H}, or all three side by side; past and present {B, M, P, H}.
+
+    The past of each batch element is as long as its number in seqlens_k says, which counts the new positions but one.
+    Where all the positions are new (a first prompt) there is no past, whatever the tensors hold.
+    """
+    refuse(node, _NOT_MAPPED, {3: "output_qk"})
+    refuse_attributes(
+        node, softcap=0.0, smooth_softmax=0, qk_output=0, sliding_window_cache=0, k_quant_type="NONE",
+        v_quant_type="NONE",
+    )  # fmt: skip
+    heads, key_heads = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
+    query, key, value = _parts(node, heads, key_heads)
+    batch, steps, width = query.shape
+    size = width // heads
+    past_key, past_value = node.optional(3), node.optional(4)
+    room = 0 if past_key is None else past_key.shape[2]
+
+    def sizes_of(total: Array) -> tuple[int, bool]:
+        """The positions in the present tensors, and whether all are new."""
+        count = int(total.reshape(-1)[0])
+        return max(count, room), not room or (steps > 1 and count == steps)
+
+    present, prompt = node.decided(6, sizes_of)
+    lengths = reshape(cast(node.input(5), INT32), (batch,)) + (1 - steps)
+    if node.integer("do_rotary", 0):
+        query, key = _turned(node, query, key, size, None if prompt else lengths)
+    total = steps if prompt else room + steps
+    sizes = (batch, heads, steps, total)
+    fields: dict[str, Any] = {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
+    if not prompt:
+        fields |= {"PastKeyTensor": past_key, "PastValueTensor": past_value, "PastSequenceLengthsTensor": lengths}
+    bias = node.optional(10)
+    if bias is not None:
+        fields["RelativePositionBiasTensor"] = expanded(_as_long(bias, 3, total), sizes)
+    # In float32, as the lengths are that come with them: float16 does not hold every length.
+    fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
+    held = ((batch, key_heads, total, size), FLOAT32)
+    made = emit(
+        DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
+        {"OutputTensor": (query.shape, FLOAT32), "OutputPresentKeyTensor": held, "OutputPresentValueTensor": held},
+        node.builder,
+        Scale=node.number("scale", 0.0) or size**-0.5,
+        MaskFilterValue=_CLOSED,
+        QueryHeadCount=heads,
+        KeyValueHeadCount=key_heads,
+        **fields,
+        **_mask(node, sizes, None if prompt else lengths),
+    )
+    results: list[Value | None] = [cast(made["OutputTensor"], query.dtype)]
+    for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
+        results.append(cast(_as_long(made[name], 2, present), query.dtype))
+    return results
+
+
+def _parts(node: Node, heads: int, key_heads: int) -> list[Value]:
+    query, key, value = node.input(0), node.optional(1), node.optional(2)
+    if heads < 1 or key_heads < 1 or heads % key_heads or query.rank != 3:
+        raise DMLError(
+            f"{node}: query must have rank 3, and num_heads be a multiple of kv_num_heads, found shape {query.shape}, "
+            f"{heads} and {key_heads}"
+        )
+    if key is not None and value is not None:
+        return [query, key, value]
+    size = query.shape[2] // (heads + 2 * key_heads)
+    widths = [heads * size, key_heads * size, key_heads * size]
+    if sum(widths) != query.shape[2]:
+        raise DMLError(f"{node}: a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
+    return [part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths)]
+
+
+def _turned(node: Node, query: Value, key: Value, size: int, past: Value | None) -> list[Value]:
+    """Query and key with their rotary embeddings. past: {B}, None where there is none."""
+    batch, steps = query.shape[:2]
+    positions = node.constant(np.arange(steps)[None])
+    given = node.optional(9)
+    if given is not None and past is None:
+        positions = reshape(part(reshape(cast(given, INT64), (1, given.size)), 1, 0, 1), (1, 1)) + positions
+    elif given is not None:
+        positions = reshape(cast(given, INT64), (batch, steps))
+    elif past is not None:
+        positions = reshape(cast(past, INT64), (batch, 1)) + positions
+    interleaved = bool(node.integer("rotary_interleaved", 0))
+    made = []
+    for x in (query, key):
+        split = reshape(x, (batch, steps, x.shape[2] // size, size))
+        turned = rotated(split, positions, node.input(7), node.input(8), interleaved=interleaved)
+        made.append(reshape(turned, x.shape))
+    return made
+
+
+def _as_long(x: Value, axis: int, count: int) -> Value:
+    """x with zeros behind, or without what is behind, so that an axis has a size."""
+    if x.shape[axis] >= count:
+        return part(x, axis, 0, count)
+    missing = list(x.shape)
+    missing[axis] = count - x.shape[axis]
+    return join([x, x.filled(0, missing)], axis)
+
+
+def _mask(node: Node, sizes: tuple[int, int, int, int], past: Value | None) -> dict[str, Any]:
+    """What a query may not look at: what comes after it and what is further back than the window.
+
+    What is behind the new positions of a past that is not full is left out already.
+    """
+    _, _, steps, total = sizes
+    causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
+    if window < 0 and (not causal or (past is not None and steps == 1)):
+        return {"MaskType": enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE}
+    keys = np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)
+    own = np.arange(steps, dtype=np.int32).reshape(1, 1, steps, 1)
+    if past is None:
+        near = (keys <= own) & (keys > own - window if window >= 0 else True)
+        return boolean_mask(node.constant(near), sizes)
+    queries = reshape(past, (past.size, 1, 1, 1)) + node.constant(own)
+    opened = node.constant(keys) <= queries
+    if window >= 0:
+        opened = both(opened, node.constant(keys) > queries - window)
+    return boolean_mask(opened, sizes)

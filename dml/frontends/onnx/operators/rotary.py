@@ -1,0 +1,72 @@
+"""Rotary position embeddings of ONNX Runtime's com.microsoft domain; ONNX's own is a function of other operators."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node, Unsupported
+from ..value import INT64, Value, cast, gather, join, part, reshape, slice_, transpose
+
+
+def rotated(x: Value, positions: Value, cosines: Value, sines: Value, *, interleaved: bool) -> Value:
+    """Pairs of elements of each head turned by the angles of their positions.
+
+    x: {batch, sequence, head, element}. positions: {batch or 1, sequence}. cosines, sines: {position, pairs}; elements
+    behind the pairs stay. Pairs are neighbours where ``interleaved``, else the first half with the second.
+    """
+    pairs = cosines.shape[1]
+    if sines.shape != cosines.shape or 2 * pairs > x.shape[3]:
+        raise DMLError(
+            f"cos_cache and sin_cache must have equal shapes of {x.shape[3] // 2} columns at most for heads of "
+            f"{x.shape[3]}, found {cosines.shape} and {sines.shape}"
+        )
+    cos, sin = (_angles(cache, positions) for cache in (cosines, sines))
+    if interleaved:
+        counts = (*x.shape[:3], pairs)
+        a, b = (slice_(x, (0, 0, 0, first), counts, (1, 1, 1, 2)) for first in (0, 1))
+    else:
+        a, b = part(x, 3, 0, pairs), part(x, 3, pairs, pairs)
+    turned = [cos * a - sin * b, sin * a + cos * b]
+    if interleaved:
+        made = reshape(join([reshape(half, (*half.shape, 1)) for half in turned], 4), (*x.shape[:3], 2 * pairs))
+    else:
+        made = join(turned, 3)
+    rest = x.shape[3] - 2 * pairs
+    return join([made, part(x, 3, 2 * pairs, rest)], 3) if rest else made
+
+
+def _angles(cache: Value, positions: Value) -> Value:
+    """{batch or 1, sequence, 1, pairs}."""
+    return reshape(gather(cache, positions, 0), (*positions.shape, 1, cache.shape[1]))
+
+
+@onnx_op("RotaryEmbedding", domain="com.microsoft")
+def rotary_embedding(node: Node) -> Value:
+    """{batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first one."""
+    x, positions, cosines, sines = (node.input(at) for at in range(4))
+    if node.integer("is_packed_batching", 0):
+        raise Unsupported(f"{node}: is_packed_batching = {node.integer('is_packed_batching', 0)} is not mapped")
+    if node.number("scale", 1.0) != 1.0:
+        raise Unsupported(f"{node}: scale = {node.number('scale', 1.0)} is not mapped")
+    if x.rank not in (3, 4):
+        raise DMLError(f"{node}: input must have rank 3 or 4, found shape {x.shape}")
+    if x.rank == 4:
+        held = transpose(x, (0, 2, 1, 3))
+    else:
+        # Without rotary_embedding_dim, what turns is the whole of a head.
+        heads = node.integer("num_heads", 0) if node.integer("rotary_embedding_dim", 0) else 0
+        size = x.shape[2] // heads if heads else 2 * cosines.shape[1]
+        if x.shape[2] % size:
+            raise DMLError(f"{node}: input of shape {x.shape} does not divide into heads of {size}")
+        held = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
+    batch, steps = held.shape[:2]
+    if positions.size == 1 and positions.rank < 2:
+        positions = reshape(cast(positions, INT64), (1, 1)) + node.constant(np.arange(steps)[None])
+    elif positions.shape != (batch, steps):
+        raise DMLError(f"{node}: position_ids must have shape (1,) or {(batch, steps)}, found {positions.shape}")
+    interleaved = bool(node.integer("interleaved", 0))
+    made = rotated(held, positions, cosines, sines, interleaved=interleaved)
+    return transpose(made, (0, 2, 1, 3)) if x.rank == 4 else reshape(made, x.shape)

@@ -1,0 +1,314 @@
+"""Attention, rotary embeddings and products with packed weights of com.microsoft, against ONNX Runtime's CPU kernels.
+
+What those kernels do not have (packed queries, keys and values) is against float64 arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from models import Array, assert_close, in_onnxruntime, node_model
+
+import dml
+from dml.frontends.onnx import prepare
+
+RNG = np.random.default_rng(17)
+FLOAT = np.float32
+
+
+def floats(*shape: int) -> Array:
+    return RNG.uniform(-1, 1, shape).astype(FLOAT)
+
+
+def bytes_(*shape: int) -> Array:
+    return RNG.integers(0, 255, shape, endpoint=True).astype(np.uint8)
+
+
+def ints(*numbers: int) -> Array:
+    return np.array(numbers, np.int32)
+
+
+def agree(
+    device: dml.Device, op: str, inputs: dict[str, Array | None], ranks: dict[str, int], tolerance: float = 1e-5,
+    constants: tuple[str, ...] = (), **attributes: Any,
+) -> None:  # fmt: skip
+    while next(reversed(inputs.values())) is None:
+        inputs.popitem()
+    outputs = {name: (rank, FLOAT) for name, rank in ranks.items()}
+    model, given = node_model(op, inputs, outputs, constants=constants, **attributes)
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), tolerance)
+
+
+def refused(
+    device: dml.Device, op: str, inputs: dict[str, Array | None], ranks: dict[str, int], **attributes: Any
+) -> str:
+    model, given = node_model(op, inputs, {name: (rank, FLOAT) for name, rank in ranks.items()}, **attributes)
+    with pytest.raises(dml.DMLError) as caught:
+        prepare(model, device).run(given)
+    return caught.value.message
+
+
+# RotaryEmbedding
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_rotary_embedding_of_whole_heads(device: dml.Device, interleaved: int) -> None:
+    positions = np.array([[2, 0, 4], [1, 3, 3]], np.int64)
+    inputs = {"x": floats(2, 3, 16), "p": positions, "c": floats(8, 4), "s": floats(8, 4)}
+    agree(device, "RotaryEmbedding", inputs, {"y": 3}, 1e-6, interleaved=interleaved)
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_rotary_embedding_of_part_of_each_head(device: dml.Device, interleaved: int) -> None:
+    positions = np.array([[2, 0, 4], [1, 3, 3]], np.int64)
+    inputs = {"x": floats(2, 3, 16), "p": positions, "c": floats(8, 2), "s": floats(8, 2)}
+    more = {"num_heads": 2, "rotary_embedding_dim": 4}
+    agree(device, "RotaryEmbedding", inputs, {"y": 3}, 1e-6, interleaved=interleaved, **more)
+
+
+def test_rotary_embedding_from_a_first_position(device: dml.Device) -> None:
+    inputs = {"x": floats(2, 2, 3, 8), "p": np.array([1], np.int64), "c": floats(8, 4), "s": floats(8, 4)}
+    agree(device, "RotaryEmbedding", inputs, {"y": 4}, 1e-6)
+
+
+def test_rotary_embedding_names_what_it_does_not_take(device: dml.Device) -> None:
+    inputs: dict[str, Array | None] = {
+        "x": floats(2, 3, 16), "p": np.zeros((2, 3), np.int64), "c": floats(8, 4), "s": floats(8, 4)
+    }  # fmt: skip
+    message = refused(device, "RotaryEmbedding", inputs, {"y": 3}, scale=2.0)
+    assert message == "node RotaryEmbedding: scale = 2.0 is not mapped"
+    message = refused(device, "RotaryEmbedding", {**inputs, "c": floats(8, 9), "s": floats(8, 9)}, {"y": 3},
+                      num_heads=1, rotary_embedding_dim=18)  # fmt: skip
+    assert "at most for heads of 16, found (8, 9)" in message
+
+
+# MatMulNBits
+
+
+@pytest.mark.parametrize("constants", [(), ("b", "s")], ids=["fed", "held"])
+@pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
+@pytest.mark.parametrize("k, block", [(32, 16), (40, 16)])
+def test_products_with_weights_of_4_bits(
+    device: dml.Device, k: int, block: int, zeros: str, constants: tuple[str, ...]
+) -> None:
+    """40 is no multiple of 16: the last of three blocks is not full, and their zero points fill half a byte more."""
+    blocks = -(-k // block)
+    zero = {"none": None, "packed": bytes_(5, -(-blocks // 2)), "floats": floats(5, blocks)}[zeros]
+    inputs = {"a": floats(2, 3, k), "b": bytes_(5, blocks, block // 2), "s": floats(5, blocks), "z": zero}
+    sizes = {"N": 5, "K": k, "bits": 4, "block_size": block}
+    agree(device, "MatMulNBits", inputs, {"y": 3}, 2e-4, constants, **sizes)
+
+
+def test_products_with_weights_of_8_bits_and_a_bias(device: dml.Device) -> None:
+    inputs = {
+        "a": floats(3, 32),
+        "b": bytes_(5, 2, 16),
+        "s": floats(5, 2),
+        "z": bytes_(5, 2),
+        "g": None,
+        "c": floats(5),
+    }
+    agree(device, "MatMulNBits", inputs, {"y": 2}, 2e-3, N=5, K=32, bits=8, block_size=16)
+
+
+def test_products_with_weights_of_few_bits_name_what_they_do_not_take(device: dml.Device) -> None:
+    inputs: dict[str, Array | None] = {"a": floats(3, 32), "b": bytes_(5, 2, 4), "s": floats(5, 2)}
+    sizes = {"N": 5, "K": 32, "block_size": 16}
+    message = refused(device, "MatMulNBits", inputs, {"y": 2}, bits=2, **sizes)
+    assert message == "node MatMulNBits: bits = 2 is not mapped, 4 and 8 are"
+    message = refused(device, "MatMulNBits", inputs, {"y": 2}, bits=4, **sizes)
+    assert "B must have shape (5, 2, 8) and scales (5, 2), found (5, 2, 4)" in message
+
+
+# GroupQueryAttention: 4 heads of 16, two to a key and value head.
+
+HEADS, KEY_HEADS, SIZE = 4, 2, 16
+
+
+def cache(
+    batch: int, steps: int, room: int, before: tuple[int, ...], total: int, *, packed: bool = False,
+    turned: bool = False,
+) -> dict[str, Array | None]:  # fmt: skip
+    width = (HEADS + 2 * KEY_HEADS if packed else HEADS) * SIZE
+    past = (batch, KEY_HEADS, room, SIZE)
+    return {
+        "q": floats(batch, steps, width),
+        "k": None if packed else floats(batch, steps, KEY_HEADS * SIZE),
+        "v": None if packed else floats(batch, steps, KEY_HEADS * SIZE),
+        "past_k": floats(*past) if room else None,
+        "past_v": floats(*past) if room else None,
+        "lengths": ints(*(steps + count - 1 for count in before)),
+        "total": np.array(total, np.int32),
+        "cos": floats(32, SIZE // 2) if turned else None,
+        "sin": floats(32, SIZE // 2) if turned else None,
+        "positions": None,
+        "bias": None,
+    }
+
+
+def agree_gqa(device: dml.Device, inputs: dict[str, Array | None], **attributes: Any) -> None:
+    if inputs["cos"] is not None:
+        attributes["do_rotary"] = 1
+    ranks = {"y": 3, "present_k": 4, "present_v": 4}
+    agree(device, "GroupQueryAttention", inputs, ranks, num_heads=HEADS, kv_num_heads=KEY_HEADS, **attributes)
+
+
+def test_group_query_attention_of_a_prompt(device: dml.Device) -> None:
+    agree_gqa(device, cache(2, 3, 0, (0, 0), 3))
+    agree_gqa(device, cache(2, 3, 7, (0, 0), 3))  # a past tensor that has nothing yet
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_group_query_attention_turns_a_prompt(device: dml.Device, interleaved: int) -> None:
+    agree_gqa(device, cache(2, 3, 0, (0, 0), 3, packed=True, turned=True), rotary_interleaved=interleaved)
+
+
+@pytest.mark.parametrize("room", [5, 9], ids=["grows", "has-room"])
+@pytest.mark.parametrize("turned", [False, True], ids=["plain", "turned"])
+def test_group_query_attention_of_one_more_position(device: dml.Device, room: int, turned: bool) -> None:
+    """The batch elements' pasts are of different length."""
+    agree_gqa(device, cache(2, 1, room, (5, 3), 6, packed=turned, turned=turned))
+
+
+@pytest.mark.parametrize("room", [5, 9], ids=["grows", "has-room"])
+def test_group_query_attention_of_some_more_positions(device: dml.Device, room: int) -> None:
+    agree_gqa(device, cache(1, 3, room, (5,), 8, turned=True))
+
+
+@pytest.mark.parametrize("window", [1, 3])
+def test_group_query_attention_within_a_window(device: dml.Device, window: int) -> None:
+    agree_gqa(device, cache(2, 6, 0, (0, 0), 6), local_window_size=window)
+    agree_gqa(device, cache(2, 1, 7, (6, 4), 7), local_window_size=window)
+
+
+def test_group_query_attention_with_a_bias(device: dml.Device) -> None:
+    agree_gqa(device, cache(2, 4, 0, (0, 0), 4) | {"bias": floats(1, HEADS, 4, 4)})
+    agree_gqa(device, cache(2, 1, 9, (6, 4), 7) | {"bias": floats(2, 1, 1, 7)})
+
+
+def test_group_query_attention_with_positions(device: dml.Device) -> None:
+    given = np.array([[2, 3, 4], [5, 6, 7]], np.int64)
+    agree_gqa(device, cache(2, 3, 0, (0, 0), 3, turned=True) | {"positions": given})
+    agree_gqa(device, cache(2, 1, 5, (5, 3), 6, turned=True) | {"positions": np.array([[9], [4]], np.int64)})
+
+
+def test_group_query_attention_looks_both_ways(device: dml.Device) -> None:
+    agree_gqa(device, cache(2, 3, 0, (0, 0), 3), causal=0, scale=0.5)
+
+
+def test_a_growing_past_in_a_tensor_with_room_is_one_compiled_model(device: dml.Device) -> None:
+    inputs = cache(1, 1, 9, (4,), 5)
+    while next(reversed(inputs.values())) is None:
+        inputs.popitem()
+    outputs = {"y": (3, FLOAT), "present_k": (4, FLOAT), "present_v": (4, FLOAT)}
+    model, given = node_model("GroupQueryAttention", inputs, outputs, num_heads=HEADS, kv_num_heads=KEY_HEADS)
+    prepared = prepare(model, device)
+    plan, _ = prepared.compiled_for(given)
+    later = given | {"lengths": ints(7), "total": np.array(8, np.int32)}
+    assert prepared.compiled_for(later)[0] is plan
+    assert_close(prepared.run(later), in_onnxruntime(model, later), 1e-5)
+    longer = given | {"lengths": ints(9), "total": np.array(10, np.int32)}
+    assert prepared.compiled_for(longer)[0] is not plan
+
+
+def test_group_query_attention_names_what_it_does_not_take(device: dml.Device) -> None:
+    inputs = {name: array for name, array in cache(2, 3, 0, (0, 0), 3).items() if array is not None}
+    inputs = {"q": inputs["q"], "k": inputs["k"], "v": inputs["v"], "pk": None, "pv": None,
+              "lengths": inputs["lengths"], "total": inputs["total"]}  # fmt: skip
+    message = refused(device, "GroupQueryAttention", inputs, {"y": 3}, num_heads=4, kv_num_heads=2, softcap=5.0)
+    assert message == "node GroupQueryAttention: softcap = 5.0 is not mapped"
+    message = refused(device, "GroupQueryAttention", inputs, {"y": 3}, num_heads=4, kv_num_heads=3)
+    assert "num_heads be a multiple of kv_num_heads, found shape (2, 3, 64), 4 and 3" in message
+
+
+# Attention, MultiHeadAttention and QAttention: 2 heads of 4.
+
+MASKS = {
+    "none": None,
+    "lengths": ints(3, 2),
+    "keys": np.array([[1, 1, 1], [1, 0, 1]], np.int32),
+    "queries": np.array([[[1, 0, 1], [0, 1, 1], [0, 0, 1]], [[1, 1, 1], [1, 1, 0], [0, 1, 1]]], np.int32),
+}
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize("mask", MASKS)
+def test_attention_with_a_mask(device: dml.Device, mask: str, causal: int) -> None:
+    inputs = {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24), "m": MASKS[mask]}
+    agree(device, "Attention", inputs, {"y": 3}, num_heads=2, unidirectional=causal)
+
+
+def test_attention_with_ends_and_starts(device: dml.Device) -> None:
+    inputs = {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24), "m": ints(3, 3, 0, 1)}
+    agree(device, "Attention", inputs, {"y": 3}, num_heads=2)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_attention_with_a_past(device: dml.Device, causal: int) -> None:
+    inputs = {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24), "m": ints(5, 4), "past": floats(2, 2, 2, 2, 4)}
+    agree(device, "Attention", inputs, {"y": 3, "present": 5}, num_heads=2, unidirectional=causal)
+
+
+def test_attention_with_a_bias_and_sizes(device: dml.Device) -> None:
+    inputs = {
+        "x": floats(2, 3, 8),
+        "w": floats(8, 28),
+        "b": floats(28),
+        "m": None,
+        "past": None,
+        "r": floats(1, 2, 3, 3),
+    }
+    agree(device, "Attention", inputs, {"y": 3}, num_heads=2, qkv_hidden_sizes=[8, 8, 12])
+
+
+def test_attention_names_what_it_does_not_take(device: dml.Device) -> None:
+    inputs: dict[str, Array | None] = {"x": floats(2, 3, 8), "w": floats(8, 24), "b": floats(24)}
+    message = refused(device, "Attention", inputs, {"y": 3}, num_heads=2, do_rotary=1)
+    assert message == "node Attention: do_rotary = 1 is not mapped"
+
+
+def test_multi_head_attention_with_a_past(device: dml.Device) -> None:
+    q, past = floats(2, 3, 8), (2, 2, 2, 4)
+    inputs = {"q": q, "k": floats(2, 3, 8), "v": floats(2, 3, 8), "b": floats(24), "m": None, "r": None,
+              "pk": floats(*past), "pv": floats(*past)}  # fmt: skip
+    for causal in (0, 1):
+        ranks = {"y": 3, "present_k": 4, "present_v": 4}
+        agree(device, "MultiHeadAttention", dict(inputs), ranks, num_heads=2, unidirectional=causal)
+
+
+def test_multi_head_attention_with_heads_apart(device: dml.Device) -> None:
+    inputs = {"q": floats(2, 3, 8), "k": floats(2, 2, 4, 4), "v": floats(2, 2, 4, 4)}
+    agree(device, "MultiHeadAttention", inputs, {"y": 3}, num_heads=2)
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) -> None:
+    packed = floats(2, 3, 2, parts, 4)
+    query = floats(2, 3, 8)
+    inputs: dict[str, Array | None] = {"q": query, "kv": packed} if parts == 2 else {"qkv": packed}
+    model, given = node_model("MultiHeadAttention", inputs, {"y": (3, FLOAT)}, num_heads=2)
+    apart = packed.astype(np.float64).transpose(3, 0, 2, 1, 4)  # part, batch, head, sequence, element
+    q = query.astype(np.float64).reshape(2, 3, 2, 4).transpose(0, 2, 1, 3) if parts == 2 else apart[0]
+    weights = np.exp(q @ apart[-2].swapaxes(2, 3) / 2)
+    weights /= weights.sum(-1, keepdims=True)
+    expected = (weights @ apart[-1]).transpose(0, 2, 1, 3).reshape(2, 3, 8).astype(FLOAT)
+    assert_close(prepare(model, device).run(given), [expected], 1e-5)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("past", [False, True], ids=["first", "past"])
+def test_quantized_attention(device: dml.Device, past: bool, kind: Any) -> None:
+    """Signed weights have a scale for each column."""
+    count = 24 if kind is np.int8 else 1
+    inputs = {
+        "x": bytes_(2, 3, 8), "w": bytes_(8, 24).view(kind), "b": floats(24), "xs": np.array(0.01, FLOAT),
+        "ws": np.linspace(0.01, 0.02, count, dtype=FLOAT).reshape(-1 if count > 1 else ()), "m": ints(3, 2),
+        "xz": np.array(120, np.uint8), "wz": np.full(count, 7, kind).reshape(-1 if count > 1 else ()),
+        "past": floats(2, 2, 2, 2, 4) if past else None,
+    }  # fmt: skip
+    if past:
+        inputs["m"] = None
+    ranks = {"y": 3, "present": 5}
+    agree(device, "QAttention", inputs, ranks, 1e-4, num_heads=2, unidirectional=int(past))

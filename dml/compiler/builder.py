@@ -107,6 +107,7 @@ class Builder:
 
         The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations.
         ``space`` gives the sizes of the iteration space. ``code`` is GLSL for the end of the prelude.
+        Where the tensors are more than the device has storage buffers, some share one (see packing).
         Raises DMLError where the device's limits do not hold it, EpilogueTooWideError where an epilogue is to blame.
         """
         shape = workgroup if isinstance(workgroup, tuple) else (workgroup or self.target.workgroup, 1, 1)

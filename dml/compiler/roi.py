@@ -1,7 +1,8 @@
 """Regions of interest: pooled, sampled (ROI_ALIGN), and the gradients of the sampling.
 
-Samples per output are rounded up to a whole number and clamped; a device bounds them as well (``MOST``), for what the
-reference leaves unbounded: on CPU drivers, whose loops end after some 65,000 iterations, at 240 along an axis.
+Samples per output are rounded up to a whole number and clamped. There may be billions: samples between the same
+elements are summed at once, and maxima looked for at their ends (see "pooling/roi_places.comp"), so that the work is
+bounded by the input. What of that the loops of a CPU driver do not hold goes to further dispatches.
 
 Where the reference is silent: a sample up to one element outside the image reads its edge, as in ONNX; nearest rounds
 halves down, as the gradient's example does; AlignRegionsToCorners puts the first and the last sample on the region's
@@ -11,11 +12,14 @@ ROI_POOLING rounds halves away from zero and gives 0 for a cell outside the imag
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dml.compiler.builder import Builder
-from dml.compiler.expression import Leaf
-from dml.compiler.kernel import Constant, read, write
+from dml.compiler.expression import Leaf, apply
+from dml.compiler.kernel import VALUE_TYPES, Constant, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.pooling import CPU_ITERATIONS, each_result
 from dml.compiler.program import Operand
@@ -34,6 +38,9 @@ from dml.enums import (
     DML_TENSOR_DATA_TYPE_UINT32,
 )
 from dml.errors import HRESULT, DMLError
+
+#: Dispatches that share the samples of an output on a CPU driver, at most.
+_MOST_PARTS = 1024
 
 
 def _last(operand: Operand, dimensions: int) -> Operand:
@@ -55,28 +62,124 @@ def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, program: Builder, target: T
     each_result(program, "pooling/roi_pooling.comp", tensors, area, constants, wide_above=CPU_ITERATIONS)
 
 
-def _sampling(desc: Any, target: Target, pooled: Operand, sizes: tuple[int, ...]) -> dict[str, Constant]:
-    """The constants of "pooling/roi.glsl". ROI_ALIGN samples between pixel centres."""
-    return {
-        "SCALE_X": float(desc.SpatialScaleX),
-        "SCALE_Y": float(desc.SpatialScaleY),
-        "INPUT_OFFSET": float(getattr(desc, "InputPixelOffset", 0.5)),
-        "OUTPUT_OFFSET": float(getattr(desc, "OutputPixelOffset", -0.5)),
-        "OUT_OF_BOUNDS": float(getattr(desc, "OutOfBoundsInputValue", 0.0)),
-        "MINIMUM": desc.MinimumSamplesPerOutput,
-        "MAXIMUM": desc.MaximumSamplesPerOutput,
-        "MOST": 240 if target.is_cpu else 4096,
-        "ALIGN": bool(getattr(desc, "AlignRegionsToCorners", False)),
-        "NEAREST": desc.InterpolationMode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
-        "OUT_2": pooled.sizes[2],
-        "OUT_3": pooled.sizes[3],
-        "IN_2": sizes[2],
-        "IN_3": sizes[3],
-    }
+@dataclass(frozen=True)
+class _Sampling:
+    """How the outputs {ROIs, C, height, width} of regions sample an image {N, C, height, width}."""
+
+    program: Builder
+    pooled: tuple[int, ...]
+    image: tuple[int, ...]
+    constants: dict[str, Constant]
+
+    @classmethod
+    def of(cls, desc: Any, program: Builder, pooled: Operand, image: Operand) -> _Sampling:
+        """ROI_ALIGN samples between pixel centres."""
+        constants: dict[str, Constant] = {
+            "SCALE_X": float(desc.SpatialScaleX),
+            "SCALE_Y": float(desc.SpatialScaleY),
+            "INPUT_OFFSET": float(getattr(desc, "InputPixelOffset", 0.5)),
+            "OUTPUT_OFFSET": float(getattr(desc, "OutputPixelOffset", -0.5)),
+            "OUT_OF_BOUNDS": float(getattr(desc, "OutOfBoundsInputValue", 0.0)),
+            "MINIMUM": desc.MinimumSamplesPerOutput,
+            "MAXIMUM": desc.MaximumSamplesPerOutput,
+            "ALIGN": bool(getattr(desc, "AlignRegionsToCorners", False)),
+            "NEAREST": desc.InterpolationMode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+            "OUT_2": pooled.sizes[2],
+            "OUT_3": pooled.sizes[3],
+            "IN_2": image.sizes[2],
+            "IN_3": image.sizes[3],
+        }
+        return cls(program, pooled.sizes, image.sizes, constants)
+
+    @property
+    def regions(self) -> dict[str, Operand]:
+        return {"regions": _last(self.program["ROITensor"], 2)}
+
+    @property
+    def batches(self) -> dict[str, Operand]:
+        return {"batches": _last(self.program["BatchIndicesTensor"], 1)}
+
+    def places(self, *, extremes: bool = False, on_elements: bool = False) -> _Places:
+        """Where the outputs are sampled, by a dispatch.
+
+        extremes: the first and the last sample of each cell, else the mean of its samples. on_elements: samples on
+        elements apart from those between, all of them linear.
+        """
+        per_cell, per_output = 2 if extremes or on_elements else 1, 2 if extremes else 1
+        most = int(self.constants["MAXIMUM"])
+        constants: dict[str, Constant] = {"PER_CELL": float(per_cell), "PER_OUTPUT": per_output}
+        words = 3 * (self.pooled[2] + self.pooled[3])
+        longest = []
+        for axis in (2, 3):
+            # From -2, outside, to the size + 1; what an output has beside its cells is for those that it shares.
+            cells = per_cell * (self.image[axis] + 3)
+            room = cells + per_output * self.pooled[axis]
+            by_cells = room < most * self.pooled[axis]
+            constants[f"LISTS_{axis}"] = words
+            constants[f"CELLS_{axis}"] = by_cells
+            words += 4 * (room if by_cells else most * self.pooled[axis])
+            longest.append(min(cells + per_output, most))
+        if self.program.target.is_cpu and max(longest) > CPU_ITERATIONS // 4:  # each takes some steps to find
+            raise DMLError(
+                f"ROI_ALIGN: up to {max(longest)} places along an axis at which an output samples its input of "
+                f"{self.image[2]} x {self.image[3]}, above this CPU device's limit {CPU_ITERATIONS // 4}",
+                HRESULT.E_OUTOFMEMORY,
+            )
+        table = self.program.temporary(DML_TENSOR_DATA_TYPE_UINT32, (self.pooled[0], words))
+        self.program.dispatch(
+            "pooling/roi_places.comp",
+            {"places": write(table), **{name: read(operand) for name, operand in self.regions.items()}},
+            space=(self.pooled[0], self.pooled[2] + self.pooled[3]),
+            constants={**self.constants, **constants, **({"NEAREST": False} if on_elements else {})},
+            defines={"EXTREMES": int(extremes), "ON_ELEMENTS": int(on_elements)},
+        )
+        return _Places(self.program.target, table, longest[0], longest[1])
 
 
-def _regions(program: Builder) -> dict[str, Operand]:
-    return {"regions": _last(program["ROITensor"], 2), "batches": _last(program["BatchIndicesTensor"], 1)}
+@dataclass(frozen=True)
+class _Places:
+    """The lists of places (see "pooling/places.glsl"), and how long those of one output may be."""
+
+    target: Target
+    table: Operand
+    rows: int
+    columns: int
+
+    def parts(self, outputs: int = 1) -> tuple[int, dict[str, Constant]]:
+        """In how many dispatches to walk the lists of an invocation's outputs, and their constants."""
+        parts = [1, 1]
+        if self.target.is_cpu:
+            while self._steps(parts) * outputs > CPU_ITERATIONS:
+                rows, columns = -(-self.rows // parts[0]), -(-self.columns // parts[1])
+                parts[int(columns > rows)] *= 2
+        if math.prod(parts) > _MOST_PARTS:
+            raise DMLError(
+                f"ROI_ALIGN: an output may have {self.rows} x {self.columns} places at which it samples its input, "
+                f"{math.prod(parts)} dispatches on this CPU device, above the limit {_MOST_PARTS}",
+                HRESULT.E_OUTOFMEMORY,
+            )
+        return math.prod(parts), {"PARTS_Y": parts[0], "PARTS_X": parts[1], "LIGHT": CPU_ITERATIONS}
+
+    def _steps(self, parts: Sequence[int]) -> int:
+        return -(-self.columns // parts[1]) * (-(-self.rows // parts[0]) + 1)
+
+
+def _reduced(
+    program: Builder, kernel: str, result: Operand, source: Operand, sampling: _Sampling, places: _Places
+) -> None:
+    """Run a kernel that ends in "pooling/roi_reduced.glsl"."""
+    tensors = {"source": source, "places": places.table, **sampling.batches}
+    count, constants = places.parts(VALUE_TYPES[result.data_type].per_word)
+    constants.update(sampling.constants)
+    defines = {"WINNER": 0, "PARTED": int(count > 1)}
+    if count == 1:
+        program.for_each(kernel, result, tensors, constants=constants, defines={**defines, "PART": "0u"})
+        return
+    total = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+    bound = {"result": update(total), **{name: read(operand) for name, operand in tensors.items()}}
+    for part in range(count):
+        program.dispatch(kernel, bound, space=result.sizes, constants=constants, defines=defines, push={"PART": part})
+    apply(program, Leaf(0), result, [total])
 
 
 @lowering(DML_ROI_ALIGN_OPERATOR_DESC, DML_ROI_ALIGN1_OPERATOR_DESC)
@@ -84,16 +187,10 @@ def roi_align(
     desc: DML_ROI_ALIGN_OPERATOR_DESC | DML_ROI_ALIGN1_OPERATOR_DESC, program: Builder, target: Target
 ) -> None:
     source, result = program["InputTensor"], program["OutputTensor"]
-    program.for_each(
-        "pooling/roi_align.comp",
-        result,
-        {"source": source, **_regions(program)},
-        constants={
-            **_sampling(desc, target, result, source.sizes),
-            "LARGEST": desc.ReductionFunction == DML_REDUCE_FUNCTION_MAX,
-        },
-        defines={"WINNER": 0},
-    )
+    sampling = _Sampling.of(desc, program, result, source)
+    largest = desc.ReductionFunction == DML_REDUCE_FUNCTION_MAX
+    kernel = "pooling/roi_maximum.comp" if largest else "pooling/roi_align.comp"
+    _reduced(program, kernel, result, source, sampling, sampling.places(extremes=largest))
 
 
 @lowering(DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
@@ -104,19 +201,34 @@ def roi_align_grad(desc: DML_ROI_ALIGN_GRAD_OPERATOR_DESC, program: Builder, tar
     source = program.get("InputTensor")
     like = source or result
     assert like is not None
-    constants = _sampling(desc, target, gradient, like.sizes)
+    sampling = _Sampling.of(desc, program, gradient, like)
     winner = None
     if desc.ReductionFunction == DML_REDUCE_FUNCTION_MAX:
         assert source is not None
-        winner = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, gradient.sizes)
-        tensors = {"source": source, **_regions(program)}
-        defines = {"WINNER": 1}
-        program.for_each("pooling/roi_align.comp", winner, tensors, constants=constants, defines=defines)
+        winner = _winner(program, sampling, source)
     if result is not None:
-        _gather(program, target, gradient, result, winner, constants)
+        _gather(program, target, gradient, result, winner, sampling)
     if edges is not None:
         assert source is not None
-        _edges(program, gradient, source, edges, winner, constants)
+        _edges(program, gradient, source, edges, winner, sampling)
+
+
+def _winner(program: Builder, sampling: _Sampling, source: Operand) -> Operand:
+    """{3, ...}: the numbers x and y of the sample that is each output's maximum, and its bits."""
+    places = sampling.places(extremes=True)
+    count, constants = places.parts()
+    winner = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, (3, *sampling.pooled))
+    tensors = {"source": source, "places": places.table, **sampling.batches}
+    for part in range(count):
+        program.dispatch(
+            "pooling/roi_maximum.comp",
+            {"winner": update(winner), **{name: read(operand) for name, operand in tensors.items()}},
+            space=sampling.pooled,
+            constants={**sampling.constants, **constants},
+            defines={"WINNER": 1},
+            push={"PART": part},
+        )
+    return winner
 
 
 def _gather(
@@ -125,20 +237,22 @@ def _gather(
     gradient: Operand,
     result: Operand,
     winner: Operand | None,
-    constants: dict[str, Constant],
+    sampling: _Sampling,
 ) -> None:
     """The input's gradient, in as many dispatches over the regions as a CPU driver's loops ask for."""
     rois, _, height, width = gradient.sizes
-    tensors = {"gradient": gradient, **_regions(program)}
+    tensors = {"gradient": gradient, **sampling.batches}
+    constants = sampling.constants
     if winner is not None:
-        tensors["winner"] = winner
+        tensors.update(winner=winner, **sampling.regions)
     else:
         # A mean's weights are products of weights along the axes.
-        for name, dimension in (("rows", 2), ("columns", 3)):
-            sizes = (rois, gradient.sizes[dimension], result.sizes[dimension])
+        places = sampling.places().table
+        for axis, name in enumerate(("rows", "columns")):
+            sizes = (rois, gradient.sizes[2 + axis], result.sizes[2 + axis])
             tensors[name] = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
-            more = {**constants, "DIMENSION": dimension}
-            program.for_each("pooling/roi_weights.comp", tensors[name], _regions(program), constants=more)
+            more = {**constants, "AXIS": axis}
+            program.for_each("pooling/roi_weights.comp", tensors[name], {"places": places}, constants=more)
     at_once = rois
     if target.is_cpu:
         at_once = min(rois, CPU_ITERATIONS // (height * (width + 1) + 1))
@@ -169,20 +283,28 @@ def _edges(
     source: Operand,
     edges: Operand,
     winner: Operand | None,
-    constants: dict[str, Constant],
+    sampling: _Sampling,
 ) -> None:
     """The regions' gradient: every output's share first, then their sums."""
     shares = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (4, *gradient.sizes))
-    tensors = {"source": source, "gradient": gradient, **_regions(program)}
+    tensors = {"source": source, "gradient": gradient, **sampling.batches}
+    parts, constants = 1, dict(sampling.constants)
     if winner is not None:
-        tensors["winner"] = winner
-    program.dispatch(
-        "pooling/roi_edges.comp",
-        {"shares": write(shares), **{name: read(operand) for name, operand in tensors.items()}},
-        space=gradient.sizes,
-        constants=constants,
-        defines={"LARGEST": int(winner is not None)},
-    )
+        tensors.update(winner=winner, **sampling.regions)
+    else:
+        places = sampling.places(on_elements=True)
+        tensors["places"] = places.table
+        parts, more = places.parts()
+        constants.update(more)
+    for part in range(parts):
+        program.dispatch(
+            "pooling/roi_edges.comp",
+            {"shares": update(shares), **{name: read(operand) for name, operand in tensors.items()}},
+            space=gradient.sizes,
+            constants=constants,
+            defines={"LARGEST": int(winner is not None)},
+            push={"PART": part},
+        )
     rois, count = gradient.sizes[0], gradient.count // gradient.sizes[0]
     edges = _last(edges, 2)
     total = edges.view((4, rois, 1), (edges.strides[1], edges.strides[0], 0))

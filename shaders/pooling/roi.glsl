@@ -19,74 +19,26 @@ Axis region_axis(uint roi, uint dimension) {
     float size = regions_load(regions_at(r)) * scale - from;
     // An inverted region is as long as its mirror image; NaN counts as 0.
     float samples = ceil(divide(abs(size), float(outputs)));
-    uint wanted = samples >= float(MOST) ? MOST : samples > 0.0 ? uint(samples) : 0u;
-    return Axis(from, size, min(clamp(wanted, MINIMUM, MAXIMUM), MOST), outputs);
+    uint wanted = samples >= 4294967296.0 ? 0xffffffffu : samples > 0.0 ? uint(samples) : 0u;
+    return Axis(from, size, clamp(wanted, MINIMUM, MAXIMUM), outputs);
 }
 
-// How far along the region sample s lies, from 0 to 1. Aligned to corners, the first and the last lie at its ends.
-float along(Axis a, uint s) {
-    uint all = a.samples * a.outputs;
-    if (!ALIGN) return divide(float(s) - OUTPUT_OFFSET, float(all));
-    return all == 1u ? 0.5 : divide(float(s), float(all - 1u));
+// Sample i of output o by its number among all of the region's: those may be more than 32 bits count.
+float number(Axis a, uint o, uint i) { return float(o) * float(a.samples) + float(i); }
+float all_of(Axis a) { return float(a.samples) * float(a.outputs); }
+
+// How far along the region a sample lies, from 0 to 1. Aligned to corners, the first and the last lie at its ends.
+float along(Axis a, uint o, uint i) {
+    float all = all_of(a);
+    if (!ALIGN) return quotient(number(a, o, i) - OUTPUT_OFFSET, all);
+    return all == 1.0 ? 0.5 : quotient(number(a, o, i), all - 1.0);
 }
 
-float coordinate(Axis a, uint s) {
-    uint all = a.samples * a.outputs;
+float coordinate(Axis a, uint o, uint i) {
+    float all = all_of(a);
     float moved;
     // Multiplied first: samples that lie in the middle between two elements do so exactly.
-    if (!ALIGN) moved = divide((float(s) - OUTPUT_OFFSET) * a.size, float(all));
-    else moved = all == 1u ? 0.5 * a.size : divide(float(s) * a.size, float(all - 1u));
+    if (!ALIGN) moved = quotient((number(a, o, i) - OUTPUT_OFFSET) * a.size, all);
+    else moved = all == 1.0 ? 0.5 * a.size : quotient(number(a, o, i) * a.size, all - 1.0);
     return moved + a.from - INPUT_OFFSET;
 }
-
-// The two neighbours of a coordinate and the second one's weight; none where it lies more than an element outside.
-struct Tap {
-    uint low;
-    uint high;
-    float weight;
-    bool inside;
-};
-
-Tap tap(float x, uint size, bool nearest) {
-    if (!(x >= -1.0 && x <= float(size))) return Tap(0u, 0u, 0.0, false);
-    x = clamp(x, 0.0, float(size - 1u));
-    float low = nearest ? max(ceil(x - 0.5), 0.0) : floor(x);
-    float weight = nearest ? 0.0 : x - low;
-    return Tap(uint(low), uint(low) + (weight > 0.0 ? 1u : 0u), weight, true);
-}
-
-// What element i weighs in a tap.
-float weight_of(Tap t, uint i) { return t.low == i ? 1.0 - t.weight : t.high == i ? t.weight : 0.0; }
-
-uint batch_of(uint roi) {
-    uint r[1] = uint[1](roi);
-#ifdef batches_IS_UINT64
-    return batches_load(batches_at(r)).x;
-#else
-    return batches_load(batches_at(r));
-#endif
-}
-
-#ifdef source_VALUE
-float blend(float a, float b, float weight) { return weight == 0.0 ? a : (1.0 - weight) * a + weight * b; }
-
-// The input's four neighbours of a sample: top left, top right, bottom left, bottom right.
-vec4 corners(uint batch, uint channel, Tap y, Tap x) {
-    uint p[4] = uint[4](batch, channel, y.low, x.low);
-    vec4 found;
-    found.x = source_load(source_at(p));
-    p[3] = x.high;
-    found.y = source_load(source_at(p));
-    p[2] = y.high;
-    found.w = source_load(source_at(p));
-    p[3] = x.low;
-    found.z = source_load(source_at(p));
-    return found;
-}
-
-float sample_at(uint batch, uint channel, Tap y, Tap x) {
-    if (!(y.inside && x.inside)) return OUT_OF_BOUNDS;
-    vec4 v = corners(batch, channel, y, x);
-    return blend(blend(v.x, v.y, x.weight), blend(v.z, v.w, x.weight), y.weight);
-}
-#endif

@@ -1,36 +1,26 @@
 #version 450
-// The mean or the maximum of an output's samples of its region; WINNER: the number of the first largest of all samples
-// in the region's grid, row-major. Batches beyond the input are undefined in the reference: they read the last one.
+// The mean of an output's samples of its region. Batches beyond the input are undefined in the reference: they read the
+// last one.
 #include "prelude.glsl"
-#include "pooling/roi.glsl"
+#include "pooling/tap.glsl"
+#include "pooling/places.glsl"
 
-result_VALUE value(uint c[RANK]) {
-    Axis y = region_axis(c[0], 2u), x = region_axis(c[0], 3u);
+float reduced(uint c[4], float before) {
+    Places y = places_of(c[0], 0u, c[2]), x = places_of(c[0], 1u, c[3]);
+    uvec4 part = part_of(y, x);
     uint batch = min(batch_of(c[0]), source_SIZE_0 - 1u);
-    float sum = 0.0, best = 0.0;
-    uint winner = 0u;
-    bool found = false;
-    for (uint i = 0u; i < x.samples; ++i) {
-        uint sx = c[3] * x.samples + i;
-        Tap across = tap(coordinate(x, sx), source_SIZE_3, NEAREST);
+    float sum = 0.0;
+    for (uint i = part.z; i < part.w; ++i) {
+        uint at = x.begin + 4u * i;
+        Tap across = place_tap(c[0], at);
         float column = 0.0;
-        for (uint j = 0u; j < y.samples; ++j) {
-            uint sy = c[2] * y.samples + j;
-            float v = sample_at(batch, c[1], tap(coordinate(y, sy), source_SIZE_2, NEAREST), across);
-            column += v;
-            if (!found || v > best || (is_nan(v) && !is_nan(best))) {
-                best = v;
-                winner = sy * x.samples * x.outputs + sx;
-            }
-            found = true;
+        for (uint j = part.x; j < part.y; ++j) {
+            uint down = y.begin + 4u * j;
+            column += sample_at(batch, c[1], place_tap(c[0], down), across) * place_samples(c[0], down);
         }
-        sum += column;
+        sum += column * place_samples(c[0], at);
     }
-#if WINNER
-    return winner;
-#else
-    return LARGEST ? best : sum / float(x.samples * y.samples);
-#endif
+    return before + sum / (x.samples * y.samples);
 }
 
-#include "lib/for_each.glsl"
+#include "pooling/roi_reduced.glsl"

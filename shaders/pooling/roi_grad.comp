@@ -2,7 +2,10 @@
 // The gradient of the input: each element gathers, over the regions from FIRST to LAST and their outputs in order, the
 // gradient times what it weighs there. `carry` is the sum over the regions before FIRST.
 #include "prelude.glsl"
+#if LARGEST
 #include "pooling/roi.glsl"
+#endif
+#include "pooling/tap.glsl"
 
 float value(uint c[RANK]) {
     float sum = 0.0;
@@ -15,7 +18,6 @@ float value(uint c[RANK]) {
         if (batch_of(p[0]) != c[0]) continue;
 #if LARGEST
         Axis y = region_axis(p[0], 2u), x = region_axis(p[0], 3u);
-        uint across = x.samples * x.outputs;
 #endif
         for (p[2] = 0u; p[2] < OUT_2; ++p[2]) {
 #if !LARGEST
@@ -24,9 +26,9 @@ float value(uint c[RANK]) {
 #endif
             for (p[3] = 0u; p[3] < OUT_3; ++p[3]) {
 #if LARGEST
-                uint winner = winner_load(winner_at(p));
-                Tap ty = tap(coordinate(y, winner / across), IN_2, NEAREST);
-                Tap tx = tap(coordinate(x, winner % across), IN_3, NEAREST);
+                uint w = winner_at(uint[5](0u, p[0], p[1], p[2], p[3]));
+                Tap tx = tap(coordinate(x, p[3], winner_load(w)), IN_3, NEAREST);
+                Tap ty = tap(coordinate(y, p[2], winner_load(w + winner_STRIDE_0)), IN_2, NEAREST);
                 float weight = ty.inside && tx.inside ? weight_of(ty, c[2]) * weight_of(tx, c[3]) : 0.0;
 #else
                 float weight = row * columns_load(columns_at(uint[3](p[0], p[3], c[3])));

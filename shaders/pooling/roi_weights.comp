@@ -1,17 +1,19 @@
 #version 450
-// {ROIs, outputs, elements} along one axis, DIMENSION: what an element of the input weighs in an output, the mean of
-// the output's samples.
+// {ROIs, outputs, elements} along one axis, AXIS (0 is y, 1 is x): what an element of the input weighs in an output,
+// the mean of the output's samples.
 #include "prelude.glsl"
-#include "pooling/roi.glsl"
+#include "pooling/tap.glsl"
+#include "pooling/places.glsl"
 
 float value(uint c[RANK]) {
-    Axis a = region_axis(c[0], DIMENSION);
+    Places p = places_of(c[0], AXIS, c[1]);
     float sum = 0.0;
-    for (uint i = 0u; i < a.samples; ++i) {
-        Tap t = tap(coordinate(a, c[1] * a.samples + i), result_SIZE_2, NEAREST);
-        if (t.inside) sum += weight_of(t, c[2]);
+    for (uint i = 0u; i < p.count; ++i) {
+        uint at = p.begin + 4u * i;
+        Tap t = place_tap(c[0], at);
+        if (t.inside) sum += weight_of(t, c[2]) * place_samples(c[0], at);
     }
-    return sum / float(a.samples);
+    return sum / p.samples;
 }
 
 #include "lib/for_each.glsl"

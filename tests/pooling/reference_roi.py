@@ -132,3 +132,57 @@ class Sampling:
         slope_x = (1 - fy) * (image[top, far] - image[top, left]) + fy * (image[bottom, far] - image[bottom, left])
         slope_x, slope_y = slope_x * self.scale_x, slope_y * self.scale_y
         return np.array([slope_x * (1 - right), slope_y * (1 - down), slope_x * right, slope_y * down])
+
+
+class Grid:
+    """One channel's output of one region with its samples as matrices: for more samples than loops are good for."""
+
+    def __init__(self, sampling: Sampling, region: Array, sizes: tuple[int, int], place: tuple[int, ...]) -> None:
+        """sizes: the pooled height and width. place: the output's row and column."""
+        x1, y1, x2, y2 = region.astype(np.float64) * ([sampling.scale_x, sampling.scale_y] * 2)
+        self.sampling = sampling
+        self.axes = []
+        for low, high, outputs, o in ((y1, y2, sizes[0], place[0]), (x1, x2, sizes[1], place[1])):
+            samples, place_of = sampling.axis(low, high, outputs)
+            self.axes.append(np.array([place_of(o * samples + i) for i in range(samples)]).T)
+
+    def taps(self, axis: int, size: int, *, slopes: bool = False) -> Array:
+        """{samples, size}: what the elements weigh; or the linear interpolation's slope."""
+        x = self.axes[axis][0]
+        weights = np.zeros((len(x), size))
+        inside = (x >= -1) & (x <= size)
+        x = np.clip(x, 0, size - 1)
+        low, high = np.floor(x).astype(int), np.ceil(x).astype(int)
+        if self.sampling.nearest and not slopes:
+            low = high = np.maximum(np.ceil(x - 0.5), 0).astype(int)
+        rows = np.arange(len(x))
+        weights[rows, high] += 1 if slopes else x - np.floor(x)
+        weights[rows, low] += -1 if slopes else 1 - (x - np.floor(x))
+        return weights * inside[:, None]
+
+    def values(self, image: Array) -> Array:
+        """{samples down, samples across} of an image {H, W}."""
+        y, x = self.taps(0, image.shape[0]), self.taps(1, image.shape[1])
+        return y @ image @ x.T + (1 - np.outer(y.sum(1), x.sum(1))) * self.sampling.outside
+
+    def value(self, image: Array) -> float:
+        values = self.values(image.astype(np.float64))
+        return float(values.mean() if self.sampling.mean else values.max())
+
+    def grad(self, image: Array) -> tuple[Array, Array]:
+        """The gradients of the output by the image and by the region."""
+        image = image.astype(np.float64)
+        values = self.values(image)
+        share = np.full(values.shape, 1 / values.size)
+        if not self.sampling.mean:
+            share = np.zeros(values.shape)
+            share.T.flat[np.argmax(values.T)] = 1  # the first along x, then along y
+        y, x = self.taps(0, image.shape[0]), self.taps(1, image.shape[1])
+        linear = Grid.__new__(Grid)
+        linear.axes, linear.sampling = self.axes, Sampling()
+        level_y, level_x = (linear.taps(axis, image.shape[axis]) for axis in range(2))
+        slope_y = share * (self.taps(0, image.shape[0], slopes=True) @ image @ level_x.T) * self.sampling.scale_y
+        slope_x = share * (level_y @ image @ self.taps(1, image.shape[1], slopes=True).T) * self.sampling.scale_x
+        down, right = self.axes[0][1][:, None], self.axes[1][1]
+        edges = [slope_x * (1 - right), slope_y * (1 - down), slope_x * right, slope_y * down]
+        return y.T @ share @ x, np.array([edge.sum() for edge in edges])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference_roi import Sampling, pool
+from reference_roi import Grid, Sampling, pool
 
 import dml
 from harness import assert_exact, like, random, run, tensor
@@ -209,3 +209,101 @@ def test_gradients_of_many_regions(device: Any) -> None:
     result = run(device, desc, inputs)["OutputGradientTensor"]
     dx, _ = sampling.grad(np.zeros((1, 1, 4, 4)), gradient, regions, batches)
     np.testing.assert_allclose(result, dx, rtol=1e-5, atol=2e-3)
+
+
+#: More samples than a loop should take: of regions far larger than the input, of many to an element, and of both.
+MANY = {
+    "large region": (Sampling(outside=2.0), [-3010.3, 1.2, 5200.9, 6.1]),
+    "large region, maximum": (Sampling(mean=False, outside=-9.0), [-310.3, 700.2, 420.9, -806.1]),
+    "large region, nearest": (Sampling(nearest=True, scale_x=1.01), [5200.9, -450.3, -3010.3, 401.7]),
+    "dense": (Sampling(minimum=701, outside=0.5), [1.3, -2.2, 6.1, 9.7]),
+    "dense maximum": (Sampling(mean=False, minimum=700, outside=-0.5), [6.1, 1.3, -0.2, 7.7]),
+    "dense nearest maximum": (Sampling(mean=False, nearest=True, minimum=512), [1.25, 7.0, 6.25, -2.0]),
+    "dense nearest": (Sampling(nearest=True, minimum=640), [0.25, 1.5, 6.25, 9.5]),
+    "dense corners": (Sampling(minimum=601, align=True, outside=1.0), [0.4, 1.3, 7.8, 6.4]),
+    "empty": (Sampling(minimum=500), [2.6, 3.3, 2.6, 3.3]),
+}
+
+
+def roi_align(device: Any, x: Any, region: Any, pooled: tuple[int, int], sampling: Sampling) -> Any:
+    """One region of an image {1, 1, H, W}."""
+    inputs = {"InputTensor": x, "ROITensor": region.reshape(1, 4), "BatchIndicesTensor": np.zeros(1, np.uint32)}
+    desc = dml.DML_ROI_ALIGN1_OPERATOR_DESC(
+        **{name: like(array) for name, array in inputs.items()},
+        OutputTensor=tensor(dml.data_type_of(x.dtype), (1, 1, *pooled)),
+        **attributes(sampling),
+    )
+    return run(device, desc, inputs)["OutputTensor"][0, 0]
+
+
+def roi_align_grad(device: Any, x: Any, gradient: Any, region: Any, sampling: Sampling) -> Any:
+    inputs = {
+        "InputTensor": x,
+        "InputGradientTensor": gradient,
+        "ROITensor": region.reshape(1, 4),
+        "BatchIndicesTensor": np.zeros(1, np.uint32),
+    }
+    desc = dml.DML_ROI_ALIGN_GRAD_OPERATOR_DESC(
+        **{name: like(array) for name, array in inputs.items()},
+        OutputGradientTensor=like(x),
+        OutputROIGradientTensor=like(inputs["ROITensor"]),
+        **attributes(sampling, grad=True),
+    )
+    results = run(device, desc, inputs)
+    return results["OutputGradientTensor"][0, 0], results["OutputROIGradientTensor"][0]
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_samples(device: Any, name: str) -> None:
+    sampling, corners = MANY[name]
+    rng = np.random.default_rng(6)
+    x, gradient = random(rng, "FLOAT32", (1, 1, 7, 8)), random(rng, "FLOAT32", (1, 1, 2, 3))
+    region = np.array(corners, np.float32)
+    outputs = {place: Grid(sampling, region, (2, 3), place) for place in np.ndindex(2, 3)}
+    result = roi_align(device, x, region, (2, 3), sampling)
+    expected = np.reshape([grid.value(x[0, 0]) for grid in outputs.values()], (2, 3))
+    # Coordinates err by some ulp of the region's size: the samples that this moves over an edge, or up a slope of 8.
+    size = float(np.abs(region).max())
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-6 * size)
+
+    dx, edges = np.zeros((7, 8)), np.zeros(4)
+    for place, grid in outputs.items():
+        image, corner = grid.grad(x[0, 0])
+        dx, edges = dx + image * gradient[0, 0][place], edges + corner * gradient[0, 0][place]
+    found, found_edges = roi_align_grad(device, x, gradient, region, sampling)
+    np.testing.assert_allclose(found, dx, rtol=1e-6, atol=1e-5 + 1e-6 * size)
+    np.testing.assert_allclose(found_edges, edges, rtol=1e-5, atol=1e-4 + 1e-6 * size)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("mean", [True, False])
+def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None:
+    """90,000 places to one output: more than the loops of a CPU driver go round in one dispatch."""
+    x = random(np.random.default_rng(7), dtype, (1, 1, 300, 310))
+    x[0, 0, 299, 309] = 100  # the last sample of all
+    sampling, region = Sampling(mean=mean), np.array([0, 0, 310, 300], x.dtype)
+    result = roi_align(device, x, region, (1, 1), sampling)
+    expected = x.astype(np.float64).mean() if mean else 100.0
+    np.testing.assert_allclose(result, [[expected]], rtol=np.finfo(x.dtype).eps, atol=1e-6)
+
+    found, edges = roi_align_grad(device, x, np.ones((1, 1, 1, 1), x.dtype), region, sampling)
+    share = np.full(x.shape[2:], 1 / (300 * 310)) if mean else (x[0, 0] == 100).astype(np.float64)
+    np.testing.assert_allclose(found, share, rtol=np.finfo(x.dtype).eps, atol=1e-7)
+    np.testing.assert_array_equal(edges, np.zeros(4))  # every sample lies on an element
+
+
+@pytest.mark.parametrize("mean", [True, False])
+@pytest.mark.parametrize("samples", [2**20 + 1, 2**32 - 1])
+def test_more_samples_than_numbers(device: Any, mean: bool, samples: int) -> None:
+    """Billions along both axes: the mean is the integral, the maximum that of the region's elements and corners."""
+    x = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4) ** 2
+    region = np.array([0.75, 0.5, 3.25, 2.5], np.float32)
+    sampling = Sampling(mean=mean, minimum=samples, maximum=samples)
+    result = roi_align(device, x, region, (1, 2), sampling)
+    # Half an element less: columns from 0.25 to 1.5 and on to 2.75, rows from 0 to 2. What elements weigh in those.
+    down = np.array([0.25, 0.5, 0.25])
+    first = [0.75 * 0.375, 0.75 * 0.625 + 0.5 * 0.75, 0.5 * 0.25, 0]
+    second = [0, 0.5 * 0.25, 0.5 * 0.75 + 0.75 * 0.625, 0.75 * 0.375]
+    across = np.array([first, second]) / 1.25
+    expected = down @ x[0, 0] @ across.T if mean else np.array([(81 + 100) / 2, 100 + 0.75 * 21])
+    np.testing.assert_allclose(result, expected.reshape(1, 2), rtol=1e-5)

@@ -1,0 +1,115 @@
+#version 450
+// Where the outputs of each region are sampled, along either axis: lists of places, row `roi` of `places`. An output
+// has three words first (where its list begins, how many places it has, how many samples as a float), and a place four:
+// the tap's lower element, or OUTSIDE; the upper one's weight; EXTREMES: the sample's number, else how many samples it
+// stands for, as a float; how far along the region it lies.
+//
+// Samples that lie in one cell are one place, their mean, since an interpolation is linear there: sums over them are
+// their number times the value at their mean. The maximum is the first's or the last sample's: EXTREMES has both.
+// So however many samples there are, a list is no longer than the input.
+#include "prelude.glsl"
+#include "pooling/roi.glsl"
+#include "pooling/tap.glsl"
+#include "pooling/places.glsl"
+
+// The cell of a coordinate, in which a tap's weights are linear: between two elements, or nearest to one, from -1 to
+// `size`; -2 and size + 1 outside. ON_ELEMENTS sets coordinates on the elements themselves apart, whose cells are whole
+// numbers; those between are half a number more.
+float cell(float x, uint size) {
+    if (!(x >= -1.0)) return -2.0;
+    if (x > float(size)) return float(size + 1u);
+#if ON_ELEMENTS
+    return 0.5 * (floor(x) + ceil(x));
+#else
+    return NEAREST ? ceil(x - 0.5) : floor(x);
+#endif
+}
+
+float cell_of(Axis a, uint o, uint i, uint size) { return cell(coordinate(a, o, i), size); }
+
+// The first of an output's samples after `first` beyond its cell k. Coordinates rise or fall with the samples.
+uint leave(Axis a, uint o, uint first, float k, uint size) {
+#if ON_ELEMENTS
+    float edge = a.size >= 0.0 ? ceil(k) : floor(k);
+#else
+    float edge = (a.size >= 0.0 ? k + 1.0 : k) - (NEAREST ? 0.5 : 0.0);
+#endif
+    edge = clamp(edge, -1.0, float(size)) - a.from + INPUT_OFFSET;
+    float guess = quotient(edge * (ALIGN ? all_of(a) - 1.0 : all_of(a)), a.size) + (ALIGN ? 0.0 : OUTPUT_OFFSET);
+    guess -= float(o) * float(a.samples);
+
+    // The sample sought lies above `low`, and is `high` or below it: the next one, none at all, the guess, and growing
+    // steps away from that, cut to halves of what is left.
+    uint low = first, high = a.samples, step = 1u;
+    bool below = false;
+    for (uint probes = 0u; high - low > 1u; ++probes) {
+        uint stride = min(step, (high - low) / 2u);
+        uint at = below ? high - stride : low + stride;
+        if (probes == 0u) at = low + 1u;
+        else if (probes == 1u) at = high - 1u;
+        else if (probes == 2u) at = guess < float(high) ? guess > float(low) ? uint(guess) : low : high;
+        else step = min(2u * step, 0x40000000u);
+        at = clamp(at, low + 1u, high - 1u);
+        float found = cell_of(a, o, at, size);
+        bool passed = a.size >= 0.0 ? found > k : found < k;
+        if (probes == 2u) below = passed;
+        if (passed) high = at;
+        else low = at;
+    }
+    return high;
+}
+
+void put(uint roi, uint at, Tap t, uint third, float far) {
+    uint w = places_at(uint[2](roi, at));
+    places_store(w, t.inside ? t.low : OUTSIDE);
+    places_store(w + 1u, floatBitsToUint(t.weight));
+    places_store(w + 2u, third);
+    places_store(w + 3u, floatBitsToUint(far));
+}
+
+void main() {
+    uint unit = global_index();
+    if (unit >= COUNT) return;
+    uint c[RANK];
+    coordinates(unit, c);
+    bool across = c[1] >= OUT_2;
+    uint o = across ? c[1] - OUT_2 : c[1], size = across ? IN_3 : IN_2;
+    Axis a = region_axis(c[0], across ? 3u : 2u);
+
+    // An output's places lie behind those of the cells before it, which the outputs before it have.
+    uint room = MAXIMUM, begin = o * MAXIMUM;
+    if (across ? CELLS_3 : CELLS_2) {
+        float here = cell_of(a, o, 0u, size), from = cell_of(a, 0u, 0u, size), to = cell_of(a, o, a.samples - 1u, size);
+        begin = uint(abs(here - from) * PER_CELL) + o * PER_OUTPUT;
+        room = uint(abs(to - here) * PER_CELL) + PER_OUTPUT;
+    }
+    begin = 4u * begin + (across ? LISTS_3 : LISTS_2);
+    uint found = 0u;
+    for (uint i = 0u; i < a.samples;) {
+        float x = coordinate(a, o, i);
+        Tap t = tap(x, size, NEAREST);
+        uint next = found + 1u < room ? leave(a, o, i, cell(x, size), size) : a.samples;
+        uint last = next - 1u;
+#if EXTREMES
+        put(c[0], begin + 4u * found, t, i, 0.0);
+        ++found;
+        if (last > i && found < room) {
+            put(c[0], begin + 4u * found, tap(coordinate(a, o, last), size, NEAREST), last, 0.0);
+            ++found;
+        }
+#else
+        if (t.inside && !NEAREST && x >= 0.0 && x < float(size - 1u)) {
+            float other = coordinate(a, o, last) - float(t.low);
+            t.weight = 0.5 * (t.weight + clamp(other, 0.0, 1.0));
+        }
+        float far = 0.5 * (along(a, o, i) + along(a, o, last));
+        put(c[0], begin + 4u * found, t, floatBitsToUint(float(next - i)), far);
+        ++found;
+#endif
+        i = next;
+    }
+    uint w = places_at(uint[2](c[0], 3u * c[1]));
+    places_store(w, begin);
+    places_store(w + 1u, found);
+    places_store(w + 2u, floatBitsToUint(float(a.samples)));
+}

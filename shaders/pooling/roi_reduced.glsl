@@ -1,0 +1,16 @@
+// Ends a kernel that reduces samples to one value: reduced(c, what the parts before PART gave). PARTED: several
+// dispatches share the samples, and `result` carries on from one to the next.
+#if PARTED
+void main() {
+    uint unit = global_index();
+    if (unit >= COUNT) return;
+    uint c[RANK];
+    coordinates(unit, c);
+    uint at = result_at(c);
+    result_store(at, reduced(c, PART == 0u ? 0.0 : result_load(at)));
+}
+#else
+float value(uint c[RANK]) { return reduced(c, 0.0); }
+
+#include "lib/for_each.glsl"
+#endif

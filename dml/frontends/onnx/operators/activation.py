@@ -9,10 +9,11 @@ from typing import Any
 from dml.descriptors import activation as act
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
+from dml.errors import DMLError
 
 from ..registry import onnx_op
-from ..trace import Node
-from ..value import Value, binary, expanded, one, reshape, unary
+from ..trace import Node, Unsupported
+from ..value import Value, binary, expanded, one, part, reshape, unary
 
 #: Operator -> descriptor, and its fields: ONNX attribute and default.
 _ACTIVATIONS: dict[str, tuple[type[OperatorDesc], dict[str, tuple[str, float]]]] = {
@@ -79,6 +80,16 @@ def exact_gelu(x: Value) -> Value:
     return unary(act.DML_ACTIVATION_GELU_OPERATOR_DESC, x)
 
 
+@onnx_op("BiasSplitGelu", domain="com.microsoft")
+def bias_split_gelu(node: Node) -> Value:
+    """The first half of x + bias, times the Gelu of the second."""
+    x = node.input(0) + node.input(1)
+    half = x.shape[-1] // 2
+    if 2 * half != x.shape[-1]:
+        raise DMLError(f"{node}: the last size of X must be even, found shape {x.shape}")
+    return part(x, x.rank - 1, 0, half) * exact_gelu(part(x, x.rank - 1, half, half))
+
+
 @onnx_op("FastGelu", domain="com.microsoft")
 def fast_gelu(node: Node) -> Value:
     x, bias = node.input(0), node.optional(1)
@@ -131,6 +142,24 @@ def soft(node: Node) -> Value:
     return (
         unary(_SOFT[node.op], x, Axes=(node.axis("axis", -1, x.rank),)) if x.rank else x.filled(node.op != "LogSoftmax")
     )
+
+
+def activated(node: Node, x: Value, name: str, prefix: str) -> Value:
+    """An activation behind another operator, by its ONNX name; its attributes have a prefix before theirs."""
+    if name in _ACTIVATIONS:
+        cls, fields = _ACTIVATIONS[name]
+        attributes: dict[str, Any] = {at: node.number(prefix + own, value) for at, (own, value) in fields.items()}
+        return unary(cls, x, **attributes)
+    if name in _SOFT:
+        return unary(_SOFT[name], x, Axes=(node.axis(f"{prefix}axis", -1, x.rank),))
+    if name == "Softplus":
+        return unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, x, Steepness=1.0)
+    if name == "Gelu":
+        return exact_gelu(x)
+    if name == "QuickGelu":
+        scale = node.number(f"{prefix}alpha", 1.702)
+        return unary(act.DML_ACTIVATION_SWISH_OPERATOR_DESC, x, SigmoidInputScale=scale)
+    raise Unsupported(f"{node}: {prefix.rstrip('_')} {name!r} is not mapped")
 
 
 __all__ = ["binary", "ew"]

@@ -15,7 +15,7 @@ from dml.errors import DMLError
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
-from ..value import INT32, DType, Value, cast, emit, one, reshape
+from ..value import INT32, DType, Value, cast, emit, one, reshape, transpose
 from .window import Window, window_of
 
 
@@ -47,7 +47,19 @@ def _checked(node: Node, x: Value, weight: Value, most: int) -> None:
 
 @onnx_op("Conv")
 def convolution(node: Node) -> Value:
-    x, weight, bias = node.input(0), node.input(1), node.optional(2)
+    return _convolution(node, node.input(0), node.input(1))
+
+
+@onnx_op("NhwcConv", domain="com.microsoft")
+def channels_last_convolution(node: Node) -> Value:
+    """X, W and the result have their channels last."""
+    x, weight = (transpose(value, (0, value.rank - 1, *range(1, value.rank - 1))) for value in map(node.input, (0, 1)))
+    made = _convolution(node, x, weight)
+    return transpose(made, (0, *range(2, made.rank), 1))
+
+
+def _convolution(node: Node, x: Value, weight: Value) -> Value:
+    bias = node.optional(2)
     _checked(node, x, weight, 5)
     window = window_of(node, x.shape[2:], weight.shape[2:])
     return one(
@@ -66,14 +78,24 @@ def convolution(node: Node) -> Value:
 
 @onnx_op("ConvTranspose")
 def convolution_transpose(node: Node) -> Value:
-    x, weight, bias = node.input(0), node.input(1), node.optional(2)
+    return _convolution_transpose(node, node.ints("pads"), node.optional(2))
+
+
+@onnx_op("ConvTransposeWithDynamicPads", domain="com.microsoft")
+def convolution_transpose_with_pads(node: Node) -> Value:
+    """The padding is an input, and the bias after it."""
+    return _convolution_transpose(node, node.ints("pads", 2), node.optional(3))
+
+
+def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value | None) -> Value:
+    x, weight = node.input(0), node.input(1)
     _checked(node, x, weight, 5)
     spatial = x.rank - 2
     strides = node.ints("strides") or [1] * spatial
     dilations = node.ints("dilations") or [1] * spatial
     extra = node.ints("output_padding") or [0] * spatial
     kernel = weight.shape[2:]
-    pads = node.ints("pads") or [0] * (2 * spatial)
+    pads = given_pads or [0] * (2 * spatial)
     auto = node.text("auto_pad", "NOTSET")
     full = [
         s * (size - 1) + e + (k - 1) * d + 1

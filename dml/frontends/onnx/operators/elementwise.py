@@ -220,6 +220,11 @@ def variadic(node: Node) -> Value:
     return made / len(values) if node.op == "Mean" else made
 
 
+@onnx_op("BiasAdd", domain="com.microsoft")
+def bias_add(node: Node) -> Value:
+    return node.input(0) + node.input(1) + node.input(2)
+
+
 @onnx_op("Where", since=9)
 def where_(node: Node) -> Value:
     return where(node.input(0), node.input(1), node.input(2))

@@ -19,6 +19,7 @@ from dml.tensors import broadcast_strides
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
 from ..value import FLOAT32, INT32, UINT8, Value, binary, emit, expanded, matmul, one, reshape, total, transpose
+from .activation import activated
 from .elementwise import bit_cast
 
 
@@ -67,17 +68,23 @@ def matmul_(node: Node) -> Value:
     return product(node.input(0), node.input(1))
 
 
-@onnx_op("FusedMatMul", domain="com.microsoft")
+@onnx_op("FusedMatMul", "FusedMatMulActivation", domain="com.microsoft")
 def fused_matmul(node: Node) -> Value:
-    a, b = node.input(0), node.input(1)
-    if node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
-        raise Unsupported(f"{node}: transBatchA and transBatchB are not mapped")
-    if node.integer("transA", 0):
-        a = transpose(a, (*range(a.rank - 2), a.rank - 1, a.rank - 2))
-    if node.integer("transB", 0):
-        b = transpose(b, (*range(b.rank - 2), b.rank - 1, b.rank - 2))
+    a, b = _turned(node, node.input(0), "A"), _turned(node, node.input(1), "B")
     made, alpha = product(a, b), node.number("alpha", 1.0)
-    return made if alpha == 1.0 else made * alpha
+    made = made if alpha == 1.0 else made * alpha
+    activation = node.text("activation", "")
+    return activated(node, made, activation, "activation_") if activation else made
+
+
+def _turned(node: Node, x: Value, side: str) -> Value:
+    """transBatch: the first dimension becomes the last but one; trans: the last two change places."""
+    order = list(range(x.rank))
+    if x.rank > 1 and node.integer(f"transBatch{side}", 0):
+        order = [*order[1:-1], order[0], order[-1]]
+    if x.rank > 1 and node.integer(f"trans{side}", 0):
+        order = [*order[:-2], order[-1], order[-2]]
+    return transpose(x, order)
 
 
 # Integers

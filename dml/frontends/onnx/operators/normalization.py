@@ -9,7 +9,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from dml.descriptors import elementwise as ew
+from dml.descriptors.activation import DML_ACTIVATION_SWISH_OPERATOR_DESC
 from dml.descriptors.normalization import (
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,
     DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
@@ -22,7 +25,22 @@ from dml.errors import DMLError
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported, checked_axis
-from ..value import FLOAT32, Value, binary, cast, emit, expanded, mean, one, reduce, reshape, unary
+from ..value import (
+    FLOAT32,
+    INT32,
+    Value,
+    binary,
+    cast,
+    emit,
+    expanded,
+    gather,
+    mean,
+    one,
+    reduce,
+    reshape,
+    total,
+    unary,
+)
 
 
 def mean_variance(
@@ -88,6 +106,27 @@ def _group_normalization(node: Node, *, per_channel: bool) -> Value:
     return reshape(made, x.shape)
 
 
+@onnx_op("GroupNorm", domain="com.microsoft")
+def group_norm(node: Node) -> Value:
+    """Scale and bias per channel; channels last unless said otherwise. activation: 0 none, 1 x * sigmoid(x)."""
+    x = node.input(0)
+    last = bool(node.integer("channels_last", 1))
+    groups, activation = node.integer("groups", 0), node.integer("activation", 0)
+    channels = x.shape[-1 if last else 1]
+    if groups < 1 or channels % groups:
+        raise DMLError(f"{node}: groups must divide {channels} channels, found {groups}")
+    if activation not in (0, 1):
+        raise DMLError(f"{node}: activation must be 0 or 1, found {activation}")
+    each, pixels = channels // groups, prod(x.shape[1:]) // channels
+    shape, axes = ((pixels, groups, each), [1, 3]) if last else ((groups, each, pixels), [2, 3])
+    sizes = (1, 1, groups, each) if last else (1, groups, each, 1)
+    scale, bias = (reshape(node.input(at), sizes) for at in (1, 2))
+    made = mean_variance(reshape(x, (x.shape[0], *shape)), axes, node.number("epsilon", 1e-5), scale, bias)
+    if activation:
+        made = unary(DML_ACTIVATION_SWISH_OPERATOR_DESC, made, SigmoidInputScale=1.0)
+    return reshape(made, x.shape)
+
+
 @onnx_op("InstanceNormalization")
 def instance_normalization(node: Node) -> Value:
     x, scale, bias = node.input(0), node.input(1), node.input(2)
@@ -144,12 +183,35 @@ def root_mean_square(x: Value, scale: Value | None, axes: list[int], epsilon: fl
 @onnx_op("RMSNormalization", since=23)
 @onnx_op("SimplifiedLayerNormalization")
 @onnx_op("SimplifiedLayerNormalization", domain="com.microsoft")
-def rms_normalization(node: Node) -> Value:
-    x = node.input(0)
-    if node.wants(1):
-        raise Unsupported(f"{node}: its second output is not mapped")
+def rms_normalization(node: Node) -> list[Value | None]:
+    """Y, and for SimplifiedLayerNormalization what it was multiplied by, in float32."""
+    x, epsilon = node.input(0), node.number("epsilon", 1e-5)
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
-    return root_mean_square(x, node.input(1), axes, node.number("epsilon", 1e-5))
+    made = root_mean_square(x, node.input(1), axes, epsilon)
+    if not node.wants(1):
+        return [made, None]
+    exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
+    root = unary(ew.DML_ELEMENT_WISE_SQRT_OPERATOR_DESC, mean(exact * exact, axes) + epsilon)
+    return [made, unary(ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC, root)]
+
+
+@onnx_op("EmbedLayerNormalization", domain="com.microsoft")
+def embed_layer_normalization(node: Node) -> list[Value | None]:
+    """The sum of the embeddings of words, positions and segments, normalized; how many positions each mask opens; and
+    the sum."""
+    words, segments = node.input(0), node.optional(1)
+    batch, steps = words.shape
+    positions = node.optional(8)
+    if positions is None:
+        positions = node.constant(np.arange(steps)[None])
+    made = gather(node.input(2), words, 0) + gather(node.input(3), positions, 0)
+    if segments is not None:
+        made = made + gather(node.input(4), segments, 0)
+    y = mean_variance(made, [2], node.number("epsilon", 1e-12), node.input(5), node.input(6))
+    mask, counts = node.optional(7), None
+    if node.wants(1):
+        counts = node.constant(np.zeros(batch, np.int32)) if mask is None else total(cast(mask, INT32), [1], keep=False)
+    return [y, counts, made]
 
 
 @onnx_op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")
@@ -173,11 +235,10 @@ def skip_layer_normalization(node: Node) -> list[Value | None]:
 @onnx_op("MeanVarianceNormalization")
 def mean_variance_normalization(node: Node) -> Value:
     x = node.input(0)
-    axes = node.ints("axes")
-    if axes is None and "across_channels" in node.attributes:
-        axes = [1, 2, 3] if node.integer("across_channels", 0) else [2, 3]
+    # Before version 9 across_channels stands for axes.
+    axes = node.ints("axes") or [0, *range(1 if node.integer("across_channels", 0) else 2, x.rank)]
     # ONNX adds 1e-9 to the standard deviation, which float32 cannot tell from nothing.
-    chosen = [checked_axis(axis, x.rank) for axis in ([0, 2, 3] if axes is None else axes)]
+    chosen = [checked_axis(axis, x.rank) for axis in axes]
     return mean_variance(x, chosen, 0.0, variance=bool(node.integer("normalize_variance", 1)))
 
 

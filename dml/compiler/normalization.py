@@ -18,6 +18,7 @@ from dml.compiler.kernel import Constant, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.pooling import each_result
 from dml.compiler.program import Operand
+from dml.compiler.reduce import norm as reduce_norm
 from dml.compiler.reduction import FLOAT_SUM, MATH, Monoid, reduce
 from dml.compiler.rows import Normalization, normalize_rows
 from dml.compiler.scalar import Expression, Leaf, node, substitute
@@ -252,12 +253,10 @@ def lp(desc: DML_LP_NORMALIZATION_OPERATOR_DESC, program: Builder, target: Targe
     source, axes = program["InputTensor"], (desc.Axis,)
     norm = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, ones_along(source.sizes, axes))
     if desc.P == 1:
-        element = node("abs($x0)", Leaf(0))
         finish = node("$x0 + $Epsilon", Leaf(0), Epsilon=desc.Epsilon)
+        reduce(program, FLOAT_SUM, [source], axes, [(norm, finish)], node("abs($x0)", Leaf(0)))
     else:
-        element = node("$x0 * $x0", Leaf(0))
-        finish = node("sqrt_accurate($x0 + $Epsilon)", Leaf(0), includes=[MATH], Epsilon=desc.Epsilon)
-    reduce(program, FLOAT_SUM, [source], axes, [(norm, finish)], element)
+        reduce_norm(program, source, norm, axes, desc.Epsilon)
     quotient = node("divide($x0, $x1)", Leaf(0), Leaf(1), includes=[MATH])
     apply(program, quotient, program["OutputTensor"], [source, norm])
 

@@ -15,6 +15,7 @@ from dml.compiler.reduction import (
     FLOAT_SUM,
     INT64,
     MATH,
+    NORM,
     VALUE,
     Monoid,
     kind_of,
@@ -35,6 +36,7 @@ from dml.enums import (
     DML_AXIS_DIRECTION_DECREASING,
     DML_AXIS_DIRECTION_INCREASING,
     DML_REDUCE_FUNCTION,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
     DML_TENSOR_DATA_TYPE_FLOAT32,
 )
 
@@ -68,21 +70,32 @@ def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, program: Builder, target: Ta
     if name == "LOG_SUM_EXP":
         log_sum_exp(program, source, result, axes)
         return
+    if name == "L2":
+        norm(program, source, result, axes)
+        return
     count = math.prod(source.sizes[axis] for axis in axes)
     monoid = {"MAX": largest_of, "MIN": smallest_of, "MULTIPLY": product_of}.get(name, sum_of)(kind)
     element: Expression = VALUE
     if name == "L1":
         element = absolute(kind)
-    elif name in ("L2", "SUM_SQUARE"):
+    elif name == "SUM_SQUARE":
         element = square(kind)
     finish: Expression = VALUE
     if name == "AVERAGE":
         finish = node("divide($x0, $Count)", VALUE, includes=[MATH], Count=float(count))
-    elif name == "L2":
-        finish = node("sqrt_accurate($x0)", VALUE, includes=[MATH])
     elif name == "LOG_SUM":
         finish = node("log_accurate($x0)", VALUE, includes=[MATH])
     reduce(program, monoid, [source], axes, [(result, finish)], element)
+
+
+def norm(program: Builder, source: Operand, result: Operand, axes: Sequence[int], more: float = 0.0) -> None:
+    """The root of the sum of squares and ``more``, wherever float32 holds it, whether or not it holds the squares."""
+    if source.data_type == DML_TENSOR_DATA_TYPE_FLOAT16:  # it always holds these
+        finish = node("sqrt_accurate($x0 + $More)", VALUE, includes=[MATH], More=more)
+        reduce(program, FLOAT_SUM, [source], axes, [(result, finish)], square("float"))
+        return
+    terms = node("norm_terms($x0)", VALUE, glsl="vec3")
+    reduce(program, NORM, [source], axes, [(result, node("norm_of($x0, $More)", VALUE, More=more))], terms)
 
 
 def log_sum_exp(program: Builder, source: Operand, result: Operand, axes: Sequence[int]) -> None:

@@ -49,6 +49,17 @@ FLOAT_PRODUCT = replace(FLOAT_SUM, identity="1.0", combine="a * b")
 FLOAT_MAX = replace(FLOAT_SUM, identity="uintBitsToFloat(0xff800000u)", combine="reduce_max(a, b)", includes=(REDUCE,))
 FLOAT_MIN = replace(FLOAT_SUM, identity="uintBitsToFloat(0x7f800000u)", combine="reduce_min(a, b)", includes=(REDUCE,))
 
+#: The root of a sum of squares that may leave float32's range where the root does not: the squares of large, medium and
+#: small elements are summed apart, each sort scaled. Elements are ``norm_terms``, the outcome ``norm_of``.
+NORM = Monoid(
+    "vec3",
+    "vec3(0.0)",
+    "a + b",
+    tuple(f"floatBitsToUint($x0.{part})" for part in "xyz"),
+    "vec3(uintBitsToFloat($x0), uintBitsToFloat($x1), uintBitsToFloat($x2))",
+    includes=("lib/norm.glsl",),
+)
+
 _WORD = {"int": "int($x0)", "uint": "$x0"}
 
 

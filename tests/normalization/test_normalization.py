@@ -299,6 +299,19 @@ def test_lp(device: Any, p: int, shape: tuple[int, ...], axis: int, dtype: str, 
     close(run(device, desc, {"InputTensor": x})["OutputTensor"], x / total ** (1 / p), 1)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lp_of_squares_out_of_range(device: Any, axis: int) -> None:
+    """Rows and columns of 1e-30, 1 and 1e30, none of whose squares but the middle one's float32 holds."""
+    x = random(np.random.default_rng(13), "FLOAT32", (3, 3), 0.5, 2)
+    magnitudes = np.array([1e-30, 1, 1e30], np.float32)
+    x *= magnitudes if axis == 0 else magnitudes[:, None]
+    desc = dml.DML_LP_NORMALIZATION_OPERATOR_DESC(
+        InputTensor=like(x), OutputTensor=like(x), Axis=axis, Epsilon=0.0, P=2
+    )
+    norm = np.linalg.norm(x.astype(np.float64), axis=axis, keepdims=True)
+    close(run(device, desc, {"InputTensor": x})["OutputTensor"], x / norm, 1)
+
+
 def test_lp_of_zeros_is_zero(device: Any) -> None:
     x = np.zeros((2, 3), np.float32)
     desc = dml.DML_LP_NORMALIZATION_OPERATOR_DESC(InputTensor=like(x), OutputTensor=like(x), Axis=1, Epsilon=1e-5, P=2)

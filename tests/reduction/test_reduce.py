@@ -129,6 +129,38 @@ def test_cancellation(device: dml.Device) -> None:
     assert found[0] == 1, "a running float32 total would stop at 2^24"
 
 
+#: Of elements whose squares leave float32's range, alone and beside others; 2^40 and 2^-40 part the sorts.
+MAGNITUDES = {
+    "huge": (1e30, 1e37),
+    "tiny": (1e-37, 1e-30),
+    "huge and medium": (2.0**39, 2.0**41),
+    "medium and tiny": (2.0**-41, 2.0**-39),
+    "barely huge": (2.0**39.99, 2.0**40.01),
+    "all": (1e-37, 1e37),
+}
+
+
+@pytest.mark.parametrize("name", MAGNITUDES)
+@pytest.mark.parametrize("shape, axes", [((3, 200), (1,)), ((200, 8), (0,)), ((70000,), (0,))])
+def test_l2_of_squares_out_of_range(
+    device: dml.Device, name: str, shape: tuple[int, ...], axes: tuple[int, ...]
+) -> None:
+    rng = np.random.default_rng(8)
+    low, high = np.log2(MAGNITUDES[name])
+    x = (np.exp2(rng.uniform(low, high, shape)) * rng.choice([-1, 1], shape)).astype(np.float32)
+    x.flat[0] = 0
+    found = harness.run(device, describe("L2", like(x), axes), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found, reference("L2", x, axes), 12, WHY)
+
+
+def test_l2_of_specials_beside_huge_and_tiny(device: dml.Device) -> None:
+    nan, inf = np.nan, np.inf
+    x = np.array([[1e30, nan], [1e-30, nan], [1, nan], [inf, nan], [-inf, 1e-30], [1e30, inf], [0, -0.0], [3e38, 3e38]],
+                 np.float32)  # fmt: skip
+    found = harness.run(device, describe("L2", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
+    assert_exact(found, np.array([[nan], [nan], [nan], [nan], [inf], [inf], [0], [inf]], np.float32))
+
+
 def test_special_values(device: dml.Device) -> None:
     nan, inf = np.nan, np.inf
     x = np.array([[1, nan, 2, -5], [inf, 1, 2, 3], [-inf, -inf, -inf, -inf], [inf, -inf, 0, 0], [100, 100, 100, -inf],

@@ -449,6 +449,15 @@ def join(values: Sequence[Value], axis: int) -> Value:
     return one(DML_JOIN_OPERATOR_DESC, first, shape, InputTensors=full, Axis=axis)
 
 
+def resized(x: Value, axis: int, count: int, number: complex = 0) -> Value:
+    """x with a number behind, or without what is behind, so that an axis has a size."""
+    if x.shape[axis] >= count:
+        return part(x, axis, 0, count)
+    missing = list(x.shape)
+    missing[axis] = count - x.shape[axis]
+    return join([x, x.filled(number, missing)], axis)
+
+
 def gather(x: Value, indices: Value, axis: int) -> Value:
     """Slices of x along an axis, picked by indices of any shape."""
     axis %= x.rank

@@ -90,7 +90,7 @@ def compare(found: Any, expected: Any, case: Any) -> None:
 
 
 @pytest.mark.no_validation
-@pytest.mark.parametrize("case", parameters())
+@pytest.mark.parametrize("case", list(parameters()))
 def test_case(device: dml.Device, case: Any) -> None:
     model, sets = model_and_data(case)
     prepared = prepare(model, device)

@@ -11,7 +11,7 @@ from dml import enums
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
+from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
@@ -22,6 +22,7 @@ from ..value import (
     BOOL,
     FLOAT32,
     FLOATS,
+    INT32,
     INT64,
     Value,
     binary,
@@ -275,15 +276,15 @@ def cast_like(node: Node) -> Value:
 
 
 def checked_cast(node: Node, x: Value, dtype: np.dtype[np.generic]) -> Value:
-    """A cast that DirectML can say: not of strings, 4-bit or 8-bit floating-point types."""
-    if x.dtype in NARROW and dtype not in NARROW:
+    """A cast that DirectML can say: not of strings, 2-bit integers, or floating-point types of 8 bits and below."""
+    if dtype == x.dtype:
+        return x
+    if x.dtype in NARROW:
         x = widened(x, FLOAT32)
     for kind in (x.dtype, dtype):
-        if kind in NARROW and kind == dtype == x.dtype:
-            return x
-        if kind.itemsize == 1 and kind.kind not in "biu":
+        if kind not in NARROW and kind.itemsize == 1 and kind.kind not in "biu":
             raise Unsupported(f"{node}: no cast of {x.dtype} to {dtype}")
-    return cast(x, dtype)
+    return narrowed(x, dtype) if dtype in NARROW else cast(x, dtype)
 
 
 def widened(x: Value, dtype: np.dtype[np.generic]) -> Value:
@@ -296,6 +297,22 @@ def widened(x: Value, dtype: np.dtype[np.generic]) -> Value:
         InputTensor=x.tensor,
         QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
         QuantizationTensors=[scale.tensor],
+    )
+    return x.made(made["OutputTensor"], dtype=dtype)
+
+
+def narrowed(x: Value, dtype: np.dtype[np.generic]) -> Value:
+    """Numbers as 4-bit integers: the lowest bits of the integer, quantized with a scale of 1."""
+    bits = binary(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, cast(x, INT32), x.filled(15, (), INT32))
+    if dtype == np.dtype(ml_dtypes.int4):
+        bits = binary(ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC, bits, bits.filled(8)) - 8
+    exact = cast(bits, FLOAT32)
+    made = x.builder.node(
+        DML_QUANTIZE_OPERATOR_DESC,
+        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))},
+        InputTensor=exact.tensor,
+        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
+        QuantizationTensors=[exact.filled(1, (1,) * max(1, x.rank)).tensor],
     )
     return x.made(made["OutputTensor"], dtype=dtype)
 

@@ -12,7 +12,7 @@ from dml.errors import DMLError
 
 from ..registry import onnx_op
 from ..trace import Node
-from ..value import FLOAT32, INT32, INT64, Array, Value, cast, emit, expanded, join, part, reshape
+from ..value import FLOAT32, INT32, INT64, Array, Value, cast, emit, expanded, part, reshape, resized
 from .attention import boolean_mask, both, refuse, refuse_attributes
 from .rotary import rotated
 
@@ -55,7 +55,7 @@ def group_query_attention(node: Node) -> list[Value | None]:
         fields |= {"PastKeyTensor": past_key, "PastValueTensor": past_value, "PastSequenceLengthsTensor": lengths}
     bias = node.optional(10)
     if bias is not None:
-        fields["RelativePositionBiasTensor"] = expanded(_as_long(bias, 3, total), sizes)
+        fields["RelativePositionBiasTensor"] = expanded(resized(bias, 3, total), sizes)
     # In float32, as the lengths are that come with them: float16 does not hold every length.
     fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
     held = ((batch, key_heads, total, size), FLOAT32)
@@ -72,7 +72,7 @@ def group_query_attention(node: Node) -> list[Value | None]:
     )
     results: list[Value | None] = [cast(made["OutputTensor"], query.dtype)]
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
-        results.append(cast(_as_long(made[name], 2, present), query.dtype))
+        results.append(cast(resized(made[name], 2, present), query.dtype))
     return results
 
 
@@ -110,15 +110,6 @@ def _turned(node: Node, query: Value, key: Value, size: int, past: Value | None)
         turned = rotated(split, positions, node.input(7), node.input(8), interleaved=interleaved)
         made.append(reshape(turned, x.shape))
     return made
-
-
-def _as_long(x: Value, axis: int, count: int) -> Value:
-    """x with zeros behind, or without what is behind, so that an axis has a size."""
-    if x.shape[axis] >= count:
-        return part(x, axis, 0, count)
-    missing = list(x.shape)
-    missing[axis] = count - x.shape[axis]
-    return join([x, x.filled(0, missing)], axis)
 
 
 def _mask(node: Node, sizes: tuple[int, int, int, int], past: Value | None) -> dict[str, Any]:

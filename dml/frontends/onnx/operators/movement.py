@@ -16,8 +16,6 @@ from dml.descriptors.movement import (
     DML_GATHER_ND1_OPERATOR_DESC,
     DML_ONE_HOT_OPERATOR_DESC,
     DML_PADDING1_OPERATOR_DESC,
-    DML_SCATTER_ND_OPERATOR_DESC,
-    DML_SCATTER_OPERATOR_DESC,
     DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
     DML_SPLIT_OPERATOR_DESC,
     DML_TILE_OPERATOR_DESC,
@@ -223,9 +221,9 @@ def gather_nd(node: Node) -> Value:
     made = one(
         DML_GATHER_ND1_OPERATOR_DESC,
         x,
-        _ranked(shape, rank),
-        InputTensor=reshape(x, _ranked(x.shape, rank)),
-        IndicesTensor=reshape(indices, _ranked(indices.shape, rank)),
+        ranked(shape, rank),
+        InputTensor=reshape(x, ranked(x.shape, rank)),
+        IndicesTensor=reshape(indices, ranked(indices.shape, rank)),
         InputDimensionCount=x.rank,
         IndicesDimensionCount=indices.rank,
         BatchDimensionCount=batch,
@@ -233,46 +231,8 @@ def gather_nd(node: Node) -> Value:
     return reshape(made, shape)
 
 
-def _ranked(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+def ranked(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return (1,) * (rank - len(shape)) + tuple(shape)
-
-
-def _plain(node: Node) -> None:
-    reduction = node.text("reduction", "none")
-    if reduction != "none":
-        raise Unsupported(f"{node}: DirectML's scatters do not reduce, reduction {reduction!r} is not mapped")
-
-
-@onnx_op("Scatter", "ScatterElements")
-def scatter_elements(node: Node) -> Value:
-    _plain(node)
-    x, indices, updates = node.input(0), node.input(1), node.input(2)
-    axis = node.axis("axis", 0, x.rank)
-    if not indices.size:
-        return x
-    return one(
-        DML_SCATTER_OPERATOR_DESC, x, x.shape, InputTensor=x, IndicesTensor=indices, UpdatesTensor=updates, Axis=axis
-    )
-
-
-@onnx_op("ScatterND", since=11)
-def scatter_nd(node: Node) -> Value:
-    _plain(node)
-    x, indices, updates = node.input(0), node.input(1), node.input(2)
-    if not indices.size:
-        return x
-    rank = max(x.rank, indices.rank, updates.rank)
-    made = one(
-        DML_SCATTER_ND_OPERATOR_DESC,
-        x,
-        _ranked(x.shape, rank),
-        InputTensor=reshape(x, _ranked(x.shape, rank)),
-        IndicesTensor=reshape(indices, _ranked(indices.shape, rank)),
-        UpdatesTensor=reshape(updates, _ranked(updates.shape, rank)),
-        InputDimensionCount=x.rank,
-        IndicesDimensionCount=indices.rank,
-    )
-    return reshape(made, x.shape)
 
 
 _PADDING = {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dml import enums
+from dml.descriptors.elementwise import DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
     DML_LP_POOLING1_OPERATOR_DESC,
@@ -21,7 +22,7 @@ from dml.tensors import DML_SIZE_2D
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
-from ..value import INT64, UINT32, Value, cast, emit, join, maximum, mean, one, part, reduce, reshape
+from ..value import INT64, UINT32, Value, binary, cast, emit, join, maximum, mean, one, part, reduce, reshape
 from .movement import padded
 from .window import Window, window_of
 
@@ -80,11 +81,9 @@ def lp_pool(node: Node) -> Value:
 
 @onnx_op("MaxPool")
 def max_pool(node: Node) -> list[Value | None]:
-    """Indices count through the whole input, row-major."""
+    """Indices count through the whole input, row-major or (storage_order 1) column-major within a channel."""
     x = node.input(0)
     window = window_of(node, x.shape[2:], ())
-    if node.wants(1) and node.integer("storage_order", 0):
-        raise Unsupported(f"{node}: column-major indices are not mapped")
     view, fields = _planar(node, x, window)
     outputs = {"OutputTensor": (_sizes(x, window), x.dtype)}
     if node.wants(1):
@@ -92,10 +91,26 @@ def max_pool(node: Node) -> list[Value | None]:
     made = emit(DML_MAX_POOLING2_OPERATOR_DESC, outputs, node.builder, InputTensor=view, **fields)
     shape = (*x.shape[:2], *window.output)
     indices = made.get("OutputIndicesTensor")
+    if indices is not None and node.integer("storage_order", 0):
+        indices = _column_major(indices, x.shape[2:])
     return [
         reshape(made["OutputTensor"], shape),
         None if indices is None else reshape(cast(indices, INT64), shape),
     ]
+
+
+def _column_major(indices: Value, spatial: tuple[int, ...]) -> Value:
+    """Indices into {N, C, spatial...} that count through the first spatial dimension first."""
+
+    def remainder(value: Value, size: int) -> Value:
+        return binary(DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, value, value.filled(size))
+
+    within = remainder(indices, prod(spatial))
+    made = indices - within
+    for axis, size in enumerate(spatial):
+        coordinate = remainder(within / prod(spatial[axis + 1 :]), size)
+        made = made + coordinate * prod(spatial[:axis])
+    return made
 
 
 @onnx_op("GlobalAveragePool")

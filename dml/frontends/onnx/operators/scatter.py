@@ -1,0 +1,134 @@
+"""Scatters. DirectML's write; those that reduce are made of comparisons and reductions."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from dml import enums
+from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
+from dml.errors import DMLError
+
+from ..registry import onnx_op
+from ..trace import Node
+from ..value import (
+    INT32,
+    DType,
+    Value,
+    cast,
+    expanded,
+    maximum,
+    minimum,
+    one,
+    part,
+    reduce,
+    reshape,
+    resized,
+    total,
+    transpose,
+    where,
+)
+from .movement import ranked
+
+_FUNCTIONS = {
+    "add": enums.DML_REDUCE_FUNCTION_SUM,
+    "mul": enums.DML_REDUCE_FUNCTION_MULTIPLY,
+    "max": enums.DML_REDUCE_FUNCTION_MAX,
+    "min": enums.DML_REDUCE_FUNCTION_MIN,
+}
+#: Elements of a tensor that pairs updates with where they could go.
+_PAIRS = 2**24
+
+
+@onnx_op("Scatter", "ScatterElements")
+def scatter_elements(node: Node) -> Value:
+    x, indices, updates = node.input(0), node.input(1), node.input(2)
+    axis = node.axis("axis", 0, x.rank)
+    if not indices.size:
+        return x
+    if _reduction(node) == "none":
+        return one(
+            DML_SCATTER_OPERATOR_DESC, x, x.shape,
+            InputTensor=x, IndicesTensor=indices, UpdatesTensor=updates, Axis=axis,
+        )  # fmt: skip
+    order = (axis, *(at for at in range(x.rank) if at != axis))
+    x, indices, updates = (transpose(value, order) for value in (x, indices, updates))
+    indices = _counted_from_zero(cast(indices, INT32), x.shape[0])
+    for at in range(1, x.rank):  # where there are no indices nothing goes anywhere
+        indices, updates = resized(indices, at, x.shape[at], -1), resized(updates, at, x.shape[at])
+    rows, columns = indices.shape[0], prod(x.shape[1:])
+    made = _reduced(
+        node, reshape(x, (x.shape[0], columns)), reshape(indices, (rows, columns)), reshape(updates, (rows, columns))
+    )
+    return transpose(reshape(made, x.shape), np.argsort(order).tolist())
+
+
+@onnx_op("ScatterND", since=11)
+def scatter_nd(node: Node) -> Value:
+    x, indices, updates = node.input(0), node.input(1), node.input(2)
+    if not indices.size:
+        return x
+    if _reduction(node) != "none":
+        depth = indices.shape[-1]
+        rows, each = indices.size // depth, prod(x.shape[depth:])
+        sizes = node.constant(np.array(x.shape[:depth], np.int32))
+        steps = node.constant(np.array([prod(x.shape[at + 1 : depth]) for at in range(depth)], np.int32))
+        first = _counted_from_zero(reshape(cast(indices, INT32), (rows, depth)), sizes)
+        made = _reduced(
+            node, reshape(x, (prod(x.shape[:depth]), each)), total(first * steps, [1]), reshape(updates, (rows, each))
+        )
+        return reshape(made, x.shape)
+    rank = max(x.rank, indices.rank, updates.rank)
+    made = one(
+        DML_SCATTER_ND_OPERATOR_DESC,
+        x,
+        ranked(x.shape, rank),
+        InputTensor=reshape(x, ranked(x.shape, rank)),
+        IndicesTensor=reshape(indices, ranked(indices.shape, rank)),
+        UpdatesTensor=reshape(updates, ranked(updates.shape, rank)),
+        InputDimensionCount=x.rank,
+        IndicesDimensionCount=indices.rank,
+    )
+    return reshape(made, x.shape)
+
+
+def _reduction(node: Node) -> str:
+    reduction = node.text("reduction", "none")
+    if reduction != "none" and reduction not in _FUNCTIONS:
+        raise DMLError(f"{node}: reduction {reduction!r} is not ONNX's")
+    return reduction
+
+
+def _counted_from_zero(indices: Value, size: Value | int) -> Value:
+    return where(indices < 0, indices + size, indices)
+
+
+def _reduced(node: Node, x: Value, indices: Value, updates: Value) -> Value:
+    """x {D, C}, with each of the updates {K, C} reduced into the row that its index {K, C or 1} says.
+
+    Every row is compared with every index, so that equal indices need no order; as many at a time as there is room for.
+    """
+    reduction = node.text("reduction", "none")
+    rows, columns = x.shape
+    none = x.filled(_neutral(reduction, x.dtype))
+    own = node.constant(np.arange(rows, dtype=np.int32).reshape(rows, 1, 1))
+    count = max(1, _PAIRS // (rows * columns))
+    for first in range(0, indices.shape[0], count):
+        some = min(count, indices.shape[0] - first)
+        here = part(indices, 0, first, some)
+        hit = own.equals(reshape(here, (1, *here.shape)))
+        new = reshape(part(updates, 0, first, some), (1, some, columns))
+        found = where(expanded(hit, (rows, some, columns)), new, none)
+        gathered = reduce(found, _FUNCTIONS[reduction], [1], keep=False)
+        x = {"add": Value.__add__, "mul": Value.__mul__, "max": maximum, "min": minimum}[reduction](x, gathered)
+    return x
+
+
+def _neutral(reduction: str, dtype: DType) -> float:
+    if reduction in ("add", "mul"):
+        return float(reduction == "mul")
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if reduction == "max" else limits.max
+    return -np.inf if reduction == "max" else np.inf

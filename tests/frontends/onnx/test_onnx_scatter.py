@@ -1,0 +1,64 @@
+"""Scatters that reduce, and indices of pooling that count column-major, against ONNX's reference and ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from models import Array, assert_close, in_onnxruntime, in_reference, node_model
+
+import dml
+from dml.frontends.onnx import prepare
+from dml.frontends.onnx.operators import scatter
+
+RNG = np.random.default_rng(19)
+KINDS = {"add": np.float32, "mul": np.int32, "max": np.int64, "min": np.float16}
+
+
+def numbers(kind: Any, *shape: int) -> Array:
+    made = RNG.integers(-9, 9, shape).astype(kind)
+    return made if np.dtype(kind).kind == "i" else made / np.asarray(4, kind)
+
+
+def agree(device: dml.Device, op: str, inputs: dict[str, Array], **attributes: Any) -> None:
+    outputs = {"y": (inputs["x"].ndim, inputs["x"].dtype)}
+    model, given = node_model(op, inputs, outputs, domain="", version=18, **attributes)
+    assert_close(prepare(model, device).run(given), in_reference(model, given), 1e-6)
+
+
+@pytest.mark.parametrize("pairs", [2**24, 40], ids=["at-once", "in-parts"])
+@pytest.mark.parametrize("reduction", KINDS)
+def test_scatter_elements_reduces(
+    device: dml.Device, monkeypatch: pytest.MonkeyPatch, reduction: str, pairs: int
+) -> None:
+    """Indices come twice, from the end, and for a part of the other dimensions."""
+    monkeypatch.setattr(scatter, "_PAIRS", pairs)
+    kind = KINDS[reduction]
+    indices = np.array([[[0, -1], [2, 2]], [[0, 1], [-4, 2]], [[0, -1], [3, 2]]], np.int64)
+    inputs = {"x": numbers(kind, 3, 4, 3), "i": indices.transpose(1, 0, 2).copy(), "u": numbers(kind, 2, 3, 2)}
+    agree(device, "ScatterElements", inputs, axis=1, reduction=reduction)
+
+
+@pytest.mark.parametrize("reduction", KINDS)
+def test_scatter_nd_reduces(device: dml.Device, reduction: str) -> None:
+    kind = KINDS[reduction]
+    indices = np.array([[[0, 1], [2, -1]], [[0, 1], [-1, 3]], [[1, 0], [0, -3]]], np.int64)
+    inputs = {"x": numbers(kind, 3, 4, 2), "i": indices, "u": numbers(kind, 3, 2, 2)}
+    agree(device, "ScatterND", inputs, reduction=reduction)
+
+
+def test_a_reduction_that_is_none_is_named(device: dml.Device) -> None:
+    inputs = {"x": numbers(np.float32, 3), "i": np.zeros((1, 1), np.int64), "u": numbers(np.float32, 1)}
+    model, given = node_model("ScatterND", inputs, {"y": (1, np.float32)}, domain="", version=18, reduction="mean")
+    with pytest.raises(dml.DMLError, match="node ScatterND: reduction 'mean' is not ONNX's"):
+        prepare(model, device).run(given)
+
+
+@pytest.mark.parametrize("sizes", [(5, 4), (3, 4, 5)])
+def test_column_major_indices(device: dml.Device, sizes: tuple[int, ...]) -> None:
+    x = RNG.permutation(np.arange(2 * 3 * np.prod(sizes), dtype=np.float32)).reshape(2, 3, *sizes)
+    outputs = {"y": (x.ndim, np.float32), "i": (x.ndim, np.int64)}
+    attributes = {"kernel_shape": [2] * len(sizes), "strides": [1, 2, 1][: len(sizes)], "storage_order": 1}
+    model, given = node_model("MaxPool", {"x": x}, outputs, domain="", **attributes)
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 0)

@@ -36,6 +36,8 @@ _TAKES_EPILOGUE = frozenset(
         enums.DML_OPERATOR_LP_POOLING,
         enums.DML_OPERATOR_LP_POOLING1,
         enums.DML_OPERATOR_MAX_POOLING,
+        enums.DML_OPERATOR_MAX_POOLING1,
+        enums.DML_OPERATOR_MAX_POOLING2,
     }
 )
 _FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16)
@@ -204,11 +206,13 @@ def _behind_producer(
     place, producer = found[-1]
     others = at.inputs[:place] + at.inputs[place + 1 :]
     leaves = [Leaf(1 + index) for index in range(len(others))]
-    ((_, result),) = filter(None, at.outputs)
+    ((written, result),) = filter(None, at.outputs)
+    ((made, _),) = filter(None, producer.outputs)
     producer.epilogue = substitute(at.expression, [*leaves[:place], Leaf(0), *leaves[place:]])
     producer.inputs = [*producer.inputs, *others]
     _connect(producer, at)
-    producer.outputs = at.outputs
+    whole = Port(made.name, made.item, written.tensor), result
+    producer.outputs = [None if port is None else whole for port in producer.outputs]
     result.source = producer
     producer.labels = producer.labels + at.labels
     return producer
@@ -220,10 +224,12 @@ def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYP
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None
     kind = producer.desc.OPERATOR_TYPE
-    if kind not in _TAKES_EPILOGUE or not taken(kind) or not value.is_private or len(producer.outputs) != 1:
+    if kind not in _TAKES_EPILOGUE or not taken(kind) or not value.is_private:
         return None
-    ((made, _),) = filter(None, producer.outputs)
+    made, *more = (port for port, _ in filter(None, producer.outputs))
     ((result, written),) = filter(None, at.outputs)
+    if more:
+        return None
     floats = seen.tensor.DataType in _FLOATS and result.tensor.DataType in _FLOATS
     if not floats or not same_layout(made.tensor, seen.tensor) or result.tensor.Sizes != seen.tensor.Sizes:
         return None

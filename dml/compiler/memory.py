@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space
+
+#: Orders of placing temporaries that are tried while the plan takes more than what lives at once.
+MOST_TRIALS = 8
+
+
+@dataclass(frozen=True)
+class _Life:
+    """The first and the last dispatch that bind a temporary, and its size, aligned."""
+
+    first: int
+    last: int
+    size: int
+
+    def meets(self, other: _Life) -> bool:
+        return other.first <= self.last and self.first <= other.last
 
 
 def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
     """Give each temporary (a region index of Space.TEMPORARY) its offset in one resource.
 
     A temporary lives from the first to the last dispatch that binds it. Larger ones are placed first, each at the
-    lowest offset free over its life. Returns the dispatches with their final regions and the size of the resource.
+    lowest offset free over its life; where that leaves gaps, whichever ends last is placed before the others. Returns
+    the dispatches with their final regions and the size of the resource.
     """
-    lives: dict[int, tuple[int, int]] = {}
-    sizes: dict[int, int] = {}
+    lives: dict[int, _Life] = {}
     for at, dispatch in enumerate(dispatches):
         for binding in dispatch.bindings:
             region = binding.region
             if region.space is Space.TEMPORARY:
-                first, _ = lives.get(region.index, (at, at))
-                lives[region.index] = first, at
-                sizes[region.index] = max(sizes.get(region.index, 0), region.offset + region.size)
-
-    placed: dict[int, int] = {}
-    for index in sorted(sizes, key=lambda i: -sizes[i]):
-        first, last = lives[index]
-        taken = sorted(
-            (placed[other], placed[other] + _aligned(sizes[other]))
-            for other in placed
-            if lives[other][0] <= last and first <= lives[other][1]
-        )
-        offset = 0
-        for start, end in taken:
-            if offset + sizes[index] <= start:
-                break
-            offset = max(offset, end)
-        placed[index] = offset
+                known = lives.get(region.index, _Life(at, at, 0))
+                size = max(known.size, _aligned(region.offset + region.size))
+                lives[region.index] = _Life(known.first, at, size)
+    placed = _placed(lives, len(dispatches))
 
     def move(region: Region) -> Region:
         if region.space is not Space.TEMPORARY:
@@ -45,7 +46,45 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
         return replace(region, index=0, offset=placed[region.index] + region.offset)
 
     final = [replace(d, bindings=tuple(replace(b, region=move(b.region)) for b in d.bindings)) for d in dispatches]
-    return final, max((placed[i] + _aligned(sizes[i]) for i in placed), default=0)
+    return final, max((placed[i] + life.size for i, life in lives.items()), default=0)
+
+
+def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, int]:
+    """The best of some plans: the offset of each temporary."""
+    begun = [0] * (steps + 1)
+    for life in lives.values():
+        begun[life.first] += life.size
+        begun[life.last + 1] -= life.size
+    least = most = 0
+    for change in begun:
+        most += change
+        least = max(least, most)
+
+    order = sorted(lives, key=lambda index: -lives[index].size)
+    best: tuple[int, dict[int, int]] | None = None
+    for _ in range(MOST_TRIALS):
+        placed: dict[int, int] = {}
+        for index in order:
+            placed[index] = _lowest(lives[index], [(lives[other], placed[other]) for other in placed])
+        total, last = max(((placed[index] + lives[index].size, index) for index in order), default=(0, 0))
+        if best is None or total < best[0]:
+            best = total, placed
+        if total == least or order[0] == last:
+            break
+        order.remove(last)
+        order.insert(0, last)
+    assert best is not None
+    return best[1]
+
+
+def _lowest(life: _Life, others: Sequence[tuple[_Life, int]]) -> int:
+    """The lowest offset that is free for a life among others that have theirs."""
+    offset = 0
+    for start, size in sorted((start, other.size) for other, start in others if life.meets(other)):
+        if offset + life.size <= start:
+            break
+        offset = max(offset, start + size)
+    return offset
 
 
 def _aligned(size: int) -> int:

@@ -17,7 +17,7 @@ from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.graph.fusion import fuse
 from dml.graph.model import Graph, Node, Port, Value
-from dml.graph.views import join_views, read_views, seen_through, writable_in_place
+from dml.graph.views import join_views, read_views, reshaped, seen_through, writable_in_place
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
@@ -208,16 +208,19 @@ class _Compiler:
         ((port, value),) = filter(None, node.outputs)
         written = self._written(port, value, builder)
         besides = [self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])]
-        epilogue = epilogue_of(node.epilogue, written, besides)
-        if epilogue is not None:
-            fused = {**operands, port.name: replace(written, epilogue=epilogue)}
-            if self._stored_once(node.desc, builder, fused, written.region):
-                return
         made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
         assert isinstance(made, DML_BUFFER_TENSOR_DESC)
+        epilogue = epilogue_of(node.epilogue, written, besides)
+        as_made = reshaped(written, made.Sizes)
+        if epilogue is not None and as_made is not None:
+            fused = {**operands, port.name: replace(as_made, epilogue=epilogue)}
+            if self._stored_once(node.desc, builder, fused, written.region):
+                return
         between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
         lower(node.desc, builder.scope({**operands, port.name: between}))
-        apply(builder, node.epilogue, written, [between, *besides])
+        seen = reshaped(between, written.sizes)
+        assert seen is not None
+        apply(builder, node.epilogue, written, [seen, *besides])
 
     def _stored_once(
         self, desc: OperatorDesc, builder: Builder, operands: dict[str, OperandOrArray], written: Region

@@ -106,6 +106,14 @@ def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:
     return a.DataType == b.DataType and a.Sizes == b.Sizes and a.strides == b.strides
 
 
+def _reshaped(made: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
+    """Whether all of them have the elements of ``made`` in its order, without gaps."""
+    tensors = (made, *seen)
+    return made.DataType == seen[0].DataType and all(
+        tensor.is_packed and tensor.element_count == made.element_count for tensor in tensors
+    )
+
+
 def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
     """Put the expression of one producer in place of the value it makes for ``at`` alone.
 
@@ -231,7 +239,9 @@ def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYP
     if more:
         return None
     floats = seen.tensor.DataType in _FLOATS and result.tensor.DataType in _FLOATS
-    if not floats or not same_layout(made.tensor, seen.tensor) or result.tensor.Sizes != seen.tensor.Sizes:
+    if not floats or result.tensor.Sizes != seen.tensor.Sizes:
+        return None
+    if not same_layout(made.tensor, seen.tensor) and not _reshaped(made.tensor, seen.tensor, result.tensor):
         return None
     if isinstance(at.expression, Leaf) and result.tensor.DataType == seen.tensor.DataType and not written.outputs:
         return None  # moves elements alone: a view does that for nothing

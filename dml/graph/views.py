@@ -19,7 +19,7 @@ from dml.descriptors.movement import (
     DML_SPLIT_OPERATOR_DESC,
 )
 from dml.graph.model import Node, Value
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 
 def read_views(node: Node, source: Operand) -> list[Operand] | None:
@@ -73,6 +73,13 @@ def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_T
     if view.is_packed and made.is_packed:
         return view.view(seen.Sizes, seen.strides)
     return None
+
+
+def reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand | None:
+    """The operand under other sizes, in the same order; None where its elements have gaps or another order."""
+    if operand.sizes == sizes:
+        return operand
+    return operand.view(sizes, packed_strides(sizes)) if operand.is_packed else None
 
 
 def writable_in_place(value: Value, joined: DML_BUFFER_TENSOR_DESC) -> bool:

@@ -446,6 +446,21 @@ def test_a_value_with_other_readers_is_stored(device, use):
         assert_near(results[name], values, half=False)
 
 
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_sum_of_a_reshaped_result(device, joined):
+    """Rows of a product seen as batches; in a part of a joined tensor they have no such order, and stay apart."""
+    b = Builder(device)
+    a, w, r = rounded("FLOAT32", 1, 1, 12, 16), rounded("FLOAT32", 1, 1, 16, 8), rounded("FLOAT32", 2, 6, 8)
+    x, y = b.input("x", a.shape), b.input("y", r.shape)
+    total = op.gemm(x, w).reshape(2, 6, 8) + y
+    total = op.join([y, total], 1) if joined else total
+    compiled = b.compile({"total": total})
+    assert steps(compiled) == (3 if joined else 1)
+    expected = (a.astype(np.float64) @ w).reshape(2, 6, 8) + r
+    expected = np.concatenate([r, expected], 1) if joined else expected
+    assert_near(compiled.dispatch({"x": a, "y": r})["total"], expected, half=False)
+
+
 def test_a_sum_in_its_place_in_a_joined_tensor(device):
     """The result begins in the middle of each item of the tensor that it is a part of."""
     b, x, y, xs, ys = branches(device)

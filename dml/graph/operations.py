@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dml import enums
-from dml.arguments import checked
 from dml.descriptors import activation as act
 from dml.descriptors import elementwise as ew
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
@@ -50,7 +49,6 @@ def _unary(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = Non
     """A function of one tensor; attributes by keyword, with the defaults of DirectMLX where it has them."""
     has_scale = any(info.name == "ScaleBias" for info in cls.fields_info)
 
-    @checked
     def function(x: Tensor, **attributes: Any) -> Tensor:
         fields = {"ScaleBias": None, **attributes} if has_scale else attributes
         return x.builder.one(cls, x.sizes, data_type or x.data_type, InputTensor=x, **fields)
@@ -60,7 +58,6 @@ def _unary(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = Non
 
 
 def _binary(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None) -> Callable[..., Tensor]:
-    @checked
     def function(a: Tensor, b: Operand, **attributes: Any) -> Tensor:
         second = a.builder.like(b, a)
         sizes = broadcast_sizes(a.sizes, second.sizes)
@@ -151,7 +148,6 @@ tanh = _unary(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
 thresholded_relu = _unary(act.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC)
 
 
-@checked
 def fused(cls: Any, **attributes: Any) -> OperatorDesc:
     """An activation to fuse into another operator: its tensors are None."""
     desc = cls(**attributes)
@@ -159,7 +155,6 @@ def fused(cls: Any, **attributes: Any) -> OperatorDesc:
     return desc
 
 
-@checked
 def pow_(x: Tensor, exponent: Operand) -> Tensor:
     """x to the power of a number or a tensor."""
     if isinstance(exponent, int | float):
@@ -176,7 +171,6 @@ def pow_(x: Tensor, exponent: Operand) -> Tensor:
     )
 
 
-@checked
 def if_(condition: Tensor, a: Tensor, b: Operand) -> Tensor:
     """a where the condition (UINT8) is not zero, b elsewhere."""
     second = a.builder.like(b, a)
@@ -191,13 +185,11 @@ def if_(condition: Tensor, a: Tensor, b: Operand) -> Tensor:
     )
 
 
-@checked
 def cast(x: Tensor, data_type: DML_TENSOR_DATA_TYPE) -> Tensor:
     """x in another data type."""
     return x.builder.one(DML_CAST_OPERATOR_DESC, x.sizes, data_type, InputTensor=x)
 
 
-@checked
 def gemm(
     a: Tensor,
     b: Operand,
@@ -241,7 +233,6 @@ def _window(
     return tuple((size + s + e - (w - 1) * d - 1) // step + 1 for size, w, step, d, s, e in axes)
 
 
-@checked
 def convolution(
     x: Tensor,
     weights: Operand,
@@ -282,7 +273,6 @@ def convolution(
     )
 
 
-@checked
 def average_pooling(
     x: Tensor,
     window: Sequence[int],
@@ -307,7 +297,6 @@ def average_pooling(
     )
 
 
-@checked
 def max_pooling(
     x: Tensor,
     window: Sequence[int],
@@ -337,7 +326,6 @@ def max_pooling(
     return result
 
 
-@checked
 def reduce(
     x: Tensor, function: DML_REDUCE_FUNCTION, axes: Sequence[int] | None = None, data_type: Any = None
 ) -> Tensor:
@@ -349,7 +337,6 @@ def reduce(
     return x.builder.one(DML_REDUCE_OPERATOR_DESC, sizes, kind, Function=function, InputTensor=x, Axes=chosen)
 
 
-@checked
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
     """A window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its end)."""
     steps = tuple(strides or (1,) * x.rank)
@@ -364,7 +351,6 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
     )
 
 
-@checked
 def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Parts of these sizes along an axis."""
     axis %= x.rank
@@ -373,7 +359,6 @@ def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     return list(made["OutputTensors"])
 
 
-@checked
 def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
     """The tensors one after another along an axis."""
     if not tensors:
@@ -384,7 +369,6 @@ def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
     return first.builder.one(DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
 
 
-@checked
 def padding(
     x: Tensor,
     start: Sequence[int],
@@ -405,14 +389,12 @@ def padding(
     )
 
 
-@checked
 def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     """x repeated along each dimension."""
     sizes = tuple(size * count for size, count in zip(x.sizes, repeats, strict=True))
     return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
 
 
-@checked
 def gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """Slices of x along an axis, picked by indices of any sizes (ONNX Gather).
 
@@ -435,7 +417,6 @@ def gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     return made.view(sizes)
 
 
-@checked
 def upsample_2d(
     x: Tensor,
     width: int,
@@ -452,7 +433,6 @@ def upsample_2d(
     )
 
 
-@checked
 def resample(
     x: Tensor, sizes: Sequence[int], mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR
 ) -> Tensor:
@@ -468,7 +448,6 @@ def resample(
     )
 
 
-@checked
 def depth_to_space(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
@@ -478,7 +457,6 @@ def depth_to_space(
     return x.builder.one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
-@checked
 def space_to_depth(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
@@ -494,7 +472,6 @@ def _along_channels(x: Tensor, value: Operand) -> Tensor:
     return tensor if tensor.rank == x.rank else tensor.view((1, tensor.desc.element_count, *(1,) * (x.rank - 2)))
 
 
-@checked
 def batch_normalization(
     x: Tensor,
     mean_: Operand,
@@ -521,7 +498,6 @@ def batch_normalization(
     )
 
 
-@checked
 def mean_variance_normalization(
     x: Tensor,
     axes: Sequence[int],
@@ -546,7 +522,6 @@ def mean_variance_normalization(
     )
 
 
-@checked
 def local_response_normalization(
     x: Tensor,
     *,
@@ -569,7 +544,6 @@ def local_response_normalization(
     )
 
 
-@checked
 def top_k(
     x: Tensor, k: int, axis: int, direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_DECREASING
 ) -> tuple[Tensor, Tensor]:
@@ -590,7 +564,6 @@ def top_k(
     return made["OutputValueTensor"], made["OutputIndexTensor"]
 
 
-@checked
 def gru(
     x: Tensor,
     weight: Operand,
@@ -636,7 +609,6 @@ def gru(
     return made["OutputSequenceTensor"], made["OutputSingleTensor"]
 
 
-@checked
 def multihead_attention(
     query: Tensor, key: Tensor, value: Tensor, heads: int, *, mask: Tensor | None = None, scale: float | None = None
 ) -> Tensor:

@@ -50,7 +50,7 @@ from ..value import (
 )
 
 
-@onnx_op("Identity")
+@onnx_op("Identity", "MemcpyFromHost", "MemcpyToHost")
 def identity(node: Node) -> list[object]:
     return [node.inputs[0]]
 

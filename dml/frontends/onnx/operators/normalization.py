@@ -106,6 +106,7 @@ def _group_normalization(node: Node, *, per_channel: bool) -> Value:
     return reshape(made, x.shape)
 
 
+@onnx_op("GroupNorm", since=21)
 @onnx_op("GroupNorm", domain="com.microsoft")
 def group_norm(node: Node) -> Value:
     """Scale and bias per channel; channels last unless said otherwise. activation: 0 none, 1 x * sigmoid(x)."""

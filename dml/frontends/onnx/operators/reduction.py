@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from dml import enums
@@ -18,7 +19,21 @@ from dml.errors import DMLError
 
 from ..registry import onnx_op
 from ..trace import Node, checked_axis
-from ..value import INT64, UINT8, UINT32, Value, cast, emit, one, part, reduce, reshape, transpose
+from ..value import (
+    FLOAT32,
+    INT64,
+    UINT8,
+    UINT32,
+    Value,
+    cast,
+    emit,
+    one,
+    part,
+    reduce,
+    reshape,
+    total,
+    transpose,
+)
 
 _FUNCTIONS: dict[str, DML_REDUCE_FUNCTION] = {
     "ReduceL1": enums.DML_REDUCE_FUNCTION_L1,
@@ -32,6 +47,12 @@ _FUNCTIONS: dict[str, DML_REDUCE_FUNCTION] = {
     "ReduceSum": enums.DML_REDUCE_FUNCTION_SUM,
     "ReduceSumSquare": enums.DML_REDUCE_FUNCTION_SUM_SQUARE,
 }
+_FRACTIONS = (
+    enums.DML_REDUCE_FUNCTION_AVERAGE,
+    enums.DML_REDUCE_FUNCTION_L2,
+    enums.DML_REDUCE_FUNCTION_LOG_SUM,
+    enums.DML_REDUCE_FUNCTION_LOG_SUM_EXP,
+)
 
 
 @onnx_op(*_FUNCTIONS)
@@ -46,12 +67,21 @@ def reduction(node: Node) -> Value:
         axes = list(range(x.rank))
     if not x.rank:
         return _each(x, function)
-    return reduce(x, function, [checked_axis(axis, x.rank) for axis in axes], bool(node.integer("keepdims", 1)))
+    return _reduced(x, function, [checked_axis(axis, x.rank) for axis in axes], bool(node.integer("keepdims", 1)))
+
+
+def _reduced(x: Value, function: DML_REDUCE_FUNCTION, axes: list[int], keep: bool) -> Value:
+    """A reduction. Those of REDUCE's functions that give fractions take no integers; ONNX's do, and cut them off."""
+    if x.dtype.kind not in "iu" or function not in _FRACTIONS:
+        return reduce(x, function, axes, keep)
+    if function == enums.DML_REDUCE_FUNCTION_AVERAGE:
+        return total(x, axes, keep) / prod(x.shape[axis] for axis in set(axes))
+    return cast(reduce(cast(x, FLOAT32), function, axes, keep), x.dtype)
 
 
 def _each(x: Value, function: DML_REDUCE_FUNCTION) -> Value:
     """Every element reduced by itself: an axis of size 1 behind the others is reduced."""
-    return reshape(reduce(reshape(x, (*x.shape, 1)), function, [x.rank]), x.shape)
+    return reshape(_reduced(reshape(x, (*x.shape, 1)), function, [x.rank], True), x.shape)
 
 
 @onnx_op("ArgMax", "ArgMin")

@@ -1,0 +1,70 @@
+"""Every operator that ONNX Runtime's DirectML provider takes is mapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from models import assert_close, in_reference, node_model
+
+import dml
+from dml.frontends.onnx import prepare
+from dml.frontends.onnx.registry import mapping_of
+
+#: Domain -> a version of it, and the operators that docs/OperatorKernels.md of ONNX Runtime lists for the provider.
+PROVIDER = {
+    "": (
+        25,
+        """
+        Abs Acos Acosh Add Affine And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BatchNormalization BitShift
+        BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Col2Im Concat ConcatFromSequence
+        ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh Crop CumSum DFT DepthToSpace DequantizeLinear Div
+        Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements
+        GatherND Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual GridSample GroupNorm
+        HardSigmoid Hardmax Identity If ImageScaler InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization
+        LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul MatMulInteger Max MaxPool MaxRoiPool
+        MaxUnpool Mean MeanVarianceNormalization MemcpyFromHost MemcpyToHost Min Mod Mul Neg NonZero Not OneHot
+        OptionalGetElement OptionalHasElement Or PRelu Pad ParametricSoftplus Pow QLinearConv QLinearMatMul
+        QuantizeLinear RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
+        ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign Round STFT
+        ScaledTanh Scatter ScatterElements ScatterND Selu SequenceAt SequenceConstruct SequenceEmpty SequenceErase
+        SequenceInsert SequenceLength Shape Shrink Sigmoid Sign SimplifiedLayerNormalization Sin Sinh Size Slice
+        Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose
+        Trilu Unsqueeze Upsample Where Xor
+        """,
+    ),
+    "com.microsoft": (
+        1,
+        """
+        Attention BiasAdd BiasGelu BiasSplitGelu ConvTransposeWithDynamicPads DequantizeLinear DynamicQuantizeMatMul
+        EmbedLayerNormalization FastGelu FusedMatMul FusedMatMulActivation Gelu GroupNorm GroupQueryAttention
+        MatMulIntegerToFloat MatMulNBits MultiHeadAttention NhwcConv QAttention QLinearAdd QLinearAveragePool
+        QLinearConcat QLinearGlobalAveragePool QLinearSigmoid QuantizeLinear QuickGelu RotaryEmbedding
+        SkipLayerNormalization SkipSimplifiedLayerNormalization
+        """,
+    ),
+    "com.microsoft.dml": (
+        1,
+        """
+        DmlFusedAdd DmlFusedBatchNormalization DmlFusedConv DmlFusedConvTranspose DmlFusedGemm
+        DmlFusedInstanceNormalization DmlFusedMatMul DmlFusedMeanVarianceNormalization DmlFusedSum
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("domain", PROVIDER)
+def test_every_operator_of_the_provider_is_mapped(domain: str) -> None:
+    version, names = PROVIDER[domain]
+    assert [name for name in names.split() if mapping_of(name, domain, version) is None] == []
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32])
+@pytest.mark.parametrize("op", ["ReduceL2", "ReduceLogSumExp", "ReduceMean"])
+def test_reductions_of_integers_cut_off_fractions(device: dml.Device, op: str, kind: Any) -> None:
+    least = -9 if op != "ReduceLogSumExp" and np.dtype(kind).kind == "i" else 1
+    x = np.random.default_rng(23).integers(least, 9, (2, 3, 4)).astype(kind)
+    inputs = {"x": x, "axes": np.array([1], np.int64)}
+    model, given = node_model(op, inputs, {"y": (2, kind)}, domain="", version=18, constants=("axes",), keepdims=0)
+    assert_close(prepare(model, device).run(given), [in_reference(model, given)[0].astype(kind)], 0)

@@ -16,7 +16,8 @@ from dml.compiler.scalar import Node as Scalar
 from dml.compiler.target import Target
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE
-from dml.graph.model import Graph, Node, Port, Value, remove, static_values
+from dml.graph.folding import fold_batch_normalizations
+from dml.graph.model import Graph, Node, Port, Value, connect, remove, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 #: Operators whose kernels write each element of a float result once, through t_store, t_encode_at or, in FLOAT32, as
@@ -46,6 +47,7 @@ _FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT1
 def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool] = lambda kind: True) -> None:
     """Rewrite the graph in place. ``taken`` says which operators may take an epilogue."""
     most = min(target.max_storage_buffers, 8)
+    fold_batch_normalizations(graph)
     graph.nodes = [part for at in graph.nodes for part in _as_expressions(at)]
     static = static_values(graph)
     gone: list[Node] = []
@@ -73,7 +75,8 @@ def _as_expressions(at: Node) -> Sequence[Node]:
     """
     if isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC):
         return _batch_normalization(at, at.desc)
-    assert at.desc is not None
+    if at.desc is None:
+        return [at]
     entry = elementwise_of(at.desc)
     if entry is None:
         return [at]
@@ -97,13 +100,8 @@ def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) 
     for result in filter(None, at.outputs):
         result[1].source = late
     for made in (early, late):
-        _connect(made, at)
+        connect(made, at)
     return early, late
-
-
-def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether two descriptions put the element at each place of equal sizes at the same bytes, in the same type."""
-    return a.DataType == b.DataType and a.Sizes == b.Sizes and a.strides == b.strides
 
 
 def _reshaped(made: DML_BUFFER_TENSOR_DESC, *seen: DML_BUFFER_TENSOR_DESC) -> bool:
@@ -144,17 +142,9 @@ def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
         at.expression = substitute(at.expression, [inner if leaf is None else leaf for leaf in leaves[0]])
         at.inputs = [*inputs]
         at.labels = producer.labels + at.labels
-        _connect(at, producer)
+        connect(at, producer)
         return producer
     return None
-
-
-def _connect(at: Node, gone: Node) -> None:
-    """Make ``at`` a consumer of its inputs' values, and ``gone``, whose part it takes, none."""
-    values = [None if port is None else port[1] for port in at.inputs]
-    for value in filter(None, values):
-        others = [(reader, place) for reader, place in value.consumers if reader is not at and reader is not gone]
-        value.consumers = others + [(at, place) for place, read in enumerate(values) if read is value]
 
 
 def _joined(
@@ -218,7 +208,7 @@ def _behind_producer(
     ((made, _),) = filter(None, producer.outputs)
     producer.epilogue = substitute(at.expression, [*leaves[:place], Leaf(0), *leaves[place:]])
     producer.inputs = [*producer.inputs, *others]
-    _connect(producer, at)
+    connect(producer, at)
     whole = Port(made.name, made.item, written.tensor), result
     producer.outputs = [None if port is None else whole for port in producer.outputs]
     result.source = producer

@@ -311,6 +311,19 @@ def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:
     return _Reader(desc, level).read()
 
 
+def same_layout(a: DML_BUFFER_TENSOR_DESC, b: DML_BUFFER_TENSOR_DESC) -> bool:
+    """Whether two descriptions put the element at each place of equal sizes at the same bytes, in the same type."""
+    return a.DataType == b.DataType and a.Sizes == b.Sizes and a.strides == b.strides
+
+
+def connect(at: Node, gone: Node) -> None:
+    """Make ``at`` a consumer of its inputs' values, and ``gone``, whose part it takes, none."""
+    values = [None if port is None else port[1] for port in at.inputs]
+    for value in filter(None, values):
+        others = [(reader, place) for reader, place in value.consumers if reader is not at and reader is not gone]
+        value.consumers = others + [(at, place) for place, read in enumerate(values) if read is value]
+
+
 def static_values(graph: Graph) -> set[Value]:
     """What depends on constants and owned inputs alone."""
     sources = [value for node in graph.nodes for _, value in filter(None, node.inputs)]

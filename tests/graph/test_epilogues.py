@@ -244,8 +244,8 @@ def kernels(monkeypatch, request):
 
 
 #: All layouts where a kernel stores in a way of its own; these where several share "lib/for_each.glsl".
-FEW = ("channel", "nhwc", "half nhwc")
-OWN_STORES = ("gemm", "gemm odd", "convolution", "convolution 1x1", "winograd", "rows", "statistics first", "reduce")
+FEW = ("channel", "half nhwc")
+OWN_STORES = ("gemm", "convolution", "convolution 1x1", "winograd", "rows", "statistics first", "reduce")
 SUMS = [(producer, layout) for producer in PRODUCERS for layout in (LAYOUTS if producer in OWN_STORES else FEW)]
 
 

@@ -90,7 +90,7 @@ def quantize_linear(node: Node) -> Value:
         return _blockwise(node, x, scale, zero, dtype)
     if dtype.kind not in "iu" or dtype.itemsize > 2:
         raise Unsupported(f"{node}: quantization to {dtype} is not mapped")
-    if x.dtype.itemsize == 2 and x.dtype != scale.dtype:
+    if x.dtype.kind in "iu" or (x.dtype.itemsize == 2 and x.dtype != scale.dtype):
         x = cast(x, FLOAT32)
     scale = cast(scale, x.dtype)
     if dtype in _BYTES:

@@ -177,9 +177,7 @@ def check_model(model: Any) -> None:
         if node.domain not in ("", "ai.onnx"):
             return False
         beside = schema_of(node.op_type, "", version) is None and mapping_of(node.op_type, "", version) is not None
-        # Before version 13 Resize must have a roi, which many models leave out, and mostly means nothing.
-        no_roi = node.op_type == "Resize" and version in (11, 12) and not all(node.input[1:2])
-        return beside or no_roi or version in _DEPRECATED.get(node.op_type, ())
+        return beside or version in _DEPRECATED.get(node.op_type, ())
 
     if any(unchecked(node) for node in nodes(model)):
         checked = onnx.ModelProto()

@@ -201,6 +201,7 @@ def _epilogue(name: str, tensors: Mapping[str, Bound]) -> tuple[str, Mapping[str
     operand = tensors[name].operand
     epilogue = operand.epilogue
     assert epilogue is not None
+    assert VALUE_TYPES[operand.data_type].kind == "float", name
     names = [beside_name(name, number) for number in range(len(epilogue.besides))]
     types = {own: VALUE_TYPES[tensors[own].operand.data_type].glsl for own in names}
     emitted = emit_epilogue(name, epilogue, list(types.values()))

@@ -214,7 +214,7 @@ class _Compiler:
         as_made = reshaped(written, made.Sizes)
         if epilogue is not None and as_made is not None:
             fused = {**operands, port.name: replace(as_made, epilogue=epilogue)}
-            if self._stored_once(node.desc, builder, fused, written.region):
+            if self._only_stored(node.desc, builder, fused, written.region):
                 return
         between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
         lower(node.desc, builder.scope({**operands, port.name: between}))
@@ -222,7 +222,7 @@ class _Compiler:
         assert seen is not None
         apply(builder, node.epilogue, written, [seen, *besides])
 
-    def _stored_once(
+    def _only_stored(
         self, desc: OperatorDesc, builder: Builder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
         """Lower an operator with an epilogue; undone where it comes back to its result or has no room for it."""
@@ -236,7 +236,7 @@ class _Compiler:
                 for binding in dispatch.bindings
                 if binding.region.overlaps(written)
             ]
-            if stores == [Access.WRITE]:
+            if all(access is Access.WRITE for access in stores):
                 return True
         except EpilogueTooWideError:
             pass

@@ -20,11 +20,12 @@ from dml.graph.folding import fold_batch_normalizations
 from dml.graph.model import Graph, Node, Port, Value, connect, remove, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Operators whose kernels write each element of a float result once, through t_store, t_encode_at or, in FLOAT32, as
-#: words.
+#: Operators whose kernels write a float result in its final form alone, through t_store, t_encode_at or, in FLOAT32, as
+#: words, and do not read it.
 _TAKES_EPILOGUE = frozenset(
     {
         enums.DML_OPERATOR_GEMM,
+        enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT,
         enums.DML_OPERATOR_CONVOLUTION,
         enums.DML_OPERATOR_REDUCE,
         enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION,

@@ -46,6 +46,21 @@ def gemm(dtype: str, n: int = 12) -> Case:
     return Case(desc, [a, b], x @ y)
 
 
+def integer_product(dtype: str) -> Case:
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(-9, 9, sizes).astype(np.int8) for sizes in ((1, 2, 10, 20), (1, 2, 20, 12)))
+    scales = [
+        np.full((1, 1, 1, 1), scale, np.float16 if dtype == "FLOAT16" else np.float32) for scale in (0.0625, 0.125)
+    ]
+    desc = dml.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC(
+        ATensor=tensor("INT8", a.shape), AScaleTensor=tensor(dtype, (1, 1, 1, 1)),
+        BTensor=tensor("INT8", b.shape), BScaleTensor=tensor(dtype, (1, 1, 1, 1)),
+        OutputTensor=tensor(dtype, (1, 2, 10, 12)),
+    )  # fmt: skip
+    x, y = f64(a, b)
+    return Case(desc, [a, scales[0], b, scales[1]], x @ y / 128)
+
+
 def convolution(dtype: str, channels: int, outputs: int, window: int, size: int, *, output_padding: int = 0) -> Case:
     x, w = rounded(dtype, 2, channels, size, size), rounded(dtype, outputs, channels, window, window)
     bias = rounded(dtype, 1, outputs, 1, 1)
@@ -140,6 +155,7 @@ def pooling(dtype: str, kind: str) -> Case:
 PRODUCERS = {
     "gemm": gemm,
     "gemm odd": lambda dtype: gemm(dtype, 7),
+    "integer product": integer_product,
     "convolution": lambda dtype: convolution(dtype, 3, 6, 3, 8),
     "convolution odd": lambda dtype: convolution(dtype, 3, 6, 3, 7),
     "convolution 1x1": lambda dtype: convolution(dtype, 6, 8, 1, 6),
@@ -288,13 +304,15 @@ def test_a_cast_goes_behind_its_producer(device, producer, dtype):
 
 
 @pytest.mark.parametrize("layout", ["same", "channel"])
-def test_an_operator_of_several_dispatches_keeps_its_result_to_itself(device, layout):
-    """A transposed convolution with strides writes its result in parts: the sum is a step of its own, and right."""
+def test_a_sum_behind_a_result_written_in_parts(device, layout):
+    """A transposed convolution with strides makes the places of equal remainders by a dispatch each."""
     case = transposed_convolution("FLOAT32")
     described, values = other_operand(LAYOUTS[layout][0], "FLOAT32", case.expected.shape)
     t = tensor("FLOAT32", case.expected.shape)
     desc = behind(device, case, dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=t, BTensor=described, OutputTensor=t))
-    assert_near(device.compile_graph(desc).dispatch(feeds(case, a1=values))["y"], case.expected + values, half=False)
+    compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
+    assert steps(compiled) == steps(plain) - 1
+    assert_near(compiled.dispatch(feeds(case, a1=values))["y"], case.expected + values, half=False)
 
 
 def test_a_scale_and_bias_of_channels_and_an_activation(device):

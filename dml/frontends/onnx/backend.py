@@ -12,6 +12,7 @@ import onnx
 from onnx import helper
 from onnx.backend import base
 
+from dml.arguments import as_array, checked
 from dml.device import Device, create_device
 from dml.errors import HRESULT, DMLError
 
@@ -176,7 +177,7 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
         return [_checked(f"{name}[{at}]", inner, kind.sequence_type.elem_type) for at, inner in enumerate(item)]
     if not kind.HasField("tensor_type"):
         raise DMLError(f"input {name!r}: only tensors, sequences and optionals are taken", HRESULT.E_NOTIMPL)
-    array = np.asarray(item)
+    array = item if isinstance(item, np.ndarray) else as_array(item, f"input {name!r}")
     dtype = dtype_of(kind.tensor_type.elem_type)
     if array.dtype != dtype:
         raise DMLError(f"input {name!r}: takes arrays of {dtype}, found {array.dtype}")
@@ -191,7 +192,8 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
     return array
 
 
-def prepare(source: ModelSource, device: str | Device | None = None, **kwargs: Any) -> PreparedModel:
+@checked
+def prepare(source: ModelSource, device: int | str | Device | None = None, **kwargs: Any) -> PreparedModel:
     """A model, ready to run.
 
     source: a path, serialized bytes or an onnx.ModelProto. device: a dml Device, or what ``dml.create_device`` takes;
@@ -202,19 +204,23 @@ def prepare(source: ModelSource, device: str | Device | None = None, **kwargs: A
     return PreparedModel(model, device if isinstance(device, Device) else _open(device))
 
 
-def _open(device: str | None) -> Device:
+def _open(device: int | str | None) -> Device:
     from dml.device import _default_device
 
-    if device is None or device.split(":")[0] in ("CPU", "CUDA", "GPU"):
+    if device is None or str(device).split(":")[0] in ("CPU", "CUDA", "GPU"):
         return _default_device()
     return create_device(device)
 
 
-def run_model(source: ModelSource, inputs: Any, device: str | Device | None = None, **kwargs: Any) -> tuple[Any, ...]:
+@checked
+def run_model(
+    source: ModelSource, inputs: Any, device: int | str | Device | None = None, **kwargs: Any
+) -> tuple[Any, ...]:
     """Prepare and run once."""
     return prepare(source, device).run(inputs)
 
 
+@checked
 def supports_device(device: str) -> bool:
     """Whether there is such a device."""
     try:

@@ -42,11 +42,15 @@ def load_model(source: ModelSource) -> Any:
     elif isinstance(source, bytes):
         model = _parse(source, "the given bytes")
     else:
-        path = Path(os.fspath(source))
         try:
+            path = Path(os.fspath(source))
             data = path.read_bytes()
+        except TypeError:
+            raise DMLError(f"a model is a path, bytes or an onnx.ModelProto, found {type(source).__name__}") from None
         except OSError as error:
             raise DMLError(f"{path}: cannot be read ({error.strerror})") from None
+        except ValueError as error:  # a path of no file system
+            raise DMLError(f"{source!r}: cannot be read ({error})") from None
         model, folder = _parse(data, str(path)), path.parent
     if not model.HasField("graph"):
         raise DMLError("the model has no graph")

@@ -138,11 +138,11 @@ def test_every_node_that_cannot_be_mapped_is_named_before_anything_runs(device: 
 def test_what_only_shapes_and_types_tell_is_named_at_once_too(device: dml.Device) -> None:
     x = np.ones((1, 2, 3, 3), np.float32)
     nodes = [
-        node("MaxPool", ["x"], ["a", "where"], name="first", kernel_shape=[2, 2], storage_order=1),
+        node("Dropout", ["x", "", "yes"], ["a"], name="first"),
         node("Cast", ["x"], ["b"], name="second", to=onnx.TensorProto.FLOAT8E4M3FN),
     ]
     with pytest.raises(dml.DMLError, match=r"first.*second"):
-        prepare(model_of(nodes, {"x": x}, ["a", "b"], 21), device).run([x])
+        prepare(model_of(nodes, {"x": x}, ["a", "b"], 21, initializers={"yes": np.array(True)}), device).run([x])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import assert_close, node_model
+from models import assert_close, in_onnxruntime, node_model
 
 import dml
 from dml.frontends.onnx import prepare
@@ -82,3 +82,11 @@ def test_integers_are_quantized(device: dml.Device, version: int, scale: Any) ->
     model, given = node_model("QuantizeLinear", inputs, {"y": (1, np.uint8)}, domain="", version=version)
     expected = np.array([0, 1, 3, 5, 7, 255], np.uint8)  # halves to the even neighbour
     assert_close(prepare(model, device).run(given), [expected], 0)
+
+
+def test_batch_normalization_7_of_each_element(device: dml.Device) -> None:
+    x, shape = np.random.default_rng(31).uniform(-1, 1, (2, 3, 4, 2)).astype(np.float32), (3, 4, 2)
+    numbers = [np.random.default_rng(at).uniform(0.5, 1, shape).astype(np.float32) for at in range(4)]
+    inputs = dict(zip("xsbmv", [x, *numbers], strict=True))
+    model, given = node_model("BatchNormalization", inputs, {"y": (4, np.float32)}, domain="", version=7, spatial=0)
+    assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5)

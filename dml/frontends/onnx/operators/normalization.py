@@ -250,13 +250,16 @@ def batch_normalization(node: Node) -> list[Value | None]:
     channels = (1, x.shape[1], *(1,) * (x.rank - 2)) if x.rank > 1 else (1,)
     scale, bias, middle, variance = (node.input(at) for at in range(1, 5))
     epsilon = node.number("epsilon", 1e-5)
-    if node.version < 9 and not node.integer("spatial", 1):
-        raise Unsupported(f"{node}: spatial = 0 is not mapped")
+    spatial = bool(node.integer("spatial", 1))
+    if not spatial:  # before version 9: statistics for each element of a sample
+        channels = (1, *x.shape[1:])
     if node.version >= 14 and node.integer("training_mode", 0):
         return _batch_training(node, x, channels, epsilon)
     named = {"ScaleTensor": scale, "BiasTensor": bias, "MeanTensor": middle, "VarianceTensor": variance}
     tensors: dict[str, Any] = {name: cast(reshape(value, channels), x.dtype) for name, value in named.items()}
-    y = one(DML_BATCH_NORMALIZATION_OPERATOR_DESC, x, x.shape, InputTensor=x, Spatial=True, Epsilon=epsilon, **tensors)
+    y = one(
+        DML_BATCH_NORMALIZATION_OPERATOR_DESC, x, x.shape, InputTensor=x, Spatial=spatial, Epsilon=epsilon, **tensors
+    )
     return [y, *[None] * 4]
 
 

@@ -1,6 +1,8 @@
-"""Fourier transforms, as products with matrices that depend on nothing but sizes."""
+"""Fourier transforms, as products with matrices that depend on nothing but sizes; long ones in two steps."""
 
 from __future__ import annotations
+
+from math import isqrt, prod
 
 import numpy as np
 
@@ -8,9 +10,35 @@ from dml.errors import DMLError
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported, checked_axis
-from ..value import Array, Value, cast, gather, matmul, reshape, transpose
+from ..value import Array, Value, cast, gather, join, matmul, part, reshape, resized, slice_, transpose
 
-_LIMIT = 2**24
+#: Elements of a matrix: where a transform is split if it can be, and what is too many (samples of any, too).
+_LONG, _LIMIT = 2**20, 2**24
+
+
+def _transformed(node: Node, x: Value, length: int, bins: int, inverse: bool) -> Value:
+    """{..., samples, 1 or 2} as {..., bins, 2}: samples are cut, or filled with zeros, to the length.
+
+    A long transform over a * b samples is b transforms over every b-th sample, turned, and a transforms over those.
+    """
+    count, parts = x.shape[-2:]
+    if not 1 <= length <= _LIMIT:
+        raise Unsupported(f"{node}: transforms are of 1 to {_LIMIT} samples, found {length}")
+    a = max(at for at in range(1, isqrt(length) + 1) if length % at == 0)
+    if a == 1 or count * parts * bins * 2 <= _LONG:
+        return _product(x, _matrix(node, count, parts, length, bins, inverse))
+    b = length // a
+    leading = x.shape[:-2]
+    x = resized(resized(reshape(x, (prod(leading), count, parts)), 1, length), 2, 2)
+    x = transpose(reshape(x, (prod(leading), a, b, 2)), (0, 2, 1, 3))
+    x = _transformed(node, x, a, a, inverse)
+    angle = 2 * np.pi * np.outer(np.arange(b), np.arange(a)) / length * (1 if inverse else -1)
+    cosines, sines = (node.constant(table[..., None].astype(x.dtype)) for table in (np.cos(angle), np.sin(angle)))
+    real, imaginary = part(x, 3, 0, 1), part(x, 3, 1, 1)
+    x = join([real * cosines - imaginary * sines, real * sines + imaginary * cosines], 3)
+    x = _transformed(node, transpose(x, (0, 2, 1, 3)), b, b, inverse)
+    x = reshape(transpose(x, (0, 2, 1, 3)), (*leading, length, 2))
+    return part(x, x.rank - 2, 0, bins)
 
 
 def _matrix(node: Node, count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
@@ -51,26 +79,26 @@ def dft(node: Node) -> Value:
     inverse, onesided = bool(node.integer("inverse", 0)), bool(node.integer("onesided", 0))
     order = [*(at for at in range(x.rank) if at not in (axis, x.rank - 1)), axis, x.rank - 1]
     moved = transpose(x, order)
-    count, parts = moved.shape[-2:]
+    count = moved.shape[-2]
     given = node.known(1)
     length = count if given is None else int(given.reshape(-1)[0])
     if inverse and onesided:
-        length = 2 * (count - 1) if given is None else length
-        matrix = _half(node, count, length)
+        made = _from_half(node, moved, 2 * (count - 1) if given is None else length)
     else:
-        bins = length // 2 + 1 if onesided else length
-        matrix = _matrix(node, count, parts, length, bins, inverse)
-    made = _product(moved, matrix)
+        made = _transformed(node, moved, length, length // 2 + 1 if onesided else length, inverse)
     return transpose(made, [order.index(at) for at in range(x.rank)])
 
 
-def _half(node: Node, count: int, length: int) -> Array:
-    """{count, 2, length, 1}: reals from the first half of their spectrum; the other half is its mirror image."""
-    made = _matrix(node, count, 2, length, length, True)[..., :1]
-    bins = np.arange(count)
-    twice = np.where((bins == 0) | (2 * bins == length), 1.0, np.where(2 * bins < length, 2.0, 0.0))
-    made *= twice[:, None, None, None]
-    return made
+def _from_half(node: Node, x: Value, length: int) -> Value:
+    """{..., bins, 2} as reals {..., length, 1}: the other half of the spectrum is the mirror image of this one."""
+    axis, half = x.rank - 2, length // 2 + 1
+    x = resized(x, axis, half)
+    starts, counts, steps = [0] * x.rank, list(x.shape), [1] * x.rank
+    starts[axis], counts[axis], steps[axis] = length - half, length - half, -1
+    if counts[axis]:
+        mirrored = slice_(x, starts, counts, steps) * node.constant(np.array([1, -1], x.dtype))
+        x = join([x, mirrored], axis)
+    return part(_transformed(node, x, length, length, True), axis + 1, 0, 1)
 
 
 @onnx_op("STFT", since=17)
@@ -91,4 +119,4 @@ def stft(node: Node) -> Value:
     if window is not None:
         pieces = pieces * reshape(cast(window, x.dtype), (1, 1, length, 1))
     bins = length // 2 + 1 if node.integer("onesided", 1) else length
-    return _product(pieces, _matrix(node, length, pieces.shape[-1], length, bins, False))
+    return _transformed(node, pieces, length, bins, False)

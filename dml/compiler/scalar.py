@@ -32,9 +32,18 @@ class Node:
     glsl: str = "float"
     constants: Mapping[str, Constant] = field(default_factory=dict)
     includes: tuple[str, ...] = ()
+    #: How many nodes stand on each other.
+    depth: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", 1 + max(map(depth_of, self.operands), default=0))
 
 
 Expression = Leaf | Node
+
+
+def depth_of(expression: Expression) -> int:
+    return expression.depth if isinstance(expression, Node) else 0
 
 
 def node(

@@ -16,7 +16,7 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.graph.fusion import fuse
-from dml.graph.model import Graph, Node, Port, Value
+from dml.graph.model import Graph, Node, Port, Value, static_values
 from dml.graph.views import join_views, read_views, reshaped, seen_through, writable_in_place
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -123,29 +123,18 @@ class _Compiler:
 
     def _plan_joins(self) -> None:
         """Find what the inputs of each join may write in place. Later joins first: a join can be part of another."""
+        static = static_values(self.graph)
         for node in reversed(self.graph.nodes):
             desc = node.desc
-            if isinstance(desc, DML_JOIN_OPERATOR_DESC) and not self._all_static(node):
+            if isinstance(desc, DML_JOIN_OPERATOR_DESC) and not all(v in static for _, v in filter(None, node.inputs)):
                 (result,) = node.outputs
                 assert result is not None
                 port, value = result
                 whole = self._written(port, value, Builder(self.program, self.target))
                 for entry, view in zip(node.inputs, join_views(desc, whole), strict=True):
                     assert entry is not None
-                    if writable_in_place(entry[1], entry[0].tensor) and not self._all_static_producer(entry[1]):
+                    if entry[1] not in static and writable_in_place(entry[1], entry[0].tensor):
                         self.places[entry[1]] = view
-
-    def _all_static(self, node: Node) -> bool:
-        """Whether a node, and so its outputs, depend on constants and owned inputs alone."""
-        return all(self._static_source(value) for _, value in filter(None, node.inputs))
-
-    def _static_source(self, value: Value) -> bool:
-        if value.producer is not None:
-            return self._all_static(value.producer)
-        return isinstance(value.source, bytes) or value.source in self.graph.owned
-
-    def _all_static_producer(self, value: Value) -> bool:
-        return value.producer is not None and self._all_static(value.producer)
 
     def _node(self, node: Node) -> None:
         builder = Builder(self.program, self.target)

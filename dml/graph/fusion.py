@@ -11,7 +11,7 @@ from dml import enums
 from dml.compiler.kernel import VALUE_TYPES
 from dml.compiler.lowering import elementwise_of
 from dml.compiler.normalization import batch_expressions
-from dml.compiler.scalar import Expression, Leaf, node, substitute
+from dml.compiler.scalar import Expression, Leaf, depth_of, node, substitute
 from dml.compiler.scalar import Node as Scalar
 from dml.compiler.target import Target
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
@@ -42,6 +42,9 @@ _TAKES_EPILOGUE = frozenset(
         enums.DML_OPERATOR_MAX_POOLING2,
     }
 )
+#: Nodes of an expression that may stand on each other: of a kernel's own, and of an epilogue, of which kernels that keep
+#: many sums in registers have a copy for each.
+_DEEPEST, _DEEPEST_EPILOGUE = 128, 16
 _FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16)
 
 
@@ -134,12 +137,14 @@ def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
             continue
         if value in static and whole not in static:
             continue
+        assert at.expression is not None
+        if depth_of(at.expression) + depth_of(producer.expression) > _DEEPEST:
+            continue
         inputs, leaves = _joined(at, place, producer)
         if len(inputs) + 1 > most:
             continue
         value_type = VALUE_TYPES[seen.tensor.DataType].glsl
         inner = _converted(_moved(producer, leaves[1]), _type(producer), value_type)
-        assert at.expression is not None
         at.expression = substitute(at.expression, [inner if leaf is None else leaf for leaf in leaves[0]])
         at.inputs = [*inputs]
         at.labels = producer.labels + at.labels
@@ -191,7 +196,7 @@ def _behind_producer(
     at: Node, most: int, taken: Callable[[DML_OPERATOR_TYPE], bool], static: set[Value]
 ) -> Node | None:
     """Make an expression the epilogue of the operator that produces one of its inputs, which is returned."""
-    if at.expression is None:
+    if at.expression is None or depth_of(at.expression) > _DEEPEST_EPILOGUE:
         return None
     found = [
         (place, producer)

@@ -86,6 +86,27 @@ def test_a_shared_value_is_computed_once(device):
     assert len(compiled.program.dispatches) == 2
 
 
+@pytest.mark.parametrize("last", ["chain", "join"])
+def test_graphs_are_as_deep_as_they_like(device, last):
+    """Hundreds of operators on each other: element-wise ones end up in a few kernels, others stand for themselves."""
+    from dml.graph import operations as op
+    from dml.graph.builder import Builder
+
+    g = Builder(device)
+    x = g.input("x", (1, 1, 2, 4))
+    y = x
+    for _ in range(400):
+        y = op.relu(y) + 0.5 if last == "chain" else op.reduce(y, dml.DML_REDUCE_FUNCTION_SUM, (0,))
+    compiled = g.compile({"y": op.join([y, op.softmax(y, Axes=(3,))], 2)} if last == "join" else {"y": y})
+    a = random(5, x.sizes)
+    result = compiled.dispatch({"x": a})["y"]
+    if last == "chain":
+        assert 2 <= len(compiled.program.dispatches) <= 16
+        np.testing.assert_allclose(result, np.maximum(a, 0) + 200, rtol=1e-5)
+    else:
+        np.testing.assert_array_equal(result[:, :, :2], a)
+
+
 def test_one_value_for_several_outputs(device):
     desc = graph([operator(device, relu())], inputs=[(0, 0, 0)], outputs=[(0, 0, 0), (0, 0, 1)])
     a = random()

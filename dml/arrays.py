@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.arguments import as_array
 from dml.errors import DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits, numpy_dtype
 
@@ -18,7 +19,7 @@ def check_array(value: npt.ArrayLike, desc: DML_BUFFER_TENSOR_DESC, where: str) 
 
     Raises DMLError, starting with ``where``, for any other array.
     """
-    array = np.asarray(value)
+    array = as_array(value, where)
     wanted = numpy_dtype(desc.DataType)
     if array.dtype != wanted:
         raise DMLError(f"{where}: its data type {desc.DataType.name} takes arrays of {wanted}, found {array.dtype}")

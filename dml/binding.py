@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dml import enums
+from dml.arguments import checked
 from dml.compiler.program import Region, Space
 from dml.descriptors.binding import (
     DML_BINDING_DESC,
@@ -35,6 +36,7 @@ class BindingTable(DeviceChild):
         super().__init__(device)
         self.reset(desc)
 
+    @checked
     def reset(self, desc: DML_BINDING_TABLE_DESC | None = None) -> None:
         """Forget all bindings; be for another dispatchable where one is given."""
         if desc is not None:
@@ -61,6 +63,7 @@ class BindingTable(DeviceChild):
             raise DMLError("BindingTable: it is for no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
         return self._dispatchable
 
+    @checked
     def bind_inputs(self, bindings: Sequence[AnyBinding]) -> None:
         """Bind the inputs in the order of the descriptor's fields, tensor arrays one after another.
 
@@ -94,6 +97,7 @@ class BindingTable(DeviceChild):
             places.append(_check(place, binding, wanted, size, f"{compiled.label}.{slot.name}"))
         return places
 
+    @checked
     def bind_outputs(self, bindings: Sequence[AnyBinding]) -> None:
         """Bind the outputs in the order of the fields; for an initializer the operators' persistent resources."""
         dispatchable = self.dispatchable
@@ -116,6 +120,7 @@ class BindingTable(DeviceChild):
                 places.append(_check(place, binding, slot.tensor is not None, size, where))
         self._outputs = places
 
+    @checked
     def bind_temporary_resource(self, binding: AnyBinding) -> None:
         """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().TemporaryResourceSize
@@ -123,6 +128,7 @@ class BindingTable(DeviceChild):
         place = _place(given, enums.DML_TEMPORARY_BUFFER_ALIGNMENT, "temporary resource")
         self._temporary = _check(place, given, size > 0, size, "temporary resource")
 
+    @checked
     def bind_persistent_resource(self, binding: AnyBinding) -> None:
         """Bind the memory that the operator's initialization wrote, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().PersistentResourceSize

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from dml.arguments import as_array, checked
 from dml.binding import BindingTable
 from dml.capability import check_feature_support
 from dml.compiler.lowering import compile_operator
@@ -63,6 +63,7 @@ class Device(DMLObject):
         validate(desc, self.feature_level)
         return Operator(self, desc)
 
+    @checked
     def compile_operator(
         self, operator: Operator, flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE
     ) -> CompiledOperator:
@@ -74,13 +75,13 @@ class Device(DMLObject):
         """
         if not isinstance(operator, Operator) or operator.get_device() is not self:
             raise DMLError("Device.compile_operator: takes an operator of this device")
-        DML_EXECUTION_FLAGS(flags)
         desc = operator.desc
         program = compile_operator(desc, self.vulkan.target)
         return CompiledOperator(
             self, program, desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"), desc.inputs(), desc.outputs()
         )
 
+    @checked
     def compile_graph(
         self,
         desc: DML_GRAPH_DESC,
@@ -98,9 +99,6 @@ class Device(DMLObject):
         flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with.
         Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC. Reference: idmldevice1-compilegraph.
         """
-        DML_EXECUTION_FLAGS(flags)
-        if not isinstance(desc, DML_GRAPH_DESC):
-            raise DMLError(f"Device.compile_graph: takes a DML_GRAPH_DESC, found {type(desc).__name__}")
         graph = read_graph(desc, self.feature_level)
         program = compile_graph(graph, self.vulkan.target, optimize=optimize)
         return CompiledOperator(
@@ -111,15 +109,18 @@ class Device(DMLObject):
             _seen_as(graph.output_fields, outputs),
         )
 
+    @checked
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
         return OperatorInitializer(self, operators)
 
+    @checked
     def create_binding_table(self, desc: DML_BINDING_TABLE_DESC | None = None) -> BindingTable:
         return BindingTable(self, desc)
 
     def create_command_recorder(self) -> CommandRecorder:
         return CommandRecorder(self)
 
+    @checked
     def create_command_list(self, *, timed: bool = False) -> CommandList:
         """An empty list for a recorder to fill. Direct3D's part in DirectML programs. timed: it can be profiled."""
         return CommandList(self, timed=timed)
@@ -133,7 +134,7 @@ class Device(DMLObject):
         """A buffer of that many zero bytes, or holding an array's bytes. Direct3D's part in DirectML programs."""
         if isinstance(data, int):
             return self.context.buffer(data)
-        array = np.ascontiguousarray(data)
+        array = as_array(data, "Device.create_buffer")
         buffer = self.context.buffer(array.nbytes)
         buffer.write(array)
         return buffer
@@ -162,6 +163,7 @@ def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_D
     return seen
 
 
+@checked
 def create_device(
     device: int | str | None = None,
     flags: DML_CREATE_DEVICE_FLAGS = DML_CREATE_DEVICE_FLAGS.DML_CREATE_DEVICE_FLAG_NONE,
@@ -176,11 +178,7 @@ def create_device(
     Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device, or ``minimum_feature_level`` is
     above ``feature_level``. Reference: dmlcreatedevice1.
     """
-    DML_CREATE_DEVICE_FLAGS(flags)
-    try:
-        minimum, level = DML_FEATURE_LEVEL(minimum_feature_level), DML_FEATURE_LEVEL(feature_level)
-    except ValueError as error:
-        raise DMLError(f"create_device: {error}") from error
+    minimum, level = DML_FEATURE_LEVEL(minimum_feature_level), DML_FEATURE_LEVEL(feature_level)
     if minimum > level:
         raise DMLError(
             f"create_device: minimum_feature_level {minimum.name} is above the device's {level.name}",
@@ -194,6 +192,7 @@ def _default_device() -> Device:
     return create_device()
 
 
+@checked
 def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None) -> dict[str, Any]:
     """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from dml.arguments import checked
 from dml.errors import DMLError
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ class DMLObject:
     def get_name(self) -> str:
         return self._name
 
-    def set_private_data(self, guid: UUID, data: bytes | None) -> None:
+    @checked
+    def set_private_data(self, guid: UUID, data: bytes | bytearray | memoryview | None) -> None:
         """Keep ``data`` under ``guid``; None removes it."""
         if data is None:
             self._private.pop(guid, None)
         else:
             self._private[guid] = bytes(data)
 
+    @checked
     def get_private_data(self, guid: UUID) -> bytes:
         """What was kept under ``guid``. Raises DMLError where nothing was."""
         if guid not in self._private:

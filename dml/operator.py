@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml import arrays
+from dml.arguments import checked
 from dml.compiler.program import Program, Region, Space
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
@@ -104,6 +105,7 @@ class CompiledOperator(Dispatchable):
         """The program in words: a line per dispatch, with regions and bytes."""
         return f"{self.label}: {self.program.describe()}"
 
+    @checked
     def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
 
@@ -119,6 +121,7 @@ class CompiledOperator(Dispatchable):
             self._resident = _Resident(self)
         return self._resident.dispatch(inputs)
 
+    @checked
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         """Run as ``dispatch`` does; return (node, kernel, nanoseconds) for each of the program's dispatches, in order.
 
@@ -279,6 +282,7 @@ class OperatorInitializer(Dispatchable):
         super().__init__(device)
         self.reset(operators)
 
+    @checked
     def reset(self, operators: Sequence[CompiledOperator]) -> None:
         """Initialize these operators instead."""
         for compiled in operators:

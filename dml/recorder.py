@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dml.arguments import checked
 from dml.binding import BindingTable
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
@@ -54,6 +55,7 @@ class CommandList(DeviceChild):
 class CommandRecorder(DeviceChild):
     """Records dispatches into command lists. Stateless. Reference: idmlcommandrecorder."""
 
+    @checked
     def record_dispatch(self, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
         """Append a dispatch of ``dispatchable`` with the buffers now bound in ``bindings``.
 

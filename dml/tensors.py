@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
 from .errors import DMLError
 
@@ -60,6 +61,7 @@ _NUMPY: dict[DML_TENSOR_DATA_TYPE, np.dtype[Any]] = {
 _DATA_TYPE = {dtype: data_type for data_type, dtype in _NUMPY.items()}
 
 
+@checked
 def numpy_dtype(data_type: DML_TENSOR_DATA_TYPE) -> np.dtype[Any]:
     """The NumPy dtype of a tensor data type; INT4 and UINT4 are ml_dtypes' (one element per byte in memory)."""
     try:
@@ -72,7 +74,7 @@ def data_type_of(dtype: npt.DTypeLike) -> DML_TENSOR_DATA_TYPE:
     """The tensor data type of a NumPy dtype in the machine's byte order. Booleans are UINT8, as in ONNX tensors."""
     try:
         resolved = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         raise DMLError(f"not a NumPy dtype: {dtype!r}") from None
     if resolved == np.bool_:
         return _T.DML_TENSOR_DATA_TYPE_UINT8
@@ -82,6 +84,7 @@ def data_type_of(dtype: npt.DTypeLike) -> DML_TENSOR_DATA_TYPE:
         raise DMLError(f"no tensor data type for NumPy dtype {resolved}") from None
 
 
+@checked
 def element_bits(data_type: DML_TENSOR_DATA_TYPE) -> int:
     """Bits one element takes in a buffer: 4 to 64."""
     try:
@@ -90,6 +93,7 @@ def element_bits(data_type: DML_TENSOR_DATA_TYPE) -> int:
         raise DMLError(f"tensor data type {data_type!r} has no element size") from None
 
 
+@checked
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     """Strides of a tensor without gaps: the last dimension has stride 1."""
     strides = [1] * len(sizes)
@@ -98,6 +102,7 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
+@checked
 def ordered_strides(sizes: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
     """Strides of a tensor without gaps whose dimensions lie in memory in `order`, slowest first."""
     if sorted(order) != list(range(len(sizes))):
@@ -110,6 +115,7 @@ def ordered_strides(sizes: Sequence[int], order: Sequence[int]) -> tuple[int, ..
     return tuple(strides)
 
 
+@checked
 def nhwc_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     """Strides of a channels-last layout for sizes given as {N, C, spatial...}; any rank of at least 2."""
     if len(sizes) < 2:
@@ -117,6 +123,7 @@ def nhwc_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return ordered_strides(sizes, (0, *range(2, len(sizes)), 1))
 
 
+@checked
 def broadcast_strides(sizes: Sequence[int], to: Sequence[int], strides: Sequence[int] | None = None) -> tuple[int, ...]:
     """Strides that make a tensor of `sizes` (and `strides`, packed when None) read as one of sizes `to`.
 
@@ -140,6 +147,7 @@ def broadcast_strides(sizes: Sequence[int], to: Sequence[int], strides: Sequence
     return tuple(result)
 
 
+@checked
 def calc_buffer_tensor_size(
     data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
@@ -171,7 +179,7 @@ def _integers(value: object) -> tuple[int, ...]:
 
 
 def _all_integers(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(item, int) for item in value)
+    return isinstance(value, tuple) and all(isinstance(item, int) and not isinstance(item, bool) for item in value)
 
 
 @dataclass(frozen=True)
@@ -206,7 +214,7 @@ class DML_BUFFER_TENSOR_DESC:
         given: int | None = self.DimensionCount
         if given is None:
             put("DimensionCount", rank)
-        elif given != rank:
+        elif not is_number(given, rank):
             raise DMLError(
                 f"DML_BUFFER_TENSOR_DESC.DimensionCount: must be {rank}, the number of Sizes, found {given!r}"
             )
@@ -272,7 +280,7 @@ class DML_TENSOR_DESC:
     Desc: DML_BUFFER_TENSOR_DESC
 
     def __post_init__(self) -> None:
-        if self.Type != DML_TENSOR_TYPE.DML_TENSOR_TYPE_BUFFER:
+        if not is_number(self.Type, DML_TENSOR_TYPE.DML_TENSOR_TYPE_BUFFER):
             raise DMLError(f"DML_TENSOR_DESC.Type: must be DML_TENSOR_TYPE_BUFFER, found {self.Type!r}")
         if not isinstance(self.Desc, DML_BUFFER_TENSOR_DESC):
             raise DMLError(f"DML_TENSOR_DESC.Desc: must be a DML_BUFFER_TENSOR_DESC, found {self.Desc!r}")

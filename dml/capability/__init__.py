@@ -19,6 +19,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+from ..arguments import is_number
 from ..descriptors import (
     DML_FEATURE_DATA_FEATURE_LEVELS,
     DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT,
@@ -236,11 +237,11 @@ def check_feature_support(
     `query` is the feature's DML_FEATURE_QUERY_* structure, the answer its DML_FEATURE_DATA_* structure. DMLError with
     DXGI_ERROR_UNSUPPORTED for an unknown feature, with E_INVALIDARG for another query.
     """
-    if feature == DML_FEATURE.DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT:
+    if is_number(feature, DML_FEATURE.DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT):
         if isinstance(query, DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT):
             return DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(tensor_data_type_supported(query.DataType, supported))
         wanted = "DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT"
-    elif feature == DML_FEATURE.DML_FEATURE_FEATURE_LEVELS:
+    elif is_number(feature, DML_FEATURE.DML_FEATURE_FEATURE_LEVELS):
         if isinstance(query, DML_FEATURE_QUERY_FEATURE_LEVELS):
             return DML_FEATURE_DATA_FEATURE_LEVELS(highest_feature_level(query.RequestedFeatureLevels, supported))
         wanted = "DML_FEATURE_QUERY_FEATURE_LEVELS"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_type_hi
 import numpy as np
 
 from .. import enums
+from ..arguments import is_number
 from ..enums import DML_OPERATOR_TYPE
 from ..errors import DMLError
 from ..tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, DML_TENSOR_DESC
@@ -202,7 +203,7 @@ def derive_count(desc: Any, field: str, length: int) -> None:
     given = getattr(desc, field)
     if given is None:
         object.__setattr__(desc, field, length)
-    elif given != length:
+    elif not is_number(given, length):
         raise DMLError(f"{type(desc).__name__}.{field}: must be {length}, found {given!r}")
 
 
@@ -292,7 +293,7 @@ class DML_OPERATOR_DESC:
     def __post_init__(self) -> None:
         if not isinstance(self.Desc, OperatorDesc):
             raise DMLError(f"DML_OPERATOR_DESC.Desc: must be a DML_*_OPERATOR_DESC, found {self.Desc!r}")
-        if self.Type != self.Desc.OPERATOR_TYPE:
+        if not is_number(self.Type, self.Desc.OPERATOR_TYPE):
             raise DMLError(
                 f"DML_OPERATOR_DESC.Type: {type(self.Desc).__name__} is of type {self.Desc.OPERATOR_TYPE.name}, "
                 f"found {self.Type!r}"

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..arguments import checked_structure
 from ..enums import DML_BINDING_TYPE, DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE
 from ..errors import DMLError
 from .base import derive_count
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_BUFFER_BINDING:
     """A range of a buffer: SizeInBytes bytes from Offset. Buffer None binds nothing (an optional tensor)."""
@@ -39,6 +41,7 @@ class DML_BUFFER_ARRAY_BINDING:
         derive_count(self, "BindingCount", len(self.Bindings))
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_BINDING_DESC:
     """A binding of a given type; DML_BINDING_TYPE_NONE has no Desc and binds nothing."""
@@ -68,6 +71,7 @@ class DML_BINDING_PROPERTIES:
     PersistentResourceSize: int
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_BINDING_TABLE_DESC:
     """For which dispatchable a binding table is.

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..arguments import checked_structure
 from ..enums import DML_GRAPH_EDGE_TYPE, DML_GRAPH_NODE_TYPE
 from ..errors import DMLError
 from .base import derive_count
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_OPERATOR_GRAPH_NODE_DESC:
     """A node that runs an operator made by `create_operator`."""
@@ -40,6 +42,7 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         derive_count(self, "DataSize", len(self.Data))
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_INPUT_GRAPH_EDGE_DESC:
     """From an input of the graph to an input of a node."""
@@ -50,6 +53,7 @@ class DML_INPUT_GRAPH_EDGE_DESC:
     Name: str | None = None
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_OUTPUT_GRAPH_EDGE_DESC:
     """From an output of a node to an output of the graph."""
@@ -60,6 +64,7 @@ class DML_OUTPUT_GRAPH_EDGE_DESC:
     Name: str | None = None
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_INTERMEDIATE_GRAPH_EDGE_DESC:
     """From an output of one node to an input of another."""
@@ -84,6 +89,7 @@ _Node = DML_OPERATOR_GRAPH_NODE_DESC | DML_CONSTANT_DATA_GRAPH_NODE_DESC
 _Edge = DML_INPUT_GRAPH_EDGE_DESC | DML_OUTPUT_GRAPH_EDGE_DESC | DML_INTERMEDIATE_GRAPH_EDGE_DESC
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_GRAPH_NODE_DESC:
     """A node of a given type; the node itself is accepted wherever this is."""
@@ -95,6 +101,7 @@ class DML_GRAPH_NODE_DESC:
         _check_type(self, _NODES)
 
 
+@checked_structure
 @dataclass(frozen=True)
 class DML_GRAPH_EDGE_DESC:
     """An edge of a given type; the edge itself is accepted wherever this is."""

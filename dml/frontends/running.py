@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dml.arguments import checked
 from dml.device import Device
 from dml.errors import DMLError
 from dml.runtime.recording import KernelTime
@@ -114,6 +115,7 @@ FORMATS: dict[str, Callable[[Path, Device, Options], Runnable]] = {
 }
 
 
+@checked
 def open_file(path: Path, device: Device, options: Options) -> Runnable:
     """The file, compiled for the device. Raises DMLError for a suffix that is not known, and what the format raises."""
     opener = FORMATS.get(path.suffix.lower())

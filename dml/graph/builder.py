@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml import enums
+from dml.arguments import as_array, checked
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
@@ -89,6 +90,7 @@ class Tensor:
     def __repr__(self) -> str:
         return f"Tensor({self.desc.DataType.name}, {self.sizes}, from {self.source})"
 
+    @checked
     def view(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
         """The same bytes under other sizes and strides; nothing is computed (DirectMLX: Reinterpret)."""
         desc = DML_BUFFER_TENSOR_DESC(
@@ -106,6 +108,7 @@ class Tensor:
             )
         return Tensor(self.builder, self.source, desc)
 
+    @checked
     def reshape(self, *sizes: int) -> Tensor:
         """Other sizes of the same elements in row-major order; one size may be -1. Copies where strides need it."""
         count = self.desc.element_count
@@ -117,6 +120,7 @@ class Tensor:
             raise DMLError(f"reshape: {self.sizes} has {count} elements, {tuple(sizes)} does not fit")
         return self.packed().view(wanted)
 
+    @checked
     def transpose(self, *axes: int) -> Tensor:
         """The dimensions in another order (reversed when none is given); nothing is computed."""
         order = [axis % self.rank for axis in axes] or list(range(self.rank))[::-1]
@@ -125,6 +129,7 @@ class Tensor:
         strides = self.desc.strides
         return self.view([self.sizes[axis] for axis in order], [strides[axis] for axis in order])
 
+    @checked
     def broadcast(self, sizes: Sequence[int]) -> Tensor:
         """Repeated to larger sizes, aligned at the right; nothing is computed."""
         sizes = tuple(sizes)
@@ -192,9 +197,10 @@ class Tensor:
         return 0 - self if not self._takes_scale(1) else self._scaled(-1.0, 0.0)
 
 
-Operand: TypeAlias = "Tensor | int | float | npt.NDArray[Any]"
+Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
 
 
+@checked
 def broadcast_sizes(*sizes: Sequence[int]) -> tuple[int, ...]:
     """The sizes that all broadcast to, as in NumPy. Raises DMLError where there are none."""
     try:
@@ -214,6 +220,7 @@ class Builder:
         self._input_edges: list[DML_INPUT_GRAPH_EDGE_DESC] = []
         self._edges: list[DML_INTERMEDIATE_GRAPH_EDGE_DESC] = []
 
+    @checked
     def input(
         self,
         name: str,
@@ -232,9 +239,10 @@ class Builder:
         self._input_descs.append(desc)
         return Tensor(self, ("input", len(self._inputs) - 1, 0), desc)
 
+    @checked
     def constant(self, array: npt.ArrayLike, data_type: DML_TENSOR_DATA_TYPE | None = None) -> Tensor:
         """An array that the graph holds. Scalars become tensors of sizes (1,); booleans UINT8."""
-        value = np.asarray(array)
+        value = as_array(array, "Builder.constant")
         if data_type is not None:
             value = value.astype(numpy_dtype(data_type))
         desc = DML_BUFFER_TENSOR_DESC(data_type or data_type_of(value.dtype), value.shape or (1,))
@@ -242,6 +250,7 @@ class Builder:
         self._nodes.append(DML_CONSTANT_DATA_GRAPH_NODE_DESC(data))
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
+    @checked
     def like(self, value: Operand, other: Tensor) -> Tensor:
         """The value as a tensor of the graph, in the data type of ``other`` where it is a number."""
         if isinstance(value, Tensor):
@@ -250,6 +259,7 @@ class Builder:
             return value
         return self.constant(value, other.data_type if isinstance(value, int | float) else None)
 
+    @checked
     def node(
         self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
         name: str | None = None, **fields: Any,
@@ -264,11 +274,14 @@ class Builder:
         for info in cls.fields_info:
             if info.kind == "input":
                 value = fields.pop(info.name, None)
-                if isinstance(value, Sequence):
-                    sources += value
-                    described[info.name] = [tensor.desc for tensor in value]
+                several = isinstance(value, list | tuple)
+                for one in value if several else (value,):
+                    if not isinstance(one, Tensor | None) or (one is not None and one.builder is not self):
+                        raise DMLError(f"{cls.__name__}.{info.name}: takes Tensors of this Builder, found {one!r}")
+                    sources.append(one)
+                if several:
+                    described[info.name] = [None if one is None else one.desc for one in value]
                 else:
-                    sources.append(value)
                     described[info.name] = None if value is None else value.desc
             elif info.kind == "output":
                 described[info.name] = outputs.get(info.name)
@@ -290,6 +303,7 @@ class Builder:
             at += 1
         return results
 
+    @checked
     def one(
         self,
         cls: type[OperatorDesc],
@@ -300,8 +314,12 @@ class Builder:
         """``node`` for an operator with one output, packed, of the first input's data type where none is given."""
         (output,) = (info.name for info in cls.fields_info if info.kind == "output")
         if data_type is None:
-            first = next(fields[info.name] for info in cls.fields_info if info.kind == "input" and info.name in fields)
-            data_type = (first[0] if isinstance(first, Sequence) else first).data_type
+            inputs = (info.name for info in cls.fields_info if info.kind == "input")
+            first = next((fields[name] for name in inputs if name in fields), None)
+            first = first[0] if isinstance(first, list | tuple) and first else first
+            if not isinstance(first, Tensor):
+                raise DMLError(f"{cls.__name__}: its first input must be a Tensor, found {first!r}")
+            data_type = first.data_type
         result = self.node(cls, {output: DML_BUFFER_TENSOR_DESC(data_type, tuple(sizes))}, **fields)[output]
         assert isinstance(result, Tensor)
         return result
@@ -313,6 +331,7 @@ class Builder:
         else:
             self._edges.append(DML_INTERMEDIATE_GRAPH_EDGE_DESC(index, output, node, at))
 
+    @checked
     def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
         """The graph with these outputs; what none of them needs is left out.
 
@@ -368,6 +387,7 @@ class Builder:
                 stack += feeds.get(node, ())
         return live
 
+    @checked
     def compile(self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, optimize: bool = True) -> Any:
         """The compiled graph; see ``Device.compile_graph``."""
         tensors = list(outputs.values()) if isinstance(outputs, Mapping) else list(outputs)

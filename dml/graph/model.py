@@ -20,6 +20,9 @@ from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+#: Inputs and outputs of a graph, at most.
+_MOST = 2**20
+
 #: Name (index where it has none) and tensor of an input or output of the graph; an unused input has no tensor.
 GraphField = tuple[str | int, DML_BUFFER_TENSOR_DESC | None]
 
@@ -163,8 +166,8 @@ class _Reader:
     def read(self) -> Graph:
         desc = self.desc
         for count, name in ((desc.InputCount, "InputCount"), (desc.OutputCount, "OutputCount")):
-            if not isinstance(count, int) or count < 0:
-                raise DMLError(f"DML_GRAPH_DESC.{name}: must be an unsigned integer, found {count!r}")
+            if not isinstance(count, int) or not 0 <= count <= _MOST:
+                raise DMLError(f"DML_GRAPH_DESC.{name}: must be an integer from 0 to {_MOST}, found {count!r}")
         self._outputs()
         inputs, input_fields, owned = self._input_edges()
         self._intermediate_edges(owned)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dml import enums
+from dml.arguments import checked
 from dml.descriptors import activation as act
 from dml.descriptors import elementwise as ew
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
@@ -49,6 +50,7 @@ def _unary(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = Non
     """A function of one tensor; attributes by keyword, with the defaults of DirectMLX where it has them."""
     has_scale = any(info.name == "ScaleBias" for info in cls.fields_info)
 
+    @checked
     def function(x: Tensor, **attributes: Any) -> Tensor:
         fields = {"ScaleBias": None, **attributes} if has_scale else attributes
         return x.builder.one(cls, x.sizes, data_type or x.data_type, InputTensor=x, **fields)
@@ -58,6 +60,7 @@ def _unary(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = Non
 
 
 def _binary(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None) -> Callable[..., Tensor]:
+    @checked
     def function(a: Tensor, b: Operand, **attributes: Any) -> Tensor:
         second = a.builder.like(b, a)
         sizes = broadcast_sizes(a.sizes, second.sizes)
@@ -148,6 +151,7 @@ tanh = _unary(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
 thresholded_relu = _unary(act.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC)
 
 
+@checked
 def fused(cls: Any, **attributes: Any) -> OperatorDesc:
     """An activation to fuse into another operator: its tensors are None."""
     desc = cls(**attributes)
@@ -155,6 +159,7 @@ def fused(cls: Any, **attributes: Any) -> OperatorDesc:
     return desc
 
 
+@checked
 def pow_(x: Tensor, exponent: Operand) -> Tensor:
     """x to the power of a number or a tensor."""
     if isinstance(exponent, int | float):
@@ -171,6 +176,7 @@ def pow_(x: Tensor, exponent: Operand) -> Tensor:
     )
 
 
+@checked
 def if_(condition: Tensor, a: Tensor, b: Operand) -> Tensor:
     """a where the condition (UINT8) is not zero, b elsewhere."""
     second = a.builder.like(b, a)
@@ -185,11 +191,13 @@ def if_(condition: Tensor, a: Tensor, b: Operand) -> Tensor:
     )
 
 
+@checked
 def cast(x: Tensor, data_type: DML_TENSOR_DATA_TYPE) -> Tensor:
     """x in another data type."""
     return x.builder.one(DML_CAST_OPERATOR_DESC, x.sizes, data_type, InputTensor=x)
 
 
+@checked
 def gemm(
     a: Tensor,
     b: Operand,
@@ -229,10 +237,24 @@ def _window(
     end: Sequence[int],
 ) -> tuple[int, ...]:
     """How many windows fit each spatial dimension."""
-    axes = zip(sizes, window, strides, dilations, start, end, strict=True)
-    return tuple((size + s + e - (w - 1) * d - 1) // step + 1 for size, w, step, d, s, e in axes)
+    axes = _each_dimension(sizes, window, strides, dilations, start, end)
+    return tuple((size + s + e - (w - 1) * d - 1) // (step or 1) + 1 for size, w, step, d, s, e in axes)
 
 
+def _or(values: Sequence[int] | None, default: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(values) if values is not None and len(values) else default
+
+
+def _each_dimension(*values: Sequence[int]) -> list[tuple[int, ...]]:
+    """What several sequences say of each dimension."""
+    try:
+        return list(zip(*values, strict=True))
+    except ValueError:
+        lengths = ", ".join(str(len(one)) for one in values)
+        raise DMLError(f"as many sizes, offsets, steps as dimensions are needed, found {lengths} of them") from None
+
+
+@checked
 def convolution(
     x: Tensor,
     weights: Operand,
@@ -249,8 +271,8 @@ def convolution(
     w = x.builder.like(weights, x)
     spatial = x.rank - 2
     ones, zeros = (1,) * spatial, (0,) * spatial
-    strides, dilations = tuple(strides or ones), tuple(dilations or ones)
-    start, end = tuple(start_padding or zeros), tuple(end_padding or zeros)
+    strides, dilations = _or(strides, ones), _or(dilations, ones)
+    start, end = _or(start_padding, zeros), _or(end_padding, zeros)
     if bias is not None:
         bias = x.builder.like(bias, x)
         bias = bias.view((1, bias.desc.element_count, *ones))
@@ -273,6 +295,7 @@ def convolution(
     )
 
 
+@checked
 def average_pooling(
     x: Tensor,
     window: Sequence[int],
@@ -284,7 +307,7 @@ def average_pooling(
 ) -> Tensor:
     """The mean over windows of the spatial dimensions of {N, C, spatial...}."""
     zeros, ones = (0,) * len(window), (1,) * len(window)
-    strides, start, end = tuple(strides or ones), tuple(start_padding or zeros), tuple(end_padding or zeros)
+    strides, start, end = _or(strides, ones), _or(start_padding, zeros), _or(end_padding, zeros)
     return x.builder.one(
         DML_AVERAGE_POOLING_OPERATOR_DESC,
         (*x.sizes[:2], *_window(x.sizes[2:], window, strides, ones, start, end)),
@@ -297,6 +320,7 @@ def average_pooling(
     )
 
 
+@checked
 def max_pooling(
     x: Tensor,
     window: Sequence[int],
@@ -308,8 +332,8 @@ def max_pooling(
 ) -> Tensor:
     """The maximum over windows of the spatial dimensions of {N, C, spatial...}."""
     zeros, ones = (0,) * len(window), (1,) * len(window)
-    strides, start, end = tuple(strides or ones), tuple(start_padding or zeros), tuple(end_padding or zeros)
-    dilations = tuple(dilations or ones)
+    strides, start, end = _or(strides, ones), _or(start_padding, zeros), _or(end_padding, zeros)
+    dilations = _or(dilations, ones)
     sizes = (*x.sizes[:2], *_window(x.sizes[2:], window, strides, dilations, start, end))
     made = x.builder.node(
         DML_MAX_POOLING2_OPERATOR_DESC,
@@ -326,6 +350,7 @@ def max_pooling(
     return result
 
 
+@checked
 def reduce(
     x: Tensor, function: DML_REDUCE_FUNCTION, axes: Sequence[int] | None = None, data_type: Any = None
 ) -> Tensor:
@@ -337,10 +362,11 @@ def reduce(
     return x.builder.one(DML_REDUCE_OPERATOR_DESC, sizes, kind, Function=function, InputTensor=x, Axes=chosen)
 
 
+@checked
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
     """A window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its end)."""
-    steps = tuple(strides or (1,) * x.rank)
-    made = tuple(-(-size // abs(step)) for size, step in zip(sizes, steps, strict=True))
+    steps = _or(strides, (1,) * x.rank)
+    made = tuple(-(-size // (abs(step) or 1)) for size, step in _each_dimension(sizes, steps))
     return x.builder.one(
         DML_SLICE1_OPERATOR_DESC,
         made,
@@ -351,6 +377,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
     )
 
 
+@checked
 def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Parts of these sizes along an axis."""
     axis %= x.rank
@@ -359,9 +386,10 @@ def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     return list(made["OutputTensors"])
 
 
+@checked
 def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
     """The tensors one after another along an axis."""
-    if not tensors:
+    if len(tensors) == 0:
         raise DMLError("join: needs at least one tensor")
     first = tensors[0]
     axis %= first.rank
@@ -369,6 +397,7 @@ def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
     return first.builder.one(DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
 
 
+@checked
 def padding(
     x: Tensor,
     start: Sequence[int],
@@ -377,7 +406,7 @@ def padding(
     value: float = 0.0,
 ) -> Tensor:
     """x with elements around it."""
-    sizes = tuple(s + size + e for s, size, e in zip(start, x.sizes, end, strict=True))
+    sizes = tuple(s + size + e for s, size, e in _each_dimension(start, x.sizes, end))
     return x.builder.one(
         DML_PADDING_OPERATOR_DESC,
         sizes,
@@ -389,12 +418,14 @@ def padding(
     )
 
 
+@checked
 def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     """x repeated along each dimension."""
-    sizes = tuple(size * count for size, count in zip(x.sizes, repeats, strict=True))
+    sizes = tuple(size * count for size, count in _each_dimension(x.sizes, repeats))
     return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
 
 
+@checked
 def gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """Slices of x along an axis, picked by indices of any sizes (ONNX Gather).
 
@@ -417,6 +448,7 @@ def gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     return made.view(sizes)
 
 
+@checked
 def upsample_2d(
     x: Tensor,
     width: int,
@@ -433,6 +465,7 @@ def upsample_2d(
     )
 
 
+@checked
 def resample(
     x: Tensor, sizes: Sequence[int], mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR
 ) -> Tensor:
@@ -442,12 +475,13 @@ def resample(
         sizes,
         InputTensor=x,
         InterpolationMode=mode,
-        Scales=tuple(out / size for out, size in zip(sizes, x.sizes, strict=True)),
+        Scales=tuple(out / size for out, size in _each_dimension(sizes, x.sizes)),
         InputPixelOffsets=(0.5,) * x.rank,
         OutputPixelOffsets=(-0.5,) * x.rank,
     )
 
 
+@checked
 def depth_to_space(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
@@ -457,6 +491,7 @@ def depth_to_space(
     return x.builder.one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
+@checked
 def space_to_depth(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
@@ -472,6 +507,7 @@ def _along_channels(x: Tensor, value: Operand) -> Tensor:
     return tensor if tensor.rank == x.rank else tensor.view((1, tensor.desc.element_count, *(1,) * (x.rank - 2)))
 
 
+@checked
 def batch_normalization(
     x: Tensor,
     mean_: Operand,
@@ -498,6 +534,7 @@ def batch_normalization(
     )
 
 
+@checked
 def mean_variance_normalization(
     x: Tensor,
     axes: Sequence[int],
@@ -522,6 +559,7 @@ def mean_variance_normalization(
     )
 
 
+@checked
 def local_response_normalization(
     x: Tensor,
     *,
@@ -544,6 +582,7 @@ def local_response_normalization(
     )
 
 
+@checked
 def top_k(
     x: Tensor, k: int, axis: int, direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_DECREASING
 ) -> tuple[Tensor, Tensor]:
@@ -564,6 +603,7 @@ def top_k(
     return made["OutputValueTensor"], made["OutputIndexTensor"]
 
 
+@checked
 def gru(
     x: Tensor,
     weight: Operand,
@@ -609,6 +649,7 @@ def gru(
     return made["OutputSequenceTensor"], made["OutputSingleTensor"]
 
 
+@checked
 def multihead_attention(
     query: Tensor, key: Tensor, value: Tensor, heads: int, *, mask: Tensor | None = None, scale: float | None = None
 ) -> Tensor:

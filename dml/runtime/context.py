@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.arguments import as_array, checked
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
 from dml.runtime.devices import VulkanDevice
@@ -91,21 +92,28 @@ class Buffer:
             raise DMLError(f"bytes {offset} to {offset + size} are not all in a buffer of {self.size} bytes")
         return self.words.view(np.uint8)[offset : offset + size]
 
+    @checked
     def write(self, data: npt.ArrayLike, offset: int = 0) -> None:
         """Copy an array's bytes (row-major) to ``offset`` bytes from the start, and to the device.
 
         Raises DMLError where they do not fit.
         """
-        source = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        source = np.ascontiguousarray(as_array(data, "Buffer.write")).reshape(-1).view(np.uint8)
         self._bytes(offset, source.size)[:] = source
         self.upload()
 
+    @checked
     def read(self, dtype: npt.DTypeLike = np.uint8, count: int | None = None, offset: int = 0) -> npt.NDArray[Any]:
         """A copy of ``count`` elements (all that fit) of ``dtype`` from ``offset`` bytes on.
 
         Raises DMLError where the buffer has fewer.
         """
-        width = np.dtype(dtype).itemsize
+        try:
+            width = np.dtype(dtype).itemsize
+        except (TypeError, ValueError):
+            width = 0
+        if width == 0 or np.dtype(dtype).hasobject:
+            raise DMLError(f"Buffer.read: dtype takes a NumPy dtype with a size, found {dtype!r}")
         count = max(0, self.size - offset) // width if count is None else count
         self.download()
         return self._bytes(offset, count * width).copy().view(dtype)

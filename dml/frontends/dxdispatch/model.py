@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_EXECUTION_FLAGS
 from dml.errors import HRESULT, DMLError
@@ -90,6 +91,7 @@ class Model:
     commands: tuple[Command, ...] = ()
 
 
+@checked
 def load(path: str | Path, *, allow_paths_outside: bool = False) -> Model:
     """Read a model and the files that it names.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.arguments import as_array, checked
 from dml.device import Device, create_device
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import build
@@ -32,6 +33,7 @@ class CompiledModel:
         outputs, self.parameters, self.results = build(network, graph)
         self.compiled = graph.compile(outputs)
 
+    @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
         """The results by the names of their tensors, in their own element types and shapes.
 
@@ -41,6 +43,7 @@ class CompiledModel:
         outputs = self.compiled.dispatch(self.prepare(inputs))
         return {name: _from_dml(array, self.results[name]) for name, array in outputs.items()}
 
+    @checked
     def prepare(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
         """The arrays that the compiled graph takes for these inputs."""
         names = {alias: name for name, layer in self.parameters.items() for alias in (name, *layer.outputs[0].names)}
@@ -48,7 +51,7 @@ class CompiledModel:
         for name, value in inputs.items():
             if name not in names:
                 raise DMLError(f"no parameter {name!r}; the model has {', '.join(self.parameters)}")
-            given[names[name]] = _to_dml(np.asarray(value), self.parameters[names[name]])
+            given[names[name]] = _to_dml(as_array(value, f"parameter {name!r}"), self.parameters[names[name]])
         used = {name for name, tensor in self.compiled.input_fields if tensor is not None}
         return {name: array for name, array in given.items() if name in used}
 
@@ -98,11 +101,13 @@ class Model:
     def __init__(self, network: Network) -> None:
         self.network = network
 
+    @checked
     def compile(self, device: Device | None = None) -> CompiledModel:
         """Raises DMLError that lists every layer that cannot be mapped, before anything runs."""
         return CompiledModel(self.network, device or create_device())
 
 
+@checked
 def read_model(path: str | Path, weights: str | Path | None = None) -> Model:
     """Read an .xml file and the .bin beside it. Raises DMLError for anything that is not such a model."""
     return Model(read_network(path, weights))

@@ -149,14 +149,14 @@ def read_network(path: str | Path, weights: str | Path | None = None) -> Network
     path = Path(path)
     try:
         text = path.read_bytes()
-    except OSError as error:
-        raise DMLError(f"{path}: cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise DMLError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
     data_path = Path(weights) if weights is not None else path.with_suffix(".bin")
     if data_path.exists() or weights is not None:
         try:
             data: npt.NDArray[np.uint8] = np.fromfile(data_path, np.uint8)
-        except OSError as error:
-            raise DMLError(f"{data_path}: cannot be read: {error.strerror}") from error
+        except (OSError, ValueError) as error:
+            raise DMLError(f"{data_path}: cannot be read: {getattr(error, 'strerror', error)}") from error
     else:
         data = np.zeros(0, np.uint8)
     try:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.arguments import as_array, checked
 from dml.compiler.target import DeviceClass
 from dml.descriptors.graph import DML_GRAPH_DESC
 from dml.device import Device as VulkanDevice
@@ -29,7 +30,7 @@ class TensorData(np.ndarray[Any, np.dtype[Any]]):
     """A tensor's elements: an array, float32 as everything in PyDirectML."""
 
     def __new__(cls, data: npt.ArrayLike) -> TensorData:
-        return np.array(data, np.float32, order="C").view(cls)
+        return as_array(data, "pydirectml.TensorData").astype(np.float32, order="C").view(cls)
 
 
 class Binding:
@@ -38,10 +39,11 @@ class Binding:
     The array's shape need not be the tensor's. Raises DMLError where it has fewer bytes than the tensor.
     """
 
+    @checked
     def __init__(self, expr: Expression, data: npt.ArrayLike) -> None:
         self.desc = expr.get_output_desc()
         desc = self.desc.desc
-        array = np.asarray(data)
+        array = as_array(data, "pydirectml.Binding")
         if array.dtype != desc.dtype:
             array = array.astype(np.float32)
         size = desc.TotalTensorSizeInBytes
@@ -69,11 +71,13 @@ class Model:
 class GraphBuilder:
     """Collects the graph that the operator functions make. ``input_tensor`` begins it."""
 
+    @checked
     def __init__(self, device: Device) -> None:
         self.builder = Builder(device.vulkan)
         self._descs: list[DML_BUFFER_TENSOR_DESC] = []
         self._places: dict[int, int] = {}
 
+    @checked
     def add_input(self, index: int, desc: TensorDesc) -> Expression:
         if index in self._places:
             raise DMLError(f"pydirectml.input_tensor: the graph has an input {index} already")
@@ -83,6 +87,7 @@ class GraphBuilder:
         self._descs.append(_words(own))
         return Expression(Tensor(self.builder, tensor.source, own))
 
+    @checked
     def build(self, flags: Any, outputs: Sequence[Expression]) -> Model:
         """Compile what the outputs need. flags: ExecutionFlags, accepted and without effect."""
         made = [output.made for output in outputs]
@@ -120,6 +125,7 @@ class Device:
     def __repr__(self) -> str:
         return f"dml.Device on {'GPU' if self._use_gpu else 'CPU'}"
 
+    @checked
     def compute(
         self, model: Model, inputs: Sequence[Binding | None], outputs: Sequence[Expression | None]
     ) -> list[TensorData]:
@@ -154,6 +160,7 @@ class Device:
         return [_data(array, out.tensor.desc) for array, out in zip(words, outputs, strict=True) if out is not None]
 
 
+@checked
 def input_tensor(scope: GraphBuilder, input_index: int, tensor_desc: TensorDesc) -> Expression:
     """The graph's input of that number."""
     return scope.add_input(input_index, tensor_desc)

@@ -1,0 +1,187 @@
+"""Misuse ends in a DMLError: arguments of public functions are held against the functions' annotations."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import operator
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import DMLError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Test = Callable[[Any], bool]
+
+
+def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The function, refusing arguments that its annotations do not take with a DMLError that names the argument.
+
+    Classes take their instances; integers whatever is an index, but no booleans; enumerations the numbers of their
+    members too; sequences and mappings are held against what they are of; one-dimensional arrays are sequences, text
+    is none. Any, protocols, array-likes and names that only type checkers import take everything.
+    """
+    parameters: dict[str, _Parameter] = {}
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if not parameters:
+            parameters.update(_parameters(function))
+        positional = list(parameters.values())
+        for at, value in enumerate(args[: len(positional)]):
+            positional[at].check(args[at:] if positional[at].rest else (value,))
+        for name, value in kwargs.items():
+            if name in parameters:
+                parameters[name].check((value,))
+        return function(*args, **kwargs)
+
+    return call
+
+
+def checked_structure(kind: type[_R]) -> type[_R]:
+    """A dataclass whose fields are held against their annotations when it is made."""
+    kind.__init__ = checked(kind.__init__)  # type: ignore[method-assign]
+    return kind
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """rest: it takes all further positional arguments."""
+
+    where: str
+    written: str
+    takes: _Test | None
+    rest: bool
+
+    def check(self, values: Iterable[Any]) -> None:
+        for value in values:
+            if self.takes is not None and not self.takes(value):
+                raise DMLError(f"{self.where} takes {self.written}, found {_described(value)}")
+
+
+def _described(value: object) -> str:
+    """A value in a message: itself where that is short, else its type and those of what it holds."""
+    if value is None or isinstance(value, str | int | float):
+        return repr(value)[:80]
+    held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    kinds = sorted({type(one).__name__ for one in held})
+    return f"{type(value).__name__}{' of ' + ', '.join(kinds) if kinds else ''}"
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
+    hints = typing.get_type_hints(function, localns=_Names(function))
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = hints.get(name, Any)
+        written = parameter.annotation if isinstance(parameter.annotation, str) else str(hint)
+        takes = None if parameter.kind is parameter.VAR_KEYWORD else _test(hint)
+        rest = parameter.kind is parameter.VAR_POSITIONAL
+        where = function.__qualname__.removesuffix(".__init__")
+        found[name] = _Parameter(f"{where}: {name}", written, takes, rest)
+    return found
+
+
+def is_number(value: object, number: int) -> bool:
+    """Whether a value of any type is that integer."""
+    return _is_index(value) and operator.index(value) == number  # type: ignore[arg-type]
+
+
+def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
+    """``value`` as an array of numbers. Raises DMLError, starting with ``where``, for what is none."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise DMLError(f"{where}: takes an array, found {type(value).__name__} ({error})") from None
+    if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: those of ml_dtypes
+        raise DMLError(f"{where}: takes an array of numbers, found {type(value).__name__}")
+    return array
+
+
+class _Names(dict[str, Any]):
+    """The names of a function's module; Any for those that it imports for type checkers alone."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._globals = function.__globals__
+
+    def __missing__(self, name: str) -> Any:
+        return self._globals.get(name, getattr(builtins, name, Any))
+
+
+def _test(hint: Any) -> _Test | None:
+    """Whether a value is what the annotation says; None where everything is."""
+    if hint is Any or hint is npt.ArrayLike or hint is npt.DTypeLike or hint is object or isinstance(hint, TypeVar):
+        return None
+    if hint is None or hint is type(None):
+        return lambda value: value is None
+    origin, of = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        tests = [_test(one) for one in of]
+        if None in tests:
+            return None
+        return lambda value: any(test(value) for test in tests if test is not None)
+    if origin in (Sequence, Iterable, list, tuple):
+        return _sequence(origin, _test(of[0]))
+    if origin in (Mapping, dict):
+        key, item = _test(of[0]), _test(of[1])
+        return lambda value: isinstance(value, Mapping) and _all(value, key) and _all(value.values(), item)
+    if origin is type:
+        return lambda value: isinstance(value, type) and issubclass(value, of[0])
+    kind = hint if origin is None else origin
+    return _instance(kind) if isinstance(kind, type) else None
+
+
+def _sequence(origin: Any, item: _Test | None) -> _Test:
+    def test(value: Any) -> bool:
+        if isinstance(value, str | bytes):
+            return False
+        if isinstance(value, np.ndarray):
+            return value.ndim == 1 and _all(value, item)
+        if isinstance(value, Sequence):
+            return _all(value, item)
+        return origin is Iterable and isinstance(value, Iterable)
+
+    return test
+
+
+def _all(values: Iterable[Any], test: _Test | None) -> bool:
+    return test is None or all(map(test, values))
+
+
+def _instance(kind: type[Any]) -> _Test | None:
+    if getattr(kind, "_is_protocol", False):
+        return None
+    if kind is bool:
+        return lambda value: isinstance(value, bool | np.bool_) or (_is_index(value) and value in (0, 1))
+    if kind is int:
+        return _is_index
+    if kind is float:
+        return lambda value: isinstance(value, float | np.floating) or _is_index(value)
+    if issubclass(kind, int) and issubclass(kind, Enum):
+        return lambda value: isinstance(value, kind) or (_is_index(value) and _is_member(kind, value))
+    return lambda value: isinstance(value, kind)
+
+
+def _is_index(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)
+
+
+def _is_member(kind: type[Any], value: Any) -> bool:
+    try:
+        kind(operator.index(value))
+    except ValueError:
+        return False
+    return True

@@ -55,6 +55,15 @@ def test_a_reduction_that_is_none_is_named(device: dml.Device) -> None:
         prepare(model, device).run(given)
 
 
+def test_what_would_take_too_long_is_named(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scatter, "_PARTS", 3)
+    monkeypatch.setattr(scatter, "_PAIRS", 3)
+    inputs = {"x": numbers(np.float32, 3), "i": np.zeros((4, 1), np.int64), "u": numbers(np.float32, 4)}
+    model, given = node_model("ScatterND", inputs, {"y": (1, np.float32)}, domain="", version=18, reduction="add")
+    with pytest.raises(dml.DMLError, match=r"reduction 'add' of \(4, 1\) updates into \(3, 1\) is too large"):
+        prepare(model, device).run(given)
+
+
 @pytest.mark.parametrize("sizes", [(5, 4), (3, 4, 5)])
 def test_column_major_indices(device: dml.Device, sizes: tuple[int, ...]) -> None:
     x = RNG.permutation(np.arange(2 * 3 * np.prod(sizes), dtype=np.float32)).reshape(2, 3, *sizes)

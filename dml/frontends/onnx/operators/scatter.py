@@ -11,7 +11,7 @@ from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_O
 from dml.errors import DMLError
 
 from ..registry import onnx_op
-from ..trace import Node
+from ..trace import Node, Unsupported
 from ..value import (
     INT32,
     DType,
@@ -37,8 +37,8 @@ _FUNCTIONS = {
     "max": enums.DML_REDUCE_FUNCTION_MAX,
     "min": enums.DML_REDUCE_FUNCTION_MIN,
 }
-#: Elements of a tensor that pairs updates with where they could go.
-_PAIRS = 2**24
+#: Elements of a tensor that pairs updates with where they could go, and how many such there may be.
+_PAIRS, _PARTS = 2**24, 256
 
 
 @onnx_op("Scatter", "ScatterElements")
@@ -114,6 +114,8 @@ def _reduced(node: Node, x: Value, indices: Value, updates: Value) -> Value:
     none = x.filled(_neutral(reduction, x.dtype))
     own = node.constant(np.arange(rows, dtype=np.int32).reshape(rows, 1, 1))
     count = max(1, _PAIRS // (rows * columns))
+    if -(-indices.shape[0] // count) > _PARTS:
+        raise Unsupported(f"{node}: reduction {reduction!r} of {updates.shape} updates into {x.shape} is too large")
     for first in range(0, indices.shape[0], count):
         some = min(count, indices.shape[0] - first)
         here = part(indices, 0, first, some)

@@ -42,8 +42,8 @@ _TAKES_EPILOGUE = frozenset(
         enums.DML_OPERATOR_MAX_POOLING2,
     }
 )
-#: Nodes of an expression that may stand on each other: of a kernel's own, and of an epilogue, of which kernels that keep
-#: many sums in registers have a copy for each.
+#: Nodes of an expression that may stand on each other: of a kernel's own, and of an epilogue, which kernels that keep
+#: many sums in registers repeat for each.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
 _FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16)
 

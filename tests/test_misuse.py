@@ -17,10 +17,13 @@ import dml.frontends.dxdispatch as dxdispatch
 import dml.frontends.onnx as dml_onnx
 import dml.frontends.openvino as openvino
 from dml.cli import app
+from dml.compiler.lowering import compile_operator
+from dml.compiler.target import Target
 from dml.frontends.running import Options, open_file
 from dml.graph import operations
 from dml.graph.builder import Builder, broadcast_sizes
 from harness import tensor
+from sample_descriptors import NAMES, sample
 
 
 class Nothing:
@@ -443,3 +446,34 @@ def test_options_of_files(device: dml.Device) -> None:
 def _opened(path: Any, device: dml.Device) -> None:
     if path is not None:
         open_file(path, device, Options())
+
+
+#: Attributes as no description should have them, and as some may.
+NUMBERS: list[Any] = [
+    2**31, 2**32 - 1, 2**32, -(2**31), 1e39, -1e39, 1e-46, float("inf"), "1", (2**32 - 1,) * 2, (2**31,) * 4, (1.5,) * 2,
+    (float("inf"),) * 2, (float("nan"),) * 4, (0,) * 4, (1,) * 9, (-1,) * 4, dml.DML_SCALAR_UNION(UInt64=2**64 - 1),
+    dml.DML_SCALE_BIAS(float("nan"), 1e39), dml.DML_SIZE_2D(2**32 - 1, 2**32 - 1), dml.DML_SIZE_2D(-1, 1.5),
+    dml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=1e39, Beta=float("nan")),
+    tensor("INT4", (1,)), tensor("FLOAT64", (2,) * 8), tensor("UINT8", (1, 2, 4, 6), "padded"),
+    tensor("FLOAT32", (1, 2, 4, 6), "broadcast"), [tensor("FLOAT32", (1, 2, 4, 6))] * 3,
+    tensor("FLOAT32", (65536, 65536)), tensor("FLOAT32", (0, 2)), dml.DML_BUFFER_TENSOR_DESC(99, (1, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_descriptions(name: str) -> None:
+    """Each field of each operator: refused, or compiled, or above the device's limits."""
+    desc = sample(name)
+    fields = {info.name: getattr(desc, info.name) for info in desc.fields_info if info.counts is None}
+    failures = []
+    for field in fields:
+        for wrong in WRONG + NUMBERS:
+            try:
+                made = type(desc)(**{**fields, field: wrong})
+                dml.validate(made)
+                compile_operator(made, Target())
+            except dml.DMLError:
+                pass
+            except Exception as error:
+                failures.append(f"{field}={wrong!r}: {type(error).__name__}: {error}")
+    assert not failures, "\n".join(failures)

@@ -1,8 +1,8 @@
 """TOP_K, TOP_K1: the first K of each line in order; equal elements by ascending index, whatever the direction.
 
-Blocks of a line are sorted in shared memory (on CPU drivers, a small K is selected one by one), and their first K
-merged pair by pair. NaN counts as the largest value and
-the zeros are equal; values are copied as they are.
+Blocks of a line are sorted in shared memory (on CPU drivers, a small K is selected one by one, and blocks are short:
+the steps of a sort that wait for each other are dear there), and their first K merged pair by pair. NaN counts as the
+largest value and the zeros are equal; values are copied as they are.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def top_k(
     key = f"{'uvec2' if wide else 'uint'} key_of(x_VALUE v) {{ return {'~' if largest else ''}order_{kind_of(x)}(v); }}"
 
     selects = program.target.is_cpu and k <= 128
-    block = _selected_block(lines, length, k) if selects else min(1024, 1 << max(1, (length - 1).bit_length()))
+    most = 16 if program.target.is_cpu else 1024
+    block = _selected_block(lines, length, k) if selects else min(most, 1 << max(1, (length - 1).bit_length()))
     runs, span, keep = -(-length // block), block, min(k, block)
     entries = program.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (lines * runs * keep * words,)) if runs > 1 else None
     tensors: dict[str, Bound] = outputs if entries is None else {"x": read(x), "entries": write(entries)}
@@ -61,12 +62,12 @@ def top_k(
         program.dispatch(SELECT, tensors, count=lines * runs, constants=constants, defines=defines, code=code)
     else:
         segments = max(1, 256 // block)
-        most = 32 if program.target.is_cpu else 128
+        invocations = 8 if program.target.is_cpu else 128  # one vector of a CPU driver
         program.dispatch(
             SORT,
             tensors,
             groups=-(-lines * runs // segments),
-            workgroup=min(most, block * segments // 2, program.target.max_workgroup_invocations),
+            workgroup=min(invocations, block * segments // 2, program.target.max_workgroup_invocations),
             constants=constants,
             defines={**defines, "BLOCK": f"{block}u", "SEGMENTS": f"{segments}u"},
             code=code,

@@ -5,14 +5,16 @@
 #include "prelude.glsl"
 #include "lib/sort.glsl"
 
-Entry entry_at(uint at) {
+KEY key_at(uint at) {
     at *= ENTRY_WORDS;
 #if KEY64
-    return Entry(uvec2(entries_load(at), entries_load(at + 1u)), entries_load(at + 2u));
+    return uvec2(entries_load(at), entries_load(at + 1u));
 #else
-    return Entry(entries_load(at), entries_load(at + 1u));
+    return entries_load(at);
 #endif
 }
+
+Entry entry_at(uint at) { return Entry(key_at(at), entries_load(at * ENTRY_WORDS + KEY_WORDS)); }
 
 // How many entries run r of a line has.
 uint held(uint r) { return r < RUNS ? min(KEEP, min((r + 1u) * SPAN, LENGTH) - r * SPAN) : 0u; }
@@ -23,11 +25,14 @@ void main() {
     if (line >= LINES || own >= held(run)) return;
     Entry e = entry_at((line * RUNS + run) * KEEP + own);
 
+    // The places of a run all lie before those of the next, so that equal keys are in the order of the runs.
+    bool ties = (run & 1u) == 1u;
     uint other = (line * RUNS + (run ^ 1u)) * KEEP;
     uint low = 0u, high = held(run ^ 1u);
     while (low < high) {
         uint middle = (low + high) / 2u;
-        if (entry_less(entry_at(other + middle), e)) low = middle + 1u;
+        KEY k = key_at(other + middle);
+        if (key_less(k, e.key) || (ties && k == e.key)) low = middle + 1u;
         else high = middle;
     }
     uint rank = own + low;

@@ -80,7 +80,9 @@ def each_result(
     result = tensors["result"].operand
     target = program.target
     per_word = VALUE_TYPES[result.data_type].per_word
-    whole = per_word > 1 and owns_whole_words(result)
+    # The elements of a word share an invocation, and so what its loops may go round.
+    shared = not target.is_cpu or box * cost * per_word <= CPU_ITERATIONS
+    whole = per_word > 1 and owns_whole_words(result) and shared
     wide = box > wide_above
     workgroup = 128 if wide else target.workgroup
     most = workgroup * CPU_ITERATIONS // cost

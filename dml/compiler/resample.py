@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,11 @@ from dml.compiler.builder import Builder
 from dml.compiler.kernel import VALUE_TYPES, Constant
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
+from dml.compiler.reduction import LOOP_LIMIT
 from dml.compiler.target import Target
 from dml.compiler.views import copy, merge_between, raw, split
 from dml.descriptors import resample as d
+from dml.errors import HRESULT, DMLError
 
 NEAREST = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
 
@@ -36,6 +38,10 @@ class Axis:
     @property
     def is_identity(self) -> bool:
         return self.scale == 1 and self.input_offset == -self.output_offset
+
+    @property
+    def is_centred(self) -> bool:
+        return (self.input_offset, self.output_offset) == (0.5, -0.5)
 
     @property
     def is_power_of_two(self) -> bool:
@@ -93,6 +99,11 @@ def _resample(program: Builder, result: Operand, source: Operand, axes: Sequence
             copy(program, repeated, source.view(tuple(sizes), tuple(strides)))
             return
     active = _active(result, source, axes)
+    # A stretched filter sees up to 2 / Scale elements.
+    lengths = [2 / axes[at].scale + 3 if _wide(axes[at], kernel) else 1 for at in active]
+    lengths = [min(length, source.sizes[at]) for at, length in zip(active, lengths, strict=True)]
+    if _one_by_one(program, _resample, result, source, axes, kernel, dict(zip(active, lengths, strict=True))):
+        return
     chosen = [axes[at] for at in active]
     places, (result, source) = merge_between(active, result, source)
     lines = [f"result_VALUE sampled(uint c[{result.rank}]) {{"]
@@ -111,6 +122,38 @@ def _resample(program: Builder, result: Operand, source: Operand, axes: Sequence
         constants=_constants(chosen),
         code="\n".join([_head(kernel), *lines]),
     )
+
+
+def _one_by_one(
+    program: Builder,
+    step: Callable[[Builder, Operand, Operand, Sequence[Axis], Filter], None],
+    result: Operand,
+    source: Operand,
+    axes: Sequence[Axis],
+    kernel: Filter,
+    lengths: Mapping[int, float],
+) -> bool:
+    """Take one dimension apart from the others, where together they are too much for the loops of a CPU driver.
+
+    lengths: how often the loop over each dimension goes round. The filters are products, so that the order is free.
+    Answers False where nothing had to be done. Raises DMLError where one dimension alone is too long.
+    """
+    most = LOOP_LIMIT // VALUE_TYPES[result.data_type].per_word
+    if not program.target.is_cpu or math.prod(math.ceil(length) for length in lengths.values()) <= most:
+        return False
+    at = max(lengths, key=lambda axis: lengths[axis])
+    others = [other for other in lengths if other != at]
+    if lengths[at] > most or not others:
+        raise DMLError(
+            f"RESAMPLE: {math.ceil(lengths[at])} elements along dimension {at} for each result, "
+            f"above this CPU device's limit {most}",
+            HRESULT.E_OUTOFMEMORY,
+        )
+    sizes = [size if axis == at else source.sizes[axis] for axis, size in enumerate(result.sizes)]
+    between = program.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    step(program, between, source, [one if axis == at else Axis(1.0) for axis, one in enumerate(axes)], kernel)
+    step(program, result, between, [Axis(1.0) if axis == at else one for axis, one in enumerate(axes)], kernel)
+    return True
 
 
 def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter) -> list[str]:
@@ -158,6 +201,14 @@ def _head(kernel: Filter) -> str:
 def _gradient(program: Builder, result: Operand, source: Operand, axes: Sequence[Axis], kernel: Filter) -> None:
     """Each element of the forward input collects the gradients of the outputs it went into, with their weights."""
     active = _active(result, source, axes)
+    # An element has the outputs within 1 of it, those at the edges all beyond as well.
+    lengths: dict[int, float] = {}
+    for at in active:
+        outputs, scaled = source.sizes[at], result.sizes[at] * axes[at].scale
+        near = 2 * axes[at].scale + 6 + max(0.0, outputs - scaled) if axes[at].is_centred else outputs
+        lengths[at] = min(near, outputs)
+    if _one_by_one(program, _gradient, result, source, axes, kernel, lengths):
+        return
     places, (result, source) = merge_between(active, result, source)
     lines = [f"float sampled(uint c[{result.rank}]) {{", "    float sum = 0.0;\n    uint s[RANK] = c;"]
     weight = "1.0"

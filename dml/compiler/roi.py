@@ -255,7 +255,8 @@ def _gather(
             program.for_each("pooling/roi_weights.comp", tensors[name], {"places": places}, constants=more)
     at_once = rois
     if target.is_cpu:
-        at_once = min(rois, CPU_ITERATIONS // (height * (width + 1) + 1))
+        per_word = VALUE_TYPES[result.data_type].per_word
+        at_once = min(rois, CPU_ITERATIONS // ((height * (width + 1) + 1) * per_word))
         if at_once == 0:
             raise DMLError(
                 f"ROI_ALIGN_GRAD: regions of {height} x {width} outputs, above this CPU device's limit "

@@ -64,6 +64,20 @@ def test_roi_pooling_of_a_large_cell(device: Any) -> None:
     assert_exact(result, x.max((2, 3), keepdims=True))
 
 
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_roi_pooling_of_cells_that_share_words(device: Any, dtype: str) -> None:
+    """40,000 elements each: two to an invocation would be more than a CPU driver's loops go round."""
+    x = random(np.random.default_rng(2), dtype, (1, 3, 200, 200))
+    x[:, :, 199, 199] = 7
+    regions = np.array([[[[0, 0, 0, 199, 199]]]], x.dtype)
+    desc = dml.DML_ROI_POOLING_OPERATOR_DESC(
+        InputTensor=like(x), ROITensor=like(regions), OutputTensor=tensor(dtype, (1, 3, 1, 1)),
+        SpatialScale=1.0, PooledSize=dml.DML_SIZE_2D(1, 1),
+    )  # fmt: skip
+    result = run(device, desc, {"InputTensor": x, "ROITensor": regions})["OutputTensor"]
+    assert_exact(result, np.full((1, 3, 1, 1), 7, x.dtype))
+
+
 def attributes(sampling: Sampling, *, old: bool = False, grad: bool = False) -> dict[str, Any]:
     """The sampling as fields of ROI_ALIGN1 (of ROI_ALIGN, of ROI_ALIGN_GRAD)."""
     found: dict[str, Any] = {
@@ -193,22 +207,23 @@ def test_roi_align_grad_example(device: Any) -> None:
     assert_exact(result, expected.reshape(1, 1, 4, 4))
 
 
-def test_gradients_of_many_regions(device: Any) -> None:
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_gradients_of_many_regions(device: Any, dtype: str) -> None:
     """More regions than one dispatch takes on a CPU driver: the sums carry on from dispatch to dispatch."""
     rng = np.random.default_rng(5)
     count = 700
     corners = np.round(rng.uniform(0, 4, (count, 4)) * 8) / 8
-    regions, batches = corners.astype(np.float32), np.zeros(count, np.uint32)
-    gradient = random(rng, "FLOAT32", (count, 1, 9, 9))
+    regions, batches = corners.astype(np.float32 if dtype == "FLOAT32" else np.float16), np.zeros(count, np.uint32)
+    gradient = random(rng, dtype, (count, 1, 9, 9))
     sampling = Sampling(minimum=1, maximum=1)
     desc = dml.DML_ROI_ALIGN_GRAD_OPERATOR_DESC(
         InputGradientTensor=like(gradient), ROITensor=like(regions), BatchIndicesTensor=like(batches),
-        OutputGradientTensor=tensor("FLOAT32", (1, 1, 4, 4)), **attributes(sampling, grad=True),
+        OutputGradientTensor=tensor(dtype, (1, 1, 4, 4)), **attributes(sampling, grad=True),
     )  # fmt: skip
     inputs = {"InputGradientTensor": gradient, "ROITensor": regions, "BatchIndicesTensor": batches}
     result = run(device, desc, inputs)["OutputGradientTensor"]
     dx, _ = sampling.grad(np.zeros((1, 1, 4, 4)), gradient, regions, batches)
-    np.testing.assert_allclose(result, dx, rtol=1e-5, atol=2e-3)
+    np.testing.assert_allclose(result, dx, rtol=1e-5 + np.finfo(result.dtype).eps, atol=2e-3)
 
 
 #: More samples than a loop should take: of regions far larger than the input, of many to an element, and of both.

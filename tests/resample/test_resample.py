@@ -188,6 +188,31 @@ def test_a_filter_of_thousands_of_taps(device):
     assert_ulp(result, resampled(x, weights), 64, "the weights beyond the edges are added up in closed form")
 
 
+FAR = [((1, 450, 500), (1, 2, 2), (1, 1 / 225, 1 / 250)), ((60, 50, 70), (1, 1, 1), (1 / 60, 1 / 50, 1 / 70))]
+OFTEN = "sums of some 100,000 terms"
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("sizes, outputs, scales", FAR)
+def test_a_filter_of_many_elements_along_all_axes(device, dtype, sizes, outputs, scales):
+    """More than the loops of a CPU driver go round."""
+    x = positive(dtype, sizes)
+    result = forward(device, resample_of(3, x, outputs, scales, wide=True), x)
+    expected = resampled(x, matrices(sizes, outputs, scales, wide=True))
+    assert_ulp(result, expected, 1 if dtype == "FLOAT16" else 400, OFTEN)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("outputs, sizes, scales", FAR)
+def test_a_gradient_of_many_elements_along_all_axes(device, dtype, mode, outputs, sizes, scales):
+    scales = tuple(1 / scale for scale in scales)
+    grad = positive(dtype, outputs) / 128
+    result = backward(device, grad_of(1, grad, sizes, scales, mode), grad)
+    weights = matrices(sizes, outputs, scales, mode=mode, rounding=rounding_of(2, "DECREASING"))
+    assert_ulp(result, gradient(grad, weights), 2 if dtype == "FLOAT16" else 400, OFTEN)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1e-30])
 def test_a_filter_far_wider_than_the_input(device, scale):
     """Nothing loops over what lies beyond the edges."""

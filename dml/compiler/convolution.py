@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from dml.compiler.gemm import along_dimension, matmul, quads, requantize, withou
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
-from dml.compiler.target import Target
+from dml.compiler.target import CPU_ITERATIONS, Target
 from dml.compiler.winograd import winograd, winograd_cost
 from dml.descriptors.convolution import (
     DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
@@ -264,6 +265,9 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
     taps = windows.taps[2]
     depth, height, width = result.sizes[2:]
     best: tuple[float, Plan] | None = None
+    steps = x.sizes[1] // groups * windows.taps[0] * windows.taps[1]
+    if target.is_cpu and 3 * steps > CPU_ITERATIONS:
+        return None
     for channels, rows, columns in itertools.product(*TILES):
         sums = channels * rows * columns
         if (
@@ -287,7 +291,6 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
                 (tiles_y * rows - 1) * windows.strides[1] + (windows.taps[1] - 1) * windows.dilations[1] + 1,
                 (tiles_x - 1) * columns * windows.strides[2] + span,
             )
-            steps = x.sizes[1] // groups * windows.taps[0] * windows.taps[1]
             best = cost, Plan(channels, rows, columns, padded, span, cost * steps)
     if best is None or 4 * math.prod(best[1].padded) > target.max_storage_buffer_range:
         return None
@@ -369,34 +372,56 @@ def _general(
     geometry: Geometry,
     finish: Expression,
 ) -> None:
-    kind = "int" if VALUE_TYPES[result.data_type].kind == "int" else "float"
-    emitted = emit(finish, [kind], "finish")
-    constants: dict[str, Constant] = {
-        "GROUP_INPUTS": x.sizes[1] // geometry.groups,
-        "GROUP_OUTPUTS": result.sizes[1] // geometry.groups,
-    }
+    """In as many parts as the device's loops ask for: each adds its sums to the last one's, in the bias's place."""
+    kind, words = (
+        ("int", DML_TENSOR_DATA_TYPE_INT32)
+        if VALUE_TYPES[result.data_type].kind == "int"
+        else ("float", DML_TENSOR_DATA_TYPE_FLOAT32)
+    )
+    inputs = x.sizes[1] // geometry.groups
+    constants: dict[str, Constant] = {"GROUP_INPUTS": inputs, "GROUP_OUTPUTS": result.sizes[1] // geometry.groups}
     for d in range(3):
         constants[f"TAPS_{d}"] = weights.sizes[2 + d]
         constants[f"MOVE_{d}"] = geometry.strides[d]
         constants[f"DILATION_{d}"] = geometry.dilations[d]
         constants[f"PADDING_{d}"] = geometry.padding[d]
         constants[f"LIMIT_{d}"] = result.sizes[2 + d] - (0 if geometry.backward else geometry.output_padding[d])
-    tensors = {"x": x, "filter": weights}
-    if bias is not None:
-        tensors["bias"] = bias.broadcast(result.sizes)
-    program.for_each(
-        "convolution/general.comp",
-        result,
-        tensors,
-        constants={**constants, **emitted.constants},
-        defines={
-            "SUM": kind,
-            "BACKWARD": int(geometry.backward),
-            "FLIPPED": int(geometry.flipped),
-            "HAS_BIAS": int(bias is not None),
-        },
-        code=emitted.code,
-    )
+    # An invocation makes all elements of a word.
+    most = CPU_ITERATIONS // (32 // VALUE_TYPES[result.data_type].bits) if program.target.is_cpu else sys.maxsize
+    parts = list(_parts((*weights.sizes[2:], inputs), most))
+    sums = [program.temporary(words, result.sizes) for _ in parts[1:3]]
+    added = bias
+    for number, part in enumerate(parts):
+        is_last = number == len(parts) - 1
+        to = result if is_last else sums[number % 2]
+        emitted = emit(finish if is_last else Leaf(0), [kind], "finish")
+        program.for_each(
+            "convolution/general.comp",
+            to,
+            {"x": x, "filter": weights} | ({} if added is None else {"bias": added.broadcast(result.sizes)}),
+            constants={**constants, **emitted.constants},
+            defines={
+                "SUM": kind,
+                "BACKWARD": int(geometry.backward),
+                "FLIPPED": int(geometry.flipped),
+                "HAS_BIAS": int(added is not None),
+            }
+            | {f"FROM_{d}": f"{begin}u" for d, (begin, _) in enumerate(part)}
+            | {f"TO_{d}": f"{end}u" for d, (_, end) in enumerate(part)},
+            code=emitted.code,
+        )
+        added = to
+
+
+def _parts(sizes: tuple[int, ...], most: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Ranges of nested loops over ``sizes``, the outermost first, of at most ``most`` iterations together."""
+    ranges: list[list[tuple[int, int]]] = []
+    inside = 1  # iterations that one of the next loop takes, itself included
+    for size in reversed(sizes):
+        extent = max(1, min(size, most // inside))
+        ranges.insert(0, [(begin, min(begin + extent, size)) for begin in range(0, size, extent)])
+        inside = 1 + extent * inside
+    return itertools.product(*ranges)
 
 
 @lowering(DML_CONVOLUTION_OPERATOR_DESC)

@@ -18,7 +18,7 @@ from dml.compiler.expression import apply, node
 from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
-from dml.compiler.target import Target
+from dml.compiler.target import CPU_ITERATIONS, Target
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
     DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
@@ -37,8 +37,6 @@ from dml.errors import HRESULT, DMLError
 
 #: Boxes of more places than this are walked by a workgroup together.
 WIDE_ABOVE = 512
-#: Iterations that llvmpipe grants an invocation's loops, over all of them and beside those that reduce.
-CPU_ITERATIONS = 60000
 
 
 def volume(operand: Operand) -> Operand:

@@ -21,10 +21,10 @@ from dml.compiler.builder import Builder
 from dml.compiler.expression import Leaf, apply
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, update, write
 from dml.compiler.lowering import lowering
-from dml.compiler.pooling import CPU_ITERATIONS, each_result
+from dml.compiler.pooling import each_result
 from dml.compiler.program import Operand
 from dml.compiler.reduction import FLOAT_SUM, reduce
-from dml.compiler.target import Target
+from dml.compiler.target import CPU_ITERATIONS, Target
 from dml.descriptors.pooling import (
     DML_ROI_ALIGN1_OPERATOR_DESC,
     DML_ROI_ALIGN_GRAD_OPERATOR_DESC,

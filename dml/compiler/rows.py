@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from dml.compiler.builder import Builder, merge_dimensions
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
-from dml.compiler.pooling import CPU_ITERATIONS
 from dml.compiler.program import Operand
 from dml.compiler.reduction import MATH, adjacent, coordinates
 from dml.compiler.scalar import Expression, Leaf, emit, node, substitute
-from dml.compiler.target import Target
+from dml.compiler.target import CPU_ITERATIONS, Target
 
 
 @dataclass(frozen=True)

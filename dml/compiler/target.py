@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+#: Iterations that llvmpipe grants an invocation's loops, over all of them, less what a kernel's own small ones take. It
+#: ends them at 65,535, without a word.
+CPU_ITERATIONS = 60000
+
 
 class DeviceClass(Enum):
     """Kinds of Vulkan device, from VkPhysicalDeviceType; best first."""

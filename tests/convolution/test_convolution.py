@@ -71,6 +71,48 @@ def assert_sums(result, expected, terms, count):
     assert np.all(excess <= 0), (float(excess.max()), np.unravel_index(excess.argmax(), excess.shape))
 
 
+@pytest.mark.parametrize(
+    "dtype, direction, groups, inputs, window, parts",
+    [
+        ("FLOAT32", FORWARD, 1, 1, (300, 300), 4),
+        ("FLOAT32", FORWARD, 2, 1, (2, 260, 260), 6),
+        ("FLOAT16", FORWARD, 1, 1, (260, 260), 5),
+        ("FLOAT32", FORWARD, 1, 23001, (3,), 2),
+        ("FLOAT32", BACKWARD, 1, 23001, (3,), 2),
+        ("FLOAT32", BACKWARD, 1, 61001, (2,), 4),
+    ],
+)
+def test_more_products_than_a_cpu_driver_loops(device, dtype, direction, groups, inputs, window, parts):
+    """Sums of many small integers, exact in float32: whatever loop ends too early shows."""
+    rng = np.random.default_rng(3)
+    rank, kind = len(window), np.dtype(dtype.lower())
+    x = rng.integers(0, 3, (1, groups * inputs, *window[:-1], window[-1] + 1)).astype(kind)
+    shape = (groups * inputs, 1) if direction == BACKWARD else (groups, inputs)
+    w = rng.integers(-2, 4, (*shape, *window)).astype(kind)
+    # As far as all of the window is over the input: backward, padding takes the rest away.
+    ends = [size - 1 if direction == BACKWARD else 0 for size in window]
+    function = reference.backward if direction == BACKWARD else reference.forward
+    arguments = ((1,) * rank, (1,) * rank, ends, ends, groups, False, (0,) * rank)
+    expected = function(x.astype(np.float64), w.astype(np.float64), *arguments)
+    desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=like(x),
+        FilterTensor=like(w),
+        OutputTensor=tensor(dtype, expected.shape),
+        Mode=CORRELATION,
+        Direction=direction,
+        Strides=(1,) * rank,
+        Dilations=(1,) * rank,
+        StartPadding=ends,
+        EndPadding=ends,
+        OutputPadding=(0,) * rank,
+        GroupCount=groups,
+    )
+    compiled = device.compile_operator(device.create_operator(desc))
+    assert compiled.describe().count("dispatch convolution/general.comp") == parts
+    result = compiled.dispatch({"InputTensor": x, "FilterTensor": w})["OutputTensor"]
+    np.testing.assert_array_equal(result, expected.astype(kind))
+
+
 def products(desc):
     """The terms of one element: input channels of a group times the window, backward at most that."""
     return desc.InputTensor.Sizes[1] // desc.GroupCount * int(np.prod(desc.FilterTensor.Sizes[2:]))

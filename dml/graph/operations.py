@@ -46,16 +46,23 @@ UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
 
-def _unary(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None) -> Callable[..., Tensor]:
+def _unary(
+    cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None, **defaults: Any
+) -> Callable[..., Tensor]:
     """A function of one tensor; attributes by keyword, with the defaults of DirectMLX where it has them."""
-    has_scale = any(info.name == "ScaleBias" for info in cls.fields_info)
+    names = {info.name for info in cls.fields_info}
 
     @checked
     def function(x: Tensor, **attributes: Any) -> Tensor:
-        fields = {"ScaleBias": None, **attributes} if has_scale else attributes
+        given = {"Axes": (x.rank - 1,), "ScaleBias": None}
+        fields = {name: value for name, value in given.items() if name in names} | defaults | attributes
         return x.builder.one(cls, x.sizes, data_type or x.data_type, InputTensor=x, **fields)
 
-    function.__doc__ = f"{cls.__name__} of x: its sizes and, but for predicates, its data type."
+    told = [f"{name} {value}" for name, value in defaults.items()] + ["Axes the last one"] * ("Axes" in names)
+    function.__doc__ = (
+        f"{cls.__name__} of x: its sizes and, but for predicates, its data type."
+        f"{' Where not given: ' + ', '.join(told) + '.' if told else ''}"
+    )
     return function
 
 
@@ -89,13 +96,15 @@ cosh = _unary(ew.DML_ELEMENT_WISE_COSH_OPERATOR_DESC)
 erf = _unary(ew.DML_ELEMENT_WISE_ERF_OPERATOR_DESC)
 exp = _unary(ew.DML_ELEMENT_WISE_EXP_OPERATOR_DESC)
 floor = _unary(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC)
-is_infinity = _unary(ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, UINT8)
+is_infinity = _unary(
+    ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, UINT8, InfinityMode=enums.DML_IS_INFINITY_MODE_EITHER
+)
 is_nan = _unary(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, UINT8)
 log = _unary(ew.DML_ELEMENT_WISE_LOG_OPERATOR_DESC)
 logical_not = _unary(ew.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC)
 negate = _unary(ew.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC)
 recip = _unary(ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC)
-round_ = _unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC)
+round_ = _unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, RoundingMode=enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN)
 sign = _unary(ew.DML_ELEMENT_WISE_SIGN_OPERATOR_DESC)
 sin = _unary(ew.DML_ELEMENT_WISE_SIN_OPERATOR_DESC)
 sinh = _unary(ew.DML_ELEMENT_WISE_SINH_OPERATOR_DESC)
@@ -128,27 +137,27 @@ modulus_truncate = _binary(ew.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC)
 multiply = _binary(ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC)
 subtract = _binary(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC)
 
-celu = _unary(act.DML_ACTIVATION_CELU_OPERATOR_DESC)
-elu = _unary(act.DML_ACTIVATION_ELU_OPERATOR_DESC)
+celu = _unary(act.DML_ACTIVATION_CELU_OPERATOR_DESC, Alpha=1.0)
+elu = _unary(act.DML_ACTIVATION_ELU_OPERATOR_DESC, Alpha=1.0)
 gelu = _unary(act.DML_ACTIVATION_GELU_OPERATOR_DESC)
-hard_sigmoid = _unary(act.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC)
+hard_sigmoid = _unary(act.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, Alpha=0.2, Beta=0.5)
 hard_swish = _unary(act.DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC)
 hardmax = _unary(act.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC)
-leaky_relu = _unary(act.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC)
+leaky_relu = _unary(act.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, Alpha=0.01)
 linear = _unary(act.DML_ACTIVATION_LINEAR_OPERATOR_DESC)
 log_softmax = _unary(act.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC)
 parametric_softplus = _unary(act.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC)
 relu = _unary(act.DML_ACTIVATION_RELU_OPERATOR_DESC)
-scaled_elu = _unary(act.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC)
-scaled_tanh = _unary(act.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC)
-shrink = _unary(act.DML_ACTIVATION_SHRINK_OPERATOR_DESC)
+scaled_elu = _unary(act.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC, Alpha=1.6732632, Gamma=1.050701)
+scaled_tanh = _unary(act.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, Alpha=1.0, Beta=0.5)
+shrink = _unary(act.DML_ACTIVATION_SHRINK_OPERATOR_DESC, Bias=0.0, Threshold=0.5)
 sigmoid = _unary(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC)
 softmax = _unary(act.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC)
-softplus = _unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC)
+softplus = _unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, Steepness=1.0)
 softsign = _unary(act.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC)
 swish = _unary(act.DML_ACTIVATION_SWISH_OPERATOR_DESC)
 tanh = _unary(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
-thresholded_relu = _unary(act.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC)
+thresholded_relu = _unary(act.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, Alpha=1.0)
 
 
 @checked
@@ -157,6 +166,19 @@ def fused(cls: Any, **attributes: Any) -> OperatorDesc:
     desc = cls(**attributes)
     assert isinstance(desc, OperatorDesc)
     return desc
+
+
+def _sizes(name: str, x: Tensor, rank: int) -> tuple[int, ...]:
+    if x.rank != rank:
+        raise DMLError(f"{name}: takes tensors of {rank} dimensions, found sizes {x.sizes}")
+    return x.sizes
+
+
+def _axis(name: str, x: Tensor, axis: int) -> int:
+    """The axis, counted from the front."""
+    if not -x.rank <= axis < x.rank:
+        raise DMLError(f"{name}: a tensor of sizes {x.sizes} has no axis {axis}")
+    return axis % x.rank
 
 
 @checked
@@ -355,7 +377,7 @@ def reduce(
     x: Tensor, function: DML_REDUCE_FUNCTION, axes: Sequence[int] | None = None, data_type: Any = None
 ) -> Tensor:
     """A reduction over axes (all when None); the reduced dimensions stay, of size 1."""
-    chosen = tuple(range(x.rank)) if axes is None else tuple(axis % x.rank for axis in axes)
+    chosen = tuple(range(x.rank)) if axes is None else tuple(_axis("reduce", x, axis) for axis in axes)
     sizes = tuple(1 if axis in chosen else size for axis, size in enumerate(x.sizes))
     arguments = (enums.DML_REDUCE_FUNCTION_ARGMAX, enums.DML_REDUCE_FUNCTION_ARGMIN)
     kind = data_type or (UINT32 if function in arguments else x.data_type)
@@ -380,7 +402,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
 @checked
 def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Parts of these sizes along an axis."""
-    axis %= x.rank
+    axis = _axis("split", x, axis)
     parts = [DML_BUFFER_TENSOR_DESC(x.data_type, (*x.sizes[:axis], size, *x.sizes[axis + 1 :])) for size in sizes]
     made = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
     return list(made["OutputTensors"])
@@ -392,7 +414,7 @@ def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
     if len(tensors) == 0:
         raise DMLError("join: needs at least one tensor")
     first = tensors[0]
-    axis %= first.rank
+    axis = _axis("join", first, axis)
     sizes = (*first.sizes[:axis], sum(t.sizes[axis] for t in tensors), *first.sizes[axis + 1 :])
     return first.builder.one(DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
 
@@ -426,12 +448,13 @@ def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
 
 @checked
-def gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:
+def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
     """Slices of x along an axis, picked by indices of any sizes (ONNX Gather).
 
     The result's sizes are x's with the axis replaced by the indices' sizes.
     """
-    axis %= x.rank
+    indices = x.builder.like(indices, x)
+    axis = _axis("gather", x, axis)
     sizes = (*x.sizes[:axis], *indices.sizes, *x.sizes[axis + 1 :])
     rank = max(x.rank, len(sizes))
     source = x.reshape(*(1,) * (rank - x.rank), *x.sizes)
@@ -456,9 +479,10 @@ def upsample_2d(
     mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
 ) -> Tensor:
     """{N, C, H, W} enlarged by whole factors."""
+    n, c, h, w = _sizes("upsample_2d", x, 4)
     return x.builder.one(
         DML_UPSAMPLE_2D_OPERATOR_DESC,
-        (*x.sizes[:2], x.sizes[2] * height, x.sizes[3] * width),
+        (n, c, h * height, w * width),
         InputTensor=x,
         ScaleSize=DML_SIZE_2D(width, height),
         InterpolationMode=mode,
@@ -486,8 +510,8 @@ def depth_to_space(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
     """Channels of {N, C, H, W} unfolded into blocks of pixels."""
-    n, c, h, w = x.sizes
-    sizes = (n, c // (block * block), h * block, w * block)
+    n, c, h, w = _sizes("depth_to_space", x, 4)
+    sizes = (n, c // max(1, block * block), h * block, w * block)
     return x.builder.one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
@@ -496,8 +520,8 @@ def space_to_depth(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
     """Blocks of pixels of {N, C, H, W} folded into channels."""
-    n, c, h, w = x.sizes
-    sizes = (n, c * block * block, h // block, w // block)
+    n, c, h, w = _sizes("space_to_depth", x, 4)
+    sizes = (n, c * block * block, h // max(1, block), w // max(1, block))
     return x.builder.one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
@@ -538,21 +562,25 @@ def batch_normalization(
 def mean_variance_normalization(
     x: Tensor,
     axes: Sequence[int],
-    scale: Tensor | None = None,
-    bias: Tensor | None = None,
+    scale: Operand | None = None,
+    bias: Operand | None = None,
     *,
     normalize_variance: bool = True,
     epsilon: float = 1e-5,
     activation: OperatorDesc | None = None,
 ) -> Tensor:
-    """x less its mean over the axes, over its standard deviation; then scaled and shifted."""
+    """x less its mean over the axes, over its standard deviation; then scaled and shifted (both broadcast to x)."""
+
+    def like(value: Operand | None) -> Tensor | None:
+        return None if value is None else x.builder.like(value, x).broadcast(x.sizes)
+
     return x.builder.one(
         DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
         x.sizes,
         InputTensor=x,
-        ScaleTensor=scale,
-        BiasTensor=bias,
-        Axes=tuple(axis % x.rank for axis in axes),
+        ScaleTensor=like(scale),
+        BiasTensor=like(bias),
+        Axes=tuple(_axis("mean_variance_normalization", x, axis) for axis in axes),
         NormalizeVariance=normalize_variance,
         Epsilon=epsilon,
         FusedActivation=activation,
@@ -587,7 +615,7 @@ def top_k(
     x: Tensor, k: int, axis: int, direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_DECREASING
 ) -> tuple[Tensor, Tensor]:
     """The k largest (DECREASING) or smallest elements along an axis, in order, and their indices (UINT32)."""
-    axis %= x.rank
+    axis = _axis("top_k", x, axis)
     sizes = (*x.sizes[:axis], k, *x.sizes[axis + 1 :])
     made = x.builder.node(
         DML_TOP_K1_OPERATOR_DESC,
@@ -610,7 +638,7 @@ def gru(
     recurrence: Operand,
     bias: Operand | None = None,
     hidden: Operand | None = None,
-    lengths: Tensor | None = None,
+    lengths: Operand | None = None,
     *,
     activations: Sequence[OperatorDesc] = (),
     direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
@@ -627,8 +655,8 @@ def gru(
         return None if value is None else builder.like(value, x)
 
     w, r = builder.like(weight, x), builder.like(recurrence, x)
-    _, sequence, batch, _ = x.sizes
-    directions, size = r.sizes[1], r.sizes[3]
+    _, sequence, batch, _ = _sizes("gru", x, 4)
+    _, directions, _, size = _sizes("gru", r, 4)
     default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
     made = builder.node(
         DML_GRU_OPERATOR_DESC,
@@ -641,7 +669,7 @@ def gru(
         RecurrenceTensor=r,
         BiasTensor=like(bias),
         HiddenInitTensor=like(hidden),
-        SequenceLengthsTensor=lengths,
+        SequenceLengthsTensor=None if lengths is None else builder.like(lengths, x),
         ActivationDescs=tuple(activations) or default * directions,
         Direction=direction,
         LinearBeforeReset=linear_before_reset,
@@ -654,7 +682,7 @@ def multihead_attention(
     query: Tensor, key: Tensor, value: Tensor, heads: int, *, mask: Tensor | None = None, scale: float | None = None
 ) -> Tensor:
     """Scaled dot-product attention of {batch, sequence, heads * size} tensors. mask: boolean UINT8, or none."""
-    batch, sequence, _ = query.sizes
+    batch, sequence, width = _sizes("multihead_attention", query, 3)
     kind = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
     if mask is not None:
         kind = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN
@@ -665,7 +693,7 @@ def multihead_attention(
         KeyTensor=key,
         ValueTensor=value,
         MaskTensor=mask,
-        Scale=scale if scale is not None else (query.sizes[-1] // heads) ** -0.5,
+        Scale=scale if scale is not None else max(1, width // max(1, heads)) ** -0.5,
         MaskFilterValue=-10000.0,
         HeadCount=heads,
         MaskType=kind,

@@ -1,0 +1,343 @@
+"""The functions of dml.graph.operations: output sizes, broadcasting and DirectMLX's defaults, against NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import dml
+from dml.graph import operations as op
+from dml.graph.builder import Builder, Tensor
+
+Array = npt.NDArray[Any]
+_erf = np.vectorize(math.erf)
+
+
+def softmax(x: Array, axis: int = -1) -> Array:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+def modulus_truncate(a: Array, b: Array) -> Array:
+    return np.fmod(a, b)
+
+
+#: name -> (NumPy's function of float64 in (0.05, 0.95) or what ``OF`` makes of it, attributes)
+UNARY: dict[str, tuple[Callable[[Array], Array], dict[str, Any]]] = {
+    "identity": (lambda x: x, {}),
+    "absolute": (np.abs, {}),
+    "acos": (np.arccos, {}),
+    "acosh": (lambda x: np.arccosh(x + 1), {"ScaleBias": dml.DML_SCALE_BIAS(1.0, 1.0)}),
+    "asin": (np.arcsin, {}),
+    "asinh": (np.arcsinh, {}),
+    "atan": (np.arctan, {}),
+    "atanh": (np.arctanh, {}),
+    "ceil": (np.ceil, {}),
+    "clip": (lambda x: np.clip(x, 0.2, 0.6), {"Min": 0.2, "Max": 0.6}),
+    "constant_pow": (lambda x: x**1.5, {"Exponent": 1.5}),
+    "cos": (np.cos, {}),
+    "cosh": (np.cosh, {}),
+    "erf": (_erf, {}),
+    "exp": (np.exp, {}),
+    "floor": (np.floor, {}),
+    "is_infinity": (np.isinf, {}),
+    "is_nan": (np.isnan, {}),
+    "log": (np.log, {}),
+    "negate": (np.negative, {}),
+    "recip": (np.reciprocal, {}),
+    "round_": (np.round, {}),
+    "sign": (np.sign, {}),
+    "sin": (np.sin, {}),
+    "sinh": (np.sinh, {}),
+    "sqrt": (np.sqrt, {}),
+    "tan": (np.tan, {}),
+    "threshold": (lambda x: np.maximum(x, 0.4), {"Min": 0.4}),
+    "celu": (lambda x: np.where(x > 0, x, np.expm1(x)), {}),
+    "elu": (lambda x: np.where(x > 0, x, np.expm1(x)), {}),
+    "gelu": (lambda x: x / 2 * (1 + _erf(x / np.sqrt(2))), {}),
+    "hard_sigmoid": (lambda x: np.clip(0.2 * x + 0.5, 0, 1), {}),
+    "hard_swish": (lambda x: x * np.clip(x / 6 + 0.5, 0, 1), {"Alpha": 1 / 6, "Beta": 0.5}),
+    "hardmax": (lambda x: x == x.max(-1, keepdims=True), {}),
+    "leaky_relu": (lambda x: np.where(x > 0, x, 0.01 * x), {}),
+    "linear": (lambda x: 2 * x + 3, {"Alpha": 2.0, "Beta": 3.0}),
+    "log_softmax": (lambda x: np.log(softmax(x)), {}),
+    "parametric_softplus": (lambda x: 2 * np.log1p(np.exp(3 * x)), {"Alpha": 2.0, "Beta": 3.0}),
+    "relu": (lambda x: np.maximum(x, 0), {}),
+    "scaled_elu": (lambda x: 1.050701 * np.where(x > 0, x, 1.6732632 * np.expm1(x)), {}),
+    "scaled_tanh": (lambda x: np.tanh(x / 2), {}),
+    "shrink": (lambda x: np.where(np.abs(x) > 0.5, x, 0), {}),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), {}),
+    "softmax": (softmax, {}),
+    "softplus": (lambda x: np.log1p(np.exp(x)), {}),
+    "softsign": (lambda x: x / (1 + np.abs(x)), {}),
+    "swish": (lambda x: x / (1 + np.exp(-1.5 * x)), {"SigmoidInputScale": 1.5}),
+    "tanh": (np.tanh, {}),
+    "thresholded_relu": (lambda x: np.where(x > 1, x, 0), {}),
+}
+#: Those that take any number; the others' ranges begin above zero.
+SIGNED = {
+    "identity", "absolute", "asinh", "atan", "ceil", "cos", "cosh", "erf", "exp", "floor", "is_infinity", "is_nan",
+    "negate", "round_", "sign", "sin", "sinh", "celu", "elu", "gelu", "hard_sigmoid", "hard_swish", "hardmax",
+    "leaky_relu", "linear", "log_softmax", "parametric_softplus", "relu", "scaled_elu", "scaled_tanh", "shrink",
+    "sigmoid", "softmax", "softplus", "softsign", "swish", "tanh", "thresholded_relu",
+}  # fmt: skip
+
+BINARY: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "atan_yx": np.arctan2,
+    "difference_square": lambda a, b: (a - b) ** 2,
+    "divide": np.divide,
+    "equals": np.equal,
+    "greater_than": np.greater,
+    "greater_than_or_equal": np.greater_equal,
+    "less_than": np.less,
+    "less_than_or_equal": np.less_equal,
+    "maximum": np.maximum,
+    "mean": lambda a, b: (a + b) / 2,
+    "minimum": np.minimum,
+    "modulus_floor": np.mod,
+    "modulus_truncate": np.fmod,
+    "multiply": np.multiply,
+    "subtract": np.subtract,
+}
+BITS: dict[str, Callable[[Array, Array], Array]] = {
+    "bit_and": np.bitwise_and,
+    "bit_or": np.bitwise_or,
+    "bit_shift_left": lambda a, b: a << (b % 32),
+    "bit_shift_right": lambda a, b: a >> (b % 32),
+    "bit_xor": np.bitwise_xor,
+    "logical_and": lambda a, b: (a != 0) & (b != 0),
+    "logical_or": lambda a, b: (a != 0) | (b != 0),
+    "logical_xor": lambda a, b: (a != 0) ^ (b != 0),
+}
+
+
+def evaluate(device: Any, inputs: Mapping[str, Array], make: Callable[..., Mapping[str, Tensor]]) -> dict[str, Array]:
+    """What the outputs of a graph of these inputs hold."""
+    graph = Builder(device)
+    tensors = [graph.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in inputs.items()]
+    found: dict[str, Array] = graph.compile(make(*tensors)).dispatch(inputs)
+    return found
+
+
+def near(found: Array, expected: Any) -> None:
+    """A few roundings of values around one; tan and products grow the most."""
+    expected = np.asarray(expected)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=2e-6, atol=2e-6)
+
+
+def test_functions_of_one_tensor(device: Any) -> None:
+    rng = np.random.default_rng(0)
+    inside = rng.uniform(0.05, 0.95, (2, 3, 7)).astype(np.float32)
+    signed = rng.uniform(-3, 3, (2, 3, 7)).astype(np.float32)
+
+    def make(a: Tensor, b: Tensor) -> dict[str, Tensor]:
+        return {name: getattr(op, name)(b if name in SIGNED else a, **given) for name, (_, given) in UNARY.items()}
+
+    for name, found in evaluate(device, {"inside": inside, "signed": signed}, make).items():
+        x = (signed if name in SIGNED else inside).astype(np.float64)
+        assert found.dtype == (np.uint8 if name in ("is_nan", "is_infinity") else np.float32), name
+        near(found, UNARY[name][0](x))
+
+
+def test_functions_of_two_tensors_broadcast(device: Any) -> None:
+    rng = np.random.default_rng(1)
+    a = rng.uniform(-3, 3, (2, 1, 7)).astype(np.float32)
+    b = np.concatenate([a[0, :, :], rng.uniform(0.5, 3, (2, 7)).astype(np.float32)])
+
+    def make(x: Tensor, y: Tensor) -> dict[str, Tensor]:
+        return {name: getattr(op, name)(x, y) for name in BINARY}
+
+    for name, found in evaluate(device, {"a": a, "b": b}, make).items():
+        near(found, BINARY[name](a.astype(np.float64), b.astype(np.float64)))
+
+
+def test_functions_of_bits(device: Any) -> None:
+    rng = np.random.default_rng(2)
+    a = rng.integers(0, 2**32, (3, 5), np.uint32)
+    b = rng.integers(0, 32, 5).astype(np.uint32)
+    a[0], b[1] = 0, 0
+
+    def make(x: Tensor, y: Tensor) -> dict[str, Tensor]:
+        one = {"bit_count": op.bit_count(x), "bit_not": op.bit_not(x), "logical_not": op.logical_not(x)}
+        return {name: getattr(op, name)(x, y) for name in BITS} | one
+
+    expected = {name: function(a, b) for name, function in BITS.items()}
+    expected["bit_count"] = np.vectorize(lambda v: int(v).bit_count())(a)
+    expected["bit_not"], expected["logical_not"] = ~a, a == 0
+    for name, found in evaluate(device, {"a": a, "b": b}, make).items():
+        np.testing.assert_array_equal(found, expected[name].astype(found.dtype), name)
+
+
+def test_choice_power_and_cast(device: Any) -> None:
+    rng = np.random.default_rng(3)
+    x, e = rng.uniform(0.2, 4, (3, 1, 4)).astype(np.float32), rng.uniform(-2, 2, (5, 4)).astype(np.float32)
+
+    def make(x: Tensor, e: Tensor) -> dict[str, Tensor]:
+        return {
+            "number": op.pow_(x, 2),
+            "tensor": op.pow_(x, e),
+            "if": op.if_(op.less_than(e, 0.0), x, e),
+            "cast": op.cast(e, dml.DML_TENSOR_DATA_TYPE_INT32),
+        }
+
+    found = evaluate(device, {"x": x, "e": e}, make)
+    wide = x.astype(np.float64)
+    near(found["number"], wide**2)
+    np.testing.assert_allclose(found["tensor"], wide ** e.astype(np.float64), rtol=1e-6)
+    np.testing.assert_array_equal(found["if"], np.where(e < 0, x, e))
+    np.testing.assert_array_equal(found["cast"], e.astype(np.int32))
+
+
+def test_elements_moved(device: Any) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((2, 8, 4, 6)).astype(np.float32)
+    chosen = np.array([[3, 0], [1, 1]], np.int32)
+
+    def make(x: Tensor) -> dict[str, Tensor]:
+        parts = op.split(x, 1, (3, 5))
+        values, places = op.top_k(x, 3, -1)
+        smallest, _ = op.top_k(x, 2, 1, dml.DML_AXIS_DIRECTION_INCREASING)
+        return {
+            "join": op.join([parts[1], parts[0]], 1),
+            "slice": op.slice_(x, (0, 2, 0, 1), (2, 5, 4, 4), (1, 2, 1, -3)),
+            "padding": op.padding(x, (0, 0, 1, 2), (0, 0, 3, 0), value=7.0),
+            "edge": op.padding(x, (0, 0, 1, 2), (0, 0, 3, 0), dml.DML_PADDING_MODE_EDGE),
+            "tile": op.tile(x, (1, 2, 1, 3)),
+            "gather": op.gather(x, chosen, 2),
+            "space_to_depth": op.space_to_depth(x, 2),
+            "depth_to_space": op.depth_to_space(x, 2),
+            "upsample": op.upsample_2d(x, 3, 2),
+            "values": values,
+            "places": places,
+            "smallest": smallest,
+        }
+
+    found = evaluate(device, {"x": x}, make)
+    blocks = x.reshape(2, 8, 2, 2, 3, 2).transpose(0, 3, 5, 1, 2, 4).reshape(2, 32, 2, 3)
+    pixels = x.reshape(2, 2, 2, 2, 4, 6).transpose(0, 3, 4, 1, 5, 2).reshape(2, 2, 8, 12)
+    order = np.argsort(-x, -1, kind="stable")[..., :3]
+    expected = {
+        "join": np.concatenate([x[:, 3:], x[:, :3]], 1),
+        "slice": x[:, 2:7:2, :, 4:0:-3],
+        "padding": np.pad(x, [(0, 0), (0, 0), (1, 3), (2, 0)], constant_values=7),
+        "edge": np.pad(x, [(0, 0), (0, 0), (1, 3), (2, 0)], "edge"),
+        "tile": np.tile(x, (1, 2, 1, 3)),
+        "gather": np.take(x, chosen, 2),
+        "space_to_depth": blocks,
+        "depth_to_space": pixels,
+        "upsample": x.repeat(2, 2).repeat(3, 3),
+        "values": np.take_along_axis(x, order, -1),
+        "places": order.astype(np.uint32),
+        "smallest": np.sort(x, 1)[:, :2],
+    }
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, name)
+
+
+def test_resample_is_linear_between_centres(device: Any) -> None:
+    x = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
+    found = evaluate(device, {"x": x}, lambda t: {"y": op.resample(t, (1, 1, 1, 8))})["y"]
+    near(found, np.clip(np.arange(8) / 2 - 0.25, 0, 3).reshape(1, 1, 1, 8))
+
+
+def test_reductions(device: Any) -> None:
+    x = np.random.default_rng(5).standard_normal((3, 4, 5)).astype(np.float32)
+    found = evaluate(
+        device,
+        {"x": x},
+        lambda t: {
+            "sum": op.reduce(t, dml.DML_REDUCE_FUNCTION_SUM),
+            "mean": op.reduce(t, dml.DML_REDUCE_FUNCTION_AVERAGE, [-1, 0]),
+            "argmax": op.reduce(t, dml.DML_REDUCE_FUNCTION_ARGMAX, [1]),
+        },
+    )
+    wide = x.astype(np.float64)
+    near(found["sum"], wide.sum(keepdims=True))
+    near(found["mean"], wide.mean((0, 2), keepdims=True))
+    np.testing.assert_array_equal(found["argmax"], wide.argmax(1)[:, None].astype(np.uint32))
+
+
+def test_windows_and_normalizations(device: Any) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((2, 4, 6, 7)).astype(np.float32)
+    scale, bias = rng.uniform(0.5, 2, 4).astype(np.float32), rng.standard_normal(4).astype(np.float32)
+    along = rng.uniform(0.5, 2, 7).astype(np.float32)
+
+    def make(t: Tensor) -> dict[str, Tensor]:
+        padded = {"strides": (2, 2), "start_padding": (1, 0), "end_padding": (1, 1)}
+        return {
+            "max": op.max_pooling(t, (2, 2), **padded),
+            "average": op.average_pooling(t, (2, 2), include_padding=True, **padded),
+            "batch": op.batch_normalization(t, bias, scale, scale, bias),
+            "rows": op.mean_variance_normalization(t, (-1,), along, 1.0),
+            "plain": op.mean_variance_normalization(t, (2, 3), normalize_variance=False),
+            "local": op.local_response_normalization(t, local_size=3, alpha=0.5),
+        }
+
+    found = evaluate(device, {"x": x}, make)
+    wide = x.astype(np.float64)
+
+    def windows(value: float) -> Array:
+        padded = np.pad(wide, [(0, 0), (0, 0), (1, 1), (0, 1)], constant_values=value)
+        return np.lib.stride_tricks.sliding_window_view(padded, (2, 2), (2, 3))[:, :, ::2, ::2]
+
+    channels = (1, 4, 1, 1)
+    s, b = scale.astype(np.float64).reshape(channels), bias.astype(np.float64).reshape(channels)
+    mean, variance = wide.mean(-1, keepdims=True), wide.var(-1, keepdims=True)
+    squares = np.pad(wide**2, [(0, 0), (1, 1), (0, 0), (0, 0)])
+    near(found["max"], windows(-np.inf).max((4, 5)))
+    near(found["average"], windows(0).mean((4, 5)))
+    np.testing.assert_allclose(found["batch"], s * (wide - b) / np.sqrt(s + 1e-5) + b, rtol=4e-6, atol=4e-6)
+    np.testing.assert_allclose(
+        found["rows"], (wide - mean) / np.sqrt(variance + 1e-5) * along + 1, rtol=4e-6, atol=4e-6
+    )
+    near(found["plain"], wide - wide.mean((2, 3), keepdims=True))
+    around = squares[:, :-2] + squares[:, 1:-1] + squares[:, 2:]
+    near(found["local"], wide / (1 + 0.5 / 3 * around) ** 0.75)
+
+
+def test_attention(device: Any) -> None:
+    q, k, v = np.random.default_rng(7).standard_normal((3, 2, 5, 8)).astype(np.float32)
+    found = evaluate(device, {"q": q, "k": k, "v": v}, lambda q, k, v: {"y": op.multihead_attention(q, k, v, 2)})["y"]
+
+    def heads(x: Array) -> Array:
+        return x.astype(np.float64).reshape(2, 5, 2, 4).swapaxes(1, 2)
+
+    scores = softmax(heads(q) @ heads(k).swapaxes(2, 3) / 2)
+    near(found, (scores @ heads(v)).swapaxes(1, 2).reshape(2, 5, 8))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda t: op.join([], 0),
+        lambda t: op.padding(t, (1,), (1, 1)),
+        lambda t: op.clip(t),
+        lambda t: op.relu(t, Alpha=1.0),
+        lambda t: op.mean_variance_normalization(t, (1,), scale=np.ones(7, np.float32)),
+        lambda t: op.depth_to_space(t, 2),
+        lambda t: op.space_to_depth(t.view((1, 1, 3, 4)), 0),
+        lambda t: op.upsample_2d(t, 2, 2),
+        lambda t: op.gru(t, np.ones((3, 4), np.float32), np.ones((3, 4), np.float32)),
+        lambda t: op.multihead_attention(t, t, t, 3),
+        lambda t: op.convolution(t, np.ones((1, 3), np.float32)),
+        lambda t: op.max_pooling(t, (2,)),
+        lambda t: op.gather(t, np.ones(3, np.float32), 0),
+        lambda t: op.softmax(t, Axes=(5,)),
+        lambda t: op.split(t, 0, (1, 1)),
+        lambda t: op.top_k(t, 9, 1),
+        lambda t: op.tile(t, (2,)),
+        lambda t: op.slice_(t, (0, 0), (4, 4)),
+        lambda t: op.reduce(t, dml.DML_REDUCE_FUNCTION_SUM, [2]),
+    ],
+)
+def test_what_does_not_fit_is_refused(device: Any, wrong: Callable[[Tensor], Any]) -> None:
+    with pytest.raises(dml.DMLError):
+        wrong(Builder(device).input("x", (3, 4)))

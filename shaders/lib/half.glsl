@@ -1,20 +1,21 @@
-// FLOAT16 <-> float. Subnormals are kept and stores round to nearest even: neither is promised by the built-ins.
+// FLOAT16 <-> float. Subnormals are kept and stores round to nearest even: neither is promised by the built-ins. Without
+// branches, which ?: would make: a kernel stands on many of these, and drivers take long over code in many pieces.
 float half_decode(uint h) {
     uint sign = (h & 0x8000u) << 16;
     uint exponent = h & 0x7c00u;
     uint bits = (h & 0x7fffu) << 13;
-    uint normal = bits + (exponent == 0x7c00u ? 0x70000000u : 0x38000000u);
+    uint normal = bits + mix(0x38000000u, 0x70000000u, exponent == 0x7c00u);
     uint subnormal = floatBitsToUint(float(h & 0x3ffu) * 5.9604644775390625e-8);
-    return uintBitsToFloat(sign | (exponent == 0u ? subnormal : normal));
+    return uintBitsToFloat(sign | mix(normal, subnormal, exponent == 0u));
 }
 
 uint half_encode(float v) {
     uint u = floatBitsToUint(v);
     uint sign = (u >> 16) & 0x8000u;
     u &= 0x7fffffffu;
-    uint special = u > 0x7f800000u ? 0x7e00u : 0x7c00u;
+    uint special = mix(0x7c00u, 0x7e00u, u > 0x7f800000u);
     // Adding 0.5 lines the 24-bit significand up with a half's subnormal steps; the addition rounds.
     uint subnormal = floatBitsToUint(uintBitsToFloat(u) + 0.5) - 0x3f000000u;
     uint normal = (u + 0xc8000fffu + ((u >> 13) & 1u)) >> 13;
-    return sign | (u >= 0x47800000u ? special : u < 0x38800000u ? subnormal : normal);
+    return sign | mix(mix(normal, subnormal, u < 0x38800000u), special, u >= 0x47800000u);
 }

@@ -1,5 +1,4 @@
 #version 450
-#extension GL_EXT_control_flow_attributes : require
 // Normalizes rows, statistics and all: LANES neighbours of a workgroup share a row, which is SEGMENTS stretches of
 // LENGTH elements; UNIT adjacent elements make a step. An invocation takes EACH rows. The end of the generated prelude
 // holds the coordinates of rows and segments, step_sums(), start_segment(), load_step() and write_step(), which uses
@@ -122,7 +121,7 @@ void main() {
         }
         for (uint at = lane * UNIT; at < LENGTH; at += LANES * UNIT) {
             load_step(at);
-            [[unroll]] for (uint row = 0u; row < EACH; ++row) write_step(row, at);
+            for (uint row = 0u; row < EACH; ++row) write_step(row, at);
         }
     }
 }

@@ -40,6 +40,18 @@ from dml.descriptors.resample import DML_RESAMPLE1_OPERATOR_DESC, DML_UPSAMPLE_2
 from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor, broadcast_sizes
+from dml.graph.indexing import axis_of
+from dml.graph.indexing import cumulative_product as cumulative_product
+from dml.graph.indexing import cumulative_sum as cumulative_sum
+from dml.graph.indexing import dequantize_linear as dequantize_linear
+from dml.graph.indexing import gather_elements as gather_elements
+from dml.graph.indexing import gather_nd as gather_nd
+from dml.graph.indexing import one_hot as one_hot
+from dml.graph.indexing import parameterized_relu as parameterized_relu
+from dml.graph.indexing import quantize_linear as quantize_linear
+from dml.graph.indexing import reverse_subsequences as reverse_subsequences
+from dml.graph.indexing import scatter_elements as scatter_elements
+from dml.graph.indexing import scatter_nd as scatter_nd
 from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SIZE_2D
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
@@ -172,13 +184,6 @@ def _sizes(name: str, x: Tensor, rank: int) -> tuple[int, ...]:
     if x.rank != rank:
         raise DMLError(f"{name}: takes tensors of {rank} dimensions, found sizes {x.sizes}")
     return x.sizes
-
-
-def _axis(name: str, x: Tensor, axis: int) -> int:
-    """The axis, counted from the front."""
-    if not -x.rank <= axis < x.rank:
-        raise DMLError(f"{name}: a tensor of sizes {x.sizes} has no axis {axis}")
-    return axis % x.rank
 
 
 @checked
@@ -377,7 +382,7 @@ def reduce(
     x: Tensor, function: DML_REDUCE_FUNCTION, axes: Sequence[int] | None = None, data_type: Any = None
 ) -> Tensor:
     """A reduction over axes (all when None); the reduced dimensions stay, of size 1."""
-    chosen = tuple(range(x.rank)) if axes is None else tuple(_axis("reduce", x, axis) for axis in axes)
+    chosen = tuple(range(x.rank)) if axes is None else tuple(axis_of("reduce", x, axis) for axis in axes)
     sizes = tuple(1 if axis in chosen else size for axis, size in enumerate(x.sizes))
     arguments = (enums.DML_REDUCE_FUNCTION_ARGMAX, enums.DML_REDUCE_FUNCTION_ARGMIN)
     kind = data_type or (UINT32 if function in arguments else x.data_type)
@@ -402,7 +407,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
 @checked
 def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Parts of these sizes along an axis."""
-    axis = _axis("split", x, axis)
+    axis = axis_of("split", x, axis)
     parts = [DML_BUFFER_TENSOR_DESC(x.data_type, (*x.sizes[:axis], size, *x.sizes[axis + 1 :])) for size in sizes]
     made = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
     return list(made["OutputTensors"])
@@ -414,7 +419,7 @@ def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
     if len(tensors) == 0:
         raise DMLError("join: needs at least one tensor")
     first = tensors[0]
-    axis = _axis("join", first, axis)
+    axis = axis_of("join", first, axis)
     sizes = (*first.sizes[:axis], sum(t.sizes[axis] for t in tensors), *first.sizes[axis + 1 :])
     return first.builder.one(DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
 
@@ -454,7 +459,7 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
     The result's sizes are x's with the axis replaced by the indices' sizes.
     """
     indices = x.builder.like(indices, x)
-    axis = _axis("gather", x, axis)
+    axis = axis_of("gather", x, axis)
     sizes = (*x.sizes[:axis], *indices.sizes, *x.sizes[axis + 1 :])
     rank = max(x.rank, len(sizes))
     source = x.reshape(*(1,) * (rank - x.rank), *x.sizes)
@@ -580,7 +585,7 @@ def mean_variance_normalization(
         InputTensor=x,
         ScaleTensor=like(scale),
         BiasTensor=like(bias),
-        Axes=tuple(_axis("mean_variance_normalization", x, axis) for axis in axes),
+        Axes=tuple(axis_of("mean_variance_normalization", x, axis) for axis in axes),
         NormalizeVariance=normalize_variance,
         Epsilon=epsilon,
         FusedActivation=activation,
@@ -615,7 +620,7 @@ def top_k(
     x: Tensor, k: int, axis: int, direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_DECREASING
 ) -> tuple[Tensor, Tensor]:
     """The k largest (DECREASING) or smallest elements along an axis, in order, and their indices (UINT32)."""
-    axis = _axis("top_k", x, axis)
+    axis = axis_of("top_k", x, axis)
     sizes = (*x.sizes[:axis], k, *x.sizes[axis + 1 :])
     made = x.builder.node(
         DML_TOP_K1_OPERATOR_DESC,

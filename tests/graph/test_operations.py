@@ -241,6 +241,81 @@ def test_elements_moved(device: Any) -> None:
         np.testing.assert_array_equal(found[name], value, name)
 
 
+def test_elements_by_their_indices(device: Any) -> None:
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((3, 4, 5)).astype(np.float32)
+    along = rng.integers(0, 4, (3, 2, 5)).astype(np.int32)
+    rows = np.array([[2, 1], [0, 3]], np.int32)
+    places = np.stack([rng.permutation(4)[:2] for _ in range(15)]).reshape(3, 5, 2).swapaxes(1, 2).astype(np.int32)
+    updates, parts = rng.standard_normal((3, 2, 5)).astype(np.float32), rng.standard_normal((2, 5)).astype(np.float32)
+    lengths = np.array([1, 3, 4], np.uint32).reshape(3, 1, 1).repeat(5, 2)
+
+    def make(t: Tensor) -> dict[str, Tensor]:
+        return {
+            "gather_elements": op.gather_elements(t, along, -2),
+            "gather_nd": op.gather_nd(t, rows),
+            "gather_nd of batches": op.gather_nd(t, np.array([[1], [0], [3]], np.int32), 1),
+            "scatter_elements": op.scatter_elements(t, places, updates, 1),
+            "scatter_nd": op.scatter_nd(t, rows, parts),
+            "reverse": op.reverse_subsequences(t, lengths, 1),
+            "one_hot": op.one_hot(op.cast(op.clip(t, Min=0, Max=3), dml.DML_TENSOR_DATA_TYPE_INT32).view((60, 1)), 4),
+        }
+
+    found = evaluate(device, {"x": x}, make)
+    scattered, replaced, turned = x.copy(), x.copy(), x.copy()
+    np.put_along_axis(scattered, places, updates, 1)
+    replaced[rows[:, 0], rows[:, 1]] = parts
+    for i, length in enumerate((1, 3, 4)):
+        turned[i, :length] = x[i, :length][::-1]
+    expected = {
+        "gather_elements": np.take_along_axis(x, along, 1),
+        "gather_nd": x[rows[:, 0], rows[:, 1]],
+        "gather_nd of batches": x[np.arange(3), [1, 0, 3]],
+        "scatter_elements": scattered,
+        "scatter_nd": replaced,
+        "reverse": turned,
+        "one_hot": np.eye(4, dtype=np.float32)[np.clip(x, 0, 3).astype(int).reshape(60)],
+    }
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, name)
+
+
+def test_running_sums_and_slopes(device: Any) -> None:
+    x = np.random.default_rng(9).uniform(-2, 2, (3, 4)).astype(np.float32)
+    slope = np.array([0.5, 0.1, 2, 0], np.float32)
+
+    def make(t: Tensor) -> dict[str, Tensor]:
+        return {
+            "sum": op.cumulative_sum(t, -1),
+            "sum from the end": op.cumulative_sum(t, 0, dml.DML_AXIS_DIRECTION_DECREASING),
+            "product": op.cumulative_product(t, 1, exclusive=True),
+            "relu": op.parameterized_relu(t, slope),
+        }
+
+    found = evaluate(device, {"x": x}, make)
+    wide = x.astype(np.float64)
+    near(found["sum"], wide.cumsum(1))
+    near(found["sum from the end"], wide[::-1].cumsum(0)[::-1])
+    near(found["product"], np.concatenate([np.ones((3, 1)), wide.cumprod(1)[:, :-1]], 1))
+    near(found["relu"], np.where(wide > 0, wide, wide * slope))
+
+
+def test_linear_quantization(device: Any) -> None:
+    x = np.linspace(-1, 3, 24, dtype=np.float32).reshape(4, 6)
+    scale = np.array([0.25, 0.5, 0.125, 1, 2, 0.0625], np.float32)
+
+    def make(t: Tensor) -> dict[str, Tensor]:
+        bytes_ = op.quantize_linear(t, scale, 10)
+        signed = op.quantize_linear(t, 0.25, data_type=dml.DML_TENSOR_DATA_TYPE_INT8)
+        return {"bytes": bytes_, "signed": signed, "back": op.dequantize_linear(bytes_, scale, 10)}
+
+    found = evaluate(device, {"x": x}, make)
+    expected = np.clip(np.round(x / scale) + 10, 0, 255)
+    np.testing.assert_array_equal(found["bytes"], expected.astype(np.uint8))
+    np.testing.assert_array_equal(found["signed"], np.round(x / 0.25).astype(np.int8))
+    np.testing.assert_array_equal(found["back"], ((expected - 10) * scale).astype(np.float32))
+
+
 def test_resample_is_linear_between_centres(device: Any) -> None:
     x = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
     found = evaluate(device, {"x": x}, lambda t: {"y": op.resample(t, (1, 1, 1, 8))})["y"]

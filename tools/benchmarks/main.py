@@ -2,8 +2,9 @@
 
     tools/bench [--device llvmpipe] [--rounds 15] [case ...]
 
-Every round runs each peer once, so that all see the same weather; the table shows medians. The Vulkan peers run on the
-same device; ONNX Runtime on the CPU. Data stays on the device.
+Every round measures each peer once, so that all see the same weather, as the slope from one evaluation to five in a
+row; the table shows medians. The Vulkan peers run on the same device; ONNX Runtime on the CPU. Data stays on the
+device.
 """
 
 from __future__ import annotations

@@ -17,17 +17,20 @@ from cases import Case
 import dml
 from dml.graph.builder import Builder
 
-#: Runs once and returns the seconds that one evaluation of the case took.
+#: Measures, and returns the seconds that one evaluation of the case takes.
 Run = Callable[[], float]
 
 
-def timed(function: Callable[[], Any]) -> Run:
-    def run() -> float:
-        start = time.perf_counter()
+def seconds(function: Callable[[], Any], times: int = 1) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
         function()
-        return time.perf_counter() - start
+    return time.perf_counter() - start
 
-    return run
+
+def timed(function: Callable[[], Any]) -> Run:
+    """The slope from one call to five in a row: what a peer before left in caches and of threads weighs on none."""
+    return lambda: max(0.0, (seconds(function, 5) - seconds(function)) / 4)
 
 
 def ours(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]]:
@@ -97,7 +100,7 @@ def iree(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | 
 
 
 def ncnn(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | None:
-    """ncnn's Python takes and gives host memory only, so a layer's time is the slope over chains of 1 and of 5.
+    """ncnn's Python takes and gives host memory only, so a layer's time is the slope over chains of one and of five.
 
     A whole network runs as it is, its small input and output included.
     """
@@ -137,18 +140,18 @@ def ncnn(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | 
     spec = case.ncnn
 
     def chain(length: int) -> Callable[[], np.ndarray]:
-        seconds = [f"b{i}" for i in range(length)]
+        others = [f"b{i}" for i in range(length)]
         lines = ["Input x 0 1 x0"]
         if spec.second is not None:
-            lines += ["Input b 0 1 b", f"Split split 1 {length} b {' '.join(seconds)}"]
-        lines += [spec.layer(i, f"x{i}", f"x{i + 1}").replace(" b ", f" {seconds[i]} ") for i in range(length)]
+            lines += ["Input b 0 1 b", f"Split split 1 {length} b {' '.join(others)}"]
+        lines += [spec.layer(i, f"x{i}", f"x{i + 1}").replace(" b ", f" {others[i]} ") for i in range(length)]
         blobs = 1 + length + (1 + length if spec.second is not None else 0)
         net = load(lines, blobs, spec.weights * length)
         given = {"x0": np.ones(spec.shape, np.float32)} | ({} if spec.second is None else {"b": spec.second})
         return lambda: evaluate(net, given, f"x{length}")
 
-    short, long = timed(chain(1)), timed(chain(5))
-    return (lambda: max(0.0, (long() - short()) / 4)), {}
+    short, long = chain(1), chain(5)
+    return (lambda: max(0.0, (seconds(long) - seconds(short)) / 4)), {}
 
 
 PEERS = {"dml": ours, "ncnn": ncnn, "IREE": iree, "onnxruntime (CPU)": onnxruntime}

@@ -387,7 +387,7 @@ def _general(
         constants[f"PADDING_{d}"] = geometry.padding[d]
         constants[f"LIMIT_{d}"] = result.sizes[2 + d] - (0 if geometry.backward else geometry.output_padding[d])
     # An invocation makes all elements of a word.
-    most = CPU_ITERATIONS // (32 // VALUE_TYPES[result.data_type].bits) if program.target.is_cpu else sys.maxsize
+    most = CPU_ITERATIONS // VALUE_TYPES[result.data_type].per_word if program.target.is_cpu else sys.maxsize
     parts = list(_parts((*weights.sizes[2:], inputs), most))
     sums = [program.temporary(words, result.sizes) for _ in parts[1:3]]
     added = bias

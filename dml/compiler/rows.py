@@ -203,8 +203,9 @@ def _load_step(operands: Mapping[str, Operand], common: list[str], unit: int) ->
     lines.append("void load_step(uint at) {")
     for name in common:
         if unit == 1:
-            stride = operands[name].strides[operands["x"].rank - 1]
-            lines.append(f"    step_{name}_0 = {name}_load(from_{name}[0] + at * {stride}u);")
+            lines.append(
+                f"    step_{name}_0 = {name}_load(from_{name}[0] + at * {name}_STRIDE_{operands['x'].rank - 1});"
+            )
             continue
         lines += _vectors(name, operands[name], unit, f"from_{name}[0] + at")
         lines += [f"    step_{name}_{k} = {_element(name, operands[name], k)};" for k in range(unit)]

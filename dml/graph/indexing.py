@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.activation import DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC
@@ -13,6 +15,7 @@ from dml.descriptors.elementwise import (
 from dml.descriptors.movement import (
     DML_GATHER_ELEMENTS_OPERATOR_DESC,
     DML_GATHER_ND1_OPERATOR_DESC,
+    DML_GATHER_OPERATOR_DESC,
     DML_ONE_HOT_OPERATOR_DESC,
     DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
     DML_SCATTER_ND_OPERATOR_DESC,
@@ -81,6 +84,30 @@ def _linear(
         ScaleTensor=like(scale, floats),
         ZeroPointTensor=like(zero_point, integers),
     )
+
+
+@checked
+def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
+    """Slices of x along an axis, picked by indices of any sizes (ONNX Gather).
+
+    The result's sizes are x's with the axis replaced by the indices' sizes.
+    """
+    indices = x.builder.like(indices, x)
+    axis = axis_of("gather", x, axis)
+    sizes = (*x.sizes[:axis], *indices.sizes, *x.sizes[axis + 1 :])
+    rank = max(x.rank, len(sizes))
+    source = x.reshape(*_ranked(x.sizes, rank))
+    chosen = indices.reshape(*_ranked(indices.sizes, rank))
+    made = source.builder.one(
+        DML_GATHER_OPERATOR_DESC,
+        _ranked(sizes, rank),
+        x.data_type,
+        InputTensor=source,
+        IndicesTensor=chosen,
+        Axis=axis + rank - x.rank,
+        IndexDimensions=indices.rank,
+    )
+    return made.view(sizes)
 
 
 @checked
@@ -167,6 +194,10 @@ def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis
     )
 
 
+def _scan(cls: type[OperatorDesc], x: Tensor, axis: int, direction: enums.DML_AXIS_DIRECTION, **flag: Any) -> Tensor:
+    return x.builder.one(cls, x.sizes, InputTensor=x, Axis=axis, AxisDirection=direction, **flag)
+
+
 @checked
 def cumulative_sum(
     x: Tensor,
@@ -176,12 +207,11 @@ def cumulative_sum(
     exclusive: bool = False,
 ) -> Tensor:
     """Sums of the elements so far along the axis. exclusive: less the element itself."""
-    return x.builder.one(
+    return _scan(
         DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
-        x.sizes,
-        InputTensor=x,
-        Axis=axis_of("cumulative_sum", x, axis),
-        AxisDirection=direction,
+        x,
+        axis_of("cumulative_sum", x, axis),
+        direction,
         HasExclusiveSum=exclusive,
     )
 
@@ -195,12 +225,11 @@ def cumulative_product(
     exclusive: bool = False,
 ) -> Tensor:
     """Products of the elements so far along the axis. exclusive: without the element itself."""
-    return x.builder.one(
+    return _scan(
         DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
-        x.sizes,
-        InputTensor=x,
-        Axis=axis_of("cumulative_product", x, axis),
-        AxisDirection=direction,
+        x,
+        axis_of("cumulative_product", x, axis),
+        direction,
         HasExclusiveProduct=exclusive,
     )
 

@@ -20,7 +20,6 @@ from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.movement import (
     DML_CAST_OPERATOR_DESC,
     DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
-    DML_GATHER_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_PADDING_OPERATOR_DESC,
     DML_SLICE1_OPERATOR_DESC,
@@ -44,6 +43,7 @@ from dml.graph.indexing import axis_of
 from dml.graph.indexing import cumulative_product as cumulative_product
 from dml.graph.indexing import cumulative_sum as cumulative_sum
 from dml.graph.indexing import dequantize_linear as dequantize_linear
+from dml.graph.indexing import gather as gather
 from dml.graph.indexing import gather_elements as gather_elements
 from dml.graph.indexing import gather_nd as gather_nd
 from dml.graph.indexing import one_hot as one_hot
@@ -450,30 +450,6 @@ def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     """x repeated along each dimension."""
     sizes = tuple(size * count for size, count in _each_dimension(x.sizes, repeats))
     return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
-
-
-@checked
-def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
-    """Slices of x along an axis, picked by indices of any sizes (ONNX Gather).
-
-    The result's sizes are x's with the axis replaced by the indices' sizes.
-    """
-    indices = x.builder.like(indices, x)
-    axis = axis_of("gather", x, axis)
-    sizes = (*x.sizes[:axis], *indices.sizes, *x.sizes[axis + 1 :])
-    rank = max(x.rank, len(sizes))
-    source = x.reshape(*(1,) * (rank - x.rank), *x.sizes)
-    chosen = indices.reshape(*(1,) * (rank - indices.rank), *indices.sizes)
-    made = source.builder.one(
-        DML_GATHER_OPERATOR_DESC,
-        (*(1,) * (rank - len(sizes)), *sizes),
-        x.data_type,
-        InputTensor=source,
-        IndicesTensor=chosen,
-        Axis=axis + rank - x.rank,
-        IndexDimensions=indices.rank,
-    )
-    return made.view(sizes)
 
 
 @checked

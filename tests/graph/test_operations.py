@@ -23,10 +23,6 @@ def softmax(x: Array, axis: int = -1) -> Array:
     return powers / powers.sum(axis, keepdims=True)
 
 
-def modulus_truncate(a: Array, b: Array) -> Array:
-    return np.fmod(a, b)
-
-
 #: name -> (NumPy's function of float64 in (0.05, 0.95) or what ``OF`` makes of it, attributes)
 UNARY: dict[str, tuple[Callable[[Array], Array], dict[str, Any]]] = {
     "identity": (lambda x: x, {}),

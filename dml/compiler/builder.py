@@ -102,11 +102,14 @@ class Builder:
         defines: Mapping[str, object] | None = None,
         push: Mapping[str, int] | None = None,
         code: str = "",
+        steps: int = 1,
+        each: int = 1,
     ) -> None:
         """Add a dispatch of ``shaders/<kernel>`` over the named tensors.
 
         The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations.
-        ``space`` gives the sizes of the iteration space. ``code`` is GLSL for the end of the prelude.
+        ``space`` gives the sizes of the iteration space. ``code`` is GLSL for the end of the prelude. ``steps`` and
+        ``each`` say how long an invocation is at work (see Dispatch); ``steps`` is at most the target's ``max_steps``.
         Where the tensors are more than the device has storage buffers, some share one (see packing).
         Raises DMLError where the device's limits do not hold it, EpilogueTooWideError where an epilogue is to blame.
         """
@@ -137,6 +140,9 @@ class Builder:
             groups,
             tuple((push or {}).values()),
             self.node,
+            math.prod(shape),
+            max(1, steps),
+            max(1, each),
         )
         self._check_limits(dispatch, shape)
         self.dispatches.append(dispatch)
@@ -180,10 +186,13 @@ class Builder:
         constants: Mapping[str, Constant] | None = None,
         defines: Mapping[str, object] | None = None,
         code: str = "",
+        steps: int = 1,
+        each: int = 1,
     ) -> None:
         """Run a kernel that defines ``result_VALUE value(uint c[RANK])`` once per element of ``result``.
 
         The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words where the result is packed.
+        steps, each: of one element (see Dispatch).
         """
         value = VALUE_TYPES[result.data_type]
         whole = value.per_word > 1 and owns_whole_words(result)
@@ -196,6 +205,8 @@ class Builder:
             constants=constants,
             defines={**(defines or {}), "WHOLE_WORDS": int(whole)},
             code=code,
+            steps=steps * (value.per_word if whole else 1),
+            each=each,
         )
 
 

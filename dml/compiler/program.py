@@ -6,6 +6,7 @@ and one persistent resource. Its dispatches run in order; whoever runs them keep
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -163,7 +164,11 @@ class Dispatch:
     """One shader over a grid of workgroups.
 
     constants: specialization constants 0, 1, ... as 32-bit patterns. push: the words after the bindings' offsets.
-    node: the graph's nodes that it computes, in words.
+    node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
+
+    How long it takes is told by orders of magnitude. steps: rounds of the loops over sizes that its longest invocation
+    makes, each of which waits for memory about once; of nested loops, the innermost one's rounds. each: multiply-adds
+    or elements loaded, whichever are more, in one of them.
     """
 
     label: str
@@ -173,6 +178,14 @@ class Dispatch:
     groups: tuple[int, int, int]
     push: tuple[int, ...] = ()
     node: str = ""
+    invocations: int = 1
+    steps: int = 1
+    each: int = 1
+
+    @property
+    def work(self) -> int:
+        """Multiply-adds or elements loaded by all invocations, were each of them the longest."""
+        return math.prod(self.groups) * self.invocations * self.steps * self.each
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """Recurrent networks: the input projection of all steps as one product, then the recurrence.
 
-The recurrence runs in one dispatch, a loop over the steps in each workgroup, where the state of a workgroup's sequences
-fits shared memory; else in a dispatch or two per step. ``plan`` chooses.
+The recurrence is a loop over the steps in each workgroup where the state of a workgroup's sequences fits shared memory;
+in one dispatch, or in several that hand the state on where the loop is long. Else a step takes a dispatch or two.
+``plan`` chooses.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the recurrence is cut: see shaders/recurrent/recurrence.glsl."""
+    """How the recurrence is cut: see shaders/recurrent/recurrence.glsl. at_once: steps of time to a dispatch, an even
+    number unless all of them."""
 
     stepwise: bool
     workgroup: int
@@ -52,6 +54,7 @@ class Plan:
     tiles: int
     rows: int
     resident: bool
+    at_once: int
 
 
 #: A direction's weights up to this many bytes stay in a CPU core's own cache from step to step.
@@ -88,7 +91,24 @@ def plan(target: Target, cell: Cell, steps: int, batch: int, hidden: int, direct
         units = min(2, -(-hidden // workgroup))
     if not stepwise:
         rows = min(rows, fitting)
-    return Plan(stepwise, workgroup, units, -(-hidden // (workgroup * units)), rows, resident)
+    cut = Plan(stepwise, workgroup, units, -(-hidden // (workgroup * units)), rows, resident, steps)
+    around, each = rounds(cell, cut, hidden)
+    if stepwise or around + steps * each <= target.max_steps:
+        return cut
+    at_once = (target.max_steps - around) // each // 2 * 2
+    return replace(cut, at_once=at_once) if at_once > 0 else replace(cut, stepwise=True, resident=False)
+
+
+def rounds(cell: Cell, cut: Plan, hidden: int) -> tuple[int, int]:
+    """Rounds of an invocation's loops in a dispatch: around its steps of time, and in each of them."""
+    k4 = -(-hidden // 4)
+    units = cut.units * (1 + cut.rows)
+    if cut.stepwise:
+        return 0, k4 + units
+    around = -(-4 * cut.rows * k4 // cut.workgroup) + 2 * cut.tiles * (1 + units)
+    if cut.resident:
+        around += cut.tiles * k4 * cell.gates * cut.units
+    return around, 1 + cut.tiles * cell.phases * (1 + k4 + units)
 
 
 def drop(operand: Operand, axis: int) -> Operand:
@@ -169,7 +189,6 @@ def recur(
     cell_initial, cell_single = program.get("CellMemInitTensor"), program.get("OutputCellSingleTensor")
     initial, cell_initial = (drop(o, 0) if o else None for o in (initial, cell_initial))
     single, cell_single = (drop(o, 0) if o else None for o in (single, cell_single))
-    last = 0 if cell.phases == 2 else steps % 2
     code, activation_constants = activation_code(cell, descs, directions)
     constants = {
         "HIDDEN": hidden,
@@ -177,7 +196,6 @@ def recur(
         "BATCH": batch,
         "DIRECTIONS": directions,
         "BACKWARD_DIRECTION": 1 if directions == 2 else 0 if direction == _BACKWARD else 2,
-        "LAST_STATE": last,
         **activation_constants,
         **(constants or {}),
     }
@@ -191,6 +209,7 @@ def recur(
         "K4": f"{k4}u",
         "RESIDENT": int(cut.resident),
         "STEPWISE": int(cut.stepwise),
+        "PARTED": int(not cut.stepwise and cut.at_once < steps),
         **(defines or {}),
     }
     bound: dict[str, Bound] = {"gates": read(gates), "weights": read(packed, vector=True)}
@@ -200,25 +219,67 @@ def recur(
     if sequence is not None:
         bound["sequence"] = write(sequence)
     groups = directions * -(-batch // cut.rows)
-    if not cut.stepwise:
-        starts = {"initial": initial, "cell_initial": cell_initial}
-        ends = {"single": single, "cell_single": cell_single}
-        bound.update({name: read(operand) for name, operand in starts.items() if operand is not None})
-        bound.update({name: write(operand) for name, operand in ends.items() if operand is not None})
+    each = 4 * cell.gates * cut.units * cut.rows
+    around, per_step = rounds(cell, cut, hidden)
+    # Names in the kernel: where the state and, in cells with memory, what units keep come from and go to.
+    ends = {"initial": (initial, single)}
+    if cell.keeps and cell.phases == 1:
+        ends["cell_initial"] = (cell_initial, cell_single)
+    names = {"initial": "single", "cell_initial": "cell_single"}
+    if not cut.stepwise and cut.at_once == steps:
+        bound.update({name: read(start) for name, (start, _) in ends.items() if start is not None})
+        bound.update({names[name]: write(end) for name, (_, end) in ends.items() if end is not None})
         program.dispatch(
-            cell.kernel, bound, groups=groups, workgroup=cut.workgroup, constants=constants, defines=defines, code=code
+            cell.kernel,
+            bound,
+            groups=groups,
+            workgroup=cut.workgroup,
+            constants=constants,
+            defines=defines,
+            code=code,
+            steps=around + steps * per_step,
+            each=each,
         )
         return
 
-    state = program.temporary(FLOAT32, (2, directions, batch, 4 * k4))
-    starting = {} if initial is None else {"initial": initial}
-    program.for_each("recurrent/start.comp", state, starting, constants={"HIDDEN": hidden})
+    def started(copies: int, width: int, start: Operand | None) -> Operand:
+        """What the steps start from, {copy, direction, row, unit}, with zeros behind the units."""
+        first = program.temporary(FLOAT32, (copies, directions, batch, width))
+        tensors = {} if start is None else {"initial": start}
+        program.for_each("recurrent/start.comp", first, tensors, constants={"HIDDEN": hidden})
+        return first
+
+    if not cut.stepwise:
+        # In float32, as in shared memory: the results are those of one dispatch to the bit.
+        passed = {name: drop(started(1, hidden, start), 0) for name, (start, _) in ends.items()}
+        for first in range(0, steps, cut.at_once):
+            then = {name: program.temporary(FLOAT32, operand.sizes) for name, operand in passed.items()}
+            program.dispatch(
+                cell.kernel,
+                bound
+                | {name: read(operand) for name, operand in passed.items()}
+                | {names[name]: write(operand) for name, operand in then.items()},
+                groups=groups,
+                workgroup=cut.workgroup,
+                constants=constants,
+                defines=defines,
+                push={"FIRST": first, "LAST": min(first + cut.at_once, steps)},
+                code=code,
+                steps=around + cut.at_once * per_step,
+                each=each,
+            )
+            passed = then
+        for name, (_, end) in ends.items():
+            if end is not None:
+                apply(program, Leaf(0), end, [passed[name]])
+        return
+
+    state = started(2, 4 * k4, initial)
     bound["state"] = update(state, vector=True)
     kept = program.temporary(FLOAT32, (1, directions, batch, hidden))
     if cell.keeps:
+        kept = started(1, hidden, cell_initial)
         bound["kept"] = update(kept)
-        starting = {} if cell_initial is None else {"initial": cell_initial}
-        program.for_each("recurrent/start.comp", kept, starting, constants={"HIDDEN": hidden})
     for step in range(steps):
         for phase in range(cell.phases):
             program.dispatch(
@@ -230,8 +291,11 @@ def recur(
                 defines={**defines, "PHASE": phase},
                 push={"STEP": step},
                 code=code,
+                steps=per_step,
+                each=each,
             )
     if single is not None:
+        last = 0 if cell.phases == 2 else steps % 2
         end = state.view(single.sizes, state.strides[1:], last * state.strides[0])
         apply(program, Leaf(0), single, [end])
     if cell_single is not None:

@@ -1,8 +1,9 @@
 // What the recurrences share. A workgroup takes ROWS sequences of one direction. Its invocations take hidden units:
 // each UNITS of them in each of TILES tiles, so that a weight that is read serves ROWS rows.
 //
-// Two forms. In one dispatch, a loop over the steps: the state of the rows lies in shared memory, twice, since units
-// are replaced while others still read them. STEPWISE, a dispatch per step (push constant STEP) and phase: the state
+// Two forms. A loop over the steps: the state of the rows lies in shared memory, twice, since units are replaced while
+// others still read them. PARTED, several dispatches make the steps, each those from FIRST (an even number) to before
+// LAST, and hand the state on in buffers. STEPWISE, a dispatch per step (push constant STEP) and phase: the state
 // lies in a buffer, and a workgroup has one tile.
 //
 // A cell defines phase_0(step, tile), and phase_1 where all units must be through phase 0 first.
@@ -98,6 +99,11 @@ void kept_set(uint tile, uint u, uint row, float v) {
     kept_values[(tile * UNITS + u) * ROWS + row] = v;
 }
 #endif
+#endif
+
+#if !STEPWISE && !PARTED
+#define FIRST 0u
+#define LAST STEPS
 #endif
 
 #if RESIDENT
@@ -232,7 +238,7 @@ void main() {
     [[dont_unroll]] for (uint i = 0u; i < TILES * K4 * GATES * UNITS; ++i) resident[i] = weight_from_memory(i);
 #endif
     barrier();
-    [[dont_unroll]] for (uint step = 0u; step < STEPS; ++step) {
+    [[dont_unroll]] for (uint step = FIRST; step < LAST; ++step) {
         [[dont_unroll]] for (uint tile = 0u; tile < TILES; ++tile) phase_0(step, tile);
         barrier();
 #if PHASES == 2
@@ -241,6 +247,7 @@ void main() {
 #endif
     }
 #if defined(single_RANK) || defined(cell_single_RANK)
+    uint which = PHASES == 2 ? 0u : LAST & 1u;
     [[dont_unroll]] for (uint tile = 0u; tile < TILES; ++tile) {
         [[dont_unroll]] for (uint u = 0u; u < UNITS; ++u) {
             uint unit = unit_of(tile, u);
@@ -248,7 +255,7 @@ void main() {
                 if (stores(unit, row)) {
                     uint at[3] = uint[3](direction, row_of(row), unit);
 #ifdef single_RANK
-                    single_store(single_at(at), state_get(LAST_STATE, row, unit));
+                    single_store(single_at(at), state_get(which, row, unit));
 #endif
 #ifdef cell_single_RANK
                     cell_single_store(cell_single_at(at), kept_get(tile, u, row));

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 import dml
 from dml.compiler import recurrent
-from harness import run, tensor
+from dml.compiler.lowering import compile_operator
+from dml.compiler.target import DeviceClass, Target
+from dml.operator import CompiledOperator
+from harness import assert_exact, run, tensor
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 FUNCTIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
@@ -270,8 +273,6 @@ def test_cuts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, cu
 
 def test_plans() -> None:
     """What devices of several kinds are given, without one: limits hold, and every unit and row has its place."""
-    from dml.compiler.target import DeviceClass, Target
-
     targets = [
         Target(),
         Target(device_class=DeviceClass.CPU, shared_memory=32768, subgroup_size=8),
@@ -306,6 +307,46 @@ def test_state_above_shared_memory(device: dml.Device) -> None:
     case = Case("RNN", (2, 2, 3, hidden), absent=OPTIONAL_INPUTS)
     assert recurrent.plan(device.vulkan.target, recurrent.RNN, 2, 2, hidden, 1).stepwise
     check(device, case)
+
+
+PARTS = {
+    "RNN": Case("RNN", (23, 5, 3, 10), "BIDIRECTIONAL", lengths=(23, 0, 7, 16, 30)),
+    "GRU": Case("GRU", (22, 3, 4, 37), data_type="FLOAT16"),
+    "GRU, reset first": Case("GRU", (21, 4, 3, 9), "BACKWARD", attributes={"LinearBeforeReset": False}),
+    "LSTM": Case("LSTM", (45, 3, 4, 11), "BIDIRECTIONAL"),
+    "no state given or wanted": Case("LSTM", (45, 3, 4, 11), absent=(*OPTIONAL_INPUTS, *OUTPUTS[1:])),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("device_class", [DeviceClass.CPU, DeviceClass.DISCRETE])
+def test_parts_are_the_whole_to_the_bit(device: dml.Device, name: str, device_class: Any) -> None:
+    """Few steps of time to a dispatch, which hands its state on."""
+    case = PARTS[name]
+    inputs = data(case)
+    desc = device.create_operator(describe(case, inputs)).desc
+    found = []
+    for fewer in (None, 256):
+        target = replace(device.vulkan.target, device_class=device_class, fewer_steps=fewer)
+        program = compile_operator(desc, target)
+        loops = [d for d in program.dispatches if d.label == f"recurrent/{case.kind.lower()}.comp"]
+        assert (len(loops) > 1) == (fewer is not None)
+        assert len(loops) < case.sizes[0]
+        assert max(dispatch.steps for dispatch in loops) <= target.max_steps
+        compiled = CompiledOperator(device, program, name, list(desc.inputs()), list(desc.outputs()))
+        found.append(compiled.dispatch(inputs))
+    for output, whole in found[0].items():
+        if whole is not None:
+            assert_exact(found[1][output], whole)
+
+
+def test_a_long_sequence(device: dml.Device) -> None:
+    """Above what llvmpipe grants an invocation's loops, which it ended without a word."""
+    case = Case("GRU", (5000, 1, 2, 16), attributes={"LinearBeforeReset": True}, lengths=(5000,))
+    inputs = data(case)
+    outputs, expected = run(device, describe(case, inputs), inputs), expect(case, inputs)
+    for name, result in outputs.items():
+        np.testing.assert_allclose(result, expected[name], 1e-4, 1e-5, err_msg=name)
 
 
 def test_broadcast_weights(device: dml.Device) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +20,10 @@ from dml.compiler.builder import Builder, merge_dimensions
 from dml.compiler.expression import Expression, Leaf, emit
 from dml.compiler.gemm import along_dimension, matmul, quads, requantize, without_zero_point
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
+from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
-from dml.compiler.target import CPU_ITERATIONS, Target
+from dml.compiler.target import Target
 from dml.compiler.winograd import winograd, winograd_cost
 from dml.descriptors.convolution import (
     DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
@@ -266,7 +266,7 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
     depth, height, width = result.sizes[2:]
     best: tuple[float, Plan] | None = None
     steps = x.sizes[1] // groups * windows.taps[0] * windows.taps[1]
-    if target.is_cpu and 3 * steps > CPU_ITERATIONS:
+    if 3 * steps > target.max_steps:
         return None
     for channels, rows, columns in itertools.product(*TILES):
         sums = channels * rows * columns
@@ -360,6 +360,8 @@ def _direct(
         # No constants: drivers would unroll short loops whose body is long as it is.
         push={"GROUP_INPUTS": inputs, "TAPS_DEEP": windows.taps[0], "TAPS_HIGH": windows.taps[1]},
         code=emitted.code,
+        steps=inputs * windows.taps[0] * windows.taps[1],
+        each=plan.channels * plan.rows * plan.columns * windows.taps[2],
     )
 
 
@@ -372,7 +374,7 @@ def _general(
     geometry: Geometry,
     finish: Expression,
 ) -> None:
-    """In as many parts as the device's loops ask for: each adds its sums to the last one's, in the bias's place."""
+    """In as many parts as an invocation's loops ask for: each adds its sums to the last one's, in the bias's place."""
     kind, words = (
         ("int", DML_TENSOR_DATA_TYPE_INT32)
         if VALUE_TYPES[result.data_type].kind == "int"
@@ -387,8 +389,8 @@ def _general(
         constants[f"PADDING_{d}"] = geometry.padding[d]
         constants[f"LIMIT_{d}"] = result.sizes[2 + d] - (0 if geometry.backward else geometry.output_padding[d])
     # An invocation makes all elements of a word.
-    most = CPU_ITERATIONS // VALUE_TYPES[result.data_type].per_word if program.target.is_cpu else sys.maxsize
-    parts = list(_parts((*weights.sizes[2:], inputs), most))
+    most = program.target.max_steps // VALUE_TYPES[result.data_type].per_word
+    parts = list(ranges((*weights.sizes[2:], inputs), most))
     sums = [program.temporary(words, result.sizes) for _ in parts[1:3]]
     added = bias
     for number, part in enumerate(parts):
@@ -409,19 +411,9 @@ def _general(
             | {f"FROM_{d}": f"{begin}u" for d, (begin, _) in enumerate(part)}
             | {f"TO_{d}": f"{end}u" for d, (_, end) in enumerate(part)},
             code=emitted.code,
+            steps=math.prod(end - begin for begin, end in part),
         )
         added = to
-
-
-def _parts(sizes: tuple[int, ...], most: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Ranges of nested loops over ``sizes``, the outermost first, of at most ``most`` iterations together."""
-    ranges: list[list[tuple[int, int]]] = []
-    inside = 1  # iterations that one of the next loop takes, itself included
-    for size in reversed(sizes):
-        extent = max(1, min(size, most // inside))
-        ranges.insert(0, [(begin, min(begin + extent, size)) for begin in range(0, size, extent)])
-        inside = 1 + extent * inside
-    return itertools.product(*ranges)
 
 
 @lowering(DML_CONVOLUTION_OPERATOR_DESC)

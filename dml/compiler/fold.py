@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 
 from dml.compiler.builder import Builder
-from dml.compiler.kernel import Constant
+from dml.compiler.kernel import VALUE_TYPES, Constant
+from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
 from dml.compiler.views import raw, split
 from dml.descriptors import movement as d
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 from dml.validator.movement import window_blocks
 
 _Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
@@ -55,22 +57,46 @@ def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, program: Builder, target: Target) -
 def fold(desc: d.DML_FOLD_OPERATOR_DESC, program: Builder, target: Target) -> None:
     columns, result = program["InputTensor"], program["OutputTensor"]
     source = _by_window(desc, columns, result.sizes[2:])
+    most = target.max_steps // VALUE_TYPES[result.data_type].per_word
+    tensors = {"source": source}
+    for taps in ranges(desc.WindowSizes, most):
+        is_last = all(end == size for (_, end), size in zip(taps, desc.WindowSizes, strict=True))
+        to = result if is_last else program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+        program.for_each(
+            "movement/fold.comp",
+            to,
+            tensors,
+            constants={
+                **_constants(desc),
+                **{f"FROM_{k}": begin for k, (begin, _) in enumerate(taps)},
+                **{f"TO_{k}": end for k, (_, end) in enumerate(taps)},
+            },
+            code=_gathered(desc, source, result),
+            steps=math.prod(end - begin for begin, end in taps),
+        )
+        tensors["carry"] = to
+
+
+def _gathered(desc: d.DML_FOLD_OPERATOR_DESC, source: Operand, result: Operand) -> str:
+    """gathered(c): the sum of what element c has in the windows, over their taps from FROM_k to before TO_k.
+
+    ``carry`` is the sum over the taps before.
+    """
     dimensions = desc.DimensionCount
     # A loop per dimension over the window; a window that covers c with tap t starts at c + start - t * dilation.
     lines = [
         f"float gathered(uint c[{result.rank}]) {{",
-        f"    float sum = 0.0;\n    uint s[{source.rank}];\n    s[0] = c[0]; s[1] = c[1];",
+        "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif",
+        f"    uint s[{source.rank}];\n    s[0] = c[0]; s[1] = c[1];",
     ]
     for k in range(dimensions):
         tap, block = f"s[{2 + k}]", f"s[{2 + dimensions + k}]"
         lines += [
-            f"    for ({tap} = 0u; {tap} < source_SIZE_{2 + k}; ++{tap}) {{",
+            f"    for ({tap} = FROM_{k}; {tap} < TO_{k}; ++{tap}) {{",
             f"    uint at_{k} = c[{2 + k}] + START_{k} - {tap} * DILATION_{k};",
             f"    {block} = at_{k} / STEP_{k};",
             f"    if (c[{2 + k}] + START_{k} < {tap} * DILATION_{k}) break;",
             f"    if (at_{k} % STEP_{k} != 0u || {block} >= source_SIZE_{2 + dimensions + k}) continue;",
         ]
     lines += ["    sum += source_load(source_at(s));", "    " + "}" * dimensions, "    return sum;\n}"]
-    program.for_each(
-        "movement/fold.comp", result, {"source": source}, constants=_constants(desc), code="\n".join(lines)
-    )
+    return "\n".join(lines)

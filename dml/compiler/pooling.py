@@ -18,7 +18,7 @@ from dml.compiler.expression import apply, node
 from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
-from dml.compiler.target import CPU_ITERATIONS, Target
+from dml.compiler.target import Target
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
     DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
@@ -73,23 +73,24 @@ def each_result(
 
     box: places that it visits for one element, at most. Small boxes take one invocation, those of more than
     ``wide_above`` places a workgroup. cost: loop iterations that a place takes.
-    Raises DMLError where a box is too large for the loops of a CPU driver, which would cut them short.
+    Raises DMLError where a box is too large for the loops of a workgroup.
     """
     result = tensors["result"].operand
     target = program.target
     per_word = VALUE_TYPES[result.data_type].per_word
     # The elements of a word share an invocation, and so what its loops may go round.
-    shared = not target.is_cpu or box * cost * per_word <= CPU_ITERATIONS
-    whole = per_word > 1 and owns_whole_words(result) and shared
-    wide = box > wide_above
+    whole = per_word > 1 and owns_whole_words(result) and box * cost * per_word <= target.max_steps
+    wide = box > min(wide_above, target.max_steps // cost)
     workgroup = 128 if wide else target.workgroup
-    most = workgroup * CPU_ITERATIONS // cost
-    if target.is_cpu and wide and box * cost <= 8 * CPU_ITERATIONS:
+    most = workgroup * target.max_steps // cost
+    if target.is_cpu and wide and box * cost <= 8 * target.max_steps:
         workgroup = 8  # one vector of the CPU driver: larger workgroups with barriers are slow there
-    if target.is_cpu and box > most:
-        raise DMLError(
-            f"{kernel}: a window of {box} elements, above this CPU device's limit {most}", HRESULT.E_OUTOFMEMORY
-        )
+    if box > most:
+        raise DMLError(f"{kernel}: a window of {box} elements, above this device's limit {most}", HRESULT.E_OUTOFMEMORY)
+    if wide:
+        steps = -(-box // workgroup) * cost
+    else:
+        steps = box * cost * (per_word if whole else 1)
     program.dispatch(
         kernel,
         tensors,
@@ -99,6 +100,7 @@ def each_result(
         workgroup=workgroup,
         constants=constants,
         defines={**(defines or {}), "WHOLE_WORDS": int(whole and not wide), "WIDE": int(wide)},
+        steps=steps,
     )
 
 

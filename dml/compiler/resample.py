@@ -16,13 +16,12 @@ import numpy as np
 from dml import enums
 from dml.compiler.builder import Builder
 from dml.compiler.kernel import VALUE_TYPES, Constant
+from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
-from dml.compiler.reduction import LOOP_LIMIT
 from dml.compiler.target import Target
 from dml.compiler.views import copy, merge_between, raw, split
 from dml.descriptors import resample as d
-from dml.errors import HRESULT, DMLError
 
 NEAREST = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
 
@@ -106,22 +105,63 @@ def _resample(program: Builder, result: Operand, source: Operand, axes: Sequence
         return
     chosen = [axes[at] for at in active]
     places, (result, source) = merge_between(active, result, source)
-    lines = [f"result_VALUE sampled(uint c[{result.rank}]) {{"]
-    if kernel.mode == NEAREST:
-        for k, at in enumerate(places):
-            lines.append(f"    c[{at}] = nearest({_position(k, chosen[k], f'c[{at}]')}, source_SIZE_{at});")
-        lines.append("    return source_load(source_at(c));")
-    else:
-        lines += _weighted(places, chosen, kernel)
-        lines.append("    return finish(sum);" if VALUE_TYPES[result.data_type].bits == 8 else "    return sum;")
-    lines.append("}")
-    program.for_each(
-        "resample/resample.comp",
-        result,
-        {"source": source},
-        constants=_constants(chosen),
-        code="\n".join([_head(kernel), *lines]),
-    )
+
+    def sampled(to: Operand, *, parted: bool) -> list[str]:
+        lines = [f"result_VALUE sampled(uint c[{to.rank}]) {{"]
+        if kernel.mode == NEAREST:
+            for k, at in enumerate(places):
+                lines.append(f"    c[{at}] = nearest({_position(k, chosen[k], f'c[{at}]')}, source_SIZE_{at});")
+            lines.append("    return source_load(source_at(c));")
+        else:
+            lines += _weighted(places, chosen, kernel, parted=parted)
+            lines.append("    return finish(sum);" if VALUE_TYPES[to.data_type].bits == 8 else "    return sum;")
+        return [*lines, "}"]
+
+    _in_parts(program, result, source, chosen, kernel, math.prod(map(math.ceil, lengths)), sampled)
+
+
+def _in_parts(
+    program: Builder,
+    result: Operand,
+    source: Operand,
+    axes: Sequence[Axis],
+    kernel: Filter,
+    rounds: int,
+    sampled: Callable[..., list[str]],
+) -> None:
+    """Dispatch the kernel: once, or where its one loop has too many rounds, for FROM up to TO of them at a time.
+
+    sampled: its lines, for the operand it writes. Sums go from part to part in float32.
+    """
+    parts = list(ranges((rounds,), _most_rounds(program, result)))
+    tensors = {"source": source}
+    for ((begin, end),) in parts:
+        is_last = end == rounds
+        to = result if is_last else program.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+        program.for_each(
+            "resample/resample.comp",
+            to,
+            tensors,
+            constants=_constants(axes) | ({"FROM": begin, "TO": end} if len(parts) > 1 else {}),
+            code="\n".join([_head(kernel), *sampled(to, parted=len(parts) > 1)]),
+            steps=end - begin,
+        )
+        tensors["carry"] = to
+
+
+def _most_rounds(program: Builder, result: Operand) -> int:
+    """Of the loops for one element."""
+    return program.target.max_steps // VALUE_TYPES[result.data_type].per_word
+
+
+def _loop(place: str, range_: str, *, parted: bool) -> str:
+    if not parted:
+        return f"    for ({place} = {range_}.x; {place} <= {range_}.y; ++{place}) {{"
+    return f"    for ({place} = {range_}.x + FROM; {place} <= {range_}.y && {place} - {range_}.x < TO; ++{place}) {{"
+
+
+#: What a part starts from.
+_SUM = "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif"
 
 
 def _one_by_one(
@@ -133,22 +173,15 @@ def _one_by_one(
     kernel: Filter,
     lengths: Mapping[int, float],
 ) -> bool:
-    """Take one dimension apart from the others, where together they are too much for the loops of a CPU driver.
+    """Take one dimension apart from the others, where together they are too much for an invocation's loops.
 
     lengths: how often the loop over each dimension goes round. The filters are products, so that the order is free.
-    Answers False where nothing had to be done. Raises DMLError where one dimension alone is too long.
+    Answers False where nothing had to be done, or can be.
     """
-    most = LOOP_LIMIT // VALUE_TYPES[result.data_type].per_word
-    if not program.target.is_cpu or math.prod(math.ceil(length) for length in lengths.values()) <= most:
+    rounds = math.prod(math.ceil(length) for length in lengths.values())
+    if rounds <= _most_rounds(program, result) or len(lengths) == 1:
         return False
     at = max(lengths, key=lambda axis: lengths[axis])
-    others = [other for other in lengths if other != at]
-    if lengths[at] > most or not others:
-        raise DMLError(
-            f"RESAMPLE: {math.ceil(lengths[at])} elements along dimension {at} for each result, "
-            f"above this CPU device's limit {most}",
-            HRESULT.E_OUTOFMEMORY,
-        )
     sizes = [size if axis == at else source.sizes[axis] for axis, size in enumerate(result.sizes)]
     between = program.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     step(program, between, source, [one if axis == at else Axis(1.0) for axis, one in enumerate(axes)], kernel)
@@ -156,12 +189,12 @@ def _one_by_one(
     return True
 
 
-def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter) -> list[str]:
+def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter, *, parted: bool) -> list[str]:
     """GLSL that sums the weighted elements: loops over stretched filters, then both neighbours in the other dimensions.
 
     A weight of zero keeps even an infinity or NaN out.
     """
-    lines = ["    float sum = 0.0;", "    uint s[RANK] = c;"]
+    lines = [_SUM, "    uint s[RANK] = c;"]
     outer, loops = "1.0", 0
     pairs: list[tuple[int, int]] = []
     for k, (at, axis) in enumerate(zip(places, axes, strict=True)):
@@ -172,7 +205,7 @@ def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter) -> li
             continue
         lines += [
             f"    Wide f_{k} = wide(x_{k}, SCALE_{k}, source_SIZE_{at});",
-            f"    for (s[{at}] = f_{k}.range.x; s[{at}] <= f_{k}.range.y; ++s[{at}]) {{",
+            _loop(f"s[{at}]", f"f_{k}.range", parted=parted),
             f"    float w_{k} = {outer} * wide_weight(f_{k}, x_{k}, SCALE_{k}, s[{at}], source_SIZE_{at});",
         ]
         outer, loops = f"w_{k}", loops + 1
@@ -210,27 +243,26 @@ def _gradient(program: Builder, result: Operand, source: Operand, axes: Sequence
     if _one_by_one(program, _gradient, result, source, axes, kernel, lengths):
         return
     places, (result, source) = merge_between(active, result, source)
-    lines = [f"float sampled(uint c[{result.rank}]) {{", "    float sum = 0.0;\n    uint s[RANK] = c;"]
-    weight = "1.0"
     share = "nearest_share" if kernel.mode == NEAREST else "linear_share"
-    for k, at in enumerate(places):
-        offsets = f"SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k}"
-        lines += [
-            f"    uvec2 range_{k} = outputs_of(c[{at}], {offsets}, result_SIZE_{at}, source_SIZE_{at});",
-            f"    for (s[{at}] = range_{k}.x; s[{at}] <= range_{k}.y; ++s[{at}]) {{",
-            f"    float x_{k} = {_position(k, axes[active[k]], f's[{at}]')};",
-            f"    float w_{k} = {weight} * {share}(x_{k}, c[{at}], result_SIZE_{at});",
-            f"    if (w_{k} == 0.0) continue;",
-        ]
-        weight = f"w_{k}"
-    lines += [f"    sum += {weight} * source_load(source_at(s));", "    " + "}" * len(places), "    return sum;\n}"]
-    program.for_each(
-        "resample/resample.comp",
-        result,
-        {"source": source},
-        constants=_constants([axes[at] for at in active]),
-        code="\n".join([_head(kernel), *lines]),
-    )
+
+    def sampled(to: Operand, *, parted: bool) -> list[str]:
+        lines = [f"float sampled(uint c[{to.rank}]) {{", _SUM, "    uint s[RANK] = c;"]
+        weight = "1.0"
+        for k, at in enumerate(places):
+            offsets = f"SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k}"
+            lines += [
+                f"    uvec2 range_{k} = outputs_of(c[{at}], {offsets}, result_SIZE_{at}, source_SIZE_{at});",
+                _loop(f"s[{at}]", f"range_{k}", parted=parted),
+                f"    float x_{k} = {_position(k, axes[active[k]], f's[{at}]')};",
+                f"    float w_{k} = {weight} * {share}(x_{k}, c[{at}], result_SIZE_{at});",
+                f"    if (w_{k} == 0.0) continue;",
+            ]
+            weight = f"w_{k}"
+        lines += [f"    sum += {weight} * source_load(source_at(s));", "    " + "}" * len(places)]
+        return [*lines, "    return sum;\n}"]
+
+    chosen = [axes[at] for at in active]
+    _in_parts(program, result, source, chosen, kernel, math.prod(math.ceil(lengths[at]) for at in active), sampled)
 
 
 @lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC)

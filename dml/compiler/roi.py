@@ -2,7 +2,7 @@
 
 Samples per output are rounded up to a whole number and clamped. There may be billions: samples between the same
 elements are summed at once, and maxima looked for at their ends (see "pooling/roi_places.comp"), so that the work is
-bounded by the input. What of that the loops of a CPU driver do not hold goes to further dispatches.
+bounded by the input. What of that an invocation's loops do not hold goes to further dispatches.
 
 Where the reference is silent: a sample up to one element outside the image reads its edge, as in ONNX; nearest rounds
 halves down, as the gradient's example does; AlignRegionsToCorners puts the first and the last sample on the region's
@@ -20,11 +20,12 @@ from typing import Any
 from dml.compiler.builder import Builder
 from dml.compiler.expression import Leaf, apply
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, update, write
+from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
 from dml.compiler.pooling import each_result
 from dml.compiler.program import Operand
 from dml.compiler.reduction import FLOAT_SUM, reduce
-from dml.compiler.target import CPU_ITERATIONS, Target
+from dml.compiler.target import Target
 from dml.descriptors.pooling import (
     DML_ROI_ALIGN1_OPERATOR_DESC,
     DML_ROI_ALIGN_GRAD_OPERATOR_DESC,
@@ -39,8 +40,12 @@ from dml.enums import (
 )
 from dml.errors import HRESULT, DMLError
 
-#: Dispatches that share the samples of an output on a CPU driver, at most.
+#: Dispatches that share the samples of an output, at most.
 _MOST_PARTS = 1024
+#: A cell of ROI_POOLING may hold all of the input, but seldom does: inputs of more elements have a workgroup for each.
+_WIDE_ABOVE = 60000
+#: Steps, about, in which the next place of a list is found.
+_SEARCH = 4
 
 
 def _last(operand: Operand, dimensions: int) -> Operand:
@@ -56,10 +61,9 @@ def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, program: Builder, target: T
         "source": read(source),
         "regions": read(_last(program["ROITensor"], 2)),
     }
-    # A cell may hold all of the input, but seldom does.
     area = source.sizes[2] * source.sizes[3]
     constants = {"SPATIAL_SCALE": float(desc.SpatialScale)}
-    each_result(program, "pooling/roi_pooling.comp", tensors, area, constants, wide_above=CPU_ITERATIONS)
+    each_result(program, "pooling/roi_pooling.comp", tensors, area, constants, wide_above=_WIDE_ABOVE)
 
 
 @dataclass(frozen=True)
@@ -119,10 +123,11 @@ class _Sampling:
             constants[f"CELLS_{axis}"] = by_cells
             words += 4 * (room if by_cells else most * self.pooled[axis])
             longest.append(min(cells + per_output, most))
-        if self.program.target.is_cpu and max(longest) > CPU_ITERATIONS // 4:  # each takes some steps to find
+        limit = self.program.target.max_steps // _SEARCH
+        if max(longest) > limit:
             raise DMLError(
                 f"ROI_ALIGN: up to {max(longest)} places along an axis at which an output samples its input of "
-                f"{self.image[2]} x {self.image[3]}, above this CPU device's limit {CPU_ITERATIONS // 4}",
+                f"{self.image[2]} x {self.image[3]}, above this device's limit {limit}",
                 HRESULT.E_OUTOFMEMORY,
             )
         table = self.program.temporary(DML_TENSOR_DATA_TYPE_UINT32, (self.pooled[0], words))
@@ -132,6 +137,7 @@ class _Sampling:
             space=(self.pooled[0], self.pooled[2] + self.pooled[3]),
             constants={**self.constants, **constants, **({"NEAREST": False} if on_elements else {})},
             defines={"EXTREMES": int(extremes), "ON_ELEMENTS": int(on_elements)},
+            steps=_SEARCH * max(longest),
         )
         return _Places(self.program.target, table, longest[0], longest[1])
 
@@ -145,20 +151,20 @@ class _Places:
     rows: int
     columns: int
 
-    def parts(self, outputs: int = 1) -> tuple[int, dict[str, Constant]]:
-        """In how many dispatches to walk the lists of an invocation's outputs, and their constants."""
-        parts = [1, 1]
-        if self.target.is_cpu:
-            while self._steps(parts) * outputs > CPU_ITERATIONS:
-                rows, columns = -(-self.rows // parts[0]), -(-self.columns // parts[1])
-                parts[int(columns > rows)] *= 2
+    def parts(self, outputs: int = 1) -> tuple[int, int, dict[str, Constant]]:
+        """In how many dispatches to walk the lists of an invocation's outputs, their steps, and their constants."""
+        most, parts = self.target.max_steps, [1, 1]
+        while self._steps(parts) * outputs > most:
+            rows, columns = -(-self.rows // parts[0]), -(-self.columns // parts[1])
+            parts[int(columns > rows)] *= 2
         if math.prod(parts) > _MOST_PARTS:
             raise DMLError(
                 f"ROI_ALIGN: an output may have {self.rows} x {self.columns} places at which it samples its input, "
-                f"{math.prod(parts)} dispatches on this CPU device, above the limit {_MOST_PARTS}",
+                f"{math.prod(parts)} dispatches on this device, above the limit {_MOST_PARTS}",
                 HRESULT.E_OUTOFMEMORY,
             )
-        return math.prod(parts), {"PARTS_Y": parts[0], "PARTS_X": parts[1], "LIGHT": CPU_ITERATIONS}
+        steps = -(-self.columns // parts[1]) * -(-self.rows // parts[0])
+        return math.prod(parts), steps, {"PARTS_Y": parts[0], "PARTS_X": parts[1], "LIGHT": most}
 
     def _steps(self, parts: Sequence[int]) -> int:
         return -(-self.columns // parts[1]) * (-(-self.rows // parts[0]) + 1)
@@ -169,16 +175,25 @@ def _reduced(
 ) -> None:
     """Run a kernel that ends in "pooling/roi_reduced.glsl"."""
     tensors = {"source": source, "places": places.table, **sampling.batches}
-    count, constants = places.parts(VALUE_TYPES[result.data_type].per_word)
+    count, steps, constants = places.parts(VALUE_TYPES[result.data_type].per_word)
     constants.update(sampling.constants)
-    defines = {"WINNER": 0, "PARTED": int(count > 1)}
+    defines: dict[str, object] = {"WINNER": 0, "PARTED": int(count > 1)}
     if count == 1:
-        program.for_each(kernel, result, tensors, constants=constants, defines={**defines, "PART": "0u"})
+        defines["PART"] = "0u"
+        program.for_each(kernel, result, tensors, constants=constants, defines=defines, steps=steps)
         return
     total = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
     bound = {"result": update(total), **{name: read(operand) for name, operand in tensors.items()}}
     for part in range(count):
-        program.dispatch(kernel, bound, space=result.sizes, constants=constants, defines=defines, push={"PART": part})
+        program.dispatch(
+            kernel,
+            bound,
+            space=result.sizes,
+            constants=constants,
+            defines=defines,
+            push={"PART": part},
+            steps=steps,
+        )
     apply(program, Leaf(0), result, [total])
 
 
@@ -216,7 +231,7 @@ def roi_align_grad(desc: DML_ROI_ALIGN_GRAD_OPERATOR_DESC, program: Builder, tar
 def _winner(program: Builder, sampling: _Sampling, source: Operand) -> Operand:
     """{3, ...}: the numbers x and y of the sample that is each output's maximum, and its bits."""
     places = sampling.places(extremes=True)
-    count, constants = places.parts()
+    count, steps, constants = places.parts()
     winner = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, (3, *sampling.pooled))
     tensors = {"source": source, "places": places.table, **sampling.batches}
     for part in range(count):
@@ -227,6 +242,7 @@ def _winner(program: Builder, sampling: _Sampling, source: Operand) -> Operand:
             constants={**sampling.constants, **constants},
             defines={"WINNER": 1},
             push={"PART": part},
+            steps=steps,
         )
     return winner
 
@@ -239,7 +255,7 @@ def _gather(
     winner: Operand | None,
     sampling: _Sampling,
 ) -> None:
-    """The input's gradient, in as many dispatches over the regions as a CPU driver's loops ask for."""
+    """The input's gradient, in as many dispatches over the regions' outputs as an invocation's loops ask for."""
     rois, _, height, width = gradient.sizes
     tensors = {"gradient": gradient, **sampling.batches}
     constants = sampling.constants
@@ -247,35 +263,34 @@ def _gather(
         tensors.update(winner=winner, **sampling.regions)
     else:
         # A mean's weights are products of weights along the axes.
-        places = sampling.places().table
+        places = sampling.places()
         for axis, name in enumerate(("rows", "columns")):
             sizes = (rois, gradient.sizes[2 + axis], result.sizes[2 + axis])
             tensors[name] = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
             more = {**constants, "AXIS": axis}
-            program.for_each("pooling/roi_weights.comp", tensors[name], {"places": places}, constants=more)
-    at_once = rois
-    if target.is_cpu:
-        per_word = VALUE_TYPES[result.data_type].per_word
-        at_once = min(rois, CPU_ITERATIONS // ((height * (width + 1) + 1) * per_word))
-        if at_once == 0:
-            raise DMLError(
-                f"ROI_ALIGN_GRAD: regions of {height} x {width} outputs, above this CPU device's limit "
-                f"{CPU_ITERATIONS} of loop iterations",
-                HRESULT.E_OUTOFMEMORY,
+            program.for_each(
+                "pooling/roi_weights.comp",
+                tensors[name],
+                {"places": places.table},
+                constants=more,
+                steps=(places.rows, places.columns)[axis],
             )
-    for first in range(0, rois, at_once):
-        last = min(first + at_once, rois)
-        target_of_part = result
-        if last < rois:
-            target_of_part = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+    every = (rois, height, width)
+    for part in ranges(every, target.max_steps // VALUE_TYPES[result.data_type].per_word):
+        is_last = tuple(end for _, end in part) == every
+        to = result if is_last else program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+        ends: dict[str, Constant] = {}
+        for (begin, end), axis in zip(part, (0, 2, 3), strict=True):
+            ends.update({f"FROM_{axis}": begin, f"TO_{axis}": end})
         program.for_each(
             "pooling/roi_grad.comp",
-            target_of_part,
+            to,
             tensors,
-            constants={**constants, "FIRST": first, "LAST": last},
+            constants={**constants, **ends},
             defines={"LARGEST": int(winner is not None)},
+            steps=math.prod(end - begin for begin, end in part),
         )
-        tensors["carry"] = target_of_part
+        tensors["carry"] = to
 
 
 def _edges(
@@ -289,13 +304,13 @@ def _edges(
     """The regions' gradient: every output's share first, then their sums."""
     shares = program.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (4, *gradient.sizes))
     tensors = {"source": source, "gradient": gradient, **sampling.batches}
-    parts, constants = 1, dict(sampling.constants)
+    parts, steps, constants = 1, 1, dict(sampling.constants)
     if winner is not None:
         tensors.update(winner=winner, **sampling.regions)
     else:
         places = sampling.places(on_elements=True)
         tensors["places"] = places.table
-        parts, more = places.parts()
+        parts, steps, more = places.parts()
         constants.update(more)
     for part in range(parts):
         program.dispatch(
@@ -305,6 +320,7 @@ def _edges(
             constants=constants,
             defines={"LARGEST": int(winner is not None)},
             push={"PART": part},
+            steps=steps,
         )
     rois, count = gradient.sizes[0], gradient.count // gradient.sizes[0]
     edges = _last(edges, 2)

@@ -1,6 +1,6 @@
 #version 450
-// The gradient of the input: each element gathers, over the regions from FIRST to LAST and their outputs in order, the
-// gradient times what it weighs there. `carry` is the sum over the regions before FIRST.
+// The gradient of the input: each element gathers, over regions FROM_0 up to TO_0 and their outputs from row FROM_2 up
+// to TO_2 and column FROM_3 up to TO_3 in order, the gradient times what it weighs there. `carry` is the sum so far.
 #include "prelude.glsl"
 #if LARGEST
 #include "pooling/roi.glsl"
@@ -14,17 +14,17 @@ float value(uint c[RANK]) {
 #endif
     uint p[4];
     p[1] = c[1];
-    for (p[0] = FIRST; p[0] < LAST; ++p[0]) {
+    for (p[0] = FROM_0; p[0] < TO_0; ++p[0]) {
         if (batch_of(p[0]) != c[0]) continue;
 #if LARGEST
         Axis y = region_axis(p[0], 2u), x = region_axis(p[0], 3u);
 #endif
-        for (p[2] = 0u; p[2] < OUT_2; ++p[2]) {
+        for (p[2] = FROM_2; p[2] < TO_2; ++p[2]) {
 #if !LARGEST
             float row = rows_load(rows_at(uint[3](p[0], p[2], c[2])));
             if (row == 0.0) continue;
 #endif
-            for (p[3] = 0u; p[3] < OUT_3; ++p[3]) {
+            for (p[3] = FROM_3; p[3] < TO_3; ++p[3]) {
 #if LARGEST
                 uint w = winner_at(uint[5](0u, p[0], p[1], p[2], p[3]));
                 Tap tx = tap(coordinate(x, p[3], winner_load(w)), IN_3, NEAREST);

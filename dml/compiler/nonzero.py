@@ -30,6 +30,7 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, program: Bu
         count=chunks,
         constants=sizes,
         defines={"COUNTS": 1},
+        steps=chunk,
     )
     scan(program, sum_of("uint"), before, before, 1, exclusive=True)
     program.dispatch(
@@ -39,4 +40,6 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, program: Bu
         count=chunks,
         constants=sizes,
         defines={"COUNTS": 0},
+        steps=chunk,
+        each=1 + y.sizes[1],
     )

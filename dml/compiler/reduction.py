@@ -21,8 +21,6 @@ REDUCE = "lib/reduce.glsl"
 MATH = "lib/math.glsl"
 INT64 = "lib/int64.glsl"
 VALUE = Leaf(0)
-#: Mesa's CPU driver leaves all loops of an invocation once they ran 65,535 times together: what a kernel plans with.
-LOOP_LIMIT = 50000
 
 
 @dataclass(frozen=True)
@@ -188,6 +186,8 @@ class _Plan:
                 "BLOCK": 32,
             },
             code=code,
+            steps=-(-chunk // self.lanes),
+            each=self.wide * self.unit,
         )
         if chunks > 1:
             self._combine(program, monoid, [expression for _, expression in results], targets, chunks)
@@ -394,6 +394,7 @@ def _share(target: Target, results: int, steps: int, row: int) -> tuple[int, int
         # Barriers are dear there and the invocations of a group run in step: each has its results to itself. Where
         # they read side by side, a chunk is what stays in the cache until the neighbours have read their part of it.
         length = min(2048, max(32, (1 << 16) // row)) if row * steps > 1 << 19 else 2048
+        length = min(length, target.max_steps)
         parallel = min(256 // max(1, results), steps // 32)
         return 1, max(1, parallel, -(-steps // length)), min(32, target.max_workgroup_invocations)
     lanes = 1
@@ -401,7 +402,7 @@ def _share(target: Target, results: int, steps: int, row: int) -> tuple[int, int
         lanes *= 2
     # Enough invocations to fill the device, enough steps for each to be worth it, and no more than keeps sums exact.
     parallel = min(32768 // max(1, results * lanes), steps // (32 * lanes))
-    return lanes, max(1, parallel, -(-steps // (2048 * lanes))), target.workgroup
+    return lanes, max(1, parallel, -(-steps // (min(2048, target.max_steps) * lanes))), target.workgroup
 
 
 def kind_of(operand: Operand) -> str:

@@ -11,7 +11,7 @@ from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.program import Operand
 from dml.compiler.reduction import MATH, adjacent, coordinates
 from dml.compiler.scalar import Expression, Leaf, emit, node, substitute
-from dml.compiler.target import CPU_ITERATIONS, Target
+from dml.compiler.target import Target
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ def normalize_rows(program: Builder, what: Normalization) -> bool:
             "USE_VARIANCE": int(what.use_variance),
         },
         code="\n".join(code),
+        steps=3 * each * _share(segments, length // unit, lanes),
+        each=unit,
     )
     return True
 
@@ -119,7 +121,7 @@ def _lanes(target: Target, beside: bool, rows: int, segments: int, steps: int) -
     if target.is_cpu:
         # A row to an invocation is best where that keeps the cores busy. Else eight lanes: a vector of the CPU driver,
         # and a workgroup of that size has no costly barrier.
-        few = rows < 32 or 3 * _share(segments, steps, 1) >= CPU_ITERATIONS
+        few = rows < 32 or 3 * _share(segments, steps, 1) >= target.max_steps
         return (8 if few and steps >= 16 and not beside else 1), 8
     lanes = 1
     while not beside and lanes < target.workgroup and steps >= 2 * lanes:
@@ -130,7 +132,7 @@ def _lanes(target: Target, beside: bool, rows: int, segments: int, steps: int) -
 def _rows_each(target: Target, invocations: int, iterations: int) -> int:
     """Rows to an invocation, which reads parameters common to them once: CPUs' drivers fetch each lane's by itself."""
     each = 4
-    while each > 1 and not (target.is_cpu and invocations >= 64 * each and each * iterations < CPU_ITERATIONS):
+    while each > 1 and not (target.is_cpu and invocations >= 64 * each and each * iterations < target.max_steps):
         each //= 2
     return each
 
@@ -143,10 +145,12 @@ def _share(segments: int, steps: int, lanes: int) -> int:
 def _fits(target: Target, beside: bool, rows: int, segments: int, steps: int, lanes: int) -> bool:
     """Whether an invocation's share of a row is small enough, and enough invocations are busy."""
     share = _share(segments, steps, lanes)
+    if 3 * share >= target.max_steps:
+        return False
     if target.is_cpu and beside and share > 512:
         return False  # each pass along rows beside each other brings all of their neighbours into the cache again
     if target.is_cpu:
-        return 3 * share < CPU_ITERATIONS and (rows * lanes >= 16 or share < 256)
+        return rows * lanes >= 16 or share < 256
     return share < 256 or (share < 4096 and rows * lanes >= 8192)
 
 

@@ -18,7 +18,6 @@ from dml.compiler.reduce import arg_reduce
 from dml.compiler.reduction import (
     FLOAT_MAX,
     FLOAT_SUM,
-    LOOP_LIMIT,
     MATH,
     VALUE,
     adjacent,
@@ -46,7 +45,7 @@ def softmax(
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     unit = adjacent((x, y), x.rank - 1)
     lanes, workgroup = _lanes(program.target, length // unit)
-    if _is_better_apart(program.target, length, count) or 3 * length > LOOP_LIMIT * unit * lanes:
+    if _is_better_apart(program.target, length, count) or 3 * length > program.target.max_steps * unit * lanes:
         _in_passes(program, source, result, axes, logarithm)
         return
     program.dispatch(
@@ -57,6 +56,8 @@ def softmax(
         constants={"ROWS": count, "LENGTH": length},
         defines={"LANES": lanes, "UNIT": unit, "LOG": int(logarithm)},
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
+        steps=3 * -(-length // (unit * lanes)),
+        each=unit,
     )
 
 

@@ -14,7 +14,7 @@ from dml.compiler.builder import Builder, merge_around
 from dml.compiler.kernel import VALUE_TYPES, Bound, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
-from dml.compiler.reduction import LOOP_LIMIT, coordinates, kind_of
+from dml.compiler.reduction import coordinates, kind_of
 from dml.compiler.scan import axis_last
 from dml.compiler.target import Target
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
@@ -48,9 +48,9 @@ def top_k(
         line += "\nuint index_of(uint i) { return i; }"
     key = f"{'uvec2' if wide else 'uint'} key_of(x_VALUE v) {{ return {'~' if largest else ''}order_{kind_of(x)}(v); }}"
 
-    selects = program.target.is_cpu and k <= 128
-    most = 16 if program.target.is_cpu else 1024
-    block = _selected_block(lines, length, k) if selects else min(most, 1 << max(1, (length - 1).bit_length()))
+    target = program.target
+    selects = target.is_cpu and k <= 128
+    block = _selected_block(target, lines, length, k) if selects else _sorted_block(target, length)
     runs, span, keep = -(-length // block), block, min(k, block)
     entries = program.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (lines * runs * keep * words,)) if runs > 1 else None
     tensors: dict[str, Bound] = outputs if entries is None else {"x": read(x), "entries": write(entries)}
@@ -59,18 +59,26 @@ def top_k(
     code = f'#include "lib/order.glsl"\n{line}\n{key}'
     if selects:
         constants["BLOCK"] = block
-        program.dispatch(SELECT, tensors, count=lines * runs, constants=constants, defines=defines, code=code)
+        program.dispatch(
+            SELECT,
+            tensors,
+            count=lines * runs,
+            constants=constants,
+            defines=defines,
+            code=code,
+            steps=keep * block,
+        )
     else:
-        segments = max(1, 256 // block)
-        invocations = 8 if program.target.is_cpu else 128  # one vector of a CPU driver
+        segments = _segments(block)
         program.dispatch(
             SORT,
             tensors,
             groups=-(-lines * runs // segments),
-            workgroup=min(invocations, block * segments // 2, program.target.max_workgroup_invocations),
+            workgroup=_sorters(target, block),
             constants=constants,
             defines={**defines, "BLOCK": f"{block}u", "SEGMENTS": f"{segments}u"},
             code=code,
+            steps=_sort_steps(target, block),
         )
     while entries is not None:
         merged_keep = min(k, 2 * span)
@@ -89,11 +97,37 @@ def top_k(
             constants=sizes,
             defines={"KEY64": int(wide), "FINAL": int(final)},
             code=line if final else "",
+            steps=keep.bit_length(),
         )
         entries, runs, span, keep = after, -(-runs // 2), 2 * span, merged_keep
 
 
-def _selected_block(lines: int, length: int, k: int) -> int:
+def _selected_block(target: Target, lines: int, length: int, k: int) -> int:
     """Elements to an invocation that selects: lines split where they are few, into what still leaves most behind."""
-    blocks = max(1, min(256 // lines, length // (8 * k)), -(-length * k // LOOP_LIMIT))
-    return -(-length // blocks)
+    blocks = max(1, min(256 // lines, length // (8 * k)), -(-length * k // target.max_steps))
+    return max(1, min(-(-length // blocks), target.max_steps // k))
+
+
+def _segments(block: int) -> int:
+    """Blocks that a workgroup sorts."""
+    return max(1, 256 // block)
+
+
+def _sorters(target: Target, block: int) -> int:
+    """Invocations that sort blocks together; on a CPU's driver one vector."""
+    return min(8 if target.is_cpu else 128, block * _segments(block) // 2, target.max_workgroup_invocations)
+
+
+def _sort_steps(target: Target, block: int) -> int:
+    """Reading, the exchanges of a bitonic sort, and writing."""
+    shares = -(-block * _segments(block) // _sorters(target, block))
+    stages = (block.bit_length() - 1) * block.bit_length() // 2
+    return 2 * shares + stages * (1 + shares // 2)
+
+
+def _sorted_block(target: Target, length: int) -> int:
+    """Elements of a block that a workgroup sorts: a power of two."""
+    block = min(16 if target.is_cpu else 1024, 1 << max(1, (length - 1).bit_length()))
+    while block > 2 and _sort_steps(target, block) > target.max_steps:
+        block //= 2
+    return block

@@ -11,6 +11,7 @@ from dml.compiler.gemm import matmul, transposed
 from dml.compiler.kernel import Bound, read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
+from dml.compiler.softmax import softmax
 from dml.compiler.target import Target
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
@@ -198,12 +199,19 @@ def _softmax(
     if lengths is not None:
         bound["lengths"] = read(lengths)
     workgroup = 8 if target.is_cpu else target.workgroup
+    rows, fours = batch * heads * queries, -(-keys // 4)
+    steps = 3 * -(-fours // workgroup) + workgroup.bit_length()
+    apart = steps > target.max_steps
     program.dispatch(
         "attention/softmax.comp",
         bound,
-        groups=batch * heads * queries,
+        groups=-(-rows * fours // workgroup) if apart else rows,
         space=(batch, heads, queries),
         workgroup=workgroup,
         constants={"KEYS": keys, "NEW": new, "BATCH": batch, "FILTER": float(desc.MaskFilterValue)},
-        defines={"MASK": int(kind)},
+        defines={"MASK": int(kind), "MASK_ALONE": int(apart)},
+        steps=1 if apart else steps,
+        each=4,
     )
+    if apart:
+        softmax(program, scores, scores, (3,))

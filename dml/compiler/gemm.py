@@ -13,8 +13,10 @@ from dml.compiler.expression import Expression, Leaf, apply, emit, node
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
+from dml.compiler.reduction import kind_of
 from dml.compiler.softmax import axes_of, softmax
 from dml.compiler.target import Target
+from dml.compiler.views import part
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.gemm import (
     DML_GEMM_OPERATOR_DESC,
@@ -33,6 +35,8 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 WORTH_PACKING = 32
 #: A product of fewer rows than this has its own kernel on GPUs.
 NARROW = 16
+#: Steps, at most, in which the last few products are made one by one, or invocations' sums meet.
+_OTHER_STEPS = 6
 
 
 def transposed(matrix: Operand) -> Operand:
@@ -72,21 +76,37 @@ def matmul(
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
     operands = _merge_batch(operands)
-    if target.is_cpu:
-        kernel = _tiled(operands, target)
-    else:
-        kernel = _narrow(operands) if m < NARROW else _shared(operands, target)
-    _product(program, kernel, operands, alpha, beta, activation or Leaf(0))
+    # Steps of k beyond an invocation's loop are products of their own, each added to the one before.
+    k = a.sizes[-1]
+    most = max(16, (target.max_steps - _OTHER_STEPS) * _kernel(operands, target).depth // 16 * 16)
+    for first in range(0, k, most):
+        count, is_last = min(most, k - first), first + most >= k
+        product = dict(operands)
+        for name, axis in (("a", -1), ("b", -2)):
+            product[name] = part(operands[name], operands[name].rank + axis, first, count)
+        if not is_last:
+            kind = DML_TENSOR_DATA_TYPE_INT32 if kind_of(result) == "int" else DML_TENSOR_DATA_TYPE_FLOAT32
+            product["result"] = program.temporary(kind, operands["result"].sizes)
+        finish = activation if is_last and activation is not None else Leaf(0)
+        _product(program, _kernel(product, target), product, alpha, beta, finish)
+        operands["c"], beta = product["result"], 1.0
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel and the tile of result that one of its workgroups computes."""
+    """A kernel and the tile of result that one of its workgroups computes, ``depth`` products of each sum in a step."""
 
     name: str
     tile: tuple[int, int]
     workgroup: int
     defines: Mapping[str, object]
+    depth: int
+
+
+def _kernel(operands: Mapping[str, Operand], target: Target) -> Kernel:
+    if target.is_cpu:
+        return _tiled(operands, target)
+    return _narrow(operands) if operands["result"].sizes[-2] < NARROW else _shared(operands, target)
 
 
 def _lanes(target: Target) -> int:
@@ -132,7 +152,7 @@ def _tiled(operands: Mapping[str, Operand], target: Target) -> Kernel:
     tile_m, tile_n = min(costs, key=lambda tile: costs[tile])
     lanes = _lanes(target)
     defines = {"TILE_M": f"{tile_m}u", "TILE_N": f"{tile_n}u"}
-    return Kernel("gemm/tiled.comp", (tile_m, tile_n * lanes), lanes, defines)
+    return Kernel("gemm/tiled.comp", (tile_m, tile_n * lanes), lanes, defines, 4)
 
 
 def _narrow(operands: Mapping[str, Operand]) -> Kernel:
@@ -142,7 +162,8 @@ def _narrow(operands: Mapping[str, Operand]) -> Kernel:
     down, across = operands["b"].strides[-2:]
     lanes, slices = (4, 32) if down < across else (32, 4)
     defines = {"TILE_M": f"{tile}u", "LANES": f"{lanes}u", "SLICES": f"{slices}u"}
-    return Kernel("gemm/narrow.comp", (tile, lanes), lanes * slices, {**defines, "K_FIRST": str(down < across).lower()})
+    defines["K_FIRST"] = str(down < across).lower()
+    return Kernel("gemm/narrow.comp", (tile, lanes), lanes * slices, defines, slices)
 
 
 def _shared(operands: Mapping[str, Operand], target: Target) -> Kernel:
@@ -159,7 +180,7 @@ def _shared(operands: Mapping[str, Operand], target: Target) -> Kernel:
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
         down, across = operands[name].strides[-2:]
         defines[along] = "true" if (across <= down) == row else "false"
-    return Kernel("gemm/shared.comp", (tile, tile), (tile // (4 * fours)) ** 2, defines)
+    return Kernel("gemm/shared.comp", (tile, tile), (tile // (4 * fours)) ** 2, defines, 1)
 
 
 def quads(operand: Operand, *, store: bool = False) -> str | None:
@@ -250,6 +271,8 @@ def _product(
         defines=defines,
         push={"K": k},  # no constant: drivers would unroll a short loop whose body is long as it is
         code=matrix_code(operands) + "\n" + emitted.code,
+        steps=-(-k // kernel.depth) + _OTHER_STEPS,
+        each=kernel.depth * math.prod(kernel.tile) // kernel.workgroup,
     )
 
 

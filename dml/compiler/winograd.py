@@ -76,6 +76,7 @@ def winograd(
         "convolution/winograd_weights.comp",
         {"filter": read(weights), "result": write(filters)},
         space=filters.sizes[1:],
+        each=POINTS,
         constants={f"FIRST_{d}": np.int32(first[d]) for d in range(2)}
         | {f"STEP_{d}": np.int32(step[d]) for d in range(2)},
     )
@@ -87,6 +88,7 @@ def winograd(
         {"x": read(x), "result": write(spread)},
         space=(tiles, inputs),
         workgroup=WORKGROUP,
+        each=POINTS,
         constants={**shape, **{f"PADDING_{d}": np.int32(padding[d]) for d in range(2)}},
     )
     products = points(program, tiles, outputs)
@@ -102,6 +104,7 @@ def winograd(
         tensors,
         space=(tiles, outputs),
         workgroup=WORKGROUP,
+        each=POINTS,
         constants={**shape, **emitted.constants},
         defines={"HAS_BIAS": int(bias is not None), "RESULT_ROWS": int(rows), "RESULT_WIDE": int(wide)},
         code=emitted.code,

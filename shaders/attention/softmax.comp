@@ -2,7 +2,7 @@
 #extension GL_EXT_control_flow_attributes : require
 // Softmax along the rows of scores [batch, head, query, key], in place, after MASK adds FILTER where it says so. A
 // workgroup takes a row, in steps of four elements; rows begin at multiples of four, what is behind KEYS counts for
-// nothing and becomes zero.
+// nothing and becomes zero. MASK_ALONE: another kernel makes the softmax, and an invocation takes four elements.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 
@@ -65,6 +65,19 @@ float reduced(float own, bool maximum) {
     return all;
 }
 
+#if MASK_ALONE
+void main() {
+    uint row = global_index() / FOURS, f = global_index() % FOURS;
+    if (row >= COUNT) return;
+    uint c[3];
+    coordinates(row, c);
+    limits(c[0]);
+    uint at = (scores_BASE + row * scores_STRIDE_2) / 4u + f;
+    vec4 v = uintBitsToFloat(scores_vector(at));
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) v[i] = 4u * f + i < KEYS ? masked(v[i], c, 4u * f + i) : 0.0;
+    scores_vector_store(at, floatBitsToUint(v));
+}
+#else
 void main() {
     uint row = workgroup_index();
     if (row >= COUNT) return;
@@ -97,3 +110,4 @@ void main() {
         scores_vector_store(first + f, floatBitsToUint(v));
     }
 }
+#endif

@@ -35,7 +35,9 @@ FOUR b_four(uint i) {
 
 // The element of result that a sum of products becomes; c_row: where the row of c begins.
 SUM finished(SUM sum, uint c_row, uint n) {
-#if SUM_IS_INT
+#if SUM_IS_INT && HAS_C
+    return sum + c_load(c_row + n * C_COLUMN);
+#elif SUM_IS_INT
     return sum;
 #elif HAS_C
     return finish(ALPHA * sum + BETA * c_load(c_row + n * C_COLUMN));

@@ -5,6 +5,7 @@ Nodes put together (an activation after an addition, a chain that a graph fuses)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from dml.compiler.builder import Builder, merge
@@ -31,7 +32,8 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
         code = f"{emitted.code}\nresult_VALUE value(uint c[{result.rank}]) {{ return compute({loads}); }}"
         program.for_each("elementwise/elementwise.comp", result, named, constants=emitted.constants, code=code)
         return
-    steps, workgroup = _steps(-(-result.count // unit), unit * emitted.code.count("\n"), program.target)
+    rounds = unit * _ROUNDS * len(_LOOPS.findall(emitted.code)) or 1
+    steps, workgroup = _steps(-(-result.count // unit), unit * emitted.code.count("\n"), rounds, program.target)
     program.dispatch(
         "elementwise/vector.comp",
         {
@@ -44,21 +46,26 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
         constants=emitted.constants,
         defines={"UNIT": f"{unit}u", "STEPS": steps, "UNROLL": min(steps, 4), "TAIL": int(result.count % unit > 0)},
         code="\n".join([emitted.code, _scalar_body(named, result.rank), _vector_body(named, result, unit)]),
+        steps=steps * rounds,
+        each=-(-unit // rounds),
     )
 
 
 #: Lines of GLSL for a unit of elements above which the arithmetic outweighs what a workgroup costs.
 _LONG = 64
+#: Functions of shaders/lib that loop over the bits of a number, and their rounds, at most.
+_LOOPS = re.compile(r"\b(?:modulus_(?!uint|truncate_int|floor_int)\w+|quotient_[iu]64|power_\w+)\(")
+_ROUNDS = 64
 
 
-def _steps(units: int, lines: int, target: Target) -> tuple[int, int]:
-    """Steps of an invocation and invocations of a workgroup.
+def _steps(units: int, lines: int, rounds: int, target: Target) -> tuple[int, int]:
+    """Steps of an invocation and invocations of a workgroup. rounds: of loops in each step.
 
     A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
     takes as many steps as leave 16 workgroups for the cores.
     """
     lanes = max(4, min(32, target.subgroup_size))
-    steps = min(512, units // (16 * lanes)) // 4 * 4
+    steps = min(512, target.max_steps // rounds, units // (16 * lanes)) // 4 * 4
     return (steps, lanes) if target.is_cpu and steps and lines <= _LONG else (1, target.workgroup)
 
 

@@ -525,9 +525,12 @@ def _tensor(text: str, layout: str) -> dml.DML_BUFFER_TENSOR_DESC:
     return tensor(kind[0] if kind else "FLOAT32", [int(size) for size in sizes.split("x")], layout)
 
 
-def sample(name: str, layout: str = "packed") -> dml.OperatorDesc:
-    """The operator's description; its tensors all have this layout (one that ``harness.tensor`` knows)."""
-    fields = dict(_SAMPLES[name] if name in _SAMPLES else _of_kind(name))
+def sample(name: str, layout: str = "packed", **changes: Any) -> dml.OperatorDesc:
+    """The operator's description; its tensors all have this layout (one that ``harness.tensor`` knows).
+
+    changes: fields that differ from the sample's, tensors as text.
+    """
+    fields = {**(_SAMPLES[name] if name in _SAMPLES else _of_kind(name)), **changes}
     for field, value in fields.items():
         if field.endswith("Tensor"):
             fields[field] = _tensor(value, layout)

@@ -1,0 +1,317 @@
+"""No invocation loops for longer than the target's ``max_steps``: what would goes in parts, with the same results."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+from dml.compiler.lowering import compile_operator
+from dml.compiler.program import Program
+from dml.compiler.target import CPU_ITERATIONS, GPU_STEPS, DeviceClass, Target
+from dml.operator import CompiledOperator
+from harness import Array, assert_exact
+from sample_descriptors import NAMES, sample
+
+#: Few enough that the cases below go in parts, enough for a sort in shared memory, which takes so many at any size.
+FEW = 256
+CLASSES = (DeviceClass.CPU, DeviceClass.DISCRETE)
+MAX = dml.DML_REDUCE_FUNCTION_MAX
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample with other sizes: loops longer than FEW.
+
+    values: inputs that are not just any. exact: parts do what the whole does, in the same order; else float sums are
+    put together in another one.
+    """
+
+    name: str
+    changes: dict[str, Any]
+    values: dict[str, Any] = field(default_factory=dict)
+    exact: bool = True
+
+    @property
+    def desc(self) -> dml.OperatorDesc:
+        return sample(self.name, **self.changes)
+
+
+def of(name: str, *, values: dict[str, Any] | None = None, exact: bool = True, **changes: Any) -> Case:
+    return Case(name, changes, values or {}, exact)
+
+
+def unary(sizes: str) -> dict[str, str]:
+    return {"InputTensor": sizes, "OutputTensor": sizes}
+
+
+_IMAGE = "1x2x20x24"
+_WHOLE = {
+    "ROITensor": np.array([[[[0, 0, 24, 20]]]], np.float32),
+    "BatchIndicesTensor": np.zeros((1, 1, 1, 1), np.uint32),
+}
+_SAMPLED = {
+    "ROITensor": "1x1x1x4",
+    "BatchIndicesTensor": "UINT32 1x1x1x1",
+    "MinimumSamplesPerOutput": 64,
+    "MaximumSamplesPerOutput": 64,
+}
+_ONE = {"InputTensor": _IMAGE, "OutputTensor": "1x2x1x1", **_SAMPLED}
+_GRAD = {
+    "InputTensor": _IMAGE,
+    "OutputGradientTensor": _IMAGE,
+    "OutputROIGradientTensor": "1x1x1x4",
+    "InputGradientTensor": "1x2x20x24",
+    **_SAMPLED,
+}
+_WIDE = {"WindowSize": (30, 30), "StartPadding": (1, 0), "EndPadding": (0, 0)}
+_WINDOW = {"InputTensor": "1x2x31x32", "OutputTensor": "1x2x3x3", **_WIDE}
+_WINDOW_GRAD = {"InputGradientTensor": "1x2x33x33", "OutputGradientTensor": "1x2x61x62", **_WIDE}
+_RESPONSE = {"CrossChannel": False, "LocalSize": 21}
+_FILTERED = {"InputTensor": "1x1x2x3000", "OutputTensor": "1x1x2x3", "Scales": (1, 1, 1, 1e-3)}
+
+CASES = {
+    "few rows by a matrix": of(
+        "GEMM", ATensor="1x2x3x9000", BTensor="1x2x9000x5", CTensor="1x2x3x5", OutputTensor="1x2x3x5", exact=False
+    ),
+    "matrices": of(
+        "GEMM", ATensor="1x1x20x2000", BTensor="1x1x2000x24", CTensor="1x1x20x24", OutputTensor="1x1x20x24", exact=False
+    ),
+    "integers": of(
+        "MATRIX_MULTIPLY_INTEGER",
+        ATensor="UINT8 1x1x18x3000", BTensor="UINT8 1x1x3000x20", BZeroPointTensor="UINT8 1x1x1x20",
+        OutputTensor="INT32 1x1x18x20",
+    ),
+    "convolution": of("CONVOLUTION", InputTensor="1x300x4x6", FilterTensor="4x300x3x3", exact=False),
+    "convolution of halves": of(
+        "CONVOLUTION",
+        InputTensor="FLOAT16 1x2x5x320", FilterTensor="FLOAT16 4x2x2x300", BiasTensor="FLOAT16 1x4x1x1",
+        OutputTensor="FLOAT16 1x4x6x23", exact=False,
+    ),
+    "average": of("AVERAGE_POOLING", **_WINDOW, exact=False),
+    "norm": of("LP_POOLING", **_WINDOW, P=3, exact=False),
+    "maximum": of("MAX_POOLING1", **_WINDOW, OutputIndicesTensor="UINT32 1x2x3x3"),
+    "quantized average": of("QUANTIZED_LINEAR_AVERAGE_POOLING", **{
+        **_WINDOW, "InputTensor": "UINT8 1x2x31x32", "OutputTensor": "UINT8 1x2x3x3"
+    }),
+    "average's gradient": of("AVERAGE_POOLING_GRAD", **_WINDOW_GRAD, exact=False),
+    "maximum's gradient": of("MAX_POOLING_GRAD", **_WINDOW_GRAD, InputTensor="1x2x61x62", exact=False),
+    "response": of("LOCAL_RESPONSE_NORMALIZATION", **unary("1x2x30x30"), **_RESPONSE, exact=False),
+    "response's gradient": of(
+        "LOCAL_RESPONSE_NORMALIZATION_GRAD",
+        InputTensor="1x2x30x30", InputGradientTensor="1x2x30x30", OutputGradientTensor="1x2x30x30", **_RESPONSE,
+        exact=False,
+    ),
+    "sum": of("REDUCE", InputTensor="1x1x3x100000", OutputTensor="1x1x3x1", Axes=(3,), exact=False),
+    "place of the maximum": of("ARGMAX", InputTensor="1x1x3x100000", OutputTensor="UINT32 1x1x3x1"),
+    "running sum": of("CUMULATIVE_SUMMATION", **unary("1x2x200000x1"), Axis=2, exact=False),
+    "softmax": of("ACTIVATION_SOFTMAX", **unary("1x1x2x50000"), exact=False),
+    "normalization": of(
+        "MEAN_VARIANCE_NORMALIZATION1",
+        **unary("1x1x2x40000"), ScaleTensor="1x1x2x40000", BiasTensor="1x1x2x40000", Axes=(3,), exact=False,
+    ),
+    "attention": of(
+        "MULTIHEAD_ATTENTION",
+        KeyTensor="2x24000x10", ValueTensor="2x24000x12", MaskTensor="INT32 2x2x3x24002",
+        RelativePositionBiasTensor="2x2x3x24002", OutputPresentKeyTensor="2x2x24002x5",
+        OutputPresentValueTensor="2x2x24002x6", exact=False,
+    ),
+    "few of many": of(
+        "TOP_K1", InputTensor="1x1x2x3000", OutputValueTensor="1x1x2x20", OutputIndexTensor="UINT32 1x1x2x20", K=20
+    ),
+    "many of many": of(
+        "TOP_K1", InputTensor="1x1x2x3000", OutputValueTensor="1x1x2x500", OutputIndexTensor="UINT32 1x1x2x500", K=500
+    ),
+    "places": of("NONZERO_COORDINATES", InputTensor="1x1x1x3000", OutputCoordinatesTensor="UINT32 1x1x3000x4"),
+    "windows": of(
+        "FOLD",
+        InputTensor="1x800x121", OutputTensor="1x2x30x30", WindowSizes=(20, 20), StartPadding=(0, 0), EndPadding=(0, 0),
+    ),
+    "filter": of("RESAMPLE3", **_FILTERED, Antialiased=True),
+    "filter of bytes": of(
+        "RESAMPLE3", **_FILTERED | {"InputTensor": "UINT8 1x1x2x3000", "OutputTensor": "UINT8 1x1x2x3"},
+        Antialiased=True,
+    ),
+    "filter along two axes": of(
+        "RESAMPLE3", InputTensor="1x1x600x60", OutputTensor="1x1x2x2", Scales=(1, 1, 1 / 300, 1 / 30), Antialiased=True,
+        exact=False,
+    ),
+    "filter's gradient": of(
+        "RESAMPLE_GRAD", InputGradientTensor="1x1x2x3000", OutputGradientTensor="1x1x2x3", Scales=(1, 1, 1, 1000)
+    ),
+    "mean of a region": of("ROI_ALIGN1", **_ONE, values=_WHOLE, exact=False),
+    "maximum of a region": of("ROI_ALIGN1", **_ONE, ReductionFunction=MAX, values=_WHOLE),
+    "mean's gradients": of("ROI_ALIGN_GRAD", **_GRAD, values=_WHOLE, exact=False),
+    "maximum's gradients": of("ROI_ALIGN_GRAD", **_GRAD, ReductionFunction=MAX, values=_WHOLE),
+    "region's maximum": of(
+        "ROI_POOLING",
+        InputTensor=_IMAGE, ROITensor="1x1x1x5", OutputTensor="1x2x1x1", PooledSize=dml.DML_SIZE_2D(1, 1),
+        values={"ROITensor": np.array([[[[0, 0, 0, 23, 19]]]], np.float32)},
+    ),
+    "recurrence": of("RNN", InputTensor="1x60x3x4", OutputSequenceTensor="60x2x3x6"),
+    "recurrence with gates": of("GRU", InputTensor="1x60x3x4", OutputSequenceTensor="60x2x3x6"),
+    "recurrence with memory": of("LSTM", InputTensor="1x60x3x4", OutputSequenceTensor="60x2x3x6"),
+    "elements": of("ELEMENT_WISE_ADD", ATensor="1x1x512x512", BTensor="1x1x512x512", OutputTensor="1x1x512x512"),
+}  # fmt: skip
+
+
+def target_of(base: Target, device_class: DeviceClass, fewer: int | None = None) -> Target:
+    return replace(base, device_class=device_class, fewer_steps=fewer)
+
+
+def longest(program: Program) -> dict[str, int]:
+    """By kernel."""
+    found: dict[str, int] = {}
+    for dispatch in program.initialize + program.dispatches:
+        found[dispatch.label] = max(found.get(dispatch.label, 0), dispatch.steps)
+    return found
+
+
+def test_what_a_class_of_devices_allows() -> None:
+    assert Target(DeviceClass.CPU).max_steps == CPU_ITERATIONS
+    assert Target(DeviceClass.INTEGRATED).max_steps == Target().max_steps == GPU_STEPS
+    assert Target(fewer_steps=FEW).max_steps == FEW
+    assert Target(DeviceClass.CPU, fewer_steps=GPU_STEPS).max_steps == CPU_ITERATIONS
+
+
+def test_work() -> None:
+    """All products of a product of matrices, and little more."""
+    desc = sample("GEMM", ATensor="1x2x64x512", BTensor="1x2x512x128", CTensor="1x2x64x128", OutputTensor="1x2x64x128")
+    for device_class in CLASSES:
+        (dispatch,) = compile_operator(desc, Target(device_class, subgroup_size=8)).dispatches
+        assert 1 <= dispatch.work / (2 * 64 * 512 * 128) < 1.5
+
+
+@pytest.mark.parametrize("device_class", CLASSES)
+@pytest.mark.parametrize("name", NAMES)
+def test_samples(name: str, device_class: DeviceClass) -> None:
+    found = longest(compile_operator(sample(name), target_of(Target(), device_class, FEW)))
+    assert max(found.values()) <= FEW, found
+
+
+@pytest.mark.parametrize("device_class", CLASSES)
+@pytest.mark.parametrize("name", CASES)
+def test_parts(device: dml.Device, name: str, device_class: DeviceClass) -> None:
+    case = CASES[name]
+    desc = device.create_operator(case.desc).desc
+    inputs = values(case)
+    found = []
+    for fewer in (None, FEW):
+        target = target_of(device.vulkan.target, device_class, fewer)
+        program = compile_operator(desc, target)
+        assert max(longest(program).values()) <= target.max_steps, longest(program)
+        compiled = CompiledOperator(device, program, name, list(desc.inputs()), list(desc.outputs()))
+        found.append(compiled.dispatch(inputs))
+    for output, whole in found[0].items():
+        if whole is None:
+            continue
+        if case.exact:
+            assert_exact(found[1][output], whole)
+        else:
+            rtol = 1e-3 if whole.dtype == np.float16 else 1e-5
+            np.testing.assert_allclose(found[1][output], whole, rtol, 1e-5 * np.abs(whole).max())
+
+
+def values(case: Case) -> dict[str, Array]:
+    rng = np.random.default_rng(5)
+    found: dict[str, Array] = {}
+    for name, described in case.desc.inputs():
+        if described is None:
+            continue
+        assert isinstance(described, dml.DML_BUFFER_TENSOR_DESC)
+        kind = dml.numpy_dtype(described.DataType)
+        if name in case.values:
+            found[name] = case.values[name]
+        elif kind.kind == "f":
+            found[name] = rng.uniform(-1, 1, described.Sizes).astype(kind)
+        else:
+            found[name] = rng.integers(0, 255 if kind.itemsize == 1 else 3, described.Sizes).astype(kind)
+    return found
+
+
+#: Loops whose length no size of a tensor decides.
+OF_ANY_SIZE = {
+    "convolution/pad.comp": "four elements",
+    "convolution/winograd_input.comp": "six by six points",
+    "convolution/winograd_result.comp": "six by six points",
+    "convolution/winograd_weights.comp": "six by six points",
+    "movement/fill_value_sequence.comp": "six parts of a product",
+    "movement/gather.comp": "the coordinates of a tuple",
+    "movement/scatter_mark.comp": "the coordinates of a tuple",
+    "movement/scatter_write.comp": "the coordinates of a tuple",
+    "pooling/unpool.comp": "dimensions",
+    "random/philox.comp": "rounds of the generator",
+    "training/adam.comp": "elements of a vector",
+}
+_SHADERS = Path(dml.__file__).parents[1] / "shaders"
+_LOOP = re.compile(r"\b(for|while) \(")
+_INCLUDE = re.compile(r'#include "((?!lib/|prelude).+?)"')
+
+
+def loops(path: str) -> bool:
+    """Whether a kernel, or what it includes of its family, has a loop."""
+    text = (_SHADERS / path).read_text()
+    return bool(_LOOP.search(text)) or any(loops(included) for included in _INCLUDE.findall(text))
+
+
+def test_every_kernel_that_loops_says_for_how_long() -> None:
+    kernels = {str(path.relative_to(_SHADERS)) for path in _SHADERS.glob("*/*.comp")}
+    # Their loops are generated.
+    looping = {kernel for kernel in kernels if loops(kernel)} | {"movement/fold.comp", "resample/resample.comp"}
+    assert set(OF_ANY_SIZE) <= looping
+    told: dict[str, int] = {}
+    for case in CASES.values():
+        for device_class in CLASSES:
+            target = Target(device_class, 1024, (1024, 1024, 64), subgroup_size=8, max_storage_buffers=16)
+            for kernel, steps in longest(compile_operator(case.desc, target)).items():
+                told[kernel] = max(steps, told.get(kernel, 0))
+    silent = {kernel for kernel in looping - set(OF_ANY_SIZE) if told.get(kernel, 0) <= 2}
+    assert not silent
+
+
+def test_a_long_sum(device: dml.Device) -> None:
+    """Ten million elements in a row, of which the first invocation to come by would have seen some 65,000."""
+    x = np.full((1, 1, 1, 10_000_000), 0.5, np.float32)
+    desc = sample(
+        "REDUCE", InputTensor="1x1x1x10000000", OutputTensor="1x1x1x1", Axes=(3,), Function=dml.DML_REDUCE_FUNCTION_SUM
+    )
+    compiled = device.compile_operator(device.create_operator(desc))
+    assert compiled.dispatch({"InputTensor": x})["OutputTensor"].item() == 5_000_000
+
+
+def test_a_convolution_of_one_huge_window(device: dml.Device) -> None:
+    """250,000 products for each result."""
+    desc = sample(
+        "CONVOLUTION",
+        InputTensor="1x1x500x501", FilterTensor="1x1x500x500", BiasTensor="1x1x1x1", OutputTensor="1x1x1x2",
+        StartPadding=(0, 0), EndPadding=(0, 0),
+    )  # fmt: skip
+    x = np.zeros((1, 1, 500, 501), np.float32)
+    x[..., -2:] = (1, 3)
+    ones = np.ones((1, 1, 500, 500), np.float32)
+    inputs = {"InputTensor": x, "FilterTensor": ones, "BiasTensor": ones[..., :1, :1]}
+    result = device.compile_operator(device.create_operator(desc)).dispatch(inputs)["OutputTensor"]
+    assert_exact(result, np.array([[[[501, 2001]]]], np.float32))
+
+
+@pytest.mark.parametrize("name, kind, a, b, expected", [
+    ("MODULUS_TRUNCATE", "FLOAT32", 3e38, 1.3e-38, None),
+    ("DIVIDE", "INT64", 2**62 + 5, 3, (2**62 + 5) // 3),
+    ("POW", "UINT32", 3, 2**32 - 1, pow(3, 2**32 - 1, 2**32)),
+])  # fmt: skip
+def test_arithmetic_that_loops(
+    device: dml.Device, name: str, kind: str, a: float, b: float, expected: int | None
+) -> None:
+    """Over the bits of each of 300,000 numbers, of which an invocation on a CPU's driver takes many."""
+    first, second = [n for n, _ in sample(f"ELEMENT_WISE_{name}").inputs()]
+    text = f"{kind} 1x1x1x300000"
+    desc = sample(f"ELEMENT_WISE_{name}", **{first: text, second: text, "OutputTensor": text})
+    x, y = (np.full((1, 1, 1, 300000), value, kind.lower()) for value in (a, b))
+    compiled = device.compile_operator(device.create_operator(desc))
+    result = compiled.dispatch({first: x, second: y})["OutputTensor"]
+    assert_exact(result, np.fmod(x, y) if expected is None else np.full(x.shape, expected, x.dtype))

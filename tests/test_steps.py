@@ -94,6 +94,16 @@ CASES = {
         OutputTensor="FLOAT16 1x4x6x23", exact=False,
     ),
     "average": of("AVERAGE_POOLING", **_WINDOW, exact=False),
+    "average of all": of(
+        "AVERAGE_POOLING1",
+        InputTensor="1x2x200x201", OutputTensor="1x2x1x2", WindowSize=(200, 200), StartPadding=(0, 0),
+        EndPadding=(0, 0), exact=False,
+    ),
+    "maximum of all": of(
+        "MAX_POOLING",
+        InputTensor="UINT8 1x2x200x201", OutputTensor="UINT8 1x2x1x2", WindowSize=(200, 200), StartPadding=(0, 0),
+        EndPadding=(0, 0),
+    ),
     "norm": of("LP_POOLING", **_WINDOW, P=3, exact=False),
     "maximum": of("MAX_POOLING1", **_WINDOW, OutputIndicesTensor="UINT32 1x2x3x3"),
     "quantized average": of("QUANTIZED_LINEAR_AVERAGE_POOLING", **{

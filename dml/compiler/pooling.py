@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dml.compiler.builder import Builder, owns_whole_words
-from dml.compiler.expression import apply, node
+from dml.compiler.expression import Expression, Leaf, apply, node
 from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
+from dml.compiler.reduction import FLOAT_SUM, MATH, Monoid, kind_of, largest_of, reduce
 from dml.compiler.target import Target
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
@@ -37,6 +38,8 @@ from dml.errors import HRESULT, DMLError
 
 #: Boxes of more places than this are walked by a workgroup together.
 WIDE_ABOVE = 512
+#: Invocations that share one.
+TOGETHER = 128
 
 
 def volume(operand: Operand) -> Operand:
@@ -81,7 +84,7 @@ def each_result(
     # The elements of a word share an invocation, and so what its loops may go round.
     whole = per_word > 1 and owns_whole_words(result) and box * cost * per_word <= target.max_steps
     wide = box > min(wide_above, target.max_steps // cost)
-    workgroup = 128 if wide else target.workgroup
+    workgroup = TOGETHER if wide else target.workgroup
     most = workgroup * target.max_steps // cost
     if target.is_cpu and wide and box * cost <= 8 * target.max_steps:
         workgroup = 8  # one vector of the CPU driver: larger workgroups with barriers are slow there
@@ -104,10 +107,37 @@ def each_result(
     )
 
 
+def _reduced(desc: Any, program: Builder, monoid: Monoid, finish: Expression) -> bool:
+    """Pool windows that are too large for a workgroup as reductions, which share them further.
+
+    Answers False where a workgroup does, or where windows hold padding.
+    """
+    source, result = volume(program["InputTensor"]), volume(program["OutputTensor"])
+    if math.prod(desc.WindowSize) <= TOGETHER * program.target.max_steps:
+        return False
+    at = {name: int(value) for name, value in window(desc).items()}
+    sizes = tuple(at[f"WINDOW_{axis}"] for axis in range(3))
+    reach = [
+        (result.sizes[2 + axis] - 1) * at[f"STEP_{axis}"] + (sizes[axis] - 1) * at[f"DILATION_{axis}"]
+        for axis in range(3)
+    ]
+    if any(at[f"START_{axis}"] or reach[axis] >= source.sizes[2 + axis] for axis in range(3)):
+        return False
+    steps = [source.strides[2 + axis] * at[f"STEP_{axis}"] for axis in range(3)]
+    inner = [source.strides[2 + axis] * at[f"DILATION_{axis}"] for axis in range(3)]
+    windows = source.view((*result.sizes, *sizes), (*source.strides[:2], *steps, *inner))
+    found = result.view((*result.sizes, 1, 1, 1), (*result.strides, 0, 0, 0))
+    reduce(program, monoid, [windows], (5, 6, 7), [(found, finish)])
+    return True
+
+
 @lowering(DML_AVERAGE_POOLING_OPERATOR_DESC, DML_AVERAGE_POOLING1_OPERATOR_DESC)
 def average(
     desc: DML_AVERAGE_POOLING_OPERATOR_DESC | DML_AVERAGE_POOLING1_OPERATOR_DESC, program: Builder, target: Target
 ) -> None:
+    mean = node("divide($x0, $Count)", Leaf(0), includes=[MATH], Count=float(math.prod(desc.WindowSize)))
+    if _reduced(desc, program, FLOAT_SUM, mean):
+        return
     each_result(
         program,
         "pooling/average.comp",
@@ -133,6 +163,8 @@ def lp(desc: DML_LP_POOLING_OPERATOR_DESC | DML_LP_POOLING1_OPERATOR_DESC, progr
 def maximum(desc: Any, program: Builder, target: Target) -> None:
     tensors = {"result": write(volume(program["OutputTensor"])), "source": read(volume(program["InputTensor"]))}
     indices = program.get("OutputIndicesTensor")
+    if indices is None and _reduced(desc, program, largest_of(kind_of(program["InputTensor"])), Leaf(0)):
+        return
     if indices is not None:
         tensors["indices"] = write(volume(indices))
     defines = {"INDICES_ALONE": 0}

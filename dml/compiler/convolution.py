@@ -266,7 +266,8 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
     depth, height, width = result.sizes[2:]
     best: tuple[float, Plan] | None = None
     steps = x.sizes[1] // groups * windows.taps[0] * windows.taps[1]
-    if 3 * steps > target.max_steps:
+    # With the rounds in which the loops around and beside the innermost one begin and end.
+    if x.sizes[1] // groups * (2 + windows.taps[0] * (3 + windows.taps[1])) > target.max_steps:
         return None
     for channels, rows, columns in itertools.product(*TILES):
         sums = channels * rows * columns

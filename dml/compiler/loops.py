@@ -1,9 +1,20 @@
-"""Loops that are too long for one invocation, as parts for several dispatches."""
+"""Loops that are too long for one invocation, as parts for several dispatches.
+
+A driver that counts (llvmpipe) counts a round more for each loop that ends, so those are counted here.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+
+
+def rounds(sizes: Sequence[int]) -> int:
+    """Iterations of nested loops over ``sizes``, the outermost first, all together."""
+    inside = 0
+    for size in reversed(sizes):
+        inside = size * (1 + inside) + 1
+    return inside
 
 
 def ranges(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -16,5 +27,5 @@ def ranges(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, int], .
     for size in reversed(sizes):
         extent = max(1, min(size, most // inside))
         found.insert(0, [(begin, min(begin + extent, size)) for begin in range(0, size, extent)])
-        inside = 1 + extent * inside
+        inside = 2 + extent * inside
     return itertools.product(*found)

@@ -100,15 +100,18 @@ def plan(target: Target, cell: Cell, steps: int, batch: int, hidden: int, direct
 
 
 def rounds(cell: Cell, cut: Plan, hidden: int) -> tuple[int, int]:
-    """Rounds of an invocation's loops in a dispatch: around its steps of time, and in each of them."""
+    """Rounds of an invocation's loops in a dispatch: around its steps of time, and in each of them.
+
+    llvmpipe counts one more for each loop that ends, and up to six for a step (measured): inner loops are short here.
+    """
     k4 = -(-hidden // 4)
-    units = cut.units * (1 + cut.rows)
+    tile = 2 + k4 + cut.units * (2 + cut.rows)
     if cut.stepwise:
-        return 0, k4 + units
-    around = -(-4 * cut.rows * k4 // cut.workgroup) + 2 * cut.tiles * (1 + units)
+        return 0, tile
+    around = -(-4 * cut.rows * k4 // cut.workgroup) + 2 * cut.tiles * tile
     if cut.resident:
         around += cut.tiles * k4 * cell.gates * cut.units
-    return around, 1 + cut.tiles * cell.phases * (1 + k4 + units)
+    return around, 6 + cell.phases * (1 + cut.tiles * tile)
 
 
 def drop(operand: Operand, axis: int) -> Operand:

@@ -16,7 +16,7 @@ import numpy as np
 from dml import enums
 from dml.compiler.builder import Builder
 from dml.compiler.kernel import VALUE_TYPES, Constant
-from dml.compiler.loops import ranges
+from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
@@ -126,17 +126,18 @@ def _in_parts(
     source: Operand,
     axes: Sequence[Axis],
     kernel: Filter,
-    rounds: int,
+    count: int,
     sampled: Callable[..., list[str]],
 ) -> None:
     """Dispatch the kernel: once, or where its one loop has too many rounds, for FROM up to TO of them at a time.
 
-    sampled: its lines, for the operand it writes. Sums go from part to part in float32.
+    count: rounds of the innermost loop. sampled: its lines, for the operand it writes. Sums go from part to part in
+    float32.
     """
-    parts = list(ranges((rounds,), _most_rounds(program, result)))
+    parts = list(ranges((count,), _most_rounds(program, result)))
     tensors = {"source": source}
     for ((begin, end),) in parts:
-        is_last = end == rounds
+        is_last = end == count
         to = result if is_last else program.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
         program.for_each(
             "resample/resample.comp",
@@ -178,8 +179,8 @@ def _one_by_one(
     lengths: how often the loop over each dimension goes round. The filters are products, so that the order is free.
     Answers False where nothing had to be done, or can be.
     """
-    rounds = math.prod(math.ceil(length) for length in lengths.values())
-    if rounds <= _most_rounds(program, result) or len(lengths) == 1:
+    loops = [math.ceil(length) for length in lengths.values() if length > 1]
+    if rounds(loops) <= _most_rounds(program, result) or len(lengths) == 1:
         return False
     at = max(lengths, key=lambda axis: lengths[axis])
     sizes = [size if axis == at else source.sizes[axis] for axis, size in enumerate(result.sizes)]

@@ -44,8 +44,8 @@ from dml.errors import HRESULT, DMLError
 _MOST_PARTS = 1024
 #: A cell of ROI_POOLING may hold all of the input, but seldom does: inputs of more elements have a workgroup for each.
 _WIDE_ABOVE = 60000
-#: Steps, about, in which the next place of a list is found.
-_SEARCH = 4
+#: Steps in which the next place of a list is found, on average.
+_SEARCH = 12
 
 
 def _last(operand: Operand, dimensions: int) -> Operand:
@@ -123,7 +123,7 @@ class _Sampling:
             constants[f"CELLS_{axis}"] = by_cells
             words += 4 * (room if by_cells else most * self.pooled[axis])
             longest.append(min(cells + per_output, most))
-        limit = self.program.target.max_steps // _SEARCH
+        limit = self.program.target.max_steps
         if max(longest) > limit:
             raise DMLError(
                 f"ROI_ALIGN: up to {max(longest)} places along an axis at which an output samples its input of "
@@ -131,14 +131,26 @@ class _Sampling:
                 HRESULT.E_OUTOFMEMORY,
             )
         table = self.program.temporary(DML_TENSOR_DATA_TYPE_UINT32, (self.pooled[0], words))
-        self.program.dispatch(
-            "pooling/roi_places.comp",
-            {"places": write(table), **{name: read(operand) for name, operand in self.regions.items()}},
-            space=(self.pooled[0], self.pooled[2] + self.pooled[3]),
-            constants={**self.constants, **constants, **({"NEAREST": False} if on_elements else {})},
-            defines={"EXTREMES": int(extremes), "ON_ELEMENTS": int(on_elements)},
-            steps=_SEARCH * max(longest),
-        )
+        at_once = max(1, limit // _SEARCH)
+        constants["AT_ONCE"] = at_once
+        for first in range(0, max(longest), at_once):
+            is_last = first + at_once >= max(longest)
+            self.program.dispatch(
+                "pooling/roi_places.comp",
+                {
+                    "places": update(table) if first else write(table),
+                    **{name: read(operand) for name, operand in self.regions.items()},
+                },
+                space=(self.pooled[0], self.pooled[2] + self.pooled[3]),
+                constants={**self.constants, **constants, **({"NEAREST": False} if on_elements else {})},
+                defines={
+                    "EXTREMES": int(extremes),
+                    "ON_ELEMENTS": int(on_elements),
+                    "IS_FIRST": int(first == 0),
+                    "IS_LAST": int(is_last),
+                },
+                steps=_SEARCH * min(at_once, max(longest)),
+            )
         return _Places(self.program.target, table, longest[0], longest[1])
 
 
@@ -167,7 +179,7 @@ class _Places:
         return math.prod(parts), steps, {"PARTS_Y": parts[0], "PARTS_X": parts[1], "LIGHT": most}
 
     def _steps(self, parts: Sequence[int]) -> int:
-        return -(-self.columns // parts[1]) * (-(-self.rows // parts[0]) + 1)
+        return -(-self.columns // parts[1]) * (-(-self.rows // parts[0]) + 2)
 
 
 def _reduced(

@@ -35,7 +35,7 @@ float place_along(uint roi, uint at) { return uintBitsToFloat(places_word(roi, a
 // What this dispatch takes of two lists: part PART of PARTS_Y x PARTS_X. Lists that one dispatch's loops hold go with
 // the first part alone. {y from, y to, x from, x to}
 uvec4 part_of(Places y, Places x) {
-    if (PARTS_Y * PARTS_X == 1u || float(x.count) * float(y.count + 1u) <= float(LIGHT))
+    if (PARTS_Y * PARTS_X == 1u || float(x.count) * float(y.count + 2u) <= float(LIGHT))
         return PART == 0u ? uvec4(0u, y.count, 0u, x.count) : uvec4(0u);
     uint row = PART / PARTS_X, column = PART % PARTS_X;
     uint rows = (y.count + PARTS_Y - 1u) / PARTS_Y, columns = (x.count + PARTS_X - 1u) / PARTS_X;

@@ -6,7 +6,8 @@
 //
 // Samples that lie in one cell are one place, their mean, since an interpolation is linear there: sums over them are
 // their number times the value at their mean. The maximum is the first's or the last sample's: EXTREMES has both.
-// So however many samples there are, a list is no longer than the input.
+// So however many samples there are, a list is no longer than the input. A dispatch adds AT_ONCE places, and what is
+// to come begins with the sample that stands in the place of the number of samples until the last one puts that there.
 #include "prelude.glsl"
 #include "pooling/roi.glsl"
 #include "pooling/tap.glsl"
@@ -84,8 +85,12 @@ void main() {
         room = uint(abs(to - here) * PER_CELL) + PER_OUTPUT;
     }
     begin = 4u * begin + (across ? LISTS_3 : LISTS_2);
-    uint found = 0u;
-    for (uint i = 0u; i < a.samples;) {
+    uint w = places_at(uint[2](c[0], 3u * c[1])), found = 0u, i = 0u;
+#if !IS_FIRST
+    found = places_load(w + 1u);
+    i = places_load(w + 2u);
+#endif
+    for (uint k = 0u; k < AT_ONCE && i < a.samples; ++k) {
         float x = coordinate(a, o, i);
         Tap t = tap(x, size, NEAREST);
         uint next = found + 1u < room ? leave(a, o, i, cell(x, size), size) : a.samples;
@@ -108,8 +113,11 @@ void main() {
 #endif
         i = next;
     }
-    uint w = places_at(uint[2](c[0], 3u * c[1]));
     places_store(w, begin);
     places_store(w + 1u, found);
+#if IS_LAST
     places_store(w + 2u, floatBitsToUint(float(a.samples)));
+#else
+    places_store(w + 2u, i);
+#endif
 }

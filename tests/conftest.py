@@ -1,15 +1,21 @@
-"""Options of the suite: which Vulkan devices it runs on, and whether the Khronos validation layer watches."""
+"""Options of the suite: which Vulkan devices it runs on, as which kinds of device, and whether the Khronos validation
+layer watches."""
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import Any
+from collections.abc import Callable
 
 import hypothesis
 import pytest
 
+import axes
 import coverage_record
+import dml
 import validation
+from dml.runtime import devices
+from dml.runtime.devices import VulkanDevice
 
 # A compiled shader may stand behind the first example, and CI should not fail on what another run will not show.
 hypothesis.settings.register_profile(
@@ -32,6 +38,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "(default: $DML_VULKAN_DEVICE, else the best one)",
     )
     group.addoption(
+        "--as",
+        action="append",
+        default=[],
+        metavar="AXIS",
+        help=f"test the device as another kind: {', '.join(axes.AXES)}, or 'all'; may be repeated (default: plain)",
+    )
+    group.addoption(
         "--vulkan-validation",
         action="store_true",
         help="run under the Khronos validation layer with synchronization validation; any message fails",
@@ -40,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     coverage_record.register(config)
+    axes.selected(config.getoption("--as"))  # a wrong one is told before anything is collected
     if config.getoption("--vulkan-validation"):
         # Before any test module is imported: the layer is chosen when an instance is made.
         config.pluginmanager.register(validation.Plugin(config), "dml-validation")
@@ -47,17 +61,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = metafunc.config.getoption("--device")
-    if "device" in metafunc.fixturenames and chosen:
+    if "vulkan" in metafunc.fixturenames and chosen:
         names = _device_names(tuple(chosen))
         metafunc.parametrize(
-            "device", names, ids=[name.split(" (")[0] for name in names], indirect=True, scope="session"
+            "vulkan", names, ids=[name.split(" (")[0] for name in names], indirect=True, scope="session"
         )
+    kinds = axes.selected(metafunc.config.getoption("--as"))
+    if "device" in metafunc.fixturenames and kinds:
+        metafunc.parametrize("device", kinds, indirect=True, scope="session")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what runs on a device, so that `-m device` leaves out what is the same on all of them."""
     for item in items:
-        if "device" in getattr(item, "fixturenames", ()):
+        if "vulkan" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.device)
 
 
@@ -70,8 +87,6 @@ def _device_names(chosen: tuple[str, ...]) -> list[str]:
         names: list[str] = []
         for which in chosen:
             if which == "all":
-                import dml
-
                 names.extend(device.name for device in dml.list_devices())
             else:
                 names.append(which)
@@ -80,14 +95,47 @@ def _device_names(chosen: tuple[str, ...]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def device(request: pytest.FixtureRequest) -> Any:
-    """The device under test; a test that takes it runs once on each --device. Fails where there is none."""
-    import dml
-
+def vulkan(request: pytest.FixtureRequest) -> VulkanDevice:
+    """The physical device under test, whatever --as says; a test that takes it runs once on each --device. Fails where
+    there is none."""
     which = getattr(request, "param", None)
     try:
-        made = dml.create_device(int(which) if which is not None and which.isdigit() else which)
+        found = devices.choose(int(which) if which is not None and which.isdigit() else which)
+        axes.open_as(found)
     except dml.DMLError as error:
         wanted = "no --device given" if which is None else f"--device {which}"
         pytest.fail(f"no device to test on ({wanted}): {error}", pytrace=False)
-    return made
+    return found
+
+
+@pytest.fixture(scope="session")
+def device(request: pytest.FixtureRequest, vulkan: VulkanDevice) -> dml.Device:
+    """The device under test; a test that takes it runs once on each --device as each --as."""
+    return axes.open_as(vulkan, getattr(request, "param", "plain"))
+
+
+@pytest.fixture(scope="session")
+def seen_as(device: dml.Device) -> Callable[..., dml.Device]:
+    """``seen_as("discrete", max_workgroup_invocations=256)``: the device under test as an axis of ``axes.AXES`` has it,
+    and with these limits; without an axis, with the limits alone."""
+    return functools.partial(axes.open_as, device.vulkan)
+
+
+@pytest.fixture(scope="session")
+def as_discrete(seen_as: Callable[..., dml.Device]) -> dml.Device:
+    """The device under test as a discrete GPU: its buffers are staged, and it gets the kernels for GPUs."""
+    return seen_as("discrete")
+
+
+@pytest.fixture(scope="session", params=["plain", "discrete"])
+def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
+    """The device under test as it is, then as a discrete GPU: a test of two sets of kernels runs on both."""
+    return seen_as(request.param)
+
+
+@pytest.fixture
+def long_loops(device: dml.Device, vulkan: VulkanDevice) -> None:
+    """For tests of more iterations than llvmpipe grants a shader's loops: kernels for GPUs run them whole, so such a test
+    is skipped where a CPU's driver stands for a GPU."""
+    if vulkan.target.is_cpu and not device.vulkan.target.is_cpu:
+        pytest.skip("a CPU's driver ends the loops that a GPU's kernel runs whole")

@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 import dml
+from dml.compiler.program import Program
+from dml.operator import Slot
+from dml.runtime.context import Buffer
 
 Array = npt.NDArray[Any]
 Tensor = dml.DML_BUFFER_TENSOR_DESC
@@ -72,6 +75,33 @@ def random(rng: np.random.Generator, dtype: str, sizes: Sequence[int], low: floa
 def run(device: dml.Device, desc: dml.OperatorDesc, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Validate, compile and dispatch."""
     return device.compile_operator(device.create_operator(desc)).dispatch(inputs)
+
+
+def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Program:
+    """Compile and run through DirectML's own objects, and return what it was compiled to.
+
+    inputs, outputs: a buffer for each present tensor, in order; an output's may be an input's.
+    """
+    compiled = device.compile_operator(device.create_operator(desc))
+    table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(compiled))
+
+    def bindings(slots: Sequence[Slot], buffers: Sequence[Buffer]) -> list[dml.DML_BUFFER_BINDING | None]:
+        left = iter(buffers)
+        return [None if slot.tensor is None else whole(next(left)) for slot in slots]
+
+    table.bind_inputs(bindings(compiled.input_slots, inputs))
+    table.bind_outputs(bindings(compiled.output_slots, outputs))
+    if temporary := compiled.get_binding_properties().TemporaryResourceSize:
+        table.bind_temporary_resource(whole(device.create_buffer(temporary)))
+    commands = device.create_command_list()
+    device.create_command_recorder().record_dispatch(commands, compiled, table)
+    commands.execute()
+    return compiled.program
+
+
+def whole(buffer: Buffer) -> dml.DML_BUFFER_BINDING:
+    """A binding of all of a buffer."""
+    return dml.DML_BUFFER_BINDING(buffer, 0, buffer.size)
 
 
 def ulp(result: Array, expected: Array) -> float:

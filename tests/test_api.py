@@ -192,11 +192,11 @@ def test_an_older_runtime(device):
     assert error.value.hresult == dml.HRESULT.DXGI_ERROR_UNSUPPORTED
 
 
-def test_choosing_a_device(device, monkeypatch):
-    chosen = dml.create_device(device.vulkan.name[:6].upper())
-    assert chosen.vulkan.name[:6] == device.vulkan.name[:6]
-    monkeypatch.setenv("DML_VULKAN_DEVICE", str(device.vulkan.index))
-    assert dml.create_device().vulkan == device.vulkan
+def test_choosing_a_device(vulkan, monkeypatch):
+    chosen = dml.create_device(vulkan.name[:6].upper())
+    assert chosen.vulkan.name[:6] == vulkan.name[:6]
+    monkeypatch.setenv("DML_VULKAN_DEVICE", str(vulkan.index))
+    assert dml.create_device().vulkan == vulkan
     for wanted in (99, "no such GPU"):
         with pytest.raises(dml.DMLError, match=r"no Vulkan device .* this machine has 0: ") as error:
             dml.create_device(wanted)

@@ -179,13 +179,13 @@ class Context:
         return pipeline
 
 
-_contexts: dict[int, Context] = {}
+_contexts: dict[VulkanDevice, Context] = {}
 _opening = threading.Lock()
 
 
 def open_context(device: VulkanDevice) -> Context:
-    """The process's context of that device."""
+    """The process's context of that device; another one where it is seen as another kind of device."""
     with _opening:
-        if device.index not in _contexts:
-            _contexts[device.index] = Context(device)
-        return _contexts[device.index]
+        if device not in _contexts:
+            _contexts[device] = Context(device)
+        return _contexts[device]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -52,6 +52,13 @@ class VulkanDevice:
     @property
     def device_class(self) -> DeviceClass:
         return self.target.device_class
+
+    def seen_as(self, **target: Any) -> VulkanDevice:
+        """The same physical device with these fields of its target changed: its class, or its limits, which may shrink.
+
+        What is opened so compiles and runs as on such a device; as a discrete one, its buffers are staged.
+        """
+        return replace(self, target=replace(self.target, **target))
 
 
 def _vulkan() -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gpu_targets import run_as_gpu
 
 import dml
 from harness import assert_exact, like, random, run, tensor
@@ -40,7 +39,7 @@ def aligned(values, rank, axis):
     [((), 5, 9, 6, 2, True), ((3,), 1, 70, 33, 1, False), ((2, 2), 36, 40, 36, 4, True), ((1, 2), 7, 3, 1, None, None)],
 )
 @pytest.mark.parametrize("layout", ["packed", "padded"])
-def test_matrix_multiply_integer(device, a_type, b_type, batch, m, k, n, rank, per, layout):
+def test_matrix_multiply_integer(device, as_discrete, a_type, b_type, batch, m, k, n, rank, per, layout):
     rng = np.random.default_rng(0)
     a = random(rng, a_type, (*batch, m, k), *limits(a_type))
     b = random(rng, b_type, (*batch, k, n), *limits(b_type))
@@ -57,7 +56,7 @@ def test_matrix_multiply_integer(device, a_type, b_type, batch, m, k, n, rank, p
     )
     expected = ((a.astype(np.int64) - za) @ (b.astype(np.int64) - zb)).astype(np.int32)
     assert_exact(run(device, desc, inputs)["OutputTensor"], expected)
-    assert_exact(run_as_gpu(device, desc, inputs)["OutputTensor"], expected)
+    assert_exact(run(as_discrete, desc, inputs)["OutputTensor"], expected)
 
 
 def assert_quantized(result, exact, low, high):

@@ -364,6 +364,8 @@ def test_constants_need_their_feature_level(device):
 @pytest.mark.parametrize("kind", ["convolution", "gemm", "gru"])
 def test_weights_are_laid_out_once(device, kind):
     """What a kernel makes of constant weights for itself is made at initialization, not with every dispatch."""
+    if kind == "gemm" and not device.vulkan.target.is_cpu:
+        pytest.skip("the products of GPUs read the weights as they lie")
     from dml.graph import operations as op
     from dml.graph.builder import Builder
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,6 @@ import pytest
 import reference_normalization as reference
 
 import dml
-from dml.compiler.lowering import compile_operator
-from dml.compiler.target import DeviceClass
-from dml.operator import CompiledOperator
 from harness import like, random, run, tensor
 
 SHAPES = [(7,), (3, 8), (2, 3, 4), (2, 3, 4, 5), (2, 2, 3, 2, 4), (2, 1, 2, 3, 1, 2), (1, 2, 2, 1, 2, 2, 3),
@@ -344,7 +340,9 @@ def test_one_long_row(device: Any, dtype: str) -> None:
     ((2, 4, 3, 64), (1, 3), "padded"), ((300, 64), (1,), "packed"), ((2, 40000), (1,), "packed"),
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-def test_what_a_gpu_gets(device: Any, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, dtype: str) -> None:
+def test_what_a_gpu_gets(
+    as_discrete: Any, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, dtype: str
+) -> None:
     """More lanes to a row, several rows to a workgroup."""
     rng = np.random.default_rng(13)
     x = random(rng, dtype, shape, 3, 9)
@@ -354,10 +352,7 @@ def test_what_a_gpu_gets(device: Any, shape: tuple[int, ...], axes: tuple[int, .
         **{name: like(array, layout if name == "InputTensor" else "packed") for name, array in tensors.items()},
         OutputTensor=tensor(dtype, shape, layout), Axes=axes, NormalizeVariance=True, Epsilon=1e-2,
     )  # fmt: skip
-    target = replace(device.vulkan.target, device_class=DeviceClass.DISCRETE)
-    program = compile_operator(device.create_operator(desc).desc, target)
-    compiled = CompiledOperator(device, program, "normalization", list(desc.inputs()), list(desc.outputs()))
-    close(compiled.dispatch(tensors)["OutputTensor"], reference.mean_variance(x, axes, scale, bias, 1e-2), 40)
+    close(run(as_discrete, desc, tensors)["OutputTensor"], reference.mean_variance(x, axes, scale, bias, 1e-2), 40)
 
 
 @pytest.mark.parametrize("rows", [256, 271])

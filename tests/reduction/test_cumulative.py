@@ -10,7 +10,6 @@ import pytest
 import dml
 import harness
 from harness import LAYOUTS, Array, assert_exact, assert_ulp, like, tensor
-from reduction.harness_gpu import gpu, run_for
 
 UP, DOWN = dml.DML_AXIS_DIRECTION_INCREASING, dml.DML_AXIS_DIRECTION_DECREASING
 WHY = "terms of one sign: half an ulp an addition in blocks, and compensated running totals"
@@ -83,42 +82,23 @@ def test_dimension_counts(device: dml.Device, rank: int) -> None:
 
 
 @pytest.mark.parametrize("sizes, axis", [((100000,), 0), ((3, 5000), 1), ((700, 40), 0), ((2, 300, 9), 1)])
-@pytest.mark.parametrize("as_gpu", [False, True])
 @pytest.mark.parametrize("exclusive, direction", [(False, UP), (True, DOWN)])
-def test_lengths(
-    device: dml.Device, sizes: tuple[int, ...], axis: int, as_gpu: bool, exclusive: bool, direction: Any
-) -> None:
-    target = gpu(device) if as_gpu else device.vulkan.target
+def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axis: int, exclusive: bool, direction: Any) -> None:
     x = harness.random(np.random.default_rng(4), "FLOAT32", sizes, 0.1, 2)
-    found = run_for(target, device, describe(False, like(x), axis, direction, exclusive), {"InputTensor": x})
+    found = harness.run(each_kind, describe(False, like(x), axis, direction, exclusive), {"InputTensor": x})
     assert_ulp(found["OutputTensor"], reference(False, x, axis, direction, exclusive), 8, WHY)
     whole = np.random.default_rng(5).integers(-(2**62), 2**62, sizes, np.int64)
-    found = run_for(target, device, describe(False, like(whole), axis, direction, exclusive), {"InputTensor": whole})
+    found = harness.run(each_kind, describe(False, like(whole), axis, direction, exclusive), {"InputTensor": whole})
     assert_exact(found["OutputTensor"], reference(False, whole, axis, direction, exclusive))
 
 
-@pytest.mark.parametrize("as_gpu", [False, True])
 @pytest.mark.parametrize("sizes, axis", [((20000,), 0), ((64, 130), 0)])
-def test_in_place(device: dml.Device, as_gpu: bool, sizes: tuple[int, ...], axis: int) -> None:
+def test_in_place(each_kind: dml.Device, sizes: tuple[int, ...], axis: int) -> None:
     """The output may be bound to the input's buffer: nothing is read after its place was written."""
-    from dml.compiler.program import Space
-    from dml.runtime.recording import Place, Recording, spirv
-    from reduction.harness_gpu import program
-
     x = harness.random(np.random.default_rng(6), "INT32", sizes, -1000, 1000)
-    compiled = program(device, describe(False, like(x), axis), gpu(device) if as_gpu else device.vulkan.target)
-    buffer, temporary = device.create_buffer(x), device.create_buffer(max(4, compiled.temporary_size))
-    kernels = spirv(compiled.dispatches)
-    recording = Recording(
-        device.context,
-        compiled.dispatches,
-        kernels,
-        lambda region: Place(temporary if region.space is Space.TEMPORARY else buffer),
-        [buffer],
-        [buffer],
-    )
-    recording.run()
-    assert_exact(np.asarray(buffer.words).view(np.int32)[: x.size].reshape(sizes), reference(False, x, axis))
+    buffer = each_kind.create_buffer(x)
+    harness.run_on(each_kind, describe(False, like(x), axis), [buffer], [buffer])
+    assert_exact(buffer.read(np.int32).reshape(sizes), reference(False, x, axis))
 
 
 def test_lines_beyond_the_loops_of_a_driver(device: dml.Device) -> None:

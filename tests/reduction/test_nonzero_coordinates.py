@@ -10,7 +10,6 @@ import pytest
 import dml
 import harness
 from harness import LAYOUTS, Array, assert_exact, like, tensor
-from reduction.harness_gpu import gpu, run_for
 
 
 def describe(x: dml.DML_BUFFER_TENSOR_DESC, columns: int | None = None, rank: int | None = None) -> Any:
@@ -50,11 +49,9 @@ def test_dimension_counts_and_layouts(device: dml.Device, rank: int, layout: str
 
 
 @pytest.mark.parametrize("density", [0, 0.01, 1])
-@pytest.mark.parametrize("as_gpu", [False, True])
-def test_lengths(device: dml.Device, density: float, as_gpu: bool) -> None:
+def test_lengths(each_kind: dml.Device, density: float) -> None:
     x = (np.random.default_rng(3).random((37, 2111)) < density).astype(np.uint8)
-    target = gpu(device) if as_gpu else device.vulkan.target
-    check(run_for(target, device, describe(like(x)), {"InputTensor": x}), x)
+    check(harness.run(each_kind, describe(like(x)), {"InputTensor": x}), x)
 
 
 def test_special_values(device: dml.Device) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ import pytest
 
 import dml
 import harness
+from dml.compiler.lowering import compile_operator
 from dml.compiler.target import Target
 from harness import LAYOUTS, Array, assert_exact, assert_ulp, like, tensor
-from reduction.harness_gpu import gpu, program, run_for
 from reduction.reference_reduce import reduce as reference
 
 FLOAT_FUNCTIONS = ("AVERAGE", "L1", "L2", "LOG_SUM", "LOG_SUM_EXP", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
@@ -86,36 +86,35 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("sizes, axes", SHAPES)
-@pytest.mark.parametrize("as_gpu", [False, True])
-def test_lengths(device: dml.Device, sizes: tuple[int, ...], axes: tuple[int, ...], as_gpu: bool) -> None:
+def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
     """Reductions in one dispatch and in several, with the kernels of CPU drivers and those of GPUs."""
     x = values(np.random.default_rng(4), "SUM", "FLOAT32", sizes)
-    target = gpu(device) if as_gpu else device.vulkan.target
-    found = run_for(target, device, describe("SUM", like(x), axes), {"InputTensor": x})["OutputTensor"]
+    found = harness.run(each_kind, describe("SUM", like(x), axes), {"InputTensor": x})["OutputTensor"]
     assert_ulp(found, reference("SUM", x, axes), 16, WHY)
     count = np.random.default_rng(5).integers(-(2**31), 2**31, sizes, dtype=np.int64)
-    found = run_for(target, device, describe("SUM", like(count), axes), {"InputTensor": count})["OutputTensor"]
+    found = harness.run(each_kind, describe("SUM", like(count), axes), {"InputTensor": count})["OutputTensor"]
     assert_exact(found, reference("SUM", count, axes))
 
 
-def test_grids_fold(device: dml.Device) -> None:
+def test_grids_fold(seen_as: Callable[..., dml.Device]) -> None:
     """More workgroups than a dimension of the grid has go into the others."""
     x = values(np.random.default_rng(7), "SUM", "FLOAT32", (1000, 130))
-    target = gpu(device, max_workgroup_count=(7, 11, 65535))
-    found = run_for(target, device, describe("SUM", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
+    device = seen_as("discrete", max_workgroup_count=(7, 11, 65535))
+    found = harness.run(device, describe("SUM", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
     assert_ulp(found, reference("SUM", x, (1,)), 8, WHY)
 
 
-def test_vulkan_minimum(device: dml.Device) -> None:
+def test_vulkan_minimum() -> None:
     """Every function compiles for a device that has no more than Vulkan promises."""
     for function in FLOAT_FUNCTIONS:
-        assert program(device, describe(function, tensor("FLOAT16", (64, 3, 5000)), (0, 2)), Target()).dispatches
+        assert compile_operator(describe(function, tensor("FLOAT16", (64, 3, 5000)), (0, 2)), Target()).dispatches
 
 
-def test_long_reductions_take_chunks(device: dml.Device) -> None:
+def test_long_reductions_take_chunks(device: dml.Device, as_discrete: dml.Device) -> None:
     desc = describe("SUM", tensor("FLOAT32", (1 << 20,)), (0,))
-    assert len(program(device, desc, gpu(device)).dispatches) == 2
-    assert len(program(device, describe("SUM", tensor("FLOAT32", (512, 64)), (1,))).dispatches) == 1
+    assert len(compile_operator(desc, as_discrete.vulkan.target).dispatches) == 2
+    short = describe("SUM", tensor("FLOAT32", (512, 64)), (1,))
+    assert len(compile_operator(short, device.vulkan.target).dispatches) == 1
 
 
 def test_cancellation(device: dml.Device) -> None:

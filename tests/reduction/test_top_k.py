@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 import dml
 import harness
 from harness import LAYOUTS, Array, assert_exact, like, tensor
-from reduction.harness_gpu import gpu, program, run_for
 
 UP, DOWN = dml.DML_AXIS_DIRECTION_INCREASING, dml.DML_AXIS_DIRECTION_DECREASING
 
@@ -84,31 +84,28 @@ def test_dimension_counts(device: dml.Device, rank: int) -> None:
     [((1,), 0, 1), ((2,), 0, 1), ((3, 1024), 1, 1024), ((2, 1025), 1, 1), ((5000,), 0, 5000), ((3, 3000), 1, 2050),
      ((50000,), 0, 7), ((4100, 2), 0, 100), ((1000, 3), 1, 2)],
 )  # fmt: skip
-@pytest.mark.parametrize("as_gpu", [False, True])
-def test_lengths(device: dml.Device, sizes: tuple[int, ...], axis: int, k: int, as_gpu: bool) -> None:
+def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axis: int, k: int) -> None:
     """One block and several, all of K from 1 to the whole line, with many ties."""
     x = np.random.default_rng(4).integers(-500, 500, sizes).astype(np.float32)
-    target = gpu(device) if as_gpu else device.vulkan.target
     for direction in (UP, DOWN):
-        found = run_for(target, device, describe(like(x), axis, k, direction), {"InputTensor": x})
+        found = harness.run(each_kind, describe(like(x), axis, k, direction), {"InputTensor": x})
         check(found, x, axis, k, direction)
 
 
 @pytest.mark.parametrize("k", [3, 200])
-def test_grids_fold(device: dml.Device, k: int) -> None:
+def test_grids_fold(seen_as: Callable[..., dml.Device], k: int) -> None:
     x = harness.random(np.random.default_rng(6), "INT16", (40, 2100))
-    target = gpu(device, max_workgroup_count=(7, 11, 65535))
-    check(run_for(target, device, describe(like(x), 1, k), {"InputTensor": x}), x, 1, k)
+    device = seen_as("discrete", max_workgroup_count=(7, 11, 65535))
+    check(harness.run(device, describe(like(x), 1, k), {"InputTensor": x}), x, 1, k)
 
 
-@pytest.mark.parametrize("as_gpu", [False, True])
-def test_long_lines_of_64_bits(device: dml.Device, as_gpu: bool) -> None:
+def test_long_lines_of_64_bits(each_kind: dml.Device) -> None:
     """Blocks and merges of keys of two words."""
     x = np.random.default_rng(5).integers(-(2**63), 2**63 - 1, 3000, np.int64)
     desc = describe(like(x), 0, 1500)
-    target = gpu(device) if as_gpu else device.vulkan.target
-    assert len(program(device, desc, target).dispatches) == (9 if target.is_cpu else 3)
-    check(run_for(target, device, desc, {"InputTensor": x}), x, 0, 1500)
+    compiled = each_kind.compile_operator(each_kind.create_operator(desc))
+    assert len(compiled.program.dispatches) == (9 if each_kind.vulkan.target.is_cpu else 3)
+    check(compiled.dispatch({"InputTensor": x}), x, 0, 1500)
 
 
 def test_special_values(device: dml.Device) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,6 @@ import pytest
 
 import dml
 import harness
-from dml.compiler.lowering import compile_operator
-from dml.compiler.program import Space
-from dml.runtime.recording import Place, Recording, spirv
 from harness import LAYOUTS, Array, assert_ulp, like, tensor
 
 RATES = {"LearningRate": 0.01, "Beta1": 0.9, "Beta2": 0.999, "Epsilon": 1e-8}
@@ -84,29 +81,21 @@ def test_step_zero_follows_the_formula(device: dml.Device) -> None:
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("buffers_bound", [8, 6, 4, 2])
-def test_in_place(device: dml.Device, dtype: str, buffers_bound: int) -> None:
+def test_in_place(seen_as: Callable[..., dml.Device], dtype: str, buffers_bound: int) -> None:
     """Outputs bound to the inputs' buffers; also to another input's: parameters over the gradient. Also on devices that
     bind no more storage buffers than Vulkan promises, and with two, where the outputs have to share one as well."""
     inputs = arrays(dtype, (1, 1, 3, 15), np.uint32(5))
     desc = describe(like(inputs["GradientTensor"]))
-    target = replace(device.vulkan.target, max_storage_buffers=buffers_bound)
-    program = compile_operator(device.create_operator(desc).desc, target)
+    device = seen_as(max_storage_buffers=buffers_bound)
     for order in ((0, 1, 2), (3, 1, 2)):
         buffers = [
             device.create_buffer(np.resize(array, -(-array.size // 2) * 2) if array.itemsize == 2 else array)
             for array in inputs.values()
         ]
-        temporary = device.create_buffer(program.temporary_size)
-
-        def place(region: Any, buffers: Any = buffers, order: Any = order, temporary: Any = temporary) -> Place:
-            if region.space is Space.TEMPORARY:
-                return Place(temporary)
-            return Place(buffers[region.index] if region.space is Space.INPUT else buffers[order[region.index]])
-
-        Recording(device.context, program.dispatches, spirv(program.dispatches), place, buffers, buffers).run()
+        harness.run_on(device, desc, buffers, [buffers[at] for at in order])
         kind, sizes = inputs["GradientTensor"].dtype, inputs["GradientTensor"].shape
         found = {
-            name: np.asarray(buffers[at].words).view(kind)[: np.prod(sizes)].reshape(sizes)
+            name: buffers[at].read(kind, int(np.prod(sizes))).reshape(sizes)
             for name, at in zip(reference(inputs), order, strict=True)
         }
         check(found, inputs)

@@ -1,0 +1,50 @@
+"""Kinds of device that one physical device can stand for, so that a CPU's driver runs what GPUs get.
+
+An axis changes what the compiler and the runtime are told, not the device: as ``discrete`` it gets the kernels for GPUs
+and staged buffers, as ``integrated`` those kernels over memory that the host shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+import pytest
+
+import dml
+from dml.compiler.target import DeviceClass, Target
+from dml.runtime.devices import VulkanDevice
+
+#: Axis -> the fields of ``Target`` that it changes. "minimum" has no more than Vulkan 1.1 promises of each limit.
+AXES: Mapping[str, Mapping[str, Any]] = {
+    "plain": {},
+    "discrete": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 32},
+    "discrete64": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 64},
+    "integrated": {"device_class": DeviceClass.INTEGRATED, "subgroup_size": 32},
+    "minimum": {field.name: field.default for field in fields(Target) if field.name != "device_class"},
+}
+
+
+def selected(asked: Iterable[str]) -> list[str]:
+    """The axes of the options ``--as``, each once; "all" stands for every one.
+
+    Raises pytest.UsageError for one that is not known.
+    """
+    found: list[str] = []
+    for name in asked:
+        if name != "all" and name not in AXES:
+            raise pytest.UsageError(f"--as {name}: there is no such axis; there are {', '.join(AXES)}, and all")
+        found += AXES if name == "all" else [name]
+    return list(dict.fromkeys(found))
+
+
+@cache
+def _open(vulkan: VulkanDevice) -> dml.Device:
+    return dml.Device(vulkan, dml.DML_FEATURE_LEVEL_6_4)
+
+
+def open_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> dml.Device:
+    """The physical device as the axis has it and with these limits; a process opens each once."""
+    return _open(vulkan.seen_as(**{**AXES[axis], **limits}))

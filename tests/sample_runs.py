@@ -1,0 +1,51 @@
+"""Runs sample descriptors over all bytes of their tensors, the gaps of their layouts included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import dml
+from dml.compiler.program import Program
+from harness import Array, Tensor, run_on
+
+#: What every byte of an output is before a run.
+UNTOUCHED = 0xA5
+
+
+def tensors(fields: Any) -> list[Tensor]:
+    """The tensors of a description's fields that are there, those of arrays one after another."""
+    return [t for _, field in fields for t in (field if isinstance(field, tuple) else (field,)) if t is not None]
+
+
+def bits(rng: np.random.Generator, desc: Tensor) -> Array:
+    """Values for all of a tensor's bytes: integers other than bytes are 1 or 2 (masks, lengths)."""
+    kind = dml.numpy_dtype(desc.DataType)
+    count = int(desc.TotalTensorSizeInBytes or 0) // kind.itemsize
+    if kind.kind == "f":
+        return rng.uniform(0.5, 2, count).astype(kind)
+    return rng.integers(1, 255 if kind.itemsize == 1 else 3, count).astype(kind)
+
+
+def elements(desc: Tensor) -> Array:
+    """Whether each byte of a tensor belongs to an element."""
+    width = dml.numpy_dtype(desc.DataType).itemsize
+    found = np.zeros(int(desc.TotalTensorSizeInBytes or 0), bool)
+    places = sum(
+        np.arange(n).reshape(-1, *(1,) * (desc.rank - 1 - d)) * s
+        for d, (n, s) in enumerate(zip(desc.Sizes, desc.strides, strict=True))
+    )
+    for byte in range(width):
+        found[np.ravel(places) * width + byte] = True
+    return found
+
+
+def run_sample(device: dml.Device, desc: dml.OperatorDesc) -> tuple[Program, list[Array]]:
+    """What the description compiles to, and all bytes of its outputs. The inputs are the same at every call."""
+    rng = np.random.default_rng(3)
+    inputs = [device.create_buffer(bits(rng, t)) for t in tensors(desc.inputs())]
+    sizes = [int(t.TotalTensorSizeInBytes or 0) for t in tensors(desc.outputs())]
+    outputs = [device.create_buffer(np.full(size, UNTOUCHED, np.uint8)) for size in sizes]
+    program = run_on(device, desc, inputs, outputs)
+    return program, [buffer.read(np.uint8, size) for buffer, size in zip(outputs, sizes, strict=True)]

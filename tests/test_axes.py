@@ -1,0 +1,117 @@
+"""Every operator on every axis gives what it gives on the plain device; and the mechanism itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dml
+from axes import AXES, open_as
+from dml.compiler.lowering import implemented
+from dml.compiler.program import Program
+from dml.compiler.target import DeviceClass, Target
+from dml.runtime.devices import VulkanDevice
+from harness import LAYOUTS, Array, Tensor
+from sample_descriptors import NAMES, sample
+from sample_runs import UNTOUCHED, elements, run_sample, tensors
+
+
+def test_every_operator_is_here() -> None:
+    assert {type(sample(name)) for name in NAMES} == implemented()
+
+
+def assert_near(found: Array, expected: Array, desc: Tensor, same_program: bool) -> None:
+    """All bytes of an output: one program gives one result, on any memory; other kernels may order a sum of floats
+    otherwise, within the last bits of the largest element. No kernel writes into a layout's gaps."""
+    inside = elements(desc)
+    assert (found[~inside] == UNTOUCHED).all()
+    kind = dml.numpy_dtype(desc.DataType)
+    if same_program or kind.kind != "f":
+        np.testing.assert_array_equal(found, expected)
+        return
+    values, wanted = found[inside].view(kind), expected[inside].view(kind)
+    np.testing.assert_allclose(values, wanted, rtol=0, atol=8 * np.finfo(kind).eps * np.nanmax(np.abs(wanted)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_operator(vulkan: VulkanDevice, name: str) -> None:
+    """Axes that make the same program over the same kind of memory as one before them have been run with it."""
+    plain = open_as(vulkan)
+    for layout in LAYOUTS:
+        desc = sample(name, layout)
+        own, expected = run_sample(plain, desc)
+        seen: list[tuple[Program, bool]] = [(own, plain.context.unified)]
+        for axis in AXES:
+            device = open_as(vulkan, axis)
+            program = device.compile_operator(device.create_operator(desc)).program
+            if (program, device.context.unified) in seen:
+                continue
+            seen.append((program, device.context.unified))
+            _, results = run_sample(device, desc)
+            for output, found, wanted in zip(tensors(desc.outputs()), results, expected, strict=True):
+                assert_near(found, wanted, output, program == own)
+
+
+def test_what_an_axis_changes(vulkan: VulkanDevice, seen_as: Callable[..., dml.Device]) -> None:
+    """The compiler is told another class and other limits, the runtime opens the same physical device anew."""
+    classes = {axis: open_as(vulkan, axis).vulkan.device_class for axis in AXES}
+    assert classes["plain"] is classes["minimum"] is vulkan.device_class
+    assert classes["discrete"] is classes["discrete64"] is DeviceClass.DISCRETE
+    assert classes["integrated"] is DeviceClass.INTEGRATED
+    assert {open_as(vulkan, axis).vulkan.index for axis in AXES} == {vulkan.index}
+    assert [open_as(vulkan, axis).vulkan.target.subgroup_size for axis in ("discrete", "discrete64")] == [32, 64]
+    minimum = open_as(vulkan, "minimum").vulkan.target
+    assert minimum == Target(device_class=vulkan.device_class)
+    narrow = seen_as("discrete", max_storage_buffers=5)
+    assert (narrow.vulkan.device_class, narrow.vulkan.target.max_storage_buffers) == (DeviceClass.DISCRETE, 5)
+    assert seen_as("discrete", max_storage_buffers=5) is narrow
+
+
+def test_a_discrete_device_has_staged_buffers(vulkan: VulkanDevice) -> None:
+    """What the host's view holds is not the device's: reading fetches the device's contents."""
+    device = open_as(vulkan, "discrete")
+    assert not device.context.unified
+    buffer = device.create_buffer(np.arange(4, dtype=np.uint32))
+    assert buffer.staged
+    assert buffer.words is not None
+    buffer.words[:] = 9
+    assert buffer.read(np.uint32).tolist() == [0, 1, 2, 3]
+    assert open_as(vulkan, "integrated").context.unified
+
+
+CASE = """
+def test_one(device):
+    print("class", device.vulkan.device_class.value, "staged", not device.context.unified)
+"""
+
+
+def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_one.py").write_text(CASE, encoding="utf-8")
+    arguments = ["-p", "conftest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder), "-q", "-rP"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments, *options, str(folder)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_option(tmp_path: Path) -> None:
+    run = run_pytest(tmp_path, "--as", "discrete", "--as", "integrated")
+    assert "2 passed" in run.stdout, run.stdout + run.stderr
+    assert "test_one[discrete]" in run.stdout
+    assert "class discrete staged True" in run.stdout
+    assert "class integrated staged False" in run.stdout
+
+
+def test_an_unknown_axis_is_told_in_one_line(tmp_path: Path) -> None:
+    run = run_pytest(tmp_path, "--as", "discreet")
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR
+    line = "--as discreet: there is no such axis; there are plain, discrete, discrete64, integrated, minimum, and all"
+    assert (run.stdout + run.stderr).strip() == f"ERROR: {line}"

@@ -20,25 +20,43 @@ from .base import derive_count
 @checked_structure
 @dataclass(frozen=True)
 class DML_BUFFER_BINDING:
-    """A range of a buffer: SizeInBytes bytes from Offset. Buffer None binds nothing (an optional tensor)."""
+    """A range of a buffer: SizeInBytes bytes from Offset, all that follow where it is left out.
+
+    Buffer None binds nothing (an optional tensor).
+    """
 
     Buffer: Any
     Offset: int = 0
-    SizeInBytes: int = 0
+    SizeInBytes: int = None  # type: ignore[assignment]  # derived in __post_init__
+
+    def __post_init__(self) -> None:
+        size: int | None = self.SizeInBytes
+        if size is None:
+            whole = getattr(self.Buffer, "size", 0)
+            size = max(0, whole - self.Offset) if isinstance(whole, int) else 0
+            object.__setattr__(self, "SizeInBytes", size)
+        for name in ("Offset", "SizeInBytes"):
+            if getattr(self, name) < 0:
+                raise DMLError(f"DML_BUFFER_BINDING.{name}: must be at least 0, found {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
 class DML_BUFFER_ARRAY_BINDING:
-    """Several ranges bound as one: the inputs of operators being initialized. BindingCount is derived."""
+    """Several ranges bound as one: the inputs of operators being initialized. BindingCount is derived.
+
+    None in the place of a range binds nothing there.
+    """
 
     Bindings: tuple[DML_BUFFER_BINDING, ...]
     BindingCount: int = None  # type: ignore[assignment]  # derived in __post_init__
 
     def __post_init__(self) -> None:
-        if not isinstance(self.Bindings, Sequence) or not all(isinstance(b, DML_BUFFER_BINDING) for b in self.Bindings):
-            raise DMLError(f"DML_BUFFER_ARRAY_BINDING.Bindings: must be DML_BUFFER_BINDINGs, found {self.Bindings!r}")
-        object.__setattr__(self, "Bindings", tuple(self.Bindings))
-        derive_count(self, "BindingCount", len(self.Bindings))
+        items: Sequence[object] = self.Bindings
+        if not isinstance(items, Sequence) or not all(isinstance(b, DML_BUFFER_BINDING | None) for b in items):
+            raise DMLError(f"DML_BUFFER_ARRAY_BINDING.Bindings: must be DML_BUFFER_BINDINGs, found {items!r}")
+        ranges = tuple(DML_BUFFER_BINDING(None) if item is None else item for item in items)
+        object.__setattr__(self, "Bindings", ranges)
+        derive_count(self, "BindingCount", len(ranges))
 
 
 @checked_structure

@@ -15,7 +15,7 @@ from dml.descriptors.binding import (
     DML_BUFFER_BINDING,
 )
 from dml.errors import DMLError
-from dml.objects import DeviceChild
+from dml.objects import DeviceChild, require_device
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
 from dml.runtime.context import Buffer
 from dml.runtime.recording import Place
@@ -41,8 +41,12 @@ class BindingTable(DeviceChild):
         """Forget all bindings; be for another dispatchable where one is given."""
         if desc is not None:
             dispatchable = desc.Dispatchable
-            if not isinstance(dispatchable, Dispatchable) or dispatchable.get_device() is not self._device:
-                raise DMLError("DML_BINDING_TABLE_DESC.Dispatchable: must be a dispatchable of the table's device")
+            where = "DML_BINDING_TABLE_DESC.Dispatchable"
+            if not isinstance(dispatchable, Dispatchable):
+                raise DMLError(
+                    f"{where}: must be a compiled operator or an initializer, found {type(dispatchable).__name__}"
+                )
+            require_device(dispatchable, self._device, where)
             needed = dispatchable.get_binding_properties().RequiredDescriptorCount
             if desc.SizeInDescriptors is not None and desc.SizeInDescriptors < needed:
                 raise DMLError(
@@ -52,6 +56,9 @@ class BindingTable(DeviceChild):
             self._dispatchable: Dispatchable | None = dispatchable
         elif not hasattr(self, "_dispatchable"):
             self._dispatchable = None
+        self.release()
+
+    def release(self) -> None:
         self._inputs: list[list[Place | None]] | None = None
         self._outputs: list[Place | None] | None = None
         self._temporary: Place | None = None
@@ -59,6 +66,7 @@ class BindingTable(DeviceChild):
 
     @property
     def dispatchable(self) -> Dispatchable:
+        self._device.require_open()
         if self._dispatchable is None:
             raise DMLError("BindingTable: it is for no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
         return self._dispatchable
@@ -80,7 +88,8 @@ class BindingTable(DeviceChild):
                     raise DMLError(
                         "BindingTable.bind_inputs: an initializer takes a DML_BUFFER_ARRAY_BINDING per operator"
                     )
-                own = list(binding.Bindings) if binding is not None else [None] * len(compiled.input_slots)
+                nothing = [None] * len(compiled.input_slots)
+                own = nothing if binding is None or not binding.Bindings else list(binding.Bindings)
                 places.append(self._tensors(compiled, own, owned=True))
             self._inputs = places
         else:
@@ -92,9 +101,8 @@ class BindingTable(DeviceChild):
         places: list[Place | None] = []
         for at, (slot, binding) in enumerate(zip(compiled.input_slots, given, strict=True)):
             wanted = slot.tensor is not None and (at in compiled.program.owned) == owned
-            place = _place(binding, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, f"{compiled.label}.{slot.name}")
-            size = compiled.program.inputs[at] or 0
-            places.append(_check(place, binding, wanted, size, f"{compiled.label}.{slot.name}"))
+            where, size = f"{compiled.label}.{slot.name}", compiled.program.inputs[at] or 0
+            places.append(self._place(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT))
         return places
 
     @checked
@@ -106,35 +114,54 @@ class BindingTable(DeviceChild):
         if isinstance(dispatchable, OperatorInitializer):
             self._expect("bind_outputs", len(given), len(dispatchable.operators))
             for compiled, binding in zip(dispatchable.operators, given, strict=True):
-                where = f"{compiled.label}: persistent resource"
-                place = _place(binding, enums.DML_PERSISTENT_BUFFER_ALIGNMENT, where)
-                size = compiled.program.persistent_size
-                places.append(_check(place, binding, size > 0, size, where))
+                where, size = f"{compiled.label}: persistent resource", compiled.program.persistent_size
+                places.append(self._place(binding, where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
         else:
             assert isinstance(dispatchable, CompiledOperator)
             self._expect(f"{dispatchable.label} outputs", len(given), len(dispatchable.output_slots))
             for at, (slot, binding) in enumerate(zip(dispatchable.output_slots, given, strict=True)):
-                where = f"{dispatchable.label}.{slot.name}"
-                place = _place(binding, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, where)
-                size = dispatchable.program.outputs[at] or 0
-                places.append(_check(place, binding, slot.tensor is not None, size, where))
+                where, size = f"{dispatchable.label}.{slot.name}", dispatchable.program.outputs[at] or 0
+                wanted = slot.tensor is not None
+                places.append(self._place(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT))
         self._outputs = places
 
     @checked
     def bind_temporary_resource(self, binding: AnyBinding) -> None:
         """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().TemporaryResourceSize
-        given = _unwrap(binding)
-        place = _place(given, enums.DML_TEMPORARY_BUFFER_ALIGNMENT, "temporary resource")
-        self._temporary = _check(place, given, size > 0, size, "temporary resource")
+        where = "temporary resource"
+        self._temporary = self._place(_unwrap(binding), where, size > 0, size, enums.DML_TEMPORARY_BUFFER_ALIGNMENT)
 
     @checked
     def bind_persistent_resource(self, binding: AnyBinding) -> None:
         """Bind the memory that the operator's initialization wrote, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().PersistentResourceSize
-        given = _unwrap(binding)
-        place = _place(given, enums.DML_PERSISTENT_BUFFER_ALIGNMENT, "persistent resource")
-        self._persistent = _check(place, given, size > 0, size, "persistent resource")
+        where = "persistent resource"
+        self._persistent = self._place(_unwrap(binding), where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT)
+
+    def _place(self, binding: object, where: str, wanted: bool, size: int, alignment: int) -> Place | None:
+        """Where ``size`` bytes at a multiple of ``alignment`` are bound; None where nothing is ``wanted`` or bound."""
+        if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
+            if wanted:
+                raise DMLError(f"{where}: a buffer must be bound")
+            return None
+        if not wanted:
+            raise DMLError(f"{where}: nothing may be bound here")
+        if not isinstance(binding, DML_BUFFER_BINDING) or not isinstance(binding.Buffer, Buffer):
+            raise DMLError(f"{where}: takes a DML_BUFFER_BINDING of a buffer of this library, found {binding!r}")
+        buffer, context = binding.Buffer, self._device.context
+        if buffer.context is not context:
+            raise DMLError(
+                f"{where}: the buffer belongs to {buffer.context.device.name}, not to the table's {context.device.name}"
+            )
+        if binding.Offset % alignment:
+            raise DMLError(f"{where}: the binding's Offset must be a multiple of {alignment}, found {binding.Offset}")
+        end = binding.Offset + binding.SizeInBytes
+        if end > buffer.size:
+            raise DMLError(f"{where}: the binding ends at byte {end} of a buffer of {buffer.size}")
+        if binding.SizeInBytes < size:
+            raise DMLError(f"{where}: needs {size} bytes, the binding has {binding.SizeInBytes}")
+        return Place(buffer, binding.Offset)
 
     def _expect(self, what: str, found: int, wanted: int) -> None:
         if found != wanted:
@@ -164,29 +191,3 @@ class BindingTable(DeviceChild):
 
 def _unwrap(binding: AnyBinding) -> DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None:
     return binding.Desc if isinstance(binding, DML_BINDING_DESC) else binding
-
-
-def _place(binding: object, alignment: int, where: str) -> Place | None:
-    if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
-        return None
-    if not isinstance(binding, DML_BUFFER_BINDING) or not isinstance(binding.Buffer, Buffer):
-        raise DMLError(f"{where}: takes a DML_BUFFER_BINDING of a buffer of this library, found {binding!r}")
-    if binding.Offset < 0 or binding.Offset % alignment:
-        raise DMLError(f"{where}: the binding's Offset must be a multiple of {alignment}, found {binding.Offset}")
-    end = binding.Offset + binding.SizeInBytes
-    if end > binding.Buffer.size:
-        raise DMLError(f"{where}: the binding ends at byte {end} of a buffer of {binding.Buffer.size}")
-    return Place(binding.Buffer, binding.Offset)
-
-
-def _check(place: Place | None, binding: object, wanted: bool, size: int, where: str) -> Place | None:
-    if not wanted:
-        if place is not None:
-            raise DMLError(f"{where}: nothing may be bound here")
-        return None
-    if place is None:
-        raise DMLError(f"{where}: a buffer must be bound")
-    assert isinstance(binding, DML_BUFFER_BINDING)
-    if binding.SizeInBytes < size:
-        raise DMLError(f"{where}: needs {size} bytes, the binding has {binding.SizeInBytes}")
-    return place

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from dml.arguments import as_array, checked
@@ -20,15 +21,15 @@ from dml.descriptors.binding import (
     DML_FEATURE_QUERY_FEATURE_LEVELS,
     DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT,
 )
-from dml.descriptors.graph import DML_GRAPH_DESC
+from dml.descriptors.graph import DML_GRAPH_DESC, DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE, DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
 from dml.graph.compile import compile_graph
 from dml.graph.model import GraphField, read_graph
-from dml.objects import DMLObject
-from dml.operator import CompiledOperator, Operator, OperatorInitializer
+from dml.objects import DeviceChild, DMLObject, require_device
+from dml.operator import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml.recorder import CommandList, CommandRecorder
-from dml.runtime.context import Buffer, open_context
+from dml.runtime.context import Buffer, Context, open_context
 from dml.runtime.devices import VulkanDevice, choose, list_devices
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
@@ -37,13 +38,74 @@ __all__ = ["Device", "create_device", "dispatch", "list_devices"]
 
 
 class Device(DMLObject):
-    """A Vulkan device that behaves as a DirectML runtime of one feature level. Made by ``create_device``."""
+    """A Vulkan device that behaves as a DirectML runtime of one feature level. Made by ``create_device``.
+
+    What it makes belongs to it and works with this Device object only, except for buffers: as Direct3D's resources
+    they belong to the physical device, and all its Device objects share them.
+    """
 
     def __init__(self, vulkan: VulkanDevice, feature_level: DML_FEATURE_LEVEL) -> None:
         super().__init__()
         self.vulkan = vulkan
         self.feature_level = feature_level
-        self.context = open_context(vulkan)
+        self._context: Context | None = open_context(vulkan)
+        self._children: weakref.WeakSet[DeviceChild] = weakref.WeakSet()
+
+    @property
+    def context(self) -> Context:
+        """The physical device's context, which every Device object of it shares. Raises DMLError after ``close``."""
+        if self._context is None:
+            raise DMLError(f"Device: this device ({self.vulkan.name}) is closed", HRESULT.DXGI_ERROR_INVALID_CALL)
+        return self._context
+
+    @property
+    def is_closed(self) -> bool:
+        return self._context is None
+
+    def require_open(self) -> None:
+        """Raise DMLError where the device is closed."""
+        _ = self.context
+
+    def adopt(self, child: DeviceChild) -> None:
+        """Remember an object as one to release when the device is closed. Raises DMLError where it is."""
+        self.require_open()
+        self._children.add(child)
+
+    def close(self) -> None:
+        """Free the device memory of everything it made: compiled operators, command lists, binding tables.
+
+        These and the device can do no more: compiling, binding, recording and executing raise DMLError. Buffers stay:
+        they can be read, written, and bound on another Device object of the physical device, and are freed with the
+        last reference. Other Device objects go on working. Closing again does nothing.
+        """
+        if self._context is not None:
+            with self._context.lock:
+                for child in list(self._children):
+                    child.release()
+                self._context = None
+
+    def __enter__(self) -> Device:
+        self.require_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @checked
+    def evict(self, objects: Sequence[Dispatchable]) -> None:
+        """Say that compiled operators and initializers of this device need no device memory for now.
+
+        They are only checked: with Vulkan the driver moves memory by itself, and an evicted object can still be used.
+        Reference: idmldevice-evict.
+        """
+        for one in objects:
+            require_device(one, self, "Device.evict")
+
+    @checked
+    def make_resident(self, objects: Sequence[Dispatchable]) -> None:
+        """Say that evicted objects are needed again. They are only checked. Reference: idmldevice-makeresident."""
+        for one in objects:
+            require_device(one, self, "Device.make_resident")
 
     def check_feature_support(
         self,
@@ -73,8 +135,7 @@ class Device(DMLObject):
         commands, and what is bound is read when a dispatch is recorded.
         Raises DMLError where the device's limits do not hold it.
         """
-        if not isinstance(operator, Operator) or operator.get_device() is not self:
-            raise DMLError("Device.compile_operator: takes an operator of this device")
+        require_device(operator, self, "Device.compile_operator")
         desc = operator.desc
         program = compile_operator(desc, self.vulkan.target)
         return CompiledOperator(
@@ -100,6 +161,9 @@ class Device(DMLObject):
         Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC. Reference: idmldevice1-compilegraph.
         """
         graph = read_graph(desc, self.feature_level)
+        for index, node in enumerate(desc.Nodes):
+            if isinstance(node.Desc, DML_OPERATOR_GRAPH_NODE_DESC):
+                require_device(node.Desc.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
         program = compile_graph(graph, self.vulkan.target, optimize=optimize)
         return CompiledOperator(
             self,
@@ -131,17 +195,30 @@ class Device(DMLObject):
         return self.context.has_timestamps
 
     def create_buffer(self, data: int | npt.ArrayLike) -> Buffer:
-        """A buffer of that many zero bytes, or holding an array's bytes. Direct3D's part in DirectML programs."""
-        if isinstance(data, int):
-            return self.context.buffer(data)
+        """A buffer of that many zero bytes, or holding an array's bytes. Direct3D's part in DirectML programs.
+
+        data: an integer of any kind is a size in bytes; an array is data, one without dimensions too. Raises DMLError
+        for sizes below 1 and other numbers, and (E_OUTOFMEMORY) for what the device cannot hold.
+        """
+        context = self.context
+        if isinstance(data, int | np.integer) and not isinstance(data, bool):
+            return context.buffer(_buffer_size(int(data)))
+        if isinstance(data, bool | float | complex | np.generic):
+            raise DMLError(f"Device.create_buffer: takes a size in bytes or an array, found {data!r}")
         array = as_array(data, "Device.create_buffer")
-        buffer = self.context.buffer(array.nbytes)
+        buffer = context.buffer(_buffer_size(array.nbytes))
         buffer.write(array)
         return buffer
 
     def get_device_removed_reason(self) -> HRESULT:
         """S_OK while the device works; else why it was lost."""
         return self.context.removed_reason
+
+
+def _buffer_size(size: int) -> int:
+    if size < 1:
+        raise DMLError(f"Device.create_buffer: a buffer has at least 1 byte, found {size}")
+    return size
 
 
 def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None) -> list[GraphField]:
@@ -187,9 +264,15 @@ def create_device(
     return Device(choose(device), level)
 
 
-@cache
+_default: Device | None = None
+
+
 def _default_device() -> Device:
-    return create_device()
+    """The device for calls that name none, opened once."""
+    global _default
+    if _default is None or _default.is_closed:
+        _default = create_device()
+    return _default
 
 
 @checked

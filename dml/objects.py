@@ -42,11 +42,32 @@ class DMLObject:
 
 
 class DeviceChild(DMLObject):
-    """An object that belongs to a device. Reference: idmldevicechild."""
+    """An object that belongs to a device. Reference: idmldevicechild.
+
+    Raises DMLError where the device is closed.
+    """
 
     def __init__(self, device: Device) -> None:
         super().__init__()
+        device.adopt(self)
         self._device = device
 
     def get_device(self) -> Device:
         return self._device
+
+    def release(self) -> None:
+        """Let go of device memory: the device is being closed. Most objects hold none."""
+
+
+def require_device(child: DeviceChild, device: Device, where: str) -> None:
+    """Raise DMLError, starting with ``where``, unless ``child`` belongs to ``device``, and ``device`` is open.
+
+    As in DirectML, where objects are their IDMLDevice's: two Device objects do not share them, though both may stand
+    for one physical device.
+    """
+    device.require_open()
+    owner = child.get_device()
+    if owner is not device:
+        name = device.vulkan.name
+        other = owner.vulkan.name if owner.vulkan != device.vulkan else f"another Device object of {name}"
+        raise DMLError(f"{where}: the {type(child).__name__} belongs to {other}, not to this device ({name})")

@@ -14,7 +14,7 @@ from dml.compiler.program import Program, Region, Space
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
-from dml.objects import DeviceChild
+from dml.objects import DeviceChild, require_device
 from dml.runtime.arena import Arena
 from dml.runtime.context import Buffer
 from dml.runtime.recording import KernelTime, Place, Recording, spirv
@@ -101,6 +101,9 @@ class CompiledOperator(Dispatchable):
             program.persistent_size,
         )
 
+    def release(self) -> None:
+        self._resident = self._constants = None
+
     def describe(self) -> str:
         """The program in words: a line per dispatch, with regions and bytes."""
         return f"{self.label}: {self.program.describe()}"
@@ -137,6 +140,7 @@ class CompiledOperator(Dispatchable):
 
         Raises DMLError where nothing was dispatched yet.
         """
+        self._device.require_open()
         if self._resident is None:
             raise DMLError(f"{self.label}: run_again needs a dispatch before it")
         self._resident.run_again()
@@ -286,8 +290,7 @@ class OperatorInitializer(Dispatchable):
     def reset(self, operators: Sequence[CompiledOperator]) -> None:
         """Initialize these operators instead."""
         for compiled in operators:
-            if not isinstance(compiled, CompiledOperator) or compiled.get_device() is not self._device:
-                raise DMLError("OperatorInitializer: takes compiled operators of its own device")
+            require_device(compiled, self._device, "OperatorInitializer")
         self.operators = tuple(operators)
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:

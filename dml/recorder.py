@@ -8,7 +8,7 @@ from dml.arguments import checked
 from dml.binding import BindingTable
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
-from dml.objects import DeviceChild
+from dml.objects import DeviceChild, require_device
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
 from dml.runtime.recording import KernelTime, Place, Recording
 
@@ -35,6 +35,7 @@ class CommandList(DeviceChild):
 
         Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
         """
+        self._device.require_open()
         for recording in self._recordings:
             recording.run()
 
@@ -45,11 +46,15 @@ class CommandList(DeviceChild):
         """
         if not self.timed:
             raise DMLError("CommandList.profile: only of a list made with create_command_list(timed=True)")
+        self._device.require_open()
         return [taken for recording in self._recordings for taken in recording.profile()]
 
     def reset(self) -> None:
         """Forget what was recorded."""
         self._recordings.clear()
+
+    def release(self) -> None:
+        self.reset()
 
 
 class CommandRecorder(DeviceChild):
@@ -59,9 +64,11 @@ class CommandRecorder(DeviceChild):
     def record_dispatch(self, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
         """Append a dispatch of ``dispatchable`` with the buffers now bound in ``bindings``.
 
-        The table may be changed or reset afterwards. Raises DMLError where a needed binding is missing, or the table
-        is for another dispatchable.
+        The table may be changed or reset afterwards. Raises DMLError where a needed binding is missing, the table is
+        for another dispatchable, or one of the three belongs to another device.
         """
+        for used in (command_list, dispatchable, bindings):
+            require_device(used, self._device, "CommandRecorder.record_dispatch")
         if bindings.dispatchable is not dispatchable:
             raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
         if isinstance(dispatchable, CompiledOperator):

@@ -218,6 +218,63 @@ def test_buffers_refuse_what_does_not_fit(device):
         buffer.read(np.float32, 4, offset=4)
 
 
+def test_sizes_of_buffers(device):
+    """Integers of every kind are sizes; arrays are data, also those without dimensions."""
+    for size in (24, np.int64(24), np.uint8(24), np.int32(24)):
+        buffer = device.create_buffer(size)
+        assert buffer.size == 24
+        assert not buffer.read().any()
+    for array in (np.array(24), np.array(24, np.int64), np.array(2.5)):
+        np.testing.assert_array_equal(device.create_buffer(array).read(array.dtype), array.reshape(1))
+    for wrong in (
+        0,
+        -1,
+        -(2**70),
+        np.int64(0),
+        np.int8(-4),
+        True,
+        False,
+        np.True_,
+        2.0,
+        np.float32(8),
+        1j,
+        np.zeros(0),
+    ):
+        with pytest.raises(dml.DMLError, match=r"Device\.create_buffer: "):
+            device.create_buffer(wrong)
+    with pytest.raises(dml.DMLError, match="above the limit"):
+        device.create_buffer(2**70)
+
+
+def test_a_binding_without_a_size_is_the_rest_of_the_buffer(device):
+    buffer = device.create_buffer(64)
+    assert dml.DML_BUFFER_BINDING(buffer).SizeInBytes == 64
+    assert dml.DML_BUFFER_BINDING(buffer, 48).SizeInBytes == 16
+    assert dml.DML_BUFFER_BINDING(buffer, 48, 4).SizeInBytes == 4
+    table = table_of(device, compiled_add(device))
+    table.bind_inputs([dml.DML_BUFFER_BINDING(buffer), dml.DML_BUFFER_BINDING(buffer, 32)])
+    with pytest.raises(dml.DMLError, match="needs 24 bytes, the binding has 16"):
+        table.bind_outputs([dml.DML_BUFFER_BINDING(buffer, 48)])
+    with pytest.raises(dml.DMLError, match="ends at byte 128 of a buffer of 64"):
+        table.bind_outputs([dml.DML_BUFFER_BINDING(buffer, 128)])
+    with pytest.raises(dml.DMLError, match="needs 24 bytes, the binding has 0"):
+        table.bind_outputs([dml.DML_BUFFER_BINDING(buffer, 0, 0)])
+    for wrong in ({"Offset": -16}, {"SizeInBytes": -24}):
+        with pytest.raises(dml.DMLError, match=r"must be at least 0, found -"):
+            dml.DML_BUFFER_BINDING(buffer, **wrong)
+
+
+def test_an_initializer_takes_none_for_what_is_not_owned(device):
+    b, persistent = device.create_buffer(np.full(6, 5, np.float32)), device.create_buffer(256)
+    owning, plain = compiled_add(device, OWNED), compiled_add(device)
+    table = table_of(device, device.create_operator_initializer([owning, plain, plain]))
+    ranges = dml.DML_BUFFER_ARRAY_BINDING([None, buffer_binding(b)])
+    assert ranges.Bindings == (dml.DML_BUFFER_BINDING(None), buffer_binding(b))
+    table.bind_inputs([ranges, dml.DML_BUFFER_ARRAY_BINDING([]), None])
+    table.bind_outputs([buffer_binding(persistent), None, None])
+    device.create_command_recorder().record_dispatch(device.create_command_list(), table.dispatchable, table)
+
+
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "UINT64", "INT8", "INT4", "UINT4"])
 @pytest.mark.parametrize("layout", ["packed", "padded", "reversed", "broadcast"])
 def test_layouts_of_arrays(device, dtype, layout):

@@ -1,0 +1,139 @@
+"""What tools/setup and tools/swiftshader say on machines that are not this one, with stand-ins for their commands."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).parent.parent / "tools"
+AS_ROOT = "setup: packages are missing; as root: "
+# A Python 3.12 without venv and headers
+BARE_PYTHON = 'case "$2" in *ensurepip*) exit 1 ;; *executable*) echo "$0" ;; *%d.%d*) echo 3.12 ;; esac'
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine whose PATH holds a few real commands and the stand-ins that a test puts there."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for name in ("bash", "chmod", "cp", "dirname", "find", "mkdir", "mktemp", "rm"):
+        (commands / name).symlink_to(shutil.which(name))
+
+    def run(tool, *arguments, os_release, environment=(), **stand_ins):
+        (tmp_path / "os-release").write_text(os_release)
+        for name, body in stand_ins.items():
+            command = commands / name.replace("_", "-")
+            command.write_text(f"#!{commands}/bash\n{body}\n")
+            command.chmod(0o755)
+        return subprocess.run(
+            [TOOLS / tool, *arguments],
+            env={"PATH": str(commands), "OS_RELEASE": str(tmp_path / "os-release"), **dict(environment)},
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def test_fedora_is_told_its_packages(machine):
+    run = machine("setup", "--test", os_release='ID=fedora\nVERSION_ID="42"\n', rpm="[[ $3 == cmake || $3 == patch ]]")
+    assert run.returncode == 1
+    assert run.stderr == (
+        f"{AS_ROOT}dnf install fmt-devel gcc-c++ glslang make mesa-vulkan-drivers vulkan-headers vulkan-loader-devel "
+        "vulkan-tools vulkan-validation-layers python3.13 python3.13-devel\n"
+    )
+
+
+def test_arch_is_told_its_packages(machine):
+    run = machine("setup", os_release="ID=arch\n", pacman="[[ $2 == glslang ]]")
+    assert run.returncode == 1
+    assert run.stderr == (
+        f"{AS_ROOT}pacman -S --needed cmake fmt gcc make patch vulkan-headers vulkan-icd-loader vulkan-swrast "
+        "vulkan-tools python\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "os_release, query, line",
+    [
+        ('ID=nobara\nID_LIKE="rhel centos fedora"\n', "rpm", "dnf install make python3.12-devel"),
+        ("ID=manjaro\nID_LIKE=arch\n", "pacman", "pacman -S --needed make"),
+    ],
+)
+def test_relatives_and_a_python_without_headers(machine, os_release, query, line):
+    run = machine("setup", os_release=os_release, python3=BARE_PYTHON, **{query: '[[ "$*" != *" make" ]]'})
+    assert run.returncode == 1
+    assert run.stderr == f"{AS_ROOT}{line}\n"
+
+
+@pytest.mark.parametrize("os_release", ["ID=debian\n", "ID=ubuntu\nID_LIKE=debian\n", "ID=neon\nID_LIKE=ubuntu\n"])
+def test_apt_installs_for_root_and_is_named_to_others(machine, tmp_path, os_release):
+    run = machine(
+        "setup",
+        os_release=os_release,
+        python3=BARE_PYTHON,
+        dpkg_query="[[ $4 != cmake ]] || echo installed",
+        apt_get=f'echo "apt-get $*" >> {tmp_path}/calls; [[ $1 == update ]]',
+    )
+    packages = (
+        "g++ glslang-tools libfmt-dev libvulkan-dev libvulkan1 make mesa-vulkan-drivers patch vulkan-tools "
+        "python3.12-venv python3.12-dev\n"
+    )
+    assert run.returncode == 1
+    if os.geteuid() == 0:
+        update, install = (tmp_path / "calls").read_text().splitlines(keepends=True)
+        assert update.startswith("apt-get update")
+        assert install.startswith("apt-get install")
+        assert install.endswith(f" {packages}")
+    else:
+        assert run.stderr == f"{AS_ROOT}apt-get install {packages}"
+
+
+def test_an_unknown_system_is_told_what_the_packages_must_bring(machine):
+    run = machine("setup", os_release="ID=gentoo\n", make="", cmake="")
+    assert run.returncode == 1
+    assert run.stderr == (
+        "setup: install these first: g++ glslangValidator patch python3 "
+        "(and Vulkan's loader, headers and a driver, fmt's headers)\n"
+    )
+
+
+def test_a_python_that_was_named_and_is_none(machine):
+    run = machine("setup", os_release="ID=arch\n", pacman="", environment={"PYTHON": "/nowhere/python3"})
+    assert run.returncode == 1
+    assert run.stderr == "setup: PYTHON=/nowhere/python3 is no Python 3.10 to 3.13\n"
+
+
+NO_PACKAGE = {"apt_get": "[[ $1 == update ]]", "dpkg_deb": ""}
+
+
+def test_ubuntu_goes_without_swiftshader(machine, tmp_path):
+    run = machine("swiftshader", tmp_path / "driver", os_release="ID=ubuntu\nID_LIKE=debian\n", **NO_PACKAGE)
+    assert run.returncode == 0
+    assert run.stderr.count("\n") == 1
+    assert "left out" in run.stderr
+    assert not (tmp_path / "driver").exists()
+
+
+def test_debian_does_not(machine, tmp_path):
+    run = machine("swiftshader", tmp_path / "driver", os_release="ID=debian\n", **NO_PACKAGE)
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1
+    assert "chromium-common" in run.stderr
+
+
+def test_swiftshader_is_unpacked(machine, tmp_path):
+    run = machine(
+        "swiftshader",
+        tmp_path / "driver",
+        os_release="ID=debian\n",
+        apt_get="[[ $1 == download ]] && : > chromium-common_1_amd64.deb",
+        dpkg_deb='mkdir "$3" && cd "$3" && : > libvk_swiftshader.so && : > vk_swiftshader_icd.json',
+    )
+    assert run.returncode == 0, run.stderr
+    names = sorted(path.name for path in (tmp_path / "driver").iterdir())
+    assert names == ["libvk_swiftshader.so", "vk_swiftshader_icd.json"]

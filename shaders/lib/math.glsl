@@ -29,9 +29,11 @@ bool is_inf(float x) {
     return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u;
 }
 
-// The magnitude of a with the sign of b, without touching NaN.
-float with_sign(float a, float b) {
-    return uintBitsToFloat((floatBitsToUint(a) & 0x7fffffffu) | (floatBitsToUint(b) & 0x80000000u));
+// A magnitude (+0 or above, or NaN) with the sign of b, without touching NaN. The sign is put in and nothing taken out:
+// (a & 0x7fffffff) | (b & 0x80000000) is a selection of bits, and behind a branch whose other side is b lavapipe 26.1.6
+// selects the wrong ones on CPUs with AVX-512 (LLVM 19 exchanges vpternlog's operands: llvm/llvm-project issue 157929).
+float with_sign(float magnitude, float b) {
+    return uintBitsToFloat(floatBitsToUint(magnitude) | (floatBitsToUint(b) & 0x80000000u));
 }
 
 // x * 2^n for |n| <= 250, in two steps so that a result near the ends of the range does not overflow on the way.

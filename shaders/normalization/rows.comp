@@ -11,10 +11,10 @@
 WORKGROUP_REDUCTION(sum_lanes, float, REDUCE_ADD)
 #endif
 
-// The sum of x - shift, or of its square, over the row.
-float row_sum(uint c[x_RANK], uint lane, uint segments, float shift, bool squared) {
+// The sum of x - shift, or of its square, over what the lane has of the row.
+float lane_sum(uint c[x_RANK], uint lane, float shift, bool squared) {
     CompensatedSum sum = CompensatedSum(0.0, 0.0);
-    for (uint segment = 0u; segment < segments; ++segment) {
+    for (uint segment = 0u; segment < SEGMENTS; ++segment) {
         segment_coordinates(segment, c);
         uint from = x_at(c);
         for (uint first = lane * UNIT; first < LENGTH; first += 32u * LANES * UNIT) {
@@ -27,11 +27,19 @@ float row_sum(uint c[x_RANK], uint lane, uint segments, float shift, bool square
             add_term(sum, part);
         }
     }
-#if LANES > 1
-    return sum_lanes(total_of(sum), lane, LANES);
-#else
     return total_of(sum);
+}
+
+// The same over the row. Invocations beyond the rows skip their loops by a branch, not by bounds of 0: a loop that a
+// whole subgroup skips is walked through once by lavapipe 26.1.6, with nobody active, and crashes where a buffer's
+// address was to come out of an inner loop.
+float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared) {
+    float sum = 0.0;
+    if (inside) sum = lane_sum(c, lane, shift, squared);
+#if LANES > 1
+    sum = sum_lanes(sum, lane, LANES);
 #endif
+    return sum;
 }
 
 #if USE_MEAN && USE_VARIANCE
@@ -52,10 +60,11 @@ Moments merge_moments(Moments a, Moments b) {
 WORKGROUP_REDUCTION(merge_lanes, Moments, merge_moments)
 #endif
 
-// One walk along the row: blocks of 32 steps, each around the mean of what came before it, and merged.
-Moments row_moments(uint c[x_RANK], uint lane, uint segments) {
+// One walk along what the lane has of the row: blocks of 32 steps, each around the mean of what came before it, and
+// merged.
+Moments lane_moments(uint c[x_RANK], uint lane) {
     Moments row = Moments(0.0, 0.0, 0.0);
-    for (uint segment = 0u; segment < segments; ++segment) {
+    for (uint segment = 0u; segment < SEGMENTS; ++segment) {
         segment_coordinates(segment, c);
         uint from = x_at(c);
         for (uint first = lane * UNIT; first < LENGTH; first += 32u * LANES * UNIT) {
@@ -70,26 +79,31 @@ Moments row_moments(uint c[x_RANK], uint lane, uint segments) {
             row = merge_moments(row, Moments(count, shift + apart, squares < 0.0 ? 0.0 : squares));
         }
     }
-#if LANES > 1
-    return merge_lanes(row, lane, LANES);
-#else
     return row;
+}
+
+Moments row_moments(uint c[x_RANK], uint lane, bool inside) {
+    Moments row = Moments(0.0, 0.0, 0.0);
+    if (inside) row = lane_moments(c, lane);
+#if LANES > 1
+    row = merge_lanes(row, lane, LANES);
 #endif
+    return row;
 }
 #endif
 
 // Mean and factor of an invocation's row.
-void start_row(uint row, uint c[x_RANK], uint lane, uint segments, bool inside) {
+void start_row(uint row, uint c[x_RANK], uint lane, bool inside) {
     float count = float(SEGMENTS * LENGTH), mean = 0.0, factor = 1.0;
 #if USE_MEAN && USE_VARIANCE
-    Moments moments = row_moments(c, lane, segments);
+    Moments moments = row_moments(c, lane, inside);
     mean = moments.mean;
     float variance = divide(moments.squares, count);
     factor = reciprocal(sqrt_accurate(variance + EPSILON));
 #elif USE_MEAN
-    mean = divide(row_sum(c, lane, segments, 0.0, false), count);
+    mean = divide(row_sum(c, lane, inside, 0.0, false), count);
 #elif USE_VARIANCE
-    float variance = divide(row_sum(c, lane, segments, 0.0, true), count);
+    float variance = divide(row_sum(c, lane, inside, 0.0, true), count);
     factor = reciprocal(sqrt_accurate(variance + EPSILON));
 #endif
 #ifdef variance_VALUE
@@ -106,15 +120,15 @@ void main() {
     uint slot = (workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES) * EACH;
     uint lane = gl_LocalInvocationIndex % LANES;
     bool inside = slot < ROWS;
-    uint segments = inside ? SEGMENTS : 0u;
     // The last invocation's rows may be fewer: it then does the last one several times.
     uint c[EACH][x_RANK];
     for (uint row = 0u; row < EACH; ++row) {
         for (uint d = 0u; d < x_RANK; ++d) c[row][d] = 0u;
         row_coordinates(min(slot + row, ROWS - 1u), c[row]);
-        start_row(row, c[row], lane, segments, inside);
+        start_row(row, c[row], lane, inside);
     }
-    for (uint segment = 0u; segment < segments; ++segment) {
+    if (!inside) return;
+    for (uint segment = 0u; segment < SEGMENTS; ++segment) {
         for (uint row = 0u; row < EACH; ++row) {
             segment_coordinates(segment, c[row]);
             start_segment(row, c[row]);

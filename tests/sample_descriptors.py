@@ -493,10 +493,10 @@ _SAMPLES: dict[str, dict[str, Any]] = {
 def _of_kind(name: str) -> Mapping[str, Any]:
     """The fields of element-wise operators and activations that have no entry of their own."""
     kinds = {"LOGICAL_": "UINT8", "BIT_": "UINT32"}
-    kind = next((k for prefix, k in kinds.items() if name.startswith(f"ELEMENT_WISE_{prefix}")), "FLOAT32")
+    kind = next((k for prefix, k in kinds.items() if name.startswith(f"ELEMENT_WISE_{prefix}")), "")
     compares = name.startswith(("ELEMENT_WISE_IS_",)) or any(word in name for word in ("EQUALS", "GREATER", "LESS"))
     size = "1x1x4x6" if name in ("ACTIVATION_HARDMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_SOFTMAX") else X
-    of, to = ("FLOAT32", "UINT8") if compares else (kind, kind)
+    of, to = ("", "UINT8") if compares else (kind, kind)
     cls = _class(name)
     fields = {f"{field}": f"{of} {size}" for field in cls.__dataclass_fields__ if field.endswith("Tensor")}
     ((output, _),) = ((f, None) for f in fields if f.startswith("Output"))
@@ -520,21 +520,21 @@ def _class(name: str) -> Any:
     return getattr(dml, f"DML_{name}_OPERATOR_DESC")
 
 
-def _tensor(text: str, layout: str) -> dml.DML_BUFFER_TENSOR_DESC:
+def _tensor(text: str, layout: str, floats: str) -> dml.DML_BUFFER_TENSOR_DESC:
     *kind, sizes = text.split()
-    return tensor(kind[0] if kind else "FLOAT32", [int(size) for size in sizes.split("x")], layout)
+    return tensor(kind[0] if kind else floats, [int(size) for size in sizes.split("x")], layout)
 
 
-def sample(name: str, layout: str = "packed", **changes: Any) -> dml.OperatorDesc:
+def sample(name: str, layout: str = "packed", floats: str = "FLOAT32", **changes: Any) -> dml.OperatorDesc:
     """The operator's description; its tensors all have this layout (one that ``harness.tensor`` knows).
 
-    changes: fields that differ from the sample's, tensors as text.
+    floats: the data type of tensors that name none. changes: fields, their tensors as text, in place of the sample's.
     """
     fields = {**(_SAMPLES[name] if name in _SAMPLES else _of_kind(name)), **changes}
     for field, value in fields.items():
-        if field.endswith("Tensor"):
-            fields[field] = _tensor(value, layout)
+        if field.endswith("Tensor") and value is not None:
+            fields[field] = _tensor(value, layout, floats)
         elif field.endswith("Tensors"):
-            fields[field] = [_tensor(each, layout) for each in value]
+            fields[field] = [_tensor(each, layout, floats) for each in value]
     desc: dml.OperatorDesc = _class(name)(**fields)
     return desc

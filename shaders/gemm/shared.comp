@@ -14,6 +14,13 @@ const uint GROUPS_N = TILE_N / (4u * FOURS_N);
 shared FOUR tile_a[TILE_K][TILE_M / 4u + 1u];
 shared FOUR tile_b[TILE_K][TILE_N / 4u + 1u];
 
+// Unrolled, AMD's compiler begins all steps' integer products before it adds any: 160 registers and more, or spills.
+#if SUM_IS_INT
+#define STEPS_OF_K [[dont_unroll]]
+#else
+#define STEPS_OF_K [[unroll]]
+#endif
+
 void load_a(uint a0, uint m0, uint k0) {
 #if A_ALONG == COLUMN
     for (uint i = gl_LocalInvocationIndex; i < TILE_K * TILE_M / 4u; i += WORKGROUP) {
@@ -87,7 +94,7 @@ void main() {
         load_a(a0, m0, k0);
         load_b(b0, n0, k0);
         barrier();
-        [[unroll]] for (uint k = 0u; k < TILE_K; ++k) {
+        STEPS_OF_K for (uint k = 0u; k < TILE_K; ++k) {
             FOUR a[FOURS_M], b[FOURS_N];
             [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k][own_m + m * GROUPS_M];
             [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[k][own_n + n * GROUPS_N];

@@ -1,0 +1,126 @@
+"""What a driver's compiler makes of compute kernels. The device needs no memory: nothing is allocated, nothing runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import vulkan as vk
+
+STATISTICS = "VK_KHR_pipeline_executable_properties"
+# vkCreateInstance asks for this version of Vulkan, the one that the kernels are written for.
+VULKAN_1_1 = 1 << 22 | 1 << 12
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compute shader with everything its pipeline depends on; push_words counts push constants of 32 bits."""
+
+    spirv: bytes
+    constants: tuple[int, ...]
+    buffers: int
+    push_words: int
+
+
+class PipelineCompiler:
+    """Makes pipelines on the first device of the one driver that the loader was given."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+        self._statistics_of = vk.vkGetDeviceProcAddr(device, "vkGetPipelineExecutableStatisticsKHR")
+
+    def compile(self, kernel: Kernel) -> tuple[dict[str, float], float]:
+        """The driver's statistics by the names that it gives them, and the milliseconds of processor that it took.
+
+        Raises vulkan.VkError where the driver refuses the kernel.
+        """
+        with self._module(kernel.spirv) as module, self._layout(kernel) as layout:
+            data = np.array(kernel.constants, np.uint32).tobytes()
+            entries = [vk.VkSpecializationMapEntry(i, 4 * i, 4) for i in range(len(kernel.constants))]
+            constants = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=len(data), pData=vk.ffi.from_buffer(data))
+            stage = vk.VkPipelineShaderStageCreateInfo(
+                stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main", pSpecializationInfo=constants
+            )
+            info = vk.VkComputePipelineCreateInfo(
+                flags=vk.VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR, stage=stage, layout=layout
+            )
+            start = time.process_time()
+            (pipeline,) = vk.vkCreateComputePipelines(self._device, vk.ffi.NULL, 1, [info], None)
+            took = (time.process_time() - start) * 1e3
+            try:
+                return self._statistics(pipeline), took
+            finally:
+                vk.vkDestroyPipeline(self._device, pipeline, None)
+
+    def _statistics(self, pipeline: Any) -> dict[str, float]:
+        # A compute pipeline is one executable.
+        info = vk.VkPipelineExecutableInfoKHR(pipeline=pipeline, executableIndex=0)
+        members = {
+            vk.VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR: "b32",
+            vk.VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR: "i64",
+            vk.VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR: "u64",
+            vk.VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR: "f64",
+        }
+        return {s.name: getattr(s.value, members[s.format]) for s in self._statistics_of(self._device, info)}
+
+    @contextmanager
+    def _module(self, spirv: bytes) -> Iterator[Any]:
+        info = vk.VkShaderModuleCreateInfo(codeSize=len(spirv), pCode=spirv)
+        module = vk.vkCreateShaderModule(self._device, info, None)
+        try:
+            yield module
+        finally:
+            vk.vkDestroyShaderModule(self._device, module, None)
+
+    @contextmanager
+    def _layout(self, kernel: Kernel) -> Iterator[Any]:
+        bindings = [
+            vk.VkDescriptorSetLayoutBinding(
+                binding=binding,
+                descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                descriptorCount=1,
+                stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT,
+            )
+            for binding in range(kernel.buffers)
+        ]
+        sets = vk.vkCreateDescriptorSetLayout(
+            self._device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings), None
+        )
+        push = vk.VkPushConstantRange(vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * kernel.push_words)
+        ranges = [push] if kernel.push_words else []
+        layout = vk.vkCreatePipelineLayout(
+            self._device, vk.VkPipelineLayoutCreateInfo(pSetLayouts=[sets], pPushConstantRanges=ranges), None
+        )
+        try:
+            yield layout
+        finally:
+            vk.vkDestroyPipelineLayout(self._device, layout, None)
+            vk.vkDestroyDescriptorSetLayout(self._device, sets, None)
+
+
+@contextmanager
+def pipeline_compiler() -> Iterator[PipelineCompiler]:
+    """A compiler on the first device. Raises vulkan.VkError where there is none or it gives no statistics."""
+    application = vk.VkApplicationInfo(pApplicationName="dml", apiVersion=VULKAN_1_1)
+    instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
+    try:
+        physical = vk.vkEnumeratePhysicalDevices(instance)[0]
+        families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
+        family = next(i for i, f in enumerate(families) if f.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
+        queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, queueCount=1, pQueuePriorities=[1.0])
+        statistics = vk.VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR(pipelineExecutableInfo=True)
+        device = vk.vkCreateDevice(
+            physical,
+            vk.VkDeviceCreateInfo(pNext=statistics, pQueueCreateInfos=[queue], ppEnabledExtensionNames=[STATISTICS]),
+            None,
+        )
+        try:
+            yield PipelineCompiler(device)
+        finally:
+            vk.vkDestroyDevice(device, None)
+    finally:
+        vk.vkDestroyInstance(instance, None)

@@ -1,0 +1,41 @@
+"""A process of one driver and generation: says what its device is, is given kernels, answers with each one's figures.
+
+Messages are pickles: out the VulkanDevice, in a list of kernels, out for each the Figures, or why it was refused.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from typing import Any
+
+import vulkan as vk
+
+from dml.runtime.devices import list_devices
+from tools.gpu_compilation.figures import Figures
+from tools.gpu_compilation.pipelines import pipeline_compiler
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a driver prints is no answer
+
+    def answer(message: Any) -> None:
+        pickle.dump(message, answers)
+        answers.flush()
+
+    devices = list_devices()
+    if not devices:
+        sys.exit("no device")
+    with pipeline_compiler() as compiler:
+        answer(devices[0])
+        for kernel in pickle.load(sys.stdin.buffer):
+            try:
+                answer(Figures.of(*compiler.compile(kernel)))
+            except vk.VkError as error:
+                answer(f"{type(error).__name__}")
+
+
+if __name__ == "__main__":
+    main()

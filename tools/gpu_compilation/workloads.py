@@ -1,0 +1,82 @@
+"""What is compiled: the sample descriptors, the benchmark's cases and the variants for GPUs, lowered for a target."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import dml
+from dml.compiler.lowering import compile_operator
+from dml.compiler.program import Program
+from dml.compiler.target import Target
+from dml.graph.builder import Builder
+from dml.graph.compile import compile_graph
+from dml.graph.model import read_graph
+from dml.operator import Operator
+
+_ROOT = Path(__file__).resolve().parents[2]
+# The samples and the cases are modules of the tests and of the benchmark, which are no packages.
+sys.path += [str(_ROOT / "tests"), str(_ROOT / "tools" / "benchmarks")]
+
+from cases import CASES, Case  # noqa: E402
+
+from sample_descriptors import NAMES, sample  # noqa: E402
+from tools.gpu_compilation.variants import is_valid, variants  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An operator or a graph, and the program that it is on a target."""
+
+    name: str
+    lower: Callable[[Target], Program]
+
+
+@cache
+def workloads() -> tuple[Workload, ...]:
+    """All of them, in an order that never changes; no two have one name."""
+    operators = [Workload(name, partial(compile_operator, desc)) for name, desc in _descriptors()]
+    graphs = [Workload(f"benchmark {name}", partial(_graph, name)) for name in CASES]
+    return (*operators, *graphs)
+
+
+def _descriptors() -> Iterator[tuple[str, dml.OperatorDesc]]:
+    for name in NAMES:
+        yield name, sample(name)
+        yield f"{name} padded", sample(name, "padded")
+        for kind in ("FLOAT16", "INT64", "INT8"):
+            other = sample(name, "packed", kind)
+            if is_valid(other):
+                yield f"{name} {kind}", other
+    yield from variants()
+
+
+class _Compiler:
+    """What a graph's builder needs of a device: it compiles for a target, and runs nothing."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def create_operator(self, desc: dml.OperatorDesc) -> Any:
+        dml.validate(desc)
+        return Operator(self, desc)  # type: ignore[arg-type]
+
+    def compile_graph(self, desc: dml.DML_GRAPH_DESC, *_: Any, optimize: bool = True, **__: Any) -> Program:
+        return compile_graph(read_graph(desc, dml.DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4), self._target)
+
+
+@cache
+def _case(name: str) -> Case:
+    return CASES[name]()
+
+
+def _graph(name: str, target: Target) -> Program:
+    case = _case(name)
+    graph = Builder(_Compiler(target))
+    tensors = {name: graph.input(name, a.shape, dml.data_type_of(a.dtype)) for name, a in case.inputs.items()}
+    program: Program = graph.compile(case.ours(graph, tensors))
+    return program

@@ -35,7 +35,7 @@ def _window(
         check.that(offset + window <= size, "InputWindowSizes",
                    f"with InputWindowOffsets must end within dimension {axis} of {whole}, at most {size}",
                    offset + window)  # fmt: skip
-    # The page: an output need not copy all that can be reached. Its formula divides by the stride: its magnitude is meant.
+    # The page: an output need not copy all that is reached. Its formula divides by the stride, and means its magnitude.
     part = check.tensor(sliced)
     assert part is not None
     windows_steps = zip(desc.InputWindowSizes, desc.InputWindowStrides, strict=True)

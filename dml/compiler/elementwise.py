@@ -387,6 +387,11 @@ def threshold(desc: d.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC) -> Expression:
 
 
 # --- quantization -----------------------------------------------------------------------------------------------------
+#
+# The pages say clamp(round(Input / Scale) + ZeroPoint), and neither how exact the quotient is nor where halves go. Here
+# every step of their equations is one of float32 (of FLOAT16 and INT32 too), correctly rounded, and halves go to even:
+# what ONNX Runtime and NumPy do. Quotients that are halves in float32 alone, as those of values that were quantized
+# before often are, would come out otherwise if the exact quotient decided.
 
 
 def quantized(tensor: DML_BUFFER_TENSOR_DESC, rounded: Expression, zero_point: Expression | None) -> Expression:
@@ -407,11 +412,7 @@ def difference(tensor: DML_BUFFER_TENSOR_DESC, x: Expression, zero_point: Expres
 
 @lowering(d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC)
 def quantize_linear(desc: d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, program: Builder, target: Target) -> None:
-    source = node("float($x0)", Leaf(0))
-    # An INT32 beyond 24 bits is a float and the rest.
-    rest = node("rounding_rest($x0)", Leaf(0), includes=[INTEGER])
-    low = rest if kind(desc.InputTensor) == "int" else node("0.0")
-    rounded = node("round_quotient($x0, $x1, $x2)", source, low, Leaf(1), includes=[MATH])
+    rounded = node("round_quotient(float($x0), $x1)", Leaf(0), Leaf(1), includes=[MATH])
     sources = [program["InputTensor"], program["ScaleTensor"]]
     zero_point = program.get("ZeroPointTensor")
     if zero_point is not None:
@@ -455,5 +456,7 @@ def quantized_linear_add(
         x, scale, zero_point = needed(f"{which}Tensor"), needed(f"{which}ScaleTensor"), leaf(f"{which}ZeroPointTensor")
         terms += [difference(tensor, x, zero_point), scale]
     output_scale, output_zero_point = needed("OutputScaleTensor"), leaf("OutputZeroPointTensor")
-    rounded = node("round_sum_quotient($x0, $x1, $x2, $x3, $x4)", *terms, output_scale, includes=[MATH])
+    # DEQUANTIZE_LINEAR of both, ADD and QUANTIZE_LINEAR, as one after another.
+    total = node("multiply_add($x0, $x1, $x2 * $x3)", *terms, includes=[MATH])
+    rounded = node("round_quotient($x0, $x1)", total, output_scale, includes=[MATH])
     apply(program, quantized(desc.OutputTensor, rounded, output_zero_point), program["OutputTensor"], sources)

@@ -333,9 +333,10 @@ def requantize(
     result: Operand,
     tensor: DML_BUFFER_TENSOR_DESC,
 ) -> None:
-    """``result = clamp(round((sums + bias) * scales[0] * scales[1] / scales[2]) + zero_point)``, all broadcasting.
+    """``result = clamp(round((sums + bias) * (scales[0] * scales[1] / scales[2])) + zero_point)``, all broadcasting.
 
-    tensor: the description of result, of an 8-bit type. Rounds to nearest even; the product of scales is one float32.
+    tensor: the description of result, of an 8-bit type. Rounds to nearest even. The pages ask for what mathematically
+    equals quantizing a dequantized product; that the scales make one float32 factor is as ONNX Runtime has it.
     """
     sources = [sums, *scales]
     total: Expression = Leaf(0)
@@ -346,8 +347,8 @@ def requantize(
     if zero_point is not None:
         sources.append(zero_point)
         offset = Leaf(len(sources) - 1)
-    value = node("float($x0) * ($x1 * $x2)", total, Leaf(1), Leaf(2))
-    rounded = node("round_quotient($x0, 0.0, $x1)", value, Leaf(3), includes=[MATH])
+    factor = node("divide_nearest($x0 * $x1, $x2)", Leaf(1), Leaf(2), Leaf(3), includes=[MATH])
+    rounded = node("roundEven(float($x0) * $x1)", total, factor)
     apply(program, quantized(tensor, rounded, offset), result, sources)
 
 

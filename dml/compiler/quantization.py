@@ -1,4 +1,7 @@
-"""QUANTIZE and DEQUANTIZE, with a scale and zero point per block, and DYNAMIC_QUANTIZE_LINEAR."""
+"""QUANTIZE and DEQUANTIZE, with a scale and zero point per block, and DYNAMIC_QUANTIZE_LINEAR.
+
+Quotients are rounded as ELEMENT_WISE_QUANTIZE_LINEAR rounds them.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,10 @@ def _limits(data_type: DML_TENSOR_DATA_TYPE) -> tuple[int, int]:
     return (-(1 << value.bits - 1), (1 << value.bits - 1) - 1) if value.kind == "int" else (0, (1 << value.bits) - 1)
 
 
-def _quantize(
-    program: Builder, result: Operand, source: Operand, scale: Operand, zero_point: Operand | None, rounded: Expression
-) -> None:
-    """clamp(rounded + zero point); ``rounded`` is x / scale (leaves 0 and 1) as a whole float."""
+def _quantize(program: Builder, result: Operand, source: Operand, scale: Operand, zero_point: Operand | None) -> None:
+    """clamp(round(source / scale) + zero point)."""
     low, high = _limits(result.data_type)
+    rounded = node("round_quotient($x0, $x1)", Leaf(0), Leaf(1), includes=[MATH])
     # Beyond 1024 no zero point comes back into the range.
     moved: Expression = node("int(clamp($x0, -1024.0, 1024.0))", rounded, glsl="int")
     if zero_point is not None:
@@ -58,9 +60,7 @@ def quantize(desc: d.DML_QUANTIZE_OPERATOR_DESC, program: Builder, target: Targe
     (result, source), (scale, *zero_points) = _by_block(
         [program["OutputTensor"], program["InputTensor"]], program.array("QuantizationTensors")
     )
-    # Decided exactly, halves to even; NaN counts as 0.
-    rounded = node("round_quotient($x0, 0.0, $x1)", Leaf(0), Leaf(1), includes=[MATH])
-    _quantize(program, result, source, scale, zero_points[0] if zero_points else None, rounded)
+    _quantize(program, result, source, scale, zero_points[0] if zero_points else None)
 
 
 @lowering(d.DML_DEQUANTIZE_OPERATOR_DESC)
@@ -105,6 +105,4 @@ def dynamic_quantize_linear(
     ]
     element = node("vec2($x0)", Leaf(0), glsl="vec2")
     reduce(program, RANGE, [source], range(source.rank), results, element)
-    # The float32 quotient is what is rounded: its scale being rounded already, ONNX's published results depend on it.
-    rounded = node("dynamic_round($x0, $x1)", Leaf(0), Leaf(1), includes=[DYNAMIC])
-    _quantize(program, result, source, scale, zero_point, rounded)
+    _quantize(program, result, source, scale, zero_point)

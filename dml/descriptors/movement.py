@@ -298,8 +298,8 @@ class DML_SCATTER_ND_OPERATOR_DESC(OperatorDesc):
 class DML_SLICE1_OPERATOR_DESC(OperatorDesc):
     """Copy a window of the input, every InputWindowStrides-th element, backwards where the stride is negative.
 
-    OutputTensor: InputWindowSizes / |InputWindowStrides| rounded up. The arrays have one item per dimension. Reference:
-    dml_slice1_operator_desc.
+    OutputTensor: at most InputWindowSizes / |InputWindowStrides| rounded up; what it has no room for is not copied. The
+    arrays have one item per dimension. Reference: dml_slice1_operator_desc.
     """
 
     InputTensor: Input
@@ -340,10 +340,10 @@ class DML_SPACE_TO_DEPTH1_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_SLICE_GRAD_OPERATOR_DESC(OperatorDesc):
-    """Gradient of SLICE1: the incoming gradient at the window's elements, zeros elsewhere.
+    """Gradient of SLICE1: the incoming gradient at the elements it copies, zeros elsewhere.
 
-    InputGradientTensor: the slice's output sizes. OutputGradientTensor: its input sizes. Reference:
-    dml_slice_grad_operator_desc.
+    InputGradientTensor: the slice's output sizes, at most what its strides reach in the window. OutputGradientTensor:
+    its input sizes. Reference: dml_slice_grad_operator_desc.
     """
 
     InputGradientTensor: Input

@@ -92,9 +92,3 @@ int mean_int(int a, int b) {
     int floored = (a & b) + ((a ^ b) >> 1);
     return floored < 0 && ((a ^ b) & 1) != 0 ? floored + 1 : floored;
 }
-
-// x - float(x), from parts that are floats exactly: compilers take int(float(x)) for x.
-float rounding_rest(int x) {
-    precise float rest = (float(x & ~0xff) - float(x)) + float(x & 0xff);
-    return rest;
-}

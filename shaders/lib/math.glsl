@@ -5,11 +5,11 @@
 //   is_nan is_inf               from the bits: compilers may fold isnan() away
 //   quotient(a, b)              a / b, within half an ulp and a bit; a, b and a / b from 2^-60 to 2^60 in magnitude
 //   divide(a, b)                the same for all a and b
+//   divide_nearest(a, b)        as IEEE 754 rounds it, for all a and b
 //   sqrt_accurate reciprocal    within half an ulp and a bit
 //   multiply_add(x, a, b)       x a + b, rounded after each step
 //   modulus_truncate modulus_floor   exact; the sign of the dividend (C) or of the divisor (Python)
-//   round_quotient(x, low, s)   (x + low) / s to the nearest integer, halves to even; decided exactly
-//   round_sum_quotient(a, sa, b, sb, s)   the same of (a sa + b sb) / s
+//   round_quotient(x, s)        the float32 quotient x / s to the nearest integer, halves to even; NaN to 0
 //   round_half_away
 //   exp_nonpositive(x)          e^x for x <= 0 without a branch; what becomes of NaN is open
 //   exp_accurate expm1_accurate log_accurate log1p_accurate pow_accurate
@@ -62,6 +62,16 @@ float quotient(float a, float b) {
     return corrected;
 }
 
+// The same, correctly rounded: the neighbour instead, if what is left of a is more than half a step towards it.
+float quotient_nearest(float a, float b) {
+    float q = quotient(a, b);
+    precise float p = q * b;
+    precise float r = (a - p) - product_error(q, b, p);
+    float next = uintBitsToFloat(floatBitsToUint(q) + ((r < 0.0) == (a < 0.0) ? 1u : 0xffffffffu));
+    precise float step = (next - q) * b;
+    return 2.0 * abs(r) > abs(step) ? next : q;
+}
+
 // The significand in [1, 2) of a finite magnitude's bits other than 0, and its exponent. Subnormals by integers.
 float significand(uint bits, out int exponent) {
     exponent = -127;
@@ -73,11 +83,13 @@ float significand(uint bits, out int exponent) {
     return uintBitsToFloat((bits & 0x7fffffu) | 0x3f800000u);
 }
 
-float divide(float a, float b) {
+float divide_by(float a, float b, bool nearest) {
     uint ua = floatBitsToUint(a) & 0x7fffffffu;
     uint ub = floatBitsToUint(b) & 0x7fffffffu;
     // Exponents from -60 to 59: nothing can leave the range.
-    if (ua - 0x21800000u < 0x3c000000u && ub - 0x21800000u < 0x3c000000u) return quotient(a, b);
+    if (ua - 0x21800000u < 0x3c000000u && ub - 0x21800000u < 0x3c000000u) {
+        return nearest ? quotient_nearest(a, b) : quotient(a, b);
+    }
     uint sign = (floatBitsToUint(a) ^ floatBitsToUint(b)) & 0x80000000u;
     if (ua > 0x7f800000u) return a;
     if (ub > 0x7f800000u) return b;
@@ -85,9 +97,18 @@ float divide(float a, float b) {
     if (ub == 0u) return ua == 0u ? NOT_A_NUMBER : uintBitsToFloat(sign | 0x7f800000u);
     if (ua == 0u || ub == 0x7f800000u) return uintBitsToFloat(sign);
     int ea, eb;
-    float q = quotient(significand(ua, ea), significand(ub, eb));
+    float ma = significand(ua, ea), mb = significand(ub, eb);
+    float q = nearest ? quotient_nearest(ma, mb) : quotient(ma, mb);
     q = scale_by(q, clamp(ea - eb, -200, 200));
     return uintBitsToFloat(sign | floatBitsToUint(q));
+}
+
+float divide(float a, float b) {
+    return divide_by(a, b, false);
+}
+
+float divide_nearest(float a, float b) {
+    return divide_by(a, b, true);
 }
 
 float reciprocal(float x) {
@@ -131,28 +152,9 @@ float modulus_floor(float a, float b) {
     return (r < 0.0) != (b < 0.0) ? r + b : r;
 }
 
-float round_quotient(float x, float low, float s) {
-    float k = roundEven(divide(x, s));
-    if (is_nan(k)) return 0.0;
-    if (abs(k) > 65536.0) return k;
-    // What is left of x, exactly; the last step where it is more than half of s, or half and k is odd.
-    precise float p = k * s;
-    precise float r = ((x - p) - product_error(k, s, p)) + low;
-    float over = abs(r) - 0.5 * abs(s);
-    bool odd = (int(k) & 1) != 0;
-    if (over > 0.0 || over == 0.0 && odd) k += (r < 0.0) == (s < 0.0) ? 1.0 : -1.0;
-    return k;
-}
-
-// (a sa + b sb) / s to the nearest integer: products and sum in two parts each.
-float round_sum_quotient(float a, float sa, float b, float sb, float s) {
-    precise float p = a * sa;
-    precise float q = b * sb;
-    precise float sum = p + q;
-    precise float back = sum - p;
-    precise float lost = (p - (sum - back)) + (q - back);
-    precise float low = lost + (product_error(a, sa, p) + product_error(b, sb, q));
-    return round_quotient(sum, low, s);
+float round_quotient(float x, float s) {
+    float q = divide_nearest(x, s);
+    return is_nan(q) ? 0.0 : roundEven(q);
 }
 
 float round_half_away(float x) {

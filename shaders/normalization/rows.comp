@@ -43,47 +43,61 @@ float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared)
 }
 
 #if USE_MEAN && USE_VARIANCE
-// Count, mean and sum of squared differences to it, of a part of the row.
+// Count, mean and sum of squared differences to it, of a part of the row. Far from 0, what a mean loses to rounding is not
+// small beside the distances of means, which make up the variance.
 struct Moments {
     float count;
-    float mean;
+    CompensatedSum mean;
     float squares;
 };
 
 Moments merge_moments(Moments a, Moments b) {
+    if (a.count == 0.0) return b;
     float count = a.count + b.count;
-    if (count == 0.0) return a;
-    float share = b.count / count, apart = b.mean - a.mean;
-    return Moments(count, a.mean + apart * share, (a.squares + b.squares) + apart * apart * a.count * share);
+    float share = b.count / count, apart = (b.mean.sum - a.mean.sum) + (b.mean.lost - a.mean.lost);
+    CompensatedSum mean = a.mean;
+    add_term(mean, apart * share);
+    return Moments(count, mean, (a.squares + b.squares) + apart * apart * a.count * share);
 }
 #if LANES > 1
 WORKGROUP_REDUCTION(merge_lanes, Moments, merge_moments)
 #endif
 
+// What a row's first block of so many steps goes around: the mean of its first half, or of eight steps of 32. The further
+// from the block's mean that is, the more digits cancel. The mean of a half or a quarter of the elements lies at most 1 or
+// 1.8 standard deviations away, in whatever order they come; a single element can be any outlier.
+float first_shift(uint from, uint first, uint steps) {
+    uint some = min((steps + 1u) / 2u, 8u);
+    float guess = step_sums(from, first, 0.0).x / float(UNIT), sum = 0.0;
+    for (uint step = 1u; step < some; ++step) sum += step_sums(from, first + step * LANES * UNIT, guess).x;
+    return guess + sum / float(some * UNIT);
+}
+
 // One walk along what the lane has of the row: blocks of 32 steps, each around the mean of what came before it, and
 // merged.
 Moments lane_moments(uint c[x_RANK], uint lane) {
-    Moments row = Moments(0.0, 0.0, 0.0);
+    Moments row = Moments(0.0, CompensatedSum(0.0, 0.0), 0.0);
     for (uint segment = 0u; segment < SEGMENTS; ++segment) {
         segment_coordinates(segment, c);
         uint from = x_at(c);
         for (uint first = lane * UNIT; first < LENGTH; first += 32u * LANES * UNIT) {
-            // The first block goes around the mean of its first step.
-            float shift = row.count > 0.0 ? row.mean : step_sums(from, first, 0.0).x / float(UNIT);
+            uint steps = min((LENGTH - first + LANES * UNIT - 1u) / (LANES * UNIT), 32u);
+            float shift = row.count > 0.0 ? row.mean.sum : first_shift(from, first, steps);
             vec2 sums = vec2(0.0);
-            uint stop = min(first + 32u * LANES * UNIT, LENGTH);
-            for (uint at = first; at < stop; at += LANES * UNIT) sums += step_sums(from, at, shift);
-            float count = float((stop - first + LANES * UNIT - 1u) / (LANES * UNIT) * UNIT);
+            for (uint step = 0u; step < steps; ++step) sums += step_sums(from, first + step * LANES * UNIT, shift);
+            float count = float(steps * UNIT);
             float apart = sums.x / count;
             float squares = sums.y - sums.x * apart;
-            row = merge_moments(row, Moments(count, shift + apart, squares < 0.0 ? 0.0 : squares));
+            CompensatedSum mean = CompensatedSum(shift, 0.0);
+            add_term(mean, apart);
+            row = merge_moments(row, Moments(count, mean, squares < 0.0 ? 0.0 : squares));
         }
     }
     return row;
 }
 
 Moments row_moments(uint c[x_RANK], uint lane, bool inside) {
-    Moments row = Moments(0.0, 0.0, 0.0);
+    Moments row = Moments(0.0, CompensatedSum(0.0, 0.0), 0.0);
     if (inside) row = lane_moments(c, lane);
 #if LANES > 1
     row = merge_lanes(row, lane, LANES);
@@ -97,7 +111,7 @@ void start_row(uint row, uint c[x_RANK], uint lane, bool inside) {
     float count = float(SEGMENTS * LENGTH), mean = 0.0, factor = 1.0;
 #if USE_MEAN && USE_VARIANCE
     Moments moments = row_moments(c, lane, inside);
-    mean = moments.mean;
+    mean = total_of(moments.mean);
     float variance = divide(moments.squares, count);
     factor = reciprocal(sqrt_accurate(variance + EPSILON));
 #elif USE_MEAN

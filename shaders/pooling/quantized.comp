@@ -22,14 +22,15 @@ result_VALUE value(uint c[RANK]) {
 #endif
     uint count = INSIDE(0, c[2], source_SIZE_2) * INSIDE(1, c[3], source_SIZE_3) * INSIDE(2, c[4], source_SIZE_4);
     float divisor = float(INCLUDE_PADDING ? WINDOW_0 * WINDOW_1 * WINDOW_2 : max(count, 1u));
-    float mean = divide(float(sum) * input_scale_load(input_scale_at(c)), divisor);
-    float level = roundEven(divide(mean, output_scale_load(output_scale_at(c))));
+    // One float32 factor for a sum that is exact, as the other quantized operators take it.
+    float factor = divide_nearest(input_scale_load(input_scale_at(c)), output_scale_load(output_scale_at(c)) * divisor);
+    float level = roundEven(float(sum) * factor);
     int zero = 0;
 #ifdef output_zero_point_VALUE
     zero = int(output_zero_point_load(output_zero_point_at(c)));
 #endif
-    // The clamp to +-1024 keeps the conversion defined; the result types have 8 bits. NaN becomes the zero point.
-    int q = int(level > -1024.0 ? min(level, 1024.0) : level <= -1024.0 ? -1024.0 : 0.0) + zero;
+    // The clamp to +-1024 keeps the conversion defined; the result types have 8 bits.
+    int q = int(clamp(level, -1024.0, 1024.0)) + zero;
 #ifdef result_IS_INT
     return clamp(q, -128, 127);
 #else

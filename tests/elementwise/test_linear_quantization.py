@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -14,20 +12,11 @@ RANGES = {"INT8": (-128, 127), "UINT8": (0, 255)}
 LAYOUTS = [((101,), "packed", "packed"), ((3, 4, 5), "reversed", "padded"), ((2, 1, 3, 2, 1, 4), "packed", "packed")]
 
 
-def nearest(value: Fraction) -> int:
-    """Halves to even, as Python's round."""
-    return round(value)
-
-
 def quantized(x, scale, zero_point, dtype):
-    """clamp(round(x / scale) + zero point) in rational numbers."""
+    """clamp(round(x / scale) + zero point), the quotient in float32 and its halves to even."""
     low, high = RANGES[dtype]
-    shape = x.shape
-    values = [
-        min(max(nearest(Fraction(a) / Fraction(s)) + z, low), high)
-        for a, s, z in zip(*(v.reshape(-1).tolist() for v in (x, scale, zero_point)), strict=True)
-    ]
-    return np.array(values, dml.numpy_dtype(harness.data_type(dtype))).reshape(shape)
+    level = np.rint(x.astype(np.float32) / scale.astype(np.float32)).astype(np.int64)
+    return np.clip(level + zero_point, low, high).astype(dml.numpy_dtype(harness.data_type(dtype)))
 
 
 @pytest.mark.parametrize("source", ["FLOAT32", "FLOAT16", "INT32"])
@@ -57,20 +46,21 @@ def test_quantize(device, source, dtype, sizes, layout, out, with_zero_point):
     harness.assert_exact(harness.run(device, desc, given)["OutputTensor"], quantized(x, scale, zero_point, dtype))
 
 
-def test_quantize_decides_next_to_a_tie(device):
-    """Quotients that float32 rounds to a half, on either side of it."""
-    scale = np.float32(3.0000002)
-    x = np.array([np.nextafter(np.float32(k + 0.5) * scale, np.float32(side)) for k in range(40) for side in (0, 1e9)])
-    x = np.concatenate([x, -x]).astype(np.float32)
-    scales = np.full_like(x, scale)
-    zero_point = np.zeros(x.shape, np.int8)
+def test_quantize_rounds_the_float32_quotient(device):
+    """Quotients that are halves in float32 only, and those a step beside them, with scales of any magnitude."""
+    rng = np.random.default_rng(8)
+    scale = (rng.uniform(1, 2, 4000) * 2.0 ** rng.integers(-100, 100, 4000)).astype(np.float32)
+    x = (rng.integers(-128, 128, 4000) + np.float32(0.5)) * scale * rng.choice([-1, 1], 4000).astype(np.float32)
+    x = np.nextafter(x, np.float32(np.inf) * rng.choice([-1, 1], 4000).astype(np.float32), dtype=np.float32)
+    x[::2] = ((rng.integers(-128, 128, 2000) + 0.5) * scale[::2].astype(np.float64)).astype(np.float32)
+    expected = quantized(x, scale, 0, "INT8")
+    exact = np.clip(np.rint(x.astype(np.float64) / scale), -128, 127)
+    assert np.mean(expected != exact) > 0.1  # the exact quotient decides otherwise
     desc = dml.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(
-        harness.like(x), harness.like(scales), harness.like(zero_point), harness.like(zero_point)
+        harness.like(x), harness.like(scale), None, harness.tensor("INT8", x.shape)
     )
-    given = {"InputTensor": x, "ScaleTensor": scales, "ZeroPointTensor": zero_point}
-    harness.assert_exact(
-        harness.run(device, desc, given)["OutputTensor"], quantized(x, scales, zero_point.astype(int), "INT8")
-    )
+    result = harness.run(device, desc, {"InputTensor": x, "ScaleTensor": scale})["OutputTensor"]
+    harness.assert_exact(result, expected)
 
 
 def test_quantize_saturates_and_takes_a_scale_by_stride_0(device):
@@ -123,10 +113,8 @@ def test_quantized_linear_add(device, dtype, zero_points, sizes, layout, out):
     one = (1,) * len(sizes)
     for scales in ((0.25, 0.5, 1.0), (0.1, 0.33, 0.2)):
         given = {"ATensor": a, "BTensor": b}
-        exact = {}
         for name, value in zip(("A", "B", "Output"), scales, strict=True):
             given[f"{name}ScaleTensor"] = np.full(one, value, np.float32)
-            exact[name] = Fraction(float(np.float32(value)))
         zero = {}
         for name in ("A", "B", "Output"):
             zero[name] = 0
@@ -137,15 +125,9 @@ def test_quantized_linear_add(device, dtype, zero_points, sizes, layout, out):
             **{name: harness.like(array, layout if name == "ATensor" else "packed") for name, array in given.items()},
             OutputTensor=harness.tensor(dtype, sizes, out),
         )
-        expected = [
-            min(
-                max(
-                    nearest(((x - zero["A"]) * exact["A"] + (y - zero["B"]) * exact["B"]) / exact["Output"])
-                    + zero["Output"],
-                    low,
-                ),
-                high,
-            )
-            for x, y in zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)
-        ]
-        harness.assert_exact(harness.run(device, desc, given)["OutputTensor"], np.array(expected, kind).reshape(sizes))
+        # The steps of the page's equations, each in float32.
+        total = (a - np.float32(zero["A"])) * np.float32(scales[0]) + (b - np.float32(zero["B"])) * np.float32(
+            scales[1]
+        )
+        expected = quantized(total, given["OutputScaleTensor"], zero["Output"], dtype)
+        harness.assert_exact(harness.run(device, desc, given)["OutputTensor"], expected)

@@ -13,13 +13,14 @@ from harness import LAYOUTS, assert_exact
 
 @st.composite
 def windows(draw):
-    """(tensor size, offset, window size, stride) of each dimension."""
+    """(tensor size, offset, window size, stride, size of the slice) of each dimension."""
     dimensions = []
     for _ in range(draw(st.integers(1, 4))):
         size = draw(st.integers(1, 6))
         offset = draw(st.integers(0, size - 1))
         window = draw(st.integers(1, size - offset))
-        dimensions.append((size, offset, window, draw(st.sampled_from([1, 2, 3, -1, -2]))))
+        step = draw(st.sampled_from([1, 2, 3, -1, -2]))
+        dimensions.append((size, offset, window, step, draw(st.integers(1, (window - 1) // abs(step) + 1))))
     return tuple(zip(*dimensions, strict=True))
 
 
@@ -31,10 +32,10 @@ def windows(draw):
     st.sampled_from(LAYOUTS),
 )
 def test_any_slice(device, dimensions, dtype, layout, out_layout):
-    sizes, *window = dimensions
+    sizes, *window, copied = dimensions
     x = numbers(dtype, sizes)
-    desc = slice1_of(x, *window, layout, out_layout)
-    expected = taken(x, *window)
+    desc = slice1_of(x, *window, layout, out_layout, copied)
+    expected = taken(x, *window, copied)
     assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], expected)
     grad = np.ascontiguousarray(expected)
     desc = grad_of(grad, sizes, *window, layout, out_layout)

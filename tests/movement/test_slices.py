@@ -27,22 +27,22 @@ def window_sizes(sizes, strides):
     return tuple((size - 1) // abs(step) + 1 for size, step in zip(sizes, strides, strict=True))
 
 
-def slice1_of(x, offsets, sizes, strides, layout="packed", out_layout="packed"):
+def slice1_of(x, offsets, sizes, strides, layout="packed", out_layout="packed", copied=None):
     return dml.DML_SLICE1_OPERATOR_DESC(
         InputTensor=like(x, layout),
-        OutputTensor=output(like(x).DataType, window_sizes(sizes, strides), out_layout),
+        OutputTensor=output(like(x).DataType, copied or window_sizes(sizes, strides), out_layout),
         InputWindowOffsets=offsets,
         InputWindowSizes=sizes,
         InputWindowStrides=strides,
     )
 
 
-def taken(x, offsets, sizes, strides):
-    """Through coordinate lists, not slices of NumPy."""
+def taken(x, offsets, sizes, strides, copied=None):
+    """Through coordinate lists, not slices of NumPy. copied: the output's sizes, all that is reached when left out."""
     lists = []
-    for offset, size, step in zip(offsets, sizes, strides, strict=True):
+    for offset, size, step, count in zip(offsets, sizes, strides, copied or window_sizes(sizes, strides), strict=True):
         first = offset if step > 0 else offset + size - 1
-        lists.append([first + k * step for k in range((size - 1) // abs(step) + 1)])
+        lists.append([first + k * step for k in range(count)])
     return x[np.ix_(*lists)]
 
 
@@ -95,6 +95,18 @@ def test_slice1_every_dimension_count(device, rank):
     )
 
 
+@pytest.mark.parametrize("strides, expected", [((1, 1, 1, 2), [[2], [6], [10]]), ((1, 1, -2, 1), [[14, 15], [6, 7]])])
+def test_slice1_copies_as_much_as_the_output_holds(device, strides, expected):
+    """From the beginning of the window on, from its end where the stride is negative; the rest of the window stays."""
+    expected = np.array([[expected]], np.float32)
+    window = (0, 0, 0, 1), (1, 1, 4, 3), strides
+    desc = slice1_of(SQUARE, *window, copied=expected.shape)
+    assert_exact(run(device, desc, {"InputTensor": SQUARE})["OutputTensor"], expected)
+    desc = grad_of(expected, SQUARE.shape, *window)
+    gradient = run(device, desc, {"InputGradientTensor": expected})["OutputGradientTensor"]
+    assert_exact(gradient, np.where(np.isin(SQUARE, expected), SQUARE, 0))
+
+
 def test_a_slice_of_whole_vectors(device):
     x = numbers("FLOAT32", (64, 128))
     desc = slice_of(x, (8, 32), (40, 64), (1, 1))
@@ -121,7 +133,7 @@ def grad_of(grad, sizes, offsets, window, strides, layout="packed", out_layout="
 
 
 def spread(grad, sizes, offsets, window, strides):
-    places = taken(np.arange(np.prod(sizes)).reshape(sizes), offsets, window, strides)
+    places = taken(np.arange(np.prod(sizes)).reshape(sizes), offsets, window, strides, grad.shape)
     result = np.zeros(int(np.prod(sizes)), grad.dtype)
     result[places.reshape(-1)] = grad.reshape(-1)
     return result.reshape(sizes)
@@ -160,7 +172,8 @@ def test_slice1_rules(gradient):
     refuse(desc.replace(InputWindowStrides=(1, 1, 0, 2)), "InputWindowStrides", "must not be 0")
     refuse(desc.replace(InputWindowOffsets=(0, 0, 1, 1)), "InputWindowSizes", "dimension 2")
     refuse(desc.replace(InputWindowSizes=(1, 0, 4, 3)), "InputWindowSizes", "at least 1")
-    refuse(desc.replace(**{sliced: output("FLOAT32", (1, 1, 2, 3))}), sliced, "(1, 1, 2, 2)")
+    refuse(desc.replace(**{sliced: output("FLOAT32", (1, 1, 2, 3))}), sliced, "at most sizes (1, 1, 2, 2)")
+    refuse(desc.replace(**{sliced: output("FLOAT32", (1, 2, 2))}), "dimension count")
     short = {name: getattr(desc, name)[1:] for name in ("InputWindowOffsets", "InputWindowSizes", "InputWindowStrides")}
     refuse(desc.replace(**short), "InputWindowOffsets", "4 item(s)")
 

@@ -60,9 +60,9 @@ def output(device, desc, x, tensors):
 
 
 def quantized(x, scale, zero_point, to):
-    """In float64, where quotients of two float32 that are halves of integers are exact."""
+    """clamp(round(x / scale) + zero point), the quotient in float32 and its halves to even."""
     low, high = INTEGERS[to]
-    moved = np.rint(x.astype(np.float64) / scale) + zero_point
+    moved = np.rint(x.astype(np.float32) / np.float32(scale)) + zero_point
     return np.clip(moved, low, high).astype(numpy_type(to))
 
 

@@ -192,26 +192,21 @@ def _quantized_by_range(node: Node, x: Value) -> tuple[Value, Value, Value]:
 
 @onnx_op("QLinearAdd", domain="com.microsoft")
 def qlinear_add(node: Node) -> Value:
-    a, b = node.input(0), node.input(3)
-    shape = np.broadcast_shapes(a.shape, b.shape)
+    """The sum as ONNX Runtime takes it: scales over the result's scale, and the zero points in one number that is added
+    before the rounding, so that halves go elsewhere than in QUANTIZED_LINEAR_ADD."""
+    scale = reshape(node.input(6), ())
 
-    def scalar(at: int) -> Value | None:
+    def ratio(at: int) -> Value:
+        return reshape(node.input(at), ()) / scale
+
+    def zero_point(at: int) -> Value:
         value = node.optional(at)
-        return None if value is None else reshape(value, (1,) * len(shape))
+        return scale.filled(0) if value is None else reshape(cast(value, FLOAT32), ())
 
-    return one(
-        ew.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC,
-        a,
-        shape,
-        ATensor=expanded(a, shape),
-        AScaleTensor=scalar(1),
-        AZeroPointTensor=scalar(2),
-        BTensor=expanded(b, shape),
-        BScaleTensor=scalar(4),
-        BZeroPointTensor=scalar(5),
-        OutputScaleTensor=scalar(6),
-        OutputZeroPointTensor=scalar(7),
-    )
+    fixed = zero_point(7) - (ratio(1) * zero_point(2) + ratio(4) * zero_point(5))
+    total = fixed + dequantized(node.input(0), ratio(1), None)
+    total = total + dequantized(node.input(3), ratio(4), None)
+    return quantized(total, scale.filled(1), None, node.input(0).dtype)
 
 
 def dequantized(x: Value, scale: Value, zero: Value | None) -> Value:

@@ -1,0 +1,71 @@
+"""Means and variances of rows do not depend on which element comes first.
+
+Every statistic goes around a number found from a row's first elements: here they are outliers, far from all others, or
+each of six in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import dml
+from dml.compiler.lowering import compile_operator
+from dml.compiler.target import DeviceClass
+from dml.operator import CompiledOperator
+from harness import Array, assert_ulp, like, tensor
+
+_RNG = np.random.default_rng(21)
+#: Rows of six: kind -> the elements of one.
+SIXES: dict[str, Callable[[], Array]] = {
+    "small": lambda: _RNG.normal(0, 1, 6),
+    "around an offset": lambda: _RNG.normal(10.0 ** _RNG.uniform(0, 6), 1, 6),
+    "one outlier": lambda: np.append(_RNG.normal(0, 1, 5), 10.0 ** _RNG.uniform(0, 7)),
+    "two outliers": lambda: np.append(_RNG.normal(0, 1, 4), (1e4, -2e4)),
+    "of many magnitudes": lambda: _RNG.normal(0, 1, 6) * 10.0 ** _RNG.uniform(-6, 6, 6),
+}
+
+
+def moments(device: dml.Device, rows: Array, kind: DeviceClass) -> tuple[Array, Array]:
+    """(means, variances) of the rows, as batch normalization trains with them, by the kernels for a class of device."""
+    count, length = rows.shape
+    x, one = rows.reshape(1, count, 1, length), np.zeros((1, count, 1, 1), np.float32)
+    desc = dml.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(
+        InputTensor=like(x), ScaleTensor=like(one), BiasTensor=like(one), OutputTensor=like(x),
+        OutputMeanTensor=tensor("FLOAT32", one.shape), OutputVarianceTensor=tensor("FLOAT32", one.shape), Epsilon=1e-5,
+    )  # fmt: skip
+    program = compile_operator(desc, replace(device.vulkan.target, device_class=kind))
+    assert len(program.dispatches) == 1  # the kernel for rows, not reductions one after another
+    compiled = CompiledOperator(device, program, "moments", list(desc.inputs()), list(desc.outputs()))
+    results = compiled.dispatch({"InputTensor": x, "ScaleTensor": one, "BiasTensor": one})
+    return results["OutputMeanTensor"].reshape(-1), results["OutputVarianceTensor"].reshape(-1)
+
+
+def check(means: Array, variances: Array, rows: Array, most: float) -> None:
+    """Both within ``most`` units in the last place: of the mean magnitude of a row's elements, and of its variance."""
+    exact = rows.astype(np.float64)
+    unit = np.spacing(np.abs(exact).mean(1).astype(np.float32))
+    worst = np.max(np.abs(means - exact.mean(1)) / unit)
+    assert worst <= most, f"{worst} units of the terms' magnitude, allowed {most}"
+    assert_ulp(variances, exact.var(1), most, "sums of so many, and what cancels between them")
+
+
+@pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
+@pytest.mark.parametrize("elements", list(SIXES))
+def test_six_in_every_order(device: dml.Device, elements: str, kind: DeviceClass) -> None:
+    for _ in range(4):
+        rows = np.array(list(permutations(SIXES[elements]())), np.float32)
+        check(*moments(device, rows, kind), rows, 6)
+
+
+@pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
+@pytest.mark.parametrize("length", [12, 33, 64, 100, 256])
+def test_outliers_at_any_place(device: dml.Device, length: int, kind: DeviceClass) -> None:
+    rows = np.random.default_rng(22).normal(3, 1, (length, length)).astype(np.float32)
+    rows[np.arange(length), np.arange(length)] = 1e4
+    rows[::3, :3] = -1e5
+    check(*moments(device, rows, kind), rows, 12)  # up to 32 additions one after another

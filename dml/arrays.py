@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dml.arguments import as_array
 from dml.errors import DMLError
-from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits, numpy_dtype
+from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits, numpy_dtype, packed_strides
 
 Array = npt.NDArray[Any]
 
@@ -52,6 +52,16 @@ def store(array: Array, words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_D
         words.view(np.uint8)[:] = flat[0::2] | flat[1::2] << 4
     else:
         _strided(words, desc)[once] = array
+
+
+def packed_bytes(array: Array, desc: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[np.uint8]:
+    """All of the tensor's bytes with the elements laid out by its strides; the array's own where they are the same."""
+    size = int(desc.TotalTensorSizeInBytes or 0)
+    if element_bits(desc.DataType) != 4 and desc.strides == packed_strides(desc.Sizes) and array.nbytes == size:
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    words = np.zeros(-(-size // 4), np.uint32)
+    store(array, words, desc)
+    return words.view(np.uint8)
 
 
 def load(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Array:

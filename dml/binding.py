@@ -17,7 +17,7 @@ from dml.descriptors.binding import (
 from dml.errors import DMLError
 from dml.objects import DeviceChild, require_device
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
-from dml.runtime.context import Buffer
+from dml.runtime.buffer import Buffer
 from dml.runtime.recording import Place
 
 if TYPE_CHECKING:

@@ -29,8 +29,11 @@ from dml.graph.model import GraphField, read_graph
 from dml.objects import DeviceChild, DMLObject, require_device
 from dml.operator import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml.recorder import CommandList, CommandRecorder
-from dml.runtime.context import Buffer, Context, open_context
+from dml.runtime.buffer import Buffer
+from dml.runtime.context import Context, open_context
 from dml.runtime.devices import VulkanDevice, choose, list_devices
+from dml.runtime.queue import Fence
+from dml.runtime.recording import execute
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
 
@@ -79,10 +82,10 @@ class Device(DMLObject):
         last reference. Other Device objects go on working. Closing again does nothing.
         """
         if self._context is not None:
-            with self._context.lock:
-                for child in list(self._children):
-                    child.release()
-                self._context = None
+            self._context.queue.finish()
+            for child in list(self._children):
+                child.release()
+            self._context = None
 
     def __enter__(self) -> Device:
         self.require_open()
@@ -188,6 +191,19 @@ class Device(DMLObject):
     def create_command_list(self, *, timed: bool = False) -> CommandList:
         """An empty list for a recorder to fill. Direct3D's part in DirectML programs. timed: it can be profiled."""
         return CommandList(self, timed=timed)
+
+    @checked
+    def execute_command_lists(self, command_lists: Sequence[CommandList], *, wait: bool = True) -> Fence:
+        """Run the lists in order, in one submission where that is not too long for a desktop's watchdog.
+
+        wait: False returns at once. Direct3D's ExecuteCommandLists and Signal in one. Returns the fence that tells when
+        they are done. Raises DMLError for a list of another device, and where the device is lost.
+        """
+        self.require_open()
+        for given in command_lists:
+            require_device(given, self, "Device.execute_command_lists")
+        recordings = [recording for given in command_lists for recording in given.recordings]
+        return execute(self.context, recordings, wait=wait) or Fence.done(self.context.queue)
 
     @property
     def has_timestamps(self) -> bool:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from dml import arrays
 from dml.arguments import checked
-from dml.compiler.program import Program, Region, Space
+from dml.compiler.program import Dispatch, Program
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
 from dml.objects import DeviceChild, require_device
+from dml.resident import Resident
 from dml.runtime.arena import Arena
-from dml.runtime.context import Buffer
-from dml.runtime.recording import KernelTime, Place, Recording, spirv
+from dml.runtime.recording import KernelTime, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.weights import constants
 
 if TYPE_CHECKING:
     from dml.device import Device
@@ -79,17 +77,19 @@ class CompiledOperator(Dispatchable):
         self.output_slots = _slots(self.output_fields)
         self.kernels = spirv(program.dispatches)
         self.initialize_kernels = spirv(program.initialize)
-        self._resident: _Resident | None = None
-        self._constants: Buffer | None = None
-        if program.constants:
-            self._constants = device.context.buffer(len(program.constants))
-            self._constants.write(np.frombuffer(program.constants, np.uint8))
+        self.adopt_kernels = spirv(program.adopt)
+        self._resident: Resident | None = None
+
+    @cached_property
+    def constants(self) -> Arena:
+        """Where the constants lie that the program's dispatches read."""
+        return constants(self._device.context, self.program, self.program.dispatches)
 
     @property
-    def constants(self) -> Place:
-        """Where the program's own constants lie."""
-        assert self._constants is not None
-        return Place(self._constants)
+    def initialization(self) -> tuple[list[Dispatch], list[bytes]]:
+        """What an initializer runs: dispatches and their kernels."""
+        program = self.program
+        return [*program.adopt, *program.initialize], [*self.adopt_kernels, *self.initialize_kernels]
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
         """Descriptors, and bytes of temporary and persistent resource, that a dispatch needs."""
@@ -102,7 +102,8 @@ class CompiledOperator(Dispatchable):
         )
 
     def release(self) -> None:
-        self._resident = self._constants = None
+        self._resident = None
+        self.__dict__.pop("constants", None)
 
     def describe(self) -> str:
         """The program in words: a line per dispatch, with regions and bytes."""
@@ -121,7 +122,7 @@ class CompiledOperator(Dispatchable):
         Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
         if self._resident is None:
-            self._resident = _Resident(self)
+            self._resident = Resident(self)
         return self._resident.dispatch(inputs)
 
     @checked
@@ -132,7 +133,7 @@ class CompiledOperator(Dispatchable):
         submitted on its own and the host's clock measures, submission and waiting included.
         """
         if self._resident is None:
-            self._resident = _Resident(self)
+            self._resident = Resident(self)
         return self._resident.profile(inputs)
 
     def run_again(self) -> None:
@@ -144,135 +145,6 @@ class CompiledOperator(Dispatchable):
         if self._resident is None:
             raise DMLError(f"{self.label}: run_again needs a dispatch before it")
         self._resident.run_again()
-
-
-class _Resident:
-    """The short way: buffers of a compiled operator's own, and one recording over them."""
-
-    def __init__(self, compiled: CompiledOperator) -> None:
-        self._compiled = compiled
-        program = compiled.program
-        context = compiled.get_device().context
-        owned = program.owned
-        self._inputs = [None if size is None else context.buffer(size) for size in program.inputs]
-        self._outputs = [None if size is None else context.buffer(size) for size in program.outputs]
-        everything = [*program.initialize, *program.dispatches]
-        arenas = {space: Arena(context, space, everything) for space in (Space.TEMPORARY, Space.PERSISTENT)}
-
-        def place(region: Region) -> Place:
-            if region.space is Space.INPUT:
-                buffer = self._inputs[region.index]
-            elif region.space is Space.OUTPUT:
-                buffer = self._outputs[region.index]
-            elif region.space is Space.CONSTANT:
-                return compiled.constants
-            else:
-                return arenas[region.space].place(region)
-            assert buffer is not None, region
-            return Place(buffer)
-
-        self._place = place
-        self._bare: Recording | None = None
-        bound = [b for i, b in enumerate(self._inputs) if b is not None and i not in owned]
-        results = [b for b in self._outputs if b is not None]
-
-        def record(timed: bool = False) -> Recording:
-            return Recording(context, program.dispatches, compiled.kernels, place, bound, results, timed=timed)
-
-        self._record = record
-        self._recording = record()
-        self._timed: Recording | None = None
-        kept = [b for i, b in enumerate(self._inputs) if b is not None and i in owned]
-        self._initialization = Recording(context, program.initialize, compiled.initialize_kernels, place, kept)
-        self._initialized = False
-
-    def _gather(self, given: Mapping[Any, Any]) -> dict[int, arrays.Array]:
-        """The checked array of each slot that was given one."""
-        compiled = self._compiled
-        known = [name for name, _ in compiled.input_fields]
-        inputs: dict[str | int, Any] = {}
-        for key, value in given.items():
-            name = known[key] if isinstance(key, int) and 0 <= key < len(known) else key
-            if name not in known:
-                raise DMLError(f"{compiled.label}: no input tensor {key!r}; it has {', '.join(map(str, known))}")
-            inputs[name] = value
-        found: dict[int, arrays.Array] = {}
-        at = 0
-        for name, tensor in compiled.input_fields:
-            value = inputs.get(name)
-            if isinstance(tensor, tuple):
-                count = len(tensor)
-                if value is not None and (not isinstance(value, Sequence) or len(value) != count):
-                    raise DMLError(
-                        f"{compiled.label}.{name}: takes a sequence of {count} arrays, found {type(value).__name__}"
-                    )
-                values = list(value) if value is not None else [None] * count
-            else:
-                values = [value]
-            for item in values:
-                slot = compiled.input_slots[at]
-                if item is not None and slot.tensor is None:
-                    raise DMLError(f"{compiled.label}.{slot.name}: the description leaves this tensor out")
-                if item is not None and slot.tensor is not None:
-                    found[at] = arrays.check_array(item, slot.tensor, f"{compiled.label}.{slot.name}")
-                elif slot.tensor is not None and not (at in compiled.program.owned and self._initialized):
-                    raise DMLError(f"{compiled.label}.{slot.name}: an array must be given")
-                at += 1
-        return found
-
-    def _prepare(self, found: Mapping[int, arrays.Array]) -> None:
-        compiled = self._compiled
-        for at, array in found.items():
-            buffer, tensor = self._inputs[at], compiled.input_slots[at].tensor
-            assert buffer is not None
-            assert buffer.words is not None
-            assert tensor is not None
-            arrays.store(array, buffer.words, tensor)
-        if not self._initialized or any(at in compiled.program.owned for at in found):
-            self._initialization.run()
-            self._initialized = True
-
-    def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
-        found = self._gather(inputs)
-        with self._compiled.get_device().context.lock:
-            self._prepare(found)
-            if self._timed is None:
-                self._timed = self._record(timed=True)
-            return self._timed.profile()
-
-    def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
-        compiled = self._compiled
-        found = self._gather(inputs)
-        with compiled.get_device().context.lock:
-            self._prepare(found)
-            self._recording.run()
-            results: dict[Any, Any] = {}
-            at = 0
-            for name, field in compiled.output_fields:
-                if isinstance(field, tuple):
-                    results[name] = [self._load(at + i, t) for i, t in enumerate(field)]
-                    at += len(field)
-                    continue
-                if field is not None:
-                    results[name] = self._load(at, field)
-                at += 1
-        return results
-
-    def run_again(self) -> None:
-        if self._bare is None:
-            self._bare = Recording(
-                self._compiled.get_device().context,
-                self._compiled.program.dispatches,
-                self._compiled.kernels,
-                self._place,
-            )
-        self._bare.run()
-
-    def _load(self, at: int, tensor: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[Any]:
-        buffer = self._outputs[at]
-        assert buffer is not None
-        assert buffer.words is not None
-        return arrays.load(buffer.words, tensor)
 
 
 class OperatorInitializer(Dispatchable):

@@ -10,7 +10,10 @@ from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.objects import DeviceChild, require_device
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
+from dml.runtime.arena import Arena
+from dml.runtime.queue import Fence
 from dml.runtime.recording import KernelTime, Place, Recording
+from dml.weights import constants
 
 if TYPE_CHECKING:
     from dml.device import Device
@@ -30,14 +33,20 @@ class CommandList(DeviceChild):
     def append(self, recording: Recording) -> None:
         self._recordings.append(recording)
 
-    def execute(self) -> None:
-        """Run everything recorded. It can be run again.
+    @property
+    def recordings(self) -> tuple[Recording, ...]:
+        """What was recorded, in order."""
+        return tuple(self._recordings)
 
+    @checked
+    def execute(self, *, wait: bool = True) -> Fence:
+        """Run everything recorded, after all that was executed before. It can be run again.
+
+        wait: False returns at once, with a fence that tells when the work is done; what the host writes into bound
+        buffers meanwhile waits for that. Returns the fence in any case.
         Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
         """
-        self._device.require_open()
-        for recording in self._recordings:
-            recording.run()
+        return self._device.execute_command_lists([self], wait=wait)
 
     def profile(self) -> list[KernelTime]:
         """Execute, and return (node, kernel, nanoseconds) for each dispatch of the programs recorded, in order.
@@ -71,15 +80,17 @@ class CommandRecorder(DeviceChild):
             require_device(used, self._device, "CommandRecorder.record_dispatch")
         if bindings.dispatchable is not dispatchable:
             raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
+        context = self._device.context
         if isinstance(dispatchable, CompiledOperator):
-            work = [(dispatchable, dispatchable.program.dispatches, dispatchable.kernels)]
+            work = [(dispatchable.program.dispatches, dispatchable.kernels, dispatchable.constants)]
         else:
             assert isinstance(dispatchable, OperatorInitializer)
-            work = [(c, c.program.initialize, c.initialize_kernels) for c in dispatchable.operators]
-        for index, (compiled, dispatches, kernels) in enumerate(work):
+            work = [
+                (*c.initialization, constants(context, c.program, c.program.initialize)) for c in dispatchable.operators
+            ]
+        for index, (dispatches, kernels, known) in enumerate(work):
 
-            def place(region: Region, compiled: CompiledOperator = compiled, index: int = index) -> Place:
-                return compiled.constants if region.space is Space.CONSTANT else bindings.resolve(index, region)
+            def place(region: Region, known: Arena = known, index: int = index) -> Place:
+                return known.place(region) if region.space is Space.CONSTANT else bindings.resolve(index, region)
 
-            recording = Recording(self._device.context, dispatches, kernels, place, timed=command_list.timed)
-            command_list.append(recording)
+            command_list.append(Recording(context, dispatches, kernels, place, timed=command_list.timed))

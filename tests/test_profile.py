@@ -12,7 +12,7 @@ import dml
 from dml.frontends.running import write_trace
 from dml.graph.builder import Builder
 from dml.graph.operations import gemm, relu
-from dml.runtime import context as runtime_context
+from dml.runtime.queue import Fence
 from dml.runtime.recording import KernelTime
 
 
@@ -71,20 +71,21 @@ def test_the_counter_may_pass_its_end(device, compiled, monkeypatch):
     if not device.has_timestamps:
         pytest.skip("the device has no timestamps")
     compiled.profile(data())
-    recording = compiled._resident._timed
-    first = recording._positions[0][1]  # of the first dispatch; the clock turns over while it runs
-    stamps = [(1 << 36) - 5 - (first - k) if k <= first else 3 + 10 * (k - first - 1) for k in range(8)]
+    recording = compiled._resident._recordings["timed"]
+    turn = (1 << 36) - 5  # stamp 0; the clock turns over within the first operation
+    real = recording._sequences
 
-    class Sequence:
-        def eval(self):
-            pass
+    class Stamped:
+        def __init__(self, sequence):
+            self.sequence = sequence
 
         def get_timestamps(self):
-            return stamps
+            return [turn, *range(3, 303, 10)]
 
-    vulkan = device.vulkan
-    monkeypatch.setattr(recording, "_sequences", [Sequence()])
-    monkeypatch.setattr(device.context, "device", replace(vulkan, timestamp_bits=36, timestamp_period=2.0))
+    monkeypatch.setattr(recording, "_positions", [[(0, 0)], [(0, 1)]])
+    monkeypatch.setattr(recording, "start", lambda sequences: Fence.done(device.context.queue))
+    monkeypatch.setattr(recording, "_sequences", [Stamped(sequence) for sequence in real])
+    monkeypatch.setattr(device.context, "device", replace(device.vulkan, timestamp_bits=36, timestamp_period=2.0))
     assert [t.nanoseconds for t in recording.profile()] == [2 * 8, 2 * 10]
 
 
@@ -112,13 +113,6 @@ def test_a_program_without_dispatches(device):
     """Everything was done at initialization."""
     commands = device.create_command_list(timed=True)
     assert commands.profile() == []
-
-
-def test_stock_kompute_has_no_timestamps(device, monkeypatch):
-    """Its queries are never reset, which Vulkan asks for."""
-    stock = type("Stock", (), {"Manager": runtime_context.kompute().Manager})
-    monkeypatch.setattr(runtime_context, "kompute", lambda: stock)
-    assert not runtime_context.Context(device.vulkan).has_timestamps
 
 
 def test_traces_are_chromes(tmp_path):

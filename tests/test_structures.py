@@ -133,7 +133,7 @@ def test_no_field_holds_what_it_cannot_be(name: str) -> None:
         (lambda: tensor_with(Size=1), "DML_BUFFER_TENSOR_DESC: has no field Size; did you mean Sizes"),
         (lambda: tensor_with(dimension=1), "has no field dimension"),
         (lambda: dml.DML_SIZE_2D(width=1, Height=2), "DML_SIZE_2D: has no field width; did you mean Width"),
-        (lambda: sample("GEMM").replace(TransposeA=0), "GEMM_OPERATOR_DESC: has no field TransposeA; did you mean TransA"),
+        (lambda: sample("GEMM").replace(TransposeA=0), "has no field TransposeA; did you mean TransA"),
         (lambda: dml.DML_INPUT_GRAPH_EDGE_DESC(GraphInput=0), "has no field GraphInput; did you mean GraphInputIndex"),
         (lambda: dml.DML_SCALAR_UNION(Float=1.0), "DML_SCALAR_UNION: has no member Float; did you mean Float"),
         (lambda: dml.DML_BUFFER_BINDING(Offset=0), "DML_BUFFER_BINDING: Buffer must be given$"),

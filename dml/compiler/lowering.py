@@ -122,7 +122,8 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
 
 def copy_owned(program: Program, target: Target) -> None:
     """Let the initialization copy each input that DirectML owns, word by word, to its place."""
-    builder = Builder(program, target).initialization()
+    builder = Builder(program, target)
+    builder.dispatches = program.adopt
     for slot, place in program.owned.items():
         words = (place.size // 4,)
         source, result = (

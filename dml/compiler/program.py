@@ -192,9 +192,10 @@ class Dispatch:
 class Program:
     """Dispatches over bound resources.
 
-    inputs, outputs: the sizes in bytes of the slots, None where an optional tensor is absent. initialize: what runs
-    once, at initialization, to bring the inputs in ``owned`` to their places in the persistent resource and to compute
-    what follows from them and from ``constants`` (the bytes of Space.CONSTANT) alone.
+    inputs, outputs: the sizes in bytes of the slots, None where an optional tensor is absent. adopt, then initialize:
+    what runs once, at initialization. The first copies the inputs in ``owned`` to their places in the persistent
+    resource (who can put their bytes there needs no copies), the second computes what follows from them and from
+    ``constants`` (the bytes of Space.CONSTANT) alone.
     """
 
     inputs: list[int | None] = field(default_factory=list)
@@ -204,6 +205,7 @@ class Program:
     persistent_size: int = 0
     constants: bytes = b""
     owned: dict[int, Region] = field(default_factory=dict)
+    adopt: list[Dispatch] = field(default_factory=list)
     initialize: list[Dispatch] = field(default_factory=list)
     dispatches: list[Dispatch] = field(default_factory=list)
 
@@ -224,7 +226,11 @@ class Program:
             f"inputs {self.inputs} outputs {self.outputs} temporary {self.temporary_size} B "
             f"persistent {self.persistent_size} B"
         ]
-        for stage, dispatches in (("initialize", self.initialize), ("dispatch", self.dispatches)):
+        for stage, dispatches in (
+            ("adopt", self.adopt),
+            ("initialize", self.initialize),
+            ("dispatch", self.dispatches),
+        ):
             for dispatch in dispatches:
                 regions = ", ".join(
                     f"{b.access.value}:{b.region.space.value}[{b.region.index}]+{b.region.offset}:{b.region.size}"

@@ -34,6 +34,7 @@ class Target:
     max_workgroup_count: tuple[int, int, int] = (65535, 65535, 65535)
     shared_memory: int = 16384
     max_storage_buffer_range: int = 1 << 27
+    storage_buffer_alignment: int = 256
     max_storage_buffers: int = 4
     max_push_constants: int = 128
     subgroup_size: int = 1

@@ -1,8 +1,6 @@
-"""Memory for regions of one resource, in as few buffers as keep what does not overlap apart.
+"""Memory for regions of one resource: what does not overlap gets buffers of its own.
 
-A storage buffer is bound whole, so two regions in one buffer count as dependent on each other. Regions that never share
-a byte get buffers of their own: independent dispatches then need no barrier, and the device's limit on a buffer holds
-for each by itself.
+So no buffer is larger than what overlaps within it, and what is never bound takes no memory.
 """
 
 from __future__ import annotations
@@ -11,30 +9,45 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from dml.compiler.program import Dispatch, Region, Space
-from dml.runtime.context import Buffer, Context
+from dml.runtime.buffer import Buffer
+from dml.runtime.context import Context
 from dml.runtime.recording import Place
 
 
-class Arena:
-    """Device-only buffers for all regions of ``space`` that the dispatches bind."""
+def bound_regions(space: Space, dispatches: Iterable[Dispatch]) -> list[Region]:
+    """The regions of a space that the dispatches bind."""
+    return [b.region for dispatch in dispatches for b in dispatch.bindings if b.region.space is space]
 
-    def __init__(self, context: Context, space: Space, dispatches: Iterable[Dispatch]) -> None:
-        spans = sorted(
-            (binding.region.offset, binding.region.offset + binding.region.size)
-            for dispatch in dispatches
-            for binding in dispatch.bindings
-            if binding.region.space is space
-        )
-        islands: list[list[int]] = []
-        for start, end in spans:
-            if islands and start < islands[-1][1]:
-                islands[-1][1] = max(islands[-1][1], end)
+
+class Islands:
+    """The stretches of a resource that regions cover; regions that share bytes lie in one.
+
+    spans: the first byte of each, and its end.
+    """
+
+    def __init__(self, regions: Iterable[Region]) -> None:
+        found: list[list[int]] = []
+        for start, end in sorted({(region.offset, region.offset + region.size) for region in regions}):
+            if found and start < found[-1][1]:
+                found[-1][1] = max(found[-1][1], end)
             else:
-                islands.append([start, end])
-        self._starts = [start for start, _ in islands]
-        self._buffers: list[Buffer] = [context.buffer(end - start, host=False) for start, end in islands]
+                found.append([start, end])
+        self.spans = [(start, end) for start, end in found]
+        self._starts = [start for start, _ in found]
+
+    def number(self, region: Region) -> int:
+        """Which of them the region lies in."""
+        return bisect_right(self._starts, region.offset) - 1
+
+
+class Arena:
+    """A buffer for each island; new ones, whose bytes are whatever was there, where none are given."""
+
+    def __init__(self, context: Context, islands: Islands, buffers: list[Buffer] | None = None) -> None:
+        self.islands = islands
+        self.buffers = buffers or [context.buffer(end - start, zero=False) for start, end in islands.spans]
 
     def place(self, region: Region) -> Place:
         """Where the region's resource would begin in the region's buffer; possibly before it."""
-        island = bisect_right(self._starts, region.offset) - 1
-        return Place(self._buffers[island], -self._starts[island])
+        number = self.islands.number(region)
+        return Place(self.buffers[number], -self.islands.spans[number][0])

@@ -1,136 +1,39 @@
-"""One Vulkan device opened through Kompute: its buffers and pipelines."""
+"""One Vulkan device opened through Kompute: its memory, pipelines and queue."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import logging
+import atexit
+import ctypes
+import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from dml.arguments import as_array, checked
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
+from dml.runtime import commands
+from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
+from dml.runtime.memory import Bytes, Piece, Pool, Use
+from dml.runtime.native import kompute, vulkan_errors
+from dml.runtime.queue import Fence, Gate, Queue
 
-Words = npt.NDArray[np.uint32]
+#: Pipelines that are kept although nothing uses them at the moment.
+KEPT_PIPELINES = 256
 
-
-@cache
-def kompute() -> Any:
-    """The ``kp`` module.
-
-    Raises DMLError where it is not installed.
-    """
-    try:
-        import kp
-    except ImportError as error:
-        raise DMLError(
-            f"Kompute's Python package kp does not load ({error}); tools/setup builds it",
-            HRESULT.DXGI_ERROR_UNSUPPORTED,
-        ) from error
-    logging.getLogger("kp").setLevel(logging.ERROR)
-    return kp
+#: Pieces of this many bytes and more get an allocation of their own; more on devices with much memory, so that even
+#: full they hold no more allocations than every driver allows.
+OWN_ALLOCATION, MOST_OWN_ALLOCATIONS = 8 << 20, 1024
 
 
-@contextlib.contextmanager
-def vulkan_errors(what: str) -> Iterator[None]:
-    """Turn what Kompute throws into a DMLError that says what was being done."""
-    try:
-        yield
-    except DMLError:
-        raise
-    except (RuntimeError, MemoryError, ValueError) as error:
-        text = str(error)
-        if "DeviceLost" in text:
-            code = HRESULT.DXGI_ERROR_DEVICE_REMOVED
-        elif "OutOf" in text or isinstance(error, MemoryError):
-            code = HRESULT.E_OUTOFMEMORY
-        else:
-            code = HRESULT.E_FAIL
-        raise DMLError(f"{what}: {text}", code) from error
+class Pipeline:
+    """A kernel with its constants. ``ran``: whether the driver has run it, and so compiled all of it."""
 
-
-class Buffer:
-    """A storage buffer of ``size`` bytes (rounded up to 16).
-
-    ``words`` is the host's view of it, None where only the device reaches it. On devices with memory of their own the
-    view is a staging copy: ``upload`` and ``download`` move it.
-    """
-
-    _serials = itertools.count()
-
-    def __init__(self, context: Context, size: int, *, host: bool = True) -> None:
-        self.context = context
-        self.size = size
-        self.serial = next(Buffer._serials)
-        count = max(4, -(-size // 16) * 4)
-        limit = min(context.device.max_allocation, context.device.target.max_storage_buffer_range, (1 << 32) - 16)
-        if count * 4 > limit:
-            raise DMLError(
-                f"a buffer of {size} bytes is above the limit of {limit} bytes on {context.device.name}",
-                HRESULT.E_OUTOFMEMORY,
-            )
-        kp = kompute()
-        kinds = kp.TensorTypes
-        self.staged = host and not context.unified
-        kind = kinds.storage if not host else kinds.device if self.staged else kinds.host
-        with vulkan_errors(f"allocating {size} bytes on {context.device.name}"):
-            self.tensor = context.manager.tensor_t(np.zeros(count, np.uint32), kind)
-            self.words: Words | None = self.tensor.data() if host else None
-
-    def _bytes(self, offset: int, size: int) -> npt.NDArray[np.uint8]:
-        if self.words is None:
-            raise DMLError(f"a buffer of {self.size} bytes is the device's alone: the host neither reads nor writes it")
-        if offset < 0 or size < 0 or offset + size > self.size:
-            raise DMLError(f"bytes {offset} to {offset + size} are not all in a buffer of {self.size} bytes")
-        return self.words.view(np.uint8)[offset : offset + size]
-
-    @checked
-    def write(self, data: npt.ArrayLike, offset: int = 0) -> None:
-        """Copy an array's bytes (row-major) to ``offset`` bytes from the start, and to the device.
-
-        Raises DMLError where they do not fit.
-        """
-        source = np.ascontiguousarray(as_array(data, "Buffer.write")).reshape(-1).view(np.uint8)
-        self._bytes(offset, source.size)[:] = source
-        self.upload()
-
-    @checked
-    def read(self, dtype: npt.DTypeLike = np.uint8, count: int | None = None, offset: int = 0) -> npt.NDArray[Any]:
-        """A copy of ``count`` elements (all that fit) of ``dtype`` from ``offset`` bytes on.
-
-        Raises DMLError where the buffer has fewer.
-        """
-        try:
-            width = np.dtype(dtype).itemsize
-        except (TypeError, ValueError):
-            width = 0
-        if width == 0 or np.dtype(dtype).hasobject:
-            raise DMLError(f"Buffer.read: dtype takes a NumPy dtype with a size, found {dtype!r}")
-        count = max(0, self.size - offset) // width if count is None else count
-        self.download()
-        return self._bytes(offset, count * width).copy().view(dtype)
-
-    def upload(self) -> None:
-        """Copy the host's view to the device."""
-        if self.staged:
-            self._move(kompute().OpTensorSyncDevice)
-
-    def download(self) -> None:
-        """Copy the device's contents to the host's view."""
-        if self.staged:
-            self._move(kompute().OpTensorSyncLocal)
-
-    def _move(self, operation: Any) -> None:
-        with vulkan_errors(f"copying {self.size} bytes"):
-            self.context.manager.sequence().record(operation([self.tensor])).eval()
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        self.ran = False
 
 
 class Context:
@@ -138,45 +41,169 @@ class Context:
 
     def __init__(self, device: VulkanDevice) -> None:
         self.device = device
-        self.lock = threading.RLock()
         kp = kompute()
         with vulkan_errors(f"opening {device.name}"):
             self.manager = kp.Manager(device.index)
-        self.has_barriers = hasattr(kp, "OpMemoryBarrier")
-        #: Whether the host works on the device's own buffers: it takes a barrier towards the host, which stock Kompute
-        #: lacks.
-        self.unified = self.has_barriers and device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
-        #: Whether the device tells how long a dispatch took. Stock Kompute never resets its queries, as Vulkan asks.
-        self.has_timestamps = self.has_barriers and device.timestamp_bits > 0
+        #: Whether the host works on the device's own buffers.
+        self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
+        #: Whether the driver compiles a kernel when it first runs, so that nothing can interrupt that.
+        self.compiles_late = device.device_class is DeviceClass.CPU
+        #: Whether the device tells how long a dispatch took.
+        self.has_timestamps = device.timestamp_bits > 0
         #: S_OK until Vulkan says that the device is lost.
         self.removed_reason = HRESULT.S_OK
-        self._pipelines: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
+        self.gate = Gate()
+        self.queue = Queue(self.manager, self.gate, device.name, self._lost)
+        self._process = os.getpid()
+        self._pools: dict[Use, Pool] = {}
+        self._lock = threading.RLock()
+        self._pipelines: weakref.WeakValueDictionary[tuple[Any, ...], Pipeline] = weakref.WeakValueDictionary()
+        self._shared: weakref.WeakValueDictionary[bytes, Buffer] = weakref.WeakValueDictionary()
+        self._recent: OrderedDict[tuple[Any, ...], Pipeline] = OrderedDict()
 
-    def buffer(self, size: int, *, host: bool = True) -> Buffer:
-        return Buffer(self, size, host=host)
+    def _lost(self, reason: HRESULT) -> None:
+        self.removed_reason = reason
 
-    def pipeline(
-        self,
-        spirv: bytes,
-        constants: Sequence[int],
-        buffers: Sequence[Buffer],
-        groups: tuple[int, int, int],
-        push_words: int,
-    ) -> Any:
-        """Kompute's Algorithm for a kernel with these constants over these buffers; made once while one is in use."""
-        key = (spirv, tuple(constants), tuple(buffer.serial for buffer in buffers), groups, push_words)
-        pipeline = self._pipelines.get(key)
+    def check_process(self) -> None:
+        """Raises DMLError in a child forked after the device was opened: the driver's threads are not there."""
+        if self._process != os.getpid():
+            raise DMLError(
+                f"{self.device.name} was opened before this process was forked; open a device in the child, or start "
+                "it with multiprocessing's 'spawn'",
+                HRESULT.DXGI_ERROR_UNSUPPORTED,
+            )
+
+    # Memory
+
+    def buffer(self, size: int, *, host: bool = True, zero: bool = True) -> Buffer:
+        return Buffer(self, size, host=host, zero=zero)
+
+    def take(self, use: Use, size: int) -> Piece:
+        """Memory for that use. Raises DMLError (E_OUTOFMEMORY) that says what there is."""
+        self.check_process()
+        if size > self.device.max_allocation:
+            raise DMLError(
+                f"a buffer of {size} bytes is above the limit of {self.device.max_allocation} bytes "
+                f"(maxMemoryAllocationSize) on {self.device.name}",
+                HRESULT.E_OUTOFMEMORY,
+            )
+        pool = self._pool(use)
+        try:
+            return pool.take(size)
+        except DMLError as error:
+            if error.hresult != HRESULT.E_OUTOFMEMORY:
+                raise
+        # What was dropped but is in flight, and what other pools keep, may be what is missing.
+        self.queue.finish()
+        for other in list(self._pools.values()):
+            other.release()
+        try:
+            return pool.take(size)
+        except DMLError as error:
+            raise DMLError(f"{error}; {self.describe_memory()}", error.hresult) from error
+
+    def shared(self, key: bytes) -> Buffer | None:
+        """The buffer that holds what ``key`` names, where something uses it now."""
+        with self._lock:
+            return self._shared.get(key)
+
+    def share(self, key: bytes, buffer: Buffer) -> None:
+        """Let others find a buffer whose contents, which nothing changes any more, ``key`` names."""
+        with self._lock:
+            self._shared.setdefault(key, buffer)
+
+    def describe_memory(self) -> str:
+        """What this library has allocated on the device, and what its heaps have, in words."""
+        pools = {use: pool.allocated for use, pool in list(self._pools.items())}
+        ours = ", ".join(
+            f"{bytes_} bytes in {count} allocations for {use.value}" for use, (count, bytes_) in pools.items() if count
+        )
+        heaps = "; ".join(
+            f"{'device' if own else 'host'} heap of {size} bytes, {usage} used of {budget} to be had"
+            for size, own, budget, usage in self.manager.heaps()
+        )
+        return f"in use: {ours or 'nothing'}; {heaps}"
+
+    def _pool(self, use: Use) -> Pool:
+        with self._lock:
+            if use not in self._pools:
+
+                def allocate(size: int) -> Any:
+                    with vulkan_errors(f"allocating {size} bytes for {use.value} on {self.device.name}"):
+                        return self.manager.buffer(size, getattr(kompute().BufferUse, use.value))
+
+                own_from = max(OWN_ALLOCATION, self.device.memory // MOST_OWN_ALLOCATIONS)
+                self._pools[use] = Pool(allocate, own_from, host=use is not Use.DEVICE)
+            return self._pools[use]
+
+    # Transfers
+
+    def fill(self, piece: Piece) -> None:
+        """Make all of the piece's bytes zero."""
+        if piece.view is not None:
+            piece.view[:] = 0
+        else:
+            self._run([commands.before_all(), kompute().OpFill(piece.native, piece.offset, piece.size)], piece)
+
+    def upload(self, source: Bytes, piece: Piece, offset: int) -> None:
+        """Copy the host's bytes to the piece, ``offset`` bytes from its start."""
+        if piece.view is not None:
+            self.queue.finish()
+            piece.view[offset : offset + source.size] = source
+        elif source.size:
+            staging = self.take(Use.UPLOAD, source.size)
+            assert staging.view is not None
+            staging.view[: source.size] = source
+            copy = kompute().OpCopy(staging.native, staging.offset, piece.native, piece.offset + offset, source.size)
+            self._run([commands.before_all(), copy], (staging, piece))
+
+    def download(self, piece: Piece, offset: int, result: Bytes) -> None:
+        """Copy the piece's bytes, from ``offset`` on, to the host."""
+        if piece.view is not None:
+            self.queue.finish()
+            result[:] = piece.view[offset : offset + result.size]
+        elif result.size:
+            staging = self.take(Use.READBACK, result.size)
+            assert staging.view is not None
+            copy = kompute().OpCopy(piece.native, piece.offset + offset, staging.native, staging.offset, result.size)
+            self._run([commands.before_all(), copy, commands.to_host()], (staging, piece)).wait()
+            result[:] = staging.view[: result.size]
+
+    def _run(self, operations: Sequence[Any], keep: object) -> Fence:
+        self.check_process()
+        with vulkan_errors("recording"):
+            sequence = self.manager.sequence()
+            for operation in operations:
+                sequence.record(operation)
+        return self.queue.submit([sequence], keep)
+
+    # Pipelines
+
+    def pipeline(self, spirv: bytes, constants: Sequence[int], buffers: int, push_words: int) -> Pipeline:
+        """The device's pipeline for a kernel with these constants; made once, whatever it is dispatched over."""
+        self.check_process()
+        key = (spirv, tuple(constants), buffers, push_words)
+        with self._lock:
+            pipeline = self._pipelines.get(key)
         if pipeline is None:
-            with vulkan_errors("making a compute pipeline"):
-                pipeline = self.manager.algorithm(
-                    [buffer.tensor for buffer in buffers],
-                    spirv,
-                    groups,
-                    np.array(constants, np.uint32),
-                    np.zeros(push_words, np.uint32),
-                )
-            self._pipelines[key] = pipeline
+            with self.gate.passing(), vulkan_errors("making a compute pipeline"):
+                pipeline = Pipeline(self.manager.pipeline(spirv, list(constants), buffers, 4 * push_words))
+        with self._lock:
+            # Another thread may have made it meanwhile
+            pipeline = self._pipelines.setdefault(key, pipeline)
+            self._recent[key] = pipeline
+            self._recent.move_to_end(key)
+            if len(self._recent) > KEPT_PIPELINES:
+                self._recent.popitem(last=False)
         return pipeline
+
+    # The end
+
+    def close(self) -> None:
+        """Let nobody into the driver any more, and wait for those inside and for what was submitted."""
+        if self._process == os.getpid():
+            self.queue.finish()
+            self.gate.close()
 
 
 _contexts: dict[VulkanDevice, Context] = {}
@@ -189,3 +216,28 @@ def open_context(device: VulkanDevice) -> Context:
         if device not in _contexts:
             _contexts[device] = Context(device)
         return _contexts[device]
+
+
+@atexit.register
+def _close_all() -> None:
+    for context in list(_contexts.values()):
+        context.close()
+
+
+def _forget_all() -> None:
+    """In a forked child: what the parent opened is left as it is, for drivers wait for their threads when it is
+    destroyed, and when the process ends; and those threads exist in the parent only."""
+    global _opening
+    if not _contexts:
+        return
+    _opening = threading.Lock()
+    for context in _contexts.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(context))
+    _contexts.clear()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):
+        # glibc: handlers run from the last to the first, so Mesa's, which would wait for ever, are not reached
+        libc.on_exit(libc._exit, None)
+
+
+os.register_at_fork(after_in_child=_forget_all)

@@ -119,6 +119,7 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         max_workgroup_count=tuple(int(n) for n in limits.maxComputeWorkGroupCount),  # type: ignore[arg-type]
         shared_memory=int(limits.maxComputeSharedMemorySize),
         max_storage_buffer_range=int(limits.maxStorageBufferRange),
+        storage_buffer_alignment=int(limits.minStorageBufferOffsetAlignment),
         max_storage_buffers=min(
             int(limits.maxPerStageDescriptorStorageBuffers), int(limits.maxDescriptorSetStorageBuffers)
         ),

@@ -1,8 +1,9 @@
-"""Recordings: order, barriers, the path for stock Kompute, and what stays the same over many runs."""
+"""Recordings: order, barriers, byte ranges, parts for watchdogs, and what stays the same over many runs."""
 
 from __future__ import annotations
 
 import gc
+import math
 import resource
 
 import numpy as np
@@ -12,10 +13,10 @@ import dml
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Access, Binding, Dispatch, Region, Space
 from dml.glslang import Source
-from dml.runtime import context as runtime_context
-from dml.runtime.arena import Arena
-from dml.runtime.context import Context, kompute
-from dml.runtime.recording import Place, Recording, spirv
+from dml.runtime import commands
+from dml.runtime.arena import Arena, Islands
+from dml.runtime.context import Context
+from dml.runtime.recording import STEPS_PER_SECOND, Place, Recording, grid_parts, spirv
 from harness import tensor
 
 #: y = 2 x + 1, over words.
@@ -34,63 +35,33 @@ SIZE = 4096
 
 def step(source: Region, result: Region) -> Dispatch:
     bindings = (Binding(source, Access.READ), Binding(result, Access.WRITE))
-    return Dispatch("step", STEP, (), bindings, (SIZE // 4 // 64, 1, 1))
+    return Dispatch("step", STEP, (), bindings, (SIZE // 4 // 64, 1, 1), invocations=64)
 
 
-class Spy:
-    """Kompute's module with the barriers counted."""
+class Counted:
+    """The barriers between dispatches that recordings ask for, counted."""
 
-    def __init__(self, module) -> None:
-        self._module = module
+    def __init__(self, monkeypatch) -> None:
         self.barriers = 0
+        between = commands.between
 
-    def __getattr__(self, name):
-        return getattr(self._module, name)
+        def counted():
+            self.barriers += 1
+            return between()
 
-    def OpMemoryBarrier(self, *args, **kwargs):
-        self.barriers += 1
-        return self._module.OpMemoryBarrier(*args, **kwargs)
+        monkeypatch.setattr(commands, "between", counted)
 
 
 def run(context: Context, dispatches):
     """Each region in a buffer of its own; the first is the input, the rest are outputs."""
     buffers = [context.buffer(SIZE) for _ in range(4)]
-    buffers[0].words[:] = np.arange(1024)
-    recording = Recording(
-        context,
-        dispatches,
-        spirv(dispatches),
-        lambda region: Place(buffers[region.index]),
-        inputs=buffers[:1],
-        outputs=buffers[1:],
-    )
-    recording.run()
-    return recording, np.array([buffer.words for buffer in buffers])
+    buffers[0].write(np.arange(1024, dtype=np.uint32))
+    Recording(context, dispatches, spirv(dispatches), lambda region: Place(buffers[region.index])).run()
+    return np.array([buffer.read(np.uint32) for buffer in buffers])
 
 
 def at(k: int) -> Region:
     return Region(Space.TEMPORARY, k, 0, SIZE)
-
-
-def test_one_buffer_is_one_dependency(device, monkeypatch):
-    """A descriptor covers a whole buffer, so disjoint parts of one still get a barrier."""
-    spy = Spy(kompute())
-    monkeypatch.setattr("dml.runtime.recording.kompute", lambda: spy)
-    parts = [Region(Space.TEMPORARY, 0, k * SIZE, SIZE) for k in range(3)]
-    dispatches = [step(parts[0], parts[1]), step(parts[0], parts[2])]
-    buffer = device.context.buffer(3 * SIZE)
-    Recording(device.context, dispatches, spirv(dispatches), lambda region: Place(buffer))
-    assert spy.barriers == 1
-
-
-def test_an_arena_keeps_apart_what_does_not_overlap(device):
-    parts = [Region(Space.TEMPORARY, 0, *span) for span in ((0, SIZE), (SIZE, SIZE), (2 * SIZE, SIZE), (2 * SIZE, 256))]
-    dispatches = [step(parts[0], parts[1]), step(parts[2], parts[3])]
-    arena = Arena(device.context, Space.TEMPORARY, dispatches)
-    places = [arena.place(part) for part in parts]
-    assert len({place.buffer.serial for place in places}) == 3
-    assert places[2].buffer is places[3].buffer
-    assert [place.offset + part.offset for place, part in zip(places, parts, strict=True)] == [0, 0, 0, 0]
 
 
 CHAIN = [step(at(0), at(1)), step(at(1), at(2)), step(at(2), at(3))]
@@ -101,53 +72,90 @@ REUSE = [step(at(0), at(1)), step(at(1), at(2)), step(at(0), at(1)), step(at(1),
 @pytest.mark.parametrize("dispatches, barriers", [(CHAIN, 2), (FAN, 0), (REUSE, 3)])
 def test_barriers_stand_exactly_between_dependent_dispatches(device, monkeypatch, dispatches, barriers):
     """Read after write; none between readers; write after read."""
-    spy = Spy(kompute())
-    monkeypatch.setattr("dml.runtime.recording.kompute", lambda: spy)
-    _, rows = run(device.context, dispatches)
-    towards_host = int(device.context.unified)
-    assert spy.barriers == barriers + towards_host
+    counted = Counted(monkeypatch)
+    rows = run(device.context, dispatches)
+    assert counted.barriers == barriers
     x = np.arange(1024)
     expected = {id(CHAIN): [2 * x + 1, 4 * x + 3, 8 * x + 7], id(FAN): [2 * x + 1] * 3}
     expected[id(REUSE)] = [2 * x + 1, 4 * x + 3, 4 * x + 3]
     np.testing.assert_array_equal(rows[1:4], np.array(expected[id(dispatches)]))
 
 
-@pytest.mark.parametrize("dispatches", [CHAIN, FAN, REUSE])
-def test_stock_kompute_submits_where_it_has_no_barrier(device, monkeypatch, dispatches):
-    """Without OpMemoryBarrier (stock kp 0.9.0) dependent dispatches go into submissions of their own."""
+def test_regions_of_one_buffer_are_dependencies_by_their_bytes(device, monkeypatch):
+    """24 dispatches over 4 regions of one buffer: a barrier where one reads or overwrites what another wrote."""
+    counted = Counted(monkeypatch)
+    parts = [Region(Space.TEMPORARY, 0, k * SIZE, SIZE) for k in range(4)]
+    independent = [step(parts[k % 2], parts[2 + k % 2]) for k in range(2)]
+    buffer = device.context.buffer(4 * SIZE)
+    buffer.write(np.arange(2048, dtype=np.uint32))
+    Recording(device.context, independent, spirv(independent), lambda region: Place(buffer)).run()
+    assert counted.barriers == 0
+    x = np.arange(2048)
+    np.testing.assert_array_equal(buffer.read(np.uint32)[2048:], 2 * x + 1)
+    Recording(device.context, independent * 12, spirv(independent * 12), lambda region: Place(buffer)).run()
+    assert counted.barriers == 11, "each pair overwrites what the pair before wrote"
 
-    class Stock:
-        def __getattr__(self, name):
-            if name == "OpMemoryBarrier":
-                raise AttributeError(name)
-            return getattr(kompute(), name)
 
-    stock = Stock()
-    monkeypatch.setattr(runtime_context, "kompute", lambda: stock)
-    monkeypatch.setattr("dml.runtime.recording.kompute", lambda: stock)
-    context = Context(device.vulkan)
-    assert not context.has_barriers
-    assert not context.unified
-    recording, rows = run(context, dispatches)
-    assert len(recording._sequences) == {id(CHAIN): 3, id(FAN): 1, id(REUSE): 4}[id(dispatches)]
-    x = np.arange(1024)
-    np.testing.assert_array_equal(rows[1], 2 * x + 1)
+@pytest.mark.parametrize("offset", [16, 48, 4096 + 16])
+def test_regions_begin_anywhere(device, offset):
+    """Descriptors begin at multiples of minStorageBufferOffsetAlignment; the kernel hears of the rest."""
+    buffer = device.context.buffer(5 * SIZE)
+    buffer.write(np.arange(1024, dtype=np.uint32), offset)
+    dispatches = [step(Region(Space.INPUT, 0, 0, SIZE), Region(Space.OUTPUT, 0, 2 * SIZE, SIZE))]
+    Recording(device.context, dispatches, spirv(dispatches), lambda region: Place(buffer, offset)).run()
     np.testing.assert_array_equal(
-        rows[3], {id(CHAIN): 8 * x + 7, id(FAN): 2 * x + 1, id(REUSE): 4 * x + 3}[id(dispatches)]
+        buffer.read(np.uint32, 1024, offset + 2 * SIZE), 2 * np.arange(1024, dtype=np.uint32) + 1
     )
+    assert not buffer.read(np.uint8, 2 * SIZE - SIZE, offset + SIZE).any(), "nothing else was written"
 
 
-def test_pipelines_are_kept_while_in_use(device):
+def test_an_arena_keeps_apart_what_does_not_overlap(device):
+    parts = [Region(Space.TEMPORARY, 0, *span) for span in ((0, SIZE), (SIZE, SIZE), (2 * SIZE, SIZE), (2 * SIZE, 256))]
+    arena = Arena(device.context, Islands(parts))
+    places = [arena.place(part) for part in parts]
+    assert len({id(place.buffer) for place in places}) == 3
+    assert places[2].buffer is places[3].buffer
+    assert [place.offset + part.offset for place, part in zip(places, parts, strict=True)] == [0, 0, 0, 0]
+
+
+def test_pipelines_are_the_devices(device):
+    """One kernel over many buffers is one pipeline, and stays for a while after its last use."""
+    context = Context(device.vulkan)
+    buffers = [context.buffer(8 * SIZE) for _ in range(3)]
+    for buffer in buffers:
+        Recording(context, CHAIN, spirv(CHAIN), lambda region, buffer=buffer: Place(buffer, region.index * SIZE))
+    gc.collect()
+    assert len(context._pipelines) == 1
+
+
+@pytest.mark.parametrize("groups", [(7, 1, 1), (3, 5, 1), (2, 3, 4)])
+def test_parts_of_a_grid_make_it_up(groups):
+    parts = list(grid_parts(groups, 6))
+    assert len(parts) > 1
+    covered = np.zeros(groups, int)
+    for base, size in parts:
+        covered[tuple(slice(b, b + s) for b, s in zip(base, size, strict=True))] += 1
+        assert math.prod(size) <= 6
+    assert (covered == 1).all()
+
+
+def test_long_work_goes_in_several_submissions(device, monkeypatch):
+    """And a dispatch of many workgroups in parts of its grid, with the same result."""
     context = device.context
-    gc.collect()
-    before = len(context._pipelines)
-    buffer = context.buffer(8 * SIZE)
-    first = Recording(context, CHAIN, spirv(CHAIN), lambda region: Place(buffer, region.index * SIZE))
-    second = Recording(context, CHAIN, spirv(CHAIN), lambda region: Place(buffer, region.index * SIZE))
-    assert len(context._pipelines) == before + 1, "one kernel over one buffer is one pipeline"
-    del first, second
-    gc.collect()
-    assert len(context._pipelines) == before
+    whole = run(context, CHAIN)
+    submitted = []
+    submit = context.queue.submit
+    monkeypatch.setattr(context.queue, "submit", lambda sequences, keep: submitted.append(1) or submit(sequences, keep))
+    # Four of a dispatch's 16 workgroups of 64
+    monkeypatch.setattr("dml.runtime.recording.SUBMISSION_SECONDS", 256 / STEPS_PER_SECOND[context.device.device_class])
+    assert CHAIN[0].work == 1024
+    buffers = [context.buffer(SIZE) for _ in range(4)]
+    buffers[0].write(np.arange(1024, dtype=np.uint32))
+    recording = Recording(context, CHAIN, spirv(CHAIN), lambda region: Place(buffers[region.index]))
+    submitted.clear()
+    recording.run()
+    assert len(submitted) == 12
+    np.testing.assert_array_equal(np.array([buffer.read(np.uint32) for buffer in buffers]), whole)
 
 
 @pytest.mark.slow

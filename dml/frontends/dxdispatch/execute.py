@@ -34,7 +34,7 @@ from dml.frontends.dxdispatch.model import (
 )
 from dml.frontends.dxdispatch.resources import Resource
 from dml.operator import CompiledOperator
-from dml.runtime.context import Buffer
+from dml.runtime.buffer import Buffer
 from dml.runtime.recording import KernelTime
 from dml.tensors import numpy_dtype
 

@@ -1,0 +1,150 @@
+"""Work in flight: fences, and who may still be inside the driver when the process forks or ends."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dml.arguments import checked
+from dml.errors import HRESULT, DMLError
+from dml.runtime.native import vulkan_errors
+
+#: A wait returns to Python this often, in seconds: an interrupt (Ctrl-C) is noticed there.
+WAIT_SLICE = 0.05
+
+
+class Gate:
+    """What calls into the driver pass while they let other Python threads run.
+
+    When the interpreter ends it kills daemon threads as they come back from such a call, in the middle of C++ code,
+    which aborts the process. So ``close`` waits until all are back, and lets nobody in again.
+    """
+
+    def __init__(self) -> None:
+        self._inside = 0
+        self._changed = threading.Condition()
+        self._closed = False
+
+    @contextlib.contextmanager
+    def passing(self) -> Iterator[None]:
+        with self._changed:
+            if self._closed:
+                raise DMLError("the interpreter is ending: the device takes no more work", HRESULT.E_FAIL)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            while self._inside:
+                self._changed.wait()
+
+
+class Fence:
+    """Tells when work that was given to the device is done. Made by ``CommandList.execute(wait=False)``."""
+
+    def __init__(self, queue: Queue, submission: Any, keep: object) -> None:
+        self._queue = queue
+        self._submission = submission
+        self._keep = keep
+
+    @staticmethod
+    def done(queue: Queue) -> Fence:
+        """Of no work at all."""
+        return Fence(queue, None, None)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the work is done. Raises DMLError where the device was lost."""
+        return self._poll(0.0)
+
+    @checked
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the work is done, at most ``timeout`` seconds; returns whether it is.
+
+        Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
+        """
+        if timeout is not None and not timeout >= 0:
+            raise DMLError(f"Fence.wait: timeout takes seconds from 0 on, found {timeout!r}")
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = WAIT_SLICE if end is None else min(WAIT_SLICE, max(0.0, end - time.monotonic()))
+            if self._poll(left):
+                return True
+            if end is not None and time.monotonic() >= end:
+                return False
+
+    def _poll(self, seconds: float) -> bool:
+        submission = self._submission
+        if submission is None:
+            return True
+        with self._queue.calling("waiting for the device"):
+            done: bool = submission.wait(int(seconds * 1e9))
+        if done:
+            self._submission = self._keep = None
+        return done
+
+
+class Queue:
+    """The device's queue: takes sequences from any thread, in the order of the calls.
+
+    manager: Kompute's. lost: called where the device turns out to be lost.
+    """
+
+    def __init__(self, manager: Any, gate: Gate, name: str, lost: Callable[[HRESULT], None]) -> None:
+        self._manager = manager
+        self._gate = gate
+        self._name = name
+        self._lost = lost
+        self._in_flight: deque[Fence] = deque()
+
+    @contextlib.contextmanager
+    def calling(self, what: str) -> Iterator[None]:
+        """Around calls into the driver that let other threads run."""
+        with self._gate.passing():
+            try:
+                with vulkan_errors(f"{what} {self._name}"):
+                    yield
+            except DMLError as error:
+                if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
+                    self._lost(error.hresult)
+                raise
+
+    def submit(self, sequences: list[Any], keep: object) -> Fence:
+        """Hand recorded sequences to the device in one submission. ``keep``: what must live until they are done."""
+        self._forget_done()
+        with self.calling("submitting to"):
+            fence = Fence(self, self._manager.submit(sequences), (keep, sequences))
+        self._in_flight.append(fence)
+        return fence
+
+    def finish(self) -> None:
+        """Wait for all that was submitted."""
+        while self._in_flight:
+            try:
+                fence = self._in_flight[0]
+                fence.wait()
+            except IndexError:
+                return
+            with contextlib.suppress(ValueError):
+                self._in_flight.remove(fence)
+
+    def _forget_done(self) -> None:
+        while self._in_flight:
+            try:
+                fence = self._in_flight[0]
+                if not fence.is_done:
+                    return
+                self._in_flight.remove(fence)
+            except (IndexError, ValueError):
+                # Another thread was quicker
+                return

@@ -1,0 +1,131 @@
+"""What a program keeps on the device: its constants, and what initialization makes of them and of owned inputs.
+
+Programs of one device share what is the same: a model compiled for another batch size finds its weights there.
+Constants are known by their bytes, and what initialization computes by the kernels that compute it and what they read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.compiler.program import Dispatch, Program, Region, Space
+from dml.runtime.arena import Arena, Islands, bound_regions
+from dml.runtime.buffer import Buffer
+from dml.runtime.context import Context
+from dml.runtime.recording import Place, Recording
+
+
+def _digest(*parts: Any) -> bytes:
+    """A name for these bytes and plain values together."""
+    found = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        data = part if isinstance(part, bytes | memoryview) else repr(part).encode()
+        found.update(len(data).to_bytes(8, "little"))
+        found.update(data)
+    return found.digest()
+
+
+def constants(context: Context, program: Program, dispatches: Sequence[Dispatch]) -> Arena:
+    """The program's constants that the dispatches read."""
+    islands = Islands(bound_regions(Space.CONSTANT, dispatches))
+    buffers: list[Buffer] = []
+    for start, end in islands.spans:
+        data = memoryview(program.constants)[start:end]
+        key = _digest(data)
+        buffer = context.shared(key)
+        if buffer is None:
+            buffer = context.buffer(end - start, zero=False)
+            buffer.write(np.frombuffer(data, np.uint8))
+            context.share(key, buffer)
+        buffers.append(buffer)
+    return Arena(context, islands, buffers)
+
+
+class Weights:
+    """A program's persistent resource, initialized.
+
+    kernels: those of ``program.initialize``. given: the bytes of each owned input.
+    """
+
+    def __init__(
+        self, context: Context, program: Program, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]]
+    ) -> None:
+        self._context = context
+        self._program = program
+        regions = [
+            *bound_regions(Space.PERSISTENT, [*program.initialize, *program.dispatches]),
+            *program.owned.values(),
+        ]
+        self._islands = Islands(regions)
+        keys = self._keys(kernels, given)
+        found = [None if key is None else context.shared(key) for key in keys]
+        buffers = [
+            context.buffer(end - start, zero=False) if buffer is None else buffer
+            for buffer, (start, end) in zip(found, self._islands.spans, strict=True)
+        ]
+        self._arena = Arena(context, self._islands, buffers)
+        self._initialize(kernels, given, {number for number, buffer in enumerate(found) if buffer is None})
+        # From here on the device has the work that fills them before any that another program submits.
+        for key, buffer in zip(keys, buffers, strict=True):
+            if key is not None:
+                context.share(key, buffer)
+
+    def place(self, region: Region) -> Place:
+        return self._arena.place(region)
+
+    def _keys(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]]) -> list[bytes | None]:
+        """What each island will hold, by name; None for one that is written again after it was read."""
+        islands, program = self._islands, self._program
+        keys = [_digest(end - start) for start, end in islands.spans]
+        for slot, region in program.owned.items():
+            number = islands.number(region)
+            keys[number] = _digest(keys[number], self._relative(region), given[slot].data)
+        read: set[int] = set()
+        rewritten: set[int] = set()
+        for dispatch, kernel in zip(program.initialize, kernels, strict=True):
+            parts: list[Any] = [kernel, dispatch.constants, dispatch.push, dispatch.groups]
+            numbers = []
+            for binding in dispatch.bindings:
+                region = binding.region
+                if region.space is Space.CONSTANT:
+                    data = memoryview(program.constants)[region.offset : region.offset + region.size]
+                    parts += [binding.access, data]
+                else:
+                    number = islands.number(region)
+                    parts += [binding.access, self._relative(region), keys[number]]
+                    numbers.append((number, binding.access.writes))
+            own = _digest(*parts)
+            for at, (number, writes) in enumerate(numbers):
+                if writes:
+                    keys[number] = _digest(own, at)
+                    rewritten |= {number} & read
+            read |= {number for number, writes in numbers if not writes}
+        return [None if number in rewritten else key for number, key in enumerate(keys)]
+
+    def _relative(self, region: Region) -> tuple[int, int]:
+        return region.offset - self._islands.spans[self._islands.number(region)][0], region.size
+
+    def _initialize(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], missing: set[int]) -> None:
+        """Fill the islands that are not there yet."""
+        program, islands = self._program, self._islands
+        for slot, region in program.owned.items():
+            if islands.number(region) in missing:
+                place = self._arena.place(region)
+                place.buffer.write(given[slot], place.offset + region.offset)
+        work = [
+            (dispatch, kernel)
+            for dispatch, kernel in zip(program.initialize, kernels, strict=True)
+            if any(b.access.writes and islands.number(b.region) in missing for b in dispatch.bindings)
+        ]
+        dispatches = [dispatch for dispatch, _ in work]
+        known = constants(self._context, program, dispatches)
+
+        def place_of(region: Region) -> Place:
+            return known.place(region) if region.space is Space.CONSTANT else self._arena.place(region)
+
+        Recording(self._context, dispatches, [kernel for _, kernel in work], place_of).run()

@@ -1,0 +1,64 @@
+"""Pools: pieces of few allocations, that go back when nothing refers to them."""
+
+from __future__ import annotations
+
+import gc
+
+import hypothesis
+import hypothesis.strategies as st
+
+from dml.runtime.memory import PIECE_ALIGNMENT, Pool
+
+
+class Native:
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
+def pool(own_from: int = 1 << 16) -> Pool:
+    return Pool(Native, own_from, host=False)
+
+
+@hypothesis.given(st.lists(st.tuples(st.integers(1, 5000), st.booleans(), st.integers(0, 30)), max_size=60))
+def test_pieces_never_overlap(steps):
+    pool_ = pool()
+    held = []
+    for size, keep, drop in steps:
+        piece = pool_.take(size)
+        assert piece.size >= size
+        assert piece.offset % PIECE_ALIGNMENT == 0
+        assert piece.offset + piece.size <= piece.native.size
+        for other in held:
+            assert (
+                other.native is not piece.native
+                or other.offset + other.size <= piece.offset
+                or piece.offset + piece.size <= other.offset
+            )
+        if keep:
+            held.append(piece)
+        elif held:
+            held.pop(drop % len(held))
+        del piece
+    other = None
+    held.clear()
+    gc.collect()
+    pool_.release()
+    assert pool_.allocated == (0, 0)
+
+
+def test_large_pieces_go_back_at_once():
+    pool_ = pool()
+    small, large = pool_.take(100), pool_.take(1 << 20)
+    assert pool_.allocated[0] == 2
+    assert large.native is not small.native
+    del large
+    gc.collect()
+    assert pool_.allocated[0] == 1
+    assert small.size == PIECE_ALIGNMENT
+
+
+def test_what_is_free_is_used_again():
+    pool_ = pool()
+    for _ in range(1000):
+        pool_.take(10000)
+    assert pool_.allocated[0] == 1

@@ -5,8 +5,8 @@
     tools/gpu_compile --check                against recorded.json: no spills, no growth by more than a quarter
     tools/gpu_compile --record               writes recorded.json anew
 
-Exit status: 0 all is well; 1 a kernel is refused by a driver, or fails the check; 3 the machine has no RADV of its own.
-A driver that only the tool unpacks may be missing: that is said, and no failure.
+Exit status: 0 all is well; 1 a kernel is refused by a driver, or fails the check; 3 the machine's own RADV is missing,
+or makes no devices out of nothing. A driver that only the tool unpacks may be missing: that is said, and no failure.
 """
 
 from __future__ import annotations

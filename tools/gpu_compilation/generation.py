@@ -22,8 +22,8 @@ from tools.gpu_compilation.pipelines import Kernel
 from tools.gpu_compilation.workloads import Workload
 
 _ROOT = Path(__file__).resolve().parents[2]
-# GLSL is compiled on all cores: one generation at a time, and the others find it done.
-_glsl = threading.Lock()
+# One generation at a time has its GLSL compiled, on all cores; the others find it done.
+_lowering = threading.Lock()
 
 
 @dataclass
@@ -53,7 +53,8 @@ def compile_generation(installation: Installation, generation: str, workloads: S
                 found = device.name if isinstance(device, VulkanDevice) else _last_line(process, listener, remarks)
                 raise NoDriverError(f"it makes no {generation} out of nothing: {found}")
             report = Report(generation, _version(device.driver))
-            kernels = named_kernels(workloads, target_of(device))
+            with _lowering:
+                kernels = named_kernels(workloads, target_of(device))
             assert process.stdin is not None
             pickle.dump(list(kernels.values()), process.stdin)
             process.stdin.flush()
@@ -81,10 +82,11 @@ def _receive(process: subprocess.Popen[bytes]) -> Any:
 
 
 def _last_line(process: subprocess.Popen[bytes], listener: threading.Thread, remarks: list[bytes]) -> str:
-    process.kill()
+    """What a process that has ended said last."""
+    status = process.wait()
     listener.join()
     said = b"".join(remarks[-1:]).decode(errors="replace").strip()
-    return f"{said or 'no word'} (exit {process.wait()})"
+    return f"{said or 'no word'} (exit {status})"
 
 
 def _version(driver: str) -> str:
@@ -109,8 +111,7 @@ def named_kernels(workloads: Sequence[Workload], target: Target) -> dict[str, Ke
         for program in [workload.lower(target)]
         for dispatch in (*program.initialize, *program.dispatches)
     ]
-    with _glsl:
-        spirv = compile_many([dispatch.source for _, dispatch in dispatches], include_dirs=(shaders.directory(),))
+    spirv = compile_many([dispatch.source for _, dispatch in dispatches], include_dirs=(shaders.directory(),))
     named: dict[str, Kernel] = {}
     known: set[Kernel] = set()
     found: Counter[str] = Counter()

@@ -66,7 +66,9 @@ class _Compiler:
         return Operator(self, desc)  # type: ignore[arg-type]
 
     def compile_graph(self, desc: dml.DML_GRAPH_DESC, *_: Any, optimize: bool = True, **__: Any) -> Program:
-        return compile_graph(read_graph(desc, dml.DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4), self._target)
+        return compile_graph(
+            read_graph(desc, dml.DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4), self._target, optimize=optimize
+        )
 
 
 @cache

@@ -135,7 +135,9 @@ def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]
 
 @pytest.fixture
 def long_loops(device: dml.Device, vulkan: VulkanDevice) -> None:
-    """For tests of more iterations than llvmpipe grants a shader's loops: kernels for GPUs run them whole, so such a
-    test is skipped where a CPU's driver stands for a GPU."""
+    """For tests of more iterations than llvmpipe grants a shader's loops.
+
+    Kernels for GPUs run them whole, so such a test is skipped where a CPU's driver stands for a GPU.
+    """
     if vulkan.target.is_cpu and not device.vulkan.target.is_cpu:
         pytest.skip("a CPU's driver ends the loops that a GPU's kernel runs whole")

@@ -9,7 +9,7 @@ import operator
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ParamSpec, TypeVar
 
@@ -47,10 +47,13 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def checked_structure(kind: type[_R]) -> type[_R]:
-    """A dataclass whose fields are held against their annotations when it is made."""
-    kind.__init__ = checked(kind.__init__)  # type: ignore[method-assign]
-    return kind
+def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], None]]:
+    """What holds a value of each parameter of ``make``, a structure's constructor, against its annotation."""
+    return {
+        name: replace(parameter, where=f"{structure}.{name}:").check_one
+        for name, parameter in _parameters(make).items()
+        if parameter.takes is not None
+    }
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,14 @@ class _Parameter:
 
     def check(self, values: Iterable[Any]) -> None:
         for value in values:
-            if self.takes is not None and not self.takes(value):
-                raise DMLError(f"{self.where} takes {self.written}, found {_described(value)}")
+            self.check_one(value)
+
+    def check_one(self, value: Any) -> None:
+        if self.takes is not None and not self.takes(value):
+            raise DMLError(f"{self.where} takes {self.written}, found {described(value)}")
 
 
-def _described(value: object) -> str:
+def described(value: object) -> str:
     """A value in a message: itself where that is short, else its type and those of what it holds."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)[:80]

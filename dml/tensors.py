@@ -7,10 +7,8 @@ dml-helper-functions, dml_scalar_union.
 
 from __future__ import annotations
 
-import contextlib
-import operator
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -23,6 +21,7 @@ import numpy.typing as npt
 from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
 from .errors import DMLError
+from .structures import convert, derive_count, did_you_mean, enumerator, integer, integers, structure
 
 _T = DML_TENSOR_DATA_TYPE
 
@@ -157,39 +156,43 @@ def calc_buffer_tensor_size(
     """
     if strides is not None and len(strides) != len(sizes):
         raise DMLError(f"{len(strides)} strides for {len(sizes)} sizes")
+    return _size_in_bytes(element_bits(data_type), sizes, strides)
+
+
+def _size_in_bytes(bits: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
     if strides is None:
         elements = prod(sizes)
     else:
         elements = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
-    size_in_bytes = (elements * element_bits(data_type) + 7) // 8
-    return (size_in_bytes + 3) // 4 * 4
+    return (elements * bits + 31) // 32 * 4
 
 
-def _integers(value: object) -> tuple[int, ...]:
-    """A tuple of ints from a sequence or an integer array; what is neither is kept for the validator to refuse."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        return cast("tuple[int, ...]", value)
-    items: list[Any] = []
-    for item in value:
-        try:
-            items.append(item if isinstance(item, bool) else operator.index(item))
-        except TypeError:
-            items.append(item)
-    return tuple(items)
+_data_type = enumerator(DML_TENSOR_DATA_TYPE)
+_flags = enumerator(DML_TENSOR_FLAGS)
+
+#: For each field what converts it, and into what.
+_FIELDS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "DataType": (_data_type, "a DML_TENSOR_DATA_TYPE"),
+    "Flags": (_flags, "DML_TENSOR_FLAGS"),
+    "Sizes": (integers, "a sequence of integers"),
+    "Strides": (integers, "a sequence of integers"),
+    "TotalTensorSizeInBytes": (integer, "an integer"),
+    "GuaranteedBaseOffsetAlignment": (integer, "an integer"),
+}
 
 
-def _all_integers(value: object) -> bool:
-    return isinstance(value, tuple) and all(isinstance(item, int) and not isinstance(item, bool) for item in value)
-
-
+@structure(
+    "DataType", "Flags", "DimensionCount", "Sizes", "Strides", "TotalTensorSizeInBytes",
+    "GuaranteedBaseOffsetAlignment", converted=(*_FIELDS, "DimensionCount"),
+)  # fmt: skip
 @dataclass(frozen=True)
 class DML_BUFFER_TENSOR_DESC:
     """A tensor in a buffer.
 
     Sizes, Strides: sequences of one number per dimension, kept as tuples; Strides None means packed.
     TotalTensorSizeInBytes: computed with `calc_buffer_tensor_size` when None. DimensionCount: derived from Sizes; a
-    given one must agree. The data type and the rest are given by keyword or in this order.
-    Reference: dml_buffer_tensor_desc.
+    given one must agree. By position in this order, (DataType, Sizes, Strides, ...), or in C's, (DataType, Flags,
+    DimensionCount, Sizes, Strides, ...). Reference: dml_buffer_tensor_desc.
     """
 
     DataType: DML_TENSOR_DATA_TYPE
@@ -201,34 +204,23 @@ class DML_BUFFER_TENSOR_DESC:
     DimensionCount: int = None  # type: ignore[assignment]  # derived in __post_init__
 
     def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
-
-        put("Sizes", _integers(self.Sizes))
-        if self.Strides is not None:
-            put("Strides", _integers(self.Strides))
-        for name, kind in (("DataType", DML_TENSOR_DATA_TYPE), ("Flags", DML_TENSOR_FLAGS)):
-            with contextlib.suppress(TypeError, ValueError):  # not an enumerator: the validator says so
-                put(name, kind(operator.index(getattr(self, name))))
-        rank = len(self.Sizes) if isinstance(self.Sizes, tuple) else 0
-        given: int | None = self.DimensionCount
-        if given is None:
-            put("DimensionCount", rank)
-        elif not is_number(given, rank):
-            raise DMLError(
-                f"DML_BUFFER_TENSOR_DESC.DimensionCount: must be {rank}, the number of Sizes, found {given!r}"
-            )
+        for name, (converter, wanted) in _FIELDS.items():
+            value = getattr(self, name)
+            if value is not None or name not in ("Strides", "TotalTensorSizeInBytes"):
+                value = convert(f"DML_BUFFER_TENSOR_DESC.{name}", value, converter, wanted)
+                object.__setattr__(self, name, value)
+        derive_count(self, "DimensionCount", len(self.Sizes))
         total: int | None = self.TotalTensorSizeInBytes
         if total is None:
-            put("TotalTensorSizeInBytes", self._implied_size())
+            object.__setattr__(self, "TotalTensorSizeInBytes", self._implied_size())
 
     def _implied_size(self) -> int:
         """The computed size, or 0 for a description that the validator will refuse anyway."""
-        if self.DataType not in ELEMENT_BITS or not _all_integers(self.Sizes) or not self.Sizes:
+        if self.DataType not in ELEMENT_BITS or not self.Sizes:
             return 0
-        if self.Strides is not None and (not _all_integers(self.Strides) or len(self.Strides) != len(self.Sizes)):
+        if self.Strides is not None and len(self.Strides) != len(self.Sizes):
             return 0
-        return calc_buffer_tensor_size(self.DataType, self.Sizes, self.Strides)
+        return _size_in_bytes(ELEMENT_BITS[self.DataType], self.Sizes, self.Strides)
 
     @property
     def rank(self) -> int:
@@ -269,6 +261,7 @@ class DML_BUFFER_TENSOR_DESC:
         return numpy_dtype(self.DataType)
 
 
+@structure(converted=("Type",))
 @dataclass(frozen=True)
 class DML_TENSOR_DESC:
     """A tensor description of a given type; accepted wherever a DML_BUFFER_TENSOR_DESC is.
@@ -282,10 +275,9 @@ class DML_TENSOR_DESC:
     def __post_init__(self) -> None:
         if not is_number(self.Type, DML_TENSOR_TYPE.DML_TENSOR_TYPE_BUFFER):
             raise DMLError(f"DML_TENSOR_DESC.Type: must be DML_TENSOR_TYPE_BUFFER, found {self.Type!r}")
-        if not isinstance(self.Desc, DML_BUFFER_TENSOR_DESC):
-            raise DMLError(f"DML_TENSOR_DESC.Desc: must be a DML_BUFFER_TENSOR_DESC, found {self.Desc!r}")
 
 
+@structure()
 @dataclass(frozen=True)
 class DML_SCALE_BIAS:
     """x * Scale + Bias, applied to an element-wise operator's input before its function. Reference: dml_scale_bias."""
@@ -294,6 +286,7 @@ class DML_SCALE_BIAS:
     Bias: float
 
 
+@structure()
 @dataclass(frozen=True)
 class DML_SIZE_2D:
     """A width and a height, in elements. Reference: dml_size_2d."""
@@ -349,7 +342,7 @@ class DML_SCALAR_UNION:
                 raise DMLError(f"DML_SCALAR_UNION.Bytes: at most eight bytes, found {value!r}")
             return data
         if name not in _UNION_FORMATS:
-            raise DMLError(f"DML_SCALAR_UNION has no member {name}")
+            raise DMLError(f"DML_SCALAR_UNION: has no member {name}{did_you_mean(name, _UNION_FORMATS)}")
         try:
             return struct.pack(_UNION_FORMATS[name], value)
         except (struct.error, OverflowError, TypeError, ValueError):

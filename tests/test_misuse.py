@@ -454,10 +454,10 @@ NUMBERS: list[Any] = [
     (1.5,) * 2, (float("inf"),) * 2, (float("nan"),) * 4, (0,) * 4, (1,) * 9, (-1,) * 4,
     dml.DML_SCALAR_UNION(UInt64=2**64 - 1), dml.DML_SCALE_BIAS(float("nan"), 1e39),
     dml.DML_SIZE_2D(2**32 - 1, 2**32 - 1),
-    dml.DML_SIZE_2D(-1, 1.5), dml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=1e39, Beta=float("nan")),
+    dml.DML_SIZE_2D(-1, 2), dml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=1e39, Beta=float("nan")),
     tensor("INT4", (1,)), tensor("FLOAT64", (2,) * 8), tensor("UINT8", (1, 2, 4, 6), "padded"),
     tensor("FLOAT32", (1, 2, 4, 6), "broadcast"), [tensor("FLOAT32", (1, 2, 4, 6))] * 3,
-    tensor("FLOAT32", (65536, 65536)), tensor("FLOAT32", (0, 2)), dml.DML_BUFFER_TENSOR_DESC(99, (1, 2)),
+    tensor("FLOAT32", (65536, 65536)), tensor("FLOAT32", (0, 2)), dml.DML_BUFFER_TENSOR_DESC(0, (1, 2)),
 ]  # fmt: skip
 
 

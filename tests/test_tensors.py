@@ -43,7 +43,7 @@ def test_description_takes_integers_for_enumerators():
 
 def test_given_dimension_count_is_checked():
     assert dml.DML_BUFFER_TENSOR_DESC(F32, (1, 2), DimensionCount=2).DimensionCount == 2
-    with pytest.raises(DMLError, match=r"DimensionCount: must be 2, the number of Sizes, found 3"):
+    with pytest.raises(DMLError, match=r"DimensionCount: must be 2, found 3"):
         dml.DML_BUFFER_TENSOR_DESC(F32, (1, 2), DimensionCount=3)
 
 
@@ -59,9 +59,9 @@ def test_is_packed_ignores_strides_of_single_elements(strides, packed):
     assert dml.DML_BUFFER_TENSOR_DESC(F32, (1, 2, 3), strides).is_packed is packed
 
 
-@pytest.mark.parametrize(("sizes", "total"), [((), 0), ("text", 0), (7, 0), ((1.5, 2), 0)])
-def test_what_is_no_size_waits_for_the_validator(sizes, total):
-    assert dml.DML_BUFFER_TENSOR_DESC(F32, sizes).TotalTensorSizeInBytes == total
+def test_no_sizes_wait_for_the_validator():
+    assert dml.DML_BUFFER_TENSOR_DESC(F32, ()).TotalTensorSizeInBytes == 0
+    assert dml.DML_BUFFER_TENSOR_DESC(F32, (2, 3), (1,)).TotalTensorSizeInBytes == 0
 
 
 def test_tensor_desc_wraps_a_buffer_tensor():

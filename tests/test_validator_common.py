@@ -76,8 +76,6 @@ def test_needs_a_feature_level():
     [
         (tensor(2, 0), r"IDENTITY\.InputTensor\.Sizes: .*found \(2, 0\)"),
         (tensor(2, -1), r"Sizes"),
-        (tensor(2, True), r"Sizes"),
-        (tensor(2, 1.0), r"Sizes"),
         (tensor(), r"DimensionCount: must be from 1 to 8 at feature level 6_4, found 0"),
         (tensor(*[1] * 9), r"DimensionCount: must be from 1 to 8 at feature level 6_4, found 9"),
         (tensor(2, 3, Strides=(1,)), r"Strides: must be as many as Sizes, 2"),
@@ -87,13 +85,10 @@ def test_needs_a_feature_level():
         (tensor(2, 2, Strides=(2**32 - 2, 2)), r"Strides: must not span more than 4294967295 elements"),
         (tensor(2, 3, TotalTensorSizeInBytes=20), r"TotalTensorSizeInBytes: must be at least 24.*found 20"),
         (tensor(2, 3, TotalTensorSizeInBytes=26), r"TotalTensorSizeInBytes: must be a multiple of 4, found 26"),
-        (tensor(2, 3, TotalTensorSizeInBytes="24"), r"TotalTensorSizeInBytes"),
         (tensor(2, GuaranteedBaseOffsetAlignment=24), r"GuaranteedBaseOffsetAlignment: .*found 24"),
         (tensor(2, GuaranteedBaseOffsetAlignment=2), r"at least the element size, 4, found 2"),
-        (tensor(2, of=99), r"DataType: must be a DML_TENSOR_DATA_TYPE, found 99"),
         (tensor(2, of=0), r"DataType: must be a known data type"),
         (tensor(2, Flags=2), r"Flags: must be DML_TENSOR_FLAGS"),
-        ((2, 3), r"InputTensor: must be a DML_BUFFER_TENSOR_DESC, found \(2, 3\)"),
     ],
 )
 def test_ill_formed_tensors(bad, message):
@@ -163,16 +158,9 @@ def test_overlap_of_large_interleaved_layouts_is_found_quickly():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"Mode": 9}, r"CONVOLUTION\.Mode: must be a DML_CONVOLUTION_MODE, found 9"),
-        ({"Mode": None}, r"Mode: must be given"),
         ({"GroupCount": -1}, r"GroupCount: must be an integer from 0 to 4294967295, found -1"),
         ({"GroupCount": 2**32}, r"GroupCount"),
-        ({"GroupCount": True}, r"GroupCount"),
-        ({"GroupCount": 1.0}, r"GroupCount"),
-        ({"Strides": (1, "x")}, r"Strides\[1\]: must be an integer"),
-        ({"Strides": 1}, r"Strides: must be a sequence"),
         ({"Dilations": (1,)}, r"Dilations: must have 2 item\(s\), as Strides, found 1"),
-        ({"FusedActivation": 4}, r"FusedActivation: must be an operator description"),
         ({"InputTensor": None}, r"InputTensor: is required at feature level 6_4"),
     ],
 )
@@ -183,14 +171,6 @@ def test_attributes(changes, message):
 @pytest.mark.parametrize(
     ("desc", "message"),
     [
-        (identity(ScaleBias=(1, 2)), r"ScaleBias: must be a DML_SCALE_BIAS"),
-        (identity(ScaleBias=dml.DML_SCALE_BIAS("a", 0)), r"ScaleBias\.Scale: must be a number"),
-        (gemm(Alpha="1"), r"GEMM\.Alpha: must be a number, found '1'"),
-        (gemm(Alpha=True), r"Alpha"),
-        (
-            dml.DML_LP_NORMALIZATION_OPERATOR_DESC(tensor(1, 1, 2, 2), tensor(1, 1, 2, 2), "x", 1e-5, 2),
-            r"LP_NORMALIZATION\.Axis",
-        ),
         (
             dml.DML_DIAGONAL_MATRIX_OPERATOR_DESC(tensor(1, 1, 2, 2), 2**31, 1.0),
             r"DIAGONAL_MATRIX\.Offset: must be an integer from -2147483648 to 2147483647",
@@ -199,22 +179,10 @@ def test_attributes(changes, message):
             dml.DML_UPSAMPLE_2D_OPERATOR_DESC(tensor(1, 1, 2, 2), tensor(1, 1, 2, 2), dml.DML_SIZE_2D(0, 1), 0),
             r"ScaleSize\.Width: must be an integer from 1",
         ),
-        (
-            dml.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(tensor(4), F32, 1.0),
-            r"Value: must be a DML_SCALAR_UNION, found 1.0",
-        ),
-        (
-            dml.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(
-                tensor(1, 1, 2, 2), tensor(1, 1, 2, 2), 2, 1, 1.0, 1.0, 1.0
-            ),
-            r"CrossChannel: must be a bool, found 2",
-        ),
         (dml.DML_JOIN_OPERATOR_DESC(InputTensors=(), OutputTensor=tensor(2), Axis=0), r"InputTensors: .*at least one"),
-        (dml.DML_JOIN_OPERATOR_DESC(InputTensors=(tensor(2), 3), OutputTensor=tensor(5), Axis=0),
-         r"JOIN\.InputTensors\[1\]: must be a DML_BUFFER_TENSOR_DESC"),
     ],
 )  # fmt: skip
-def test_attributes_of_other_types(desc, message):
+def test_attributes_out_of_range(desc, message):
     refused(desc, message)
 
 
@@ -318,8 +286,8 @@ def test_gemm_fuses_more_from_a_level_on(kind):
         (dml.DML_ACTIVATION_RELU_OPERATOR_DESC(InputTensor=tensor(1)), r"FusedActivation\.InputTensor: must be None"),
         (dml.DML_ACTIVATION_RELU_OPERATOR_DESC(OutputTensor=tensor(1)), r"FusedActivation\.OutputTensor: must be None"),
         (
-            dml.DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha="x"),
-            r"FusedActivation\.ACTIVATION_ELU\.Alpha: must be a number",
+            dml.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(Axes=(-1,)),
+            r"FusedActivation\.ACTIVATION_SOFTMAX1\.Axes\[0\]: must be an integer from 0",
         ),
         (dml.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC(Axes=(4,)), r"FusedActivation\.Axes: .*found \(4,\)"),
     ],

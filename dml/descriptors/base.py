@@ -1,17 +1,16 @@
 """What every operator description is: a frozen dataclass that knows its fields as C declares them.
 
-A description is lenient when it is made: it takes sequences for arrays, integers for enumerators, a DML_TENSOR_DESC for
-the buffer tensor inside it and a DML_OPERATOR_DESC for the operator inside it, and keeps what it cannot convert for the
-validator to refuse. Only what could not be held at all is a DMLError here: a missing or unknown field, a count that
-contradicts its array.
+A description takes sequences for arrays, integers for enumerators, a DML_TENSOR_DESC for the buffer tensor inside it
+and a DML_OPERATOR_DESC for the operator inside it. What has another type than its field, a missing or unknown field,
+and a count that contradicts its array are DMLErrors at once. Whether values are in range, and whether a tensor may be
+None, depends on operator and feature level: the validator says it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import operator as _operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_type_hints
@@ -22,6 +21,7 @@ from .. import enums
 from ..arguments import is_number
 from ..enums import DML_OPERATOR_TYPE
 from ..errors import DMLError
+from ..structures import Signature, convert, derive_count, enumerator, integer, integers, sequence, structure
 from ..tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, DML_TENSOR_DESC
 
 if TYPE_CHECKING:
@@ -145,80 +145,58 @@ def _field_info(field: dataclasses.Field[Any], hint: Any) -> FieldInfo:
     return FieldInfo(field.name, kind, name, optional, is_fusable, counts)
 
 
-def _tensor(value: Any) -> Any:
-    return value.Desc if isinstance(value, DML_TENSOR_DESC) else value
+def _instance(kind: type[Any], wrapper: type[Any] | None = None) -> Callable[[Any], Any]:
+    """A converter that takes that kind alone, also as the Desc of a wrapper."""
+
+    def convert_instance(value: Any) -> Any:
+        found = value.Desc if wrapper is not None and isinstance(value, wrapper) else value
+        if not isinstance(found, kind):
+            raise TypeError
+        return found
+
+    return convert_instance
 
 
-def _operator_desc(value: Any) -> Any:
-    return value.Desc if isinstance(value, DML_OPERATOR_DESC) else value
+def _operator_desc(value: Any) -> OperatorDesc:
+    found = value.Desc if isinstance(value, DML_OPERATOR_DESC) else value
+    if not isinstance(found, OperatorDesc):
+        raise TypeError
+    return found
 
 
-def _integer(value: Any) -> Any:
-    if isinstance(value, bool):
-        return value  # a bool is no count or axis: the validator says so
-    try:
-        return _operator.index(value)
-    except TypeError:
-        return value
+def _float(value: Any) -> float:
+    if isinstance(value, bool | str | bytes):
+        raise TypeError
+    return float(value)
 
 
-def _float(value: Any) -> Any:
-    if isinstance(value, (bool, str, bytes)):
-        return value
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return value
-
-
-def _bool(value: Any) -> Any:
+def _bool(value: Any) -> bool:
     """BOOL is an integer in C: 0 and 1 are taken, and NumPy's booleans."""
-    if isinstance(value, np.bool_):
+    if isinstance(value, bool | np.bool_):
         return bool(value)
-    number = _integer(value)
-    return bool(number) if isinstance(number, int) and number in (0, 1) else value
+    if integer(value) not in (0, 1):
+        raise ValueError
+    return bool(value)
 
 
-def _array(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def convert_array(value: Any) -> Any:
-        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-            return value
-        return tuple(convert(item) for item in value)
+_tensor = _instance(DML_BUFFER_TENSOR_DESC, DML_TENSOR_DESC)
 
-    return convert_array
-
-
-def _enumerator(kind: type[IntEnum]) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        try:
-            return value if type(value) is kind else kind(_operator.index(value))
-        except (TypeError, ValueError):
-            return value
-
-    return convert
-
-
-def derive_count(desc: Any, field: str, length: int) -> None:
-    """Fill in a count that was left out, and refuse one that contradicts what it counts."""
-    given = getattr(desc, field)
-    if given is None:
-        object.__setattr__(desc, field, length)
-    elif not is_number(given, length):
-        raise DMLError(f"{type(desc).__name__}.{field}: must be {length}, found {given!r}")
-
-
-_CONVERT: dict[str, Callable[[Any], Any]] = {
-    "tensor": _tensor,
-    "tensor_array": _array(_tensor),
-    "operator": _operator_desc,
-    "operator_array": _array(_operator_desc),
-    "uint": _integer,
-    "int": _integer,
-    "uint_array": _array(_integer),
-    "int_array": _array(_integer),
-    "float": _float,
-    "float_array": _array(_float),
-    "bool": _bool,
+#: By type of field, what converts a value, and into what.
+_CONVERT: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "tensor": (_tensor, "a DML_BUFFER_TENSOR_DESC"),
+    "tensor_array": (sequence(_tensor), "a sequence of DML_BUFFER_TENSOR_DESCs"),
+    "operator": (_operator_desc, "an operator description"),
+    "operator_array": (sequence(_operator_desc), "a sequence of operator descriptions"),
+    "uint": (integer, "an integer"),
+    "int": (integer, "an integer"),
+    "uint_array": (integers, "a sequence of integers"),
+    "int_array": (integers, "a sequence of integers"),
+    "float": (_float, "a number"),
+    "float_array": (sequence(_float), "a sequence of numbers"),
+    "bool": (_bool, "a bool"),
+    "DML_SCALE_BIAS": (_instance(DML_SCALE_BIAS), "a DML_SCALE_BIAS"),
+    "DML_SIZE_2D": (_instance(DML_SIZE_2D), "a DML_SIZE_2D"),
+    "DML_SCALAR_UNION": (_instance(DML_SCALAR_UNION), "a DML_SCALAR_UNION"),
 }
 
 _OPERATORS: dict[DML_OPERATOR_TYPE, type[OperatorDesc]] = {}
@@ -232,32 +210,29 @@ def operators() -> dict[DML_OPERATOR_TYPE, type[OperatorDesc]]:
 def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], ...]) -> Callable[..., None]:
     names = tuple(field.name for field in fields)
     defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
-    converters = {
-        info.name: _enumerator(info.enum) if info.enum else _CONVERT.get(info.type, lambda value: value)
+    counts = {info.name: info.counts for info in cls.fields_info if info.counts}
+    signature = Signature(cls.__name__, names, tuple(name for name in names if name not in counts), defaults)
+    # Which tensors may be None depends on the feature level; counts are derived.
+    plan = [
+        (
+            info.name,
+            *((enumerator(info.enum), f"a {info.type}") if info.enum else _CONVERT[info.type]),
+            info.optional or info.is_tensor or info.name in counts,
+        )
         for info in cls.fields_info
-    }
-    counts = [(info.name, info.counts) for info in cls.fields_info if info.counts]
+    ]
 
     def __init__(self: OperatorDesc, *args: Any, **kwargs: Any) -> None:
-        if len(args) > len(names):
-            raise DMLError(f"{cls.__name__}: has {len(names)} fields, found {len(args)} values")
-        values = dict(zip(names, args, strict=False))
-        for name in kwargs:
-            if name not in converters:
-                raise DMLError(f"{cls.__name__}: has no field {name}")
-            if name in values:
-                raise DMLError(f"{cls.__name__}.{name}: given both by position and by name")
-        values = {**defaults, **values, **kwargs}
-        missing = [name for name in names if name not in values]
-        if missing:
-            raise DMLError(f"{cls.__name__}: {', '.join(missing)} must be given")
-        for name in names:
-            object.__setattr__(self, name, converters[name](values[name]))
-        for name, array in counts:
-            held = getattr(self, array)
-            derive_count(self, name, len(held) if isinstance(held, tuple) else 0)
+        values = {**defaults, **signature.bind(args, kwargs)}
+        for name, converter, wanted, may_be_none in plan:
+            value = values[name]
+            if value is not None or not may_be_none:
+                value = convert(f"{cls.__name__}.{name}", value, converter, wanted)
+            object.__setattr__(self, name, value)
+        for name, array in counts.items():
+            derive_count(self, name, len(getattr(self, array) or ()))
 
-    __init__.__doc__ = f"{cls.__name__}({', '.join(names)}): by keyword, or by position in this order."
+    __init__.__doc__ = f"{cls.__name__}({', '.join(names)}): by name, or by position in this order."
     return __init__
 
 
@@ -280,6 +255,7 @@ def operator(cls: _DescClass) -> _DescClass:
     return cls
 
 
+@structure(converted=("Type", "Desc"))
 @dataclass(frozen=True)
 class DML_OPERATOR_DESC:
     """An operator type beside its description; accepted wherever the description itself is.
@@ -303,7 +279,7 @@ class DML_OPERATOR_DESC:
 
 def unwrap(desc: OperatorDesc | DML_OPERATOR_DESC) -> OperatorDesc:
     """The operator's own description, out of a DML_OPERATOR_DESC where it is in one."""
-    found = _operator_desc(desc)
+    found = desc.Desc if isinstance(desc, DML_OPERATOR_DESC) else desc
     if not isinstance(found, OperatorDesc):
         raise DMLError(f"an operator description is needed, found {desc!r}")
     return found

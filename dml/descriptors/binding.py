@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..arguments import checked_structure
 from ..enums import DML_BINDING_TYPE, DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE
 from ..errors import DMLError
-from .base import derive_count
+from ..structures import convert, derive_count, enumerator, sequence, structure
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_BUFFER_BINDING:
     """A range of a buffer: SizeInBytes bytes from Offset, all that follow where it is left out.
@@ -40,6 +39,7 @@ class DML_BUFFER_BINDING:
                 raise DMLError(f"DML_BUFFER_BINDING.{name}: must be at least 0, found {getattr(self, name)}")
 
 
+@structure("BindingCount", "Bindings", converted=("BindingCount", "Bindings"))
 @dataclass(frozen=True)
 class DML_BUFFER_ARRAY_BINDING:
     """Several ranges bound as one: the inputs of operators being initialized. BindingCount is derived.
@@ -59,7 +59,7 @@ class DML_BUFFER_ARRAY_BINDING:
         derive_count(self, "BindingCount", len(ranges))
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_BINDING_DESC:
     """A binding of a given type; DML_BINDING_TYPE_NONE has no Desc and binds nothing."""
@@ -80,6 +80,7 @@ class DML_BINDING_DESC:
             raise DMLError(f"DML_BINDING_DESC.Desc: does not fit type {self.Type.name}, found {self.Desc!r}")
 
 
+@structure()
 @dataclass(frozen=True)
 class DML_BINDING_PROPERTIES:
     """What a dispatchable needs bound: descriptors in the heap, and bytes of temporary and persistent memory."""
@@ -89,7 +90,7 @@ class DML_BINDING_PROPERTIES:
     PersistentResourceSize: int
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_BINDING_TABLE_DESC:
     """For which dispatchable a binding table is.
@@ -103,6 +104,7 @@ class DML_BINDING_TABLE_DESC:
     SizeInDescriptors: int | None = None
 
 
+@structure()
 @dataclass(frozen=True)
 class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT:
     """Asks whether the device supports tensors of a data type at all."""
@@ -110,6 +112,7 @@ class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT:
     DataType: DML_TENSOR_DATA_TYPE
 
 
+@structure()
 @dataclass(frozen=True)
 class DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT:
     """Whether tensors of the data type asked for are supported."""
@@ -117,25 +120,28 @@ class DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT:
     IsSupported: bool
 
 
+_levels = sequence(enumerator(DML_FEATURE_LEVEL))
+
+
+@structure(
+    "RequestedFeatureLevelCount", "RequestedFeatureLevels",
+    converted=("RequestedFeatureLevelCount", "RequestedFeatureLevels"),
+)  # fmt: skip
 @dataclass(frozen=True)
 class DML_FEATURE_QUERY_FEATURE_LEVELS:
-    """Asks which of these feature levels is the highest that the device supports."""
+    """Asks which of these feature levels is the highest that the device supports. The count is derived."""
 
     RequestedFeatureLevels: tuple[DML_FEATURE_LEVEL, ...]
     RequestedFeatureLevelCount: int = None  # type: ignore[assignment]  # derived in __post_init__
 
     def __post_init__(self) -> None:
-        try:
-            levels = tuple(DML_FEATURE_LEVEL(level) for level in self.RequestedFeatureLevels)
-        except (TypeError, ValueError):
-            raise DMLError(
-                "DML_FEATURE_QUERY_FEATURE_LEVELS.RequestedFeatureLevels: must be DML_FEATURE_LEVELs, "
-                f"found {self.RequestedFeatureLevels!r}"
-            ) from None
+        where = "DML_FEATURE_QUERY_FEATURE_LEVELS.RequestedFeatureLevels"
+        levels = convert(where, self.RequestedFeatureLevels, _levels, "a sequence of DML_FEATURE_LEVELs")
         object.__setattr__(self, "RequestedFeatureLevels", levels)
         derive_count(self, "RequestedFeatureLevelCount", len(levels))
 
 
+@structure()
 @dataclass(frozen=True)
 class DML_FEATURE_DATA_FEATURE_LEVELS:
     """The highest of the feature levels asked for that the device supports."""

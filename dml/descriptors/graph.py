@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..arguments import checked_structure
 from ..enums import DML_GRAPH_EDGE_TYPE, DML_GRAPH_NODE_TYPE
 from ..errors import DMLError
-from .base import derive_count
+from ..structures import derive_count, structure
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_OPERATOR_GRAPH_NODE_DESC:
     """A node that runs an operator made by `create_operator`."""
@@ -24,6 +23,7 @@ class DML_OPERATOR_GRAPH_NODE_DESC:
     Name: str | None = None
 
 
+@structure(converted=("Data", "DataSize"))
 @dataclass(frozen=True)
 class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
     """A node (from feature level 6_2) whose output is the bytes of Data; DataSize is derived, or must agree."""
@@ -42,7 +42,7 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         derive_count(self, "DataSize", len(self.Data))
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_INPUT_GRAPH_EDGE_DESC:
     """From an input of the graph to an input of a node."""
@@ -53,7 +53,7 @@ class DML_INPUT_GRAPH_EDGE_DESC:
     Name: str | None = None
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_OUTPUT_GRAPH_EDGE_DESC:
     """From an output of a node to an output of the graph."""
@@ -64,7 +64,7 @@ class DML_OUTPUT_GRAPH_EDGE_DESC:
     Name: str | None = None
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_INTERMEDIATE_GRAPH_EDGE_DESC:
     """From an output of one node to an input of another."""
@@ -89,7 +89,7 @@ _Node = DML_OPERATOR_GRAPH_NODE_DESC | DML_CONSTANT_DATA_GRAPH_NODE_DESC
 _Edge = DML_INPUT_GRAPH_EDGE_DESC | DML_OUTPUT_GRAPH_EDGE_DESC | DML_INTERMEDIATE_GRAPH_EDGE_DESC
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_GRAPH_NODE_DESC:
     """A node of a given type; the node itself is accepted wherever this is."""
@@ -101,7 +101,7 @@ class DML_GRAPH_NODE_DESC:
         _check_type(self, _NODES)
 
 
-@checked_structure
+@structure()
 @dataclass(frozen=True)
 class DML_GRAPH_EDGE_DESC:
     """An edge of a given type; the edge itself is accepted wherever this is."""
@@ -113,11 +113,18 @@ class DML_GRAPH_EDGE_DESC:
         _check_type(self, _EDGES)
 
 
+@structure(
+    "InputCount", "OutputCount", "NodeCount", "Nodes", "InputEdgeCount", "InputEdges", "OutputEdgeCount", "OutputEdges",
+    "IntermediateEdgeCount", "IntermediateEdges",
+    converted=("NodeCount", "Nodes", "InputEdgeCount", "InputEdges", "OutputEdgeCount", "OutputEdges",
+               "IntermediateEdgeCount", "IntermediateEdges"),
+)  # fmt: skip
 @dataclass(frozen=True, kw_only=True)
 class DML_GRAPH_DESC:
     """A graph: how many inputs and outputs it has, its nodes, and its edges by kind.
 
     Nodes and edges are named in edges by their index. NodeCount and the edge counts are derived; given ones must agree.
+    By name, or by position in C's order, counts of nodes and edges included or all left out.
     """
 
     InputCount: int

@@ -20,7 +20,7 @@ from ..capability import (
     same_properties,
     short_name,
 )
-from ..descriptors import FieldInfo, OperatorDesc
+from ..descriptors import FieldInfo
 from ..enums import (
     DML_FEATURE_LEVEL,
     DML_TENSOR_DATA_TYPE,
@@ -30,8 +30,6 @@ from ..enums import (
 )
 from ..tensors import (
     DML_BUFFER_TENSOR_DESC,
-    DML_SCALAR_UNION,
-    DML_SCALE_BIAS,
     DML_SIZE_2D,
     calc_buffer_tensor_size,
     element_bits,
@@ -75,99 +73,59 @@ def supported_tensors(check: Check) -> Support:
 
 
 def check_attributes(check: Check) -> None:
-    """Every attribute has its type and lies in its range, enumerators exist at the level, arrays have their count."""
+    """Every attribute lies in its range, enumerators exist at the level, arrays have their count.
+
+    The description's constructor has held them against their types.
+    """
     for info in check.desc.fields_info:
         if info.is_tensor:
             continue
         value = getattr(check.desc, info.name)
-        if value is None:
-            if not info.optional:
-                check.fail(info.name, "must be given")
-        elif info.enum is not None:
-            _check_enumerator(check, info.name, value, info.enum)
-        else:
+        if info.enum is not None:
+            _check_enumerator(check, info.name, value)
+        elif value is not None and info.type in _ATTRIBUTE_CHECKS:
             _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
     _check_counts(check)
 
 
-def _check_enumerator(check: Check, field: str, value: object, enum: type[IntEnum]) -> None:
-    if not isinstance(value, enum):
-        check.fail(field, f"must be a {enum.__name__}", value)
+def _check_enumerator(check: Check, field: str, value: IntEnum) -> None:
     since = enumerator_introduced(value)
     if since > check.level:
         check.fail(field, f"{value.name} is available from feature level {short_name(since)} on", check.level)
 
 
-def _is_integer(value: object, low: int, high: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+def _uint(check: Check, field: str, value: int) -> None:
+    check.that(0 <= value <= UINT_MAX, field, f"must be an integer from 0 to {UINT_MAX}", value)
 
 
-def _uint(check: Check, field: str, value: object) -> None:
-    check.that(_is_integer(value, 0, UINT_MAX), field, f"must be an integer from 0 to {UINT_MAX}", value)
+def _int(check: Check, field: str, value: int) -> None:
+    check.that(_INT_MIN <= value <= _INT_MAX, field, f"must be an integer from {_INT_MIN} to {_INT_MAX}", value)
 
 
-def _int(check: Check, field: str, value: object) -> None:
-    rule = f"must be an integer from {_INT_MIN} to {_INT_MAX}"
-    check.that(_is_integer(value, _INT_MIN, _INT_MAX), field, rule, value)
-
-
-def _float(check: Check, field: str, value: object) -> None:
-    check.that(isinstance(value, (int, float)) and not isinstance(value, bool), field, "must be a number", value)
-
-
-def _bool(check: Check, field: str, value: object) -> None:
-    check.that(isinstance(value, bool), field, "must be a bool", value)
-
-
-def _operator(check: Check, field: str, value: object) -> None:
-    check.that(isinstance(value, OperatorDesc), field, "must be an operator description", value)
-
-
-def _scale_bias(check: Check, field: str, value: object) -> None:
-    if not isinstance(value, DML_SCALE_BIAS):
-        check.fail(field, "must be a DML_SCALE_BIAS", value)
-    _float(check, f"{field}.Scale", value.Scale)
-    _float(check, f"{field}.Bias", value.Bias)
-
-
-def _size_2d(check: Check, field: str, value: object) -> None:
-    if not isinstance(value, DML_SIZE_2D):
-        check.fail(field, "must be a DML_SIZE_2D", value)
+def _size_2d(check: Check, field: str, value: DML_SIZE_2D) -> None:
     for name in ("Width", "Height"):
         size = getattr(value, name)
-        check.that(_is_integer(size, 1, UINT_MAX), f"{field}.{name}", f"must be an integer from 1 to {UINT_MAX}", size)
-
-
-def _scalar_union(check: Check, field: str, value: object) -> None:
-    check.that(isinstance(value, DML_SCALAR_UNION), field, "must be a DML_SCALAR_UNION", value)
+        check.that(1 <= size <= UINT_MAX, f"{field}.{name}", f"must be an integer from 1 to {UINT_MAX}", size)
 
 
 _AttributeCheck = Callable[[Check, str, Any], None]
 
 
 def _array(item_check: _AttributeCheck) -> _AttributeCheck:
-    def check_array(check: Check, field: str, value: object) -> None:
-        if not isinstance(value, tuple):
-            check.fail(field, "must be a sequence", value)
+    def check_array(check: Check, field: str, value: tuple[Any, ...]) -> None:
         for index, item in enumerate(value):
             item_check(check, f"{field}[{index}]", item)
 
     return check_array
 
 
+#: By type of field; other types have no range.
 _ATTRIBUTE_CHECKS: dict[str, _AttributeCheck] = {
     "uint": _uint,
     "int": _int,
-    "float": _float,
-    "bool": _bool,
     "uint_array": _array(_uint),
     "int_array": _array(_int),
-    "float_array": _array(_float),
-    "operator": _operator,
-    "operator_array": _array(_operator),
-    "DML_SCALE_BIAS": _scale_bias,
     "DML_SIZE_2D": _size_2d,
-    "DML_SCALAR_UNION": _scalar_union,
 }
 
 
@@ -194,7 +152,7 @@ def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) ->
             check.fail(info.name, f"is required at feature level {short_name(check.level)}", None)
         return
     if info.type == "tensor_array":
-        if not isinstance(value, tuple) or not value:
+        if not value:
             check.fail(info.name, "must be a sequence of at least one tensor", value)
         named = [(f"{info.name}[{index}]", tensor) for index, tensor in enumerate(value)]
     else:
@@ -206,13 +164,10 @@ def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) ->
             check_output(check, field, tensor)
 
 
-def check_tensor(check: Check, field: str, tensor: object) -> None:
+def check_tensor(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
     """A buffer tensor is well formed (dml_buffer_tensor_desc)."""
-    if not isinstance(tensor, DML_BUFFER_TENSOR_DESC):
-        check.fail(field, "must be a DML_BUFFER_TENSOR_DESC", tensor)
-    _check_enumerator(check, f"{field}.DataType", tensor.DataType, DML_TENSOR_DATA_TYPE)
-    known = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML
-    if not isinstance(tensor.Flags, DML_TENSOR_FLAGS) or int(tensor.Flags) & ~int(known):
+    _check_enumerator(check, f"{field}.DataType", tensor.DataType)
+    if int(tensor.Flags) & ~int(DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML):
         check.fail(f"{field}.Flags", "must be DML_TENSOR_FLAGS", tensor.Flags)
     if tensor.DataType == DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UNKNOWN:
         check.fail(f"{field}.DataType", "must be a known data type", tensor.DataType)
@@ -222,7 +177,7 @@ def check_tensor(check: Check, field: str, tensor: object) -> None:
 
 def _check_shape(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
     sizes, strides = tensor.Sizes, tensor.Strides
-    if not isinstance(sizes, tuple) or not all(_is_integer(size, 1, UINT_MAX) for size in sizes):
+    if not all(1 <= size <= UINT_MAX for size in sizes):
         check.fail(f"{field}.Sizes", f"must be integers from 1 to {UINT_MAX}", sizes)
     old = check.level < DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_3_0
     most = DML_TENSOR_DIMENSION_COUNT_MAX if old else DML_TENSOR_DIMENSION_COUNT_MAX1
@@ -230,7 +185,7 @@ def _check_shape(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> No
         rule = f"must be from 1 to {most} at feature level {short_name(check.level)}"
         check.fail(f"{field}.DimensionCount", rule, len(sizes))
     if strides is not None:
-        if not isinstance(strides, tuple) or not all(_is_integer(stride, 0, UINT_MAX) for stride in strides):
+        if not all(0 <= stride <= UINT_MAX for stride in strides):
             check.fail(f"{field}.Strides", f"must be integers from 0 to {UINT_MAX}", strides)
         if len(strides) != len(sizes):
             check.fail(f"{field}.Strides", f"must be as many as Sizes, {len(sizes)}", strides)
@@ -243,12 +198,12 @@ def _check_shape(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> No
 def _check_memory(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
     total, alignment = tensor.TotalTensorSizeInBytes, tensor.GuaranteedBaseOffsetAlignment
     least = calc_buffer_tensor_size(tensor.DataType, tensor.Sizes, tensor.Strides)
-    if not _is_integer(total, least, 2**64 - 1):
+    if not least <= total < 2**64:
         check.fail(f"{field}.TotalTensorSizeInBytes", f"must be at least {least}, what sizes and strides imply", total)
     if total % 4:
         check.fail(f"{field}.TotalTensorSizeInBytes", "must be a multiple of 4", total)
     element = max(1, element_bits(tensor.DataType) // 8)
-    if not _is_integer(alignment, 0, UINT_MAX) or (alignment and (alignment < element or alignment & (alignment - 1))):
+    if not 0 <= alignment <= UINT_MAX or (alignment and (alignment < element or alignment & (alignment - 1))):
         rule = f"must be 0 or a power of two of at least the element size, {element}"
         check.fail(f"{field}.GuaranteedBaseOffsetAlignment", rule, alignment)
 

@@ -91,10 +91,6 @@ REFUSED = [
     (binary("MEAN", I8, I8, I8), r"ELEMENT_WISE_MEAN\.ATensor\.DataType: must be one of"),
     (binary("POW", I32, F32, F32), r"ELEMENT_WISE_POW\.OutputTensor: must have the data type of InputTensor"),
     (
-        dml.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(F32, F32, 7),
-        r"ELEMENT_WISE_ROUND\.RoundingMode: must be",
-    ),
-    (
         dml.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC(F32, F32, F32, dml.DML_ACTIVATION_SWISH_OPERATOR_DESC(F32, F32, 1.0)),
         r"ELEMENT_WISE_ADD1\.FusedActivation: must be an activation that can be fused",
     ),

@@ -70,7 +70,7 @@ def test_accepts_any_fusable_activations_per_direction():
             {"ActivationDescs": (SIGMOID, dml.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC())},
             r"ActivationDescs\[1\]: must be an",
         ),
-        ({"ActivationDescs": (SIGMOID, None)}, r"ActivationDescs\[1\]: must be an operator description"),
+        ({"ActivationDescs": (SIGMOID, None)}, "ActivationDescs: must be a sequence of operator descriptions"),
     ],
 )
 def test_refuses(changes, message):

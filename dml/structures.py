@@ -1,0 +1,170 @@
+"""How the structures of directml.h are made: which fields are given in which order, and of which types.
+
+Fields go by name, or by position in C's order. Counts follow from their arrays and may be left out; by position too:
+where an array stands in the place that C has for the first count, the counts are left out. A field that a structure
+lacks, one given twice or not at all, and a value of another type are DMLErrors at once; whether a value of the right
+type is in range is the validator's work.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .arguments import described, field_checks, is_number
+from .errors import DMLError
+
+_Kind = TypeVar("_Kind")
+_Enum = TypeVar("_Enum", bound=Enum)
+
+
+_LEFT_OUT = object()
+
+
+class Signature:
+    """The fields of a structure.
+
+    in_c: all of them in directml.h's order. short: the order that leaves out the counts before arrays, or has them
+    last. defaults: of the fields that need not be given.
+    """
+
+    def __init__(self, name: str, in_c: tuple[str, ...], short: tuple[str, ...], defaults: dict[str, Any]) -> None:
+        self.name = name
+        self.defaults = defaults
+        self._in_c = in_c
+        self._short = short
+        self._fields = frozenset(in_c)
+        self._required = [field for field in in_c if field not in defaults]
+        #: The first place where the orders differ: an array in the short one, a number in C's.
+        self._differs = next((at for at, pair in enumerate(zip(in_c, short, strict=False)) if pair[0] != pair[1]), None)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The given values by field.
+
+        Raises DMLError where they are not the structure's.
+        """
+        values = self._by_position(args) if args else {}
+        for field in kwargs:
+            if field not in self._fields:
+                raise DMLError(f"{self.name}: has no field {field}{did_you_mean(field, self._in_c)}")
+            if field in values:
+                raise DMLError(f"{self.name}.{field}: given both by position and by name")
+        values.update(kwargs)
+        for field in self._required:
+            if field not in values:
+                missing = [field for field in self._required if field not in values]
+                raise DMLError(f"{self.name}: {', '.join(missing)} must be given{self._orders() if args else ''}")
+        return values
+
+    def _by_position(self, args: tuple[Any, ...]) -> dict[str, Any]:
+        at = self._differs
+        order = self._in_c if at is None or len(args) <= at or _may_be_count(args[at]) else self._short
+        if len(args) > len(order):
+            raise DMLError(f"{self.name}: has {len(order)} fields, found {len(args)} values{self._orders()}")
+        return dict(zip(order, args, strict=False))
+
+    def _orders(self) -> str:
+        either = "" if self._differs is None else f"({', '.join(self._short)}) or, as in C, "
+        return f"; by position: {either}({', '.join(self._in_c)})"
+
+
+def _may_be_count(value: object) -> bool:
+    return value is None or (hasattr(type(value), "__index__") and not isinstance(value, np.ndarray))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name, where one that is known is near."""
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Kind]], type[_Kind]]:
+    """Make a dataclass a structure of directml.h, its values held against the annotations.
+
+    in_c: C's order of the fields where it is not the dataclass's. converted: fields that ``__post_init__`` checks
+    itself, since it takes more than it keeps.
+    """
+
+    def decorate(kind: type[_Kind]) -> type[_Kind]:
+        fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+        names = tuple(field.name for field in fields)
+        defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
+        signature = Signature(kind.__name__, in_c or names, names, defaults)
+        make = kind.__init__
+        checks: dict[str, Callable[[Any], None]] | None = None
+
+        @functools.wraps(make)
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            nonlocal checks
+            if checks is None:  # not sooner: annotations may name what their module defines further down
+                held = set(names) - set(converted)
+                checks = {name: check for name, check in field_checks(make, kind.__name__).items() if name in held}
+            values = signature.bind(args, kwargs)
+            for name, check in checks.items():
+                value = values.get(name, _LEFT_OUT)
+                if value is not _LEFT_OUT and value is not defaults.get(name, _LEFT_OUT):
+                    check(value)
+            make(self, **values)
+
+        kind.__init__ = __init__  # type: ignore[method-assign]
+        return kind
+
+    return decorate
+
+
+def convert(where: str, value: Any, converter: Callable[[Any], Any], wanted: str) -> Any:
+    """What the converter makes of a value.
+
+    Raises DMLError where it raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``.
+    """
+    try:
+        return converter(value)
+    except (TypeError, ValueError, OverflowError):
+        raise DMLError(f"{where}: must be {wanted}, found {described(value)}") from None
+
+
+def integer(value: Any) -> int:
+    """An int from whatever is an index, but no boolean. Raises TypeError."""
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
+def sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """A converter into tuples, each item by that converter; of all that is iterable and ordered, but text."""
+
+    def convert_all(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str | bytes | dict | set | frozenset):
+            raise TypeError
+        return tuple(map(item, value))
+
+    return convert_all
+
+
+#: A tuple of ints.
+integers = sequence(integer)
+
+
+def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
+    """A converter into members of that enumeration, from their numbers too."""
+
+    def convert_number(value: Any) -> _Enum:
+        return value if type(value) is kind else kind(integer(value))
+
+    return convert_number
+
+
+def derive_count(desc: Any, field: str, length: int) -> None:
+    """Fill in a count that was left out, and refuse one that contradicts what it counts."""
+    given = getattr(desc, field)
+    if given is None:
+        object.__setattr__(desc, field, length)
+    elif not is_number(given, length):
+        raise DMLError(f"{type(desc).__name__}.{field}: must be {length}, found {given!r}")

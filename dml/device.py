@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dml.arguments import as_array, checked
 from dml.binding import BindingTable
-from dml.capability import check_feature_support
+from dml.capability import check_feature_support, supports_in_place
 from dml.compiler.lowering import compile_operator
 from dml.descriptors.base import OperatorDesc, unwrap
 from dml.descriptors.binding import (
@@ -139,7 +139,12 @@ class Device(DMLObject):
         desc = operator.desc
         program = compile_operator(desc, self.vulkan.target)
         return CompiledOperator(
-            self, program, desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"), desc.inputs(), desc.outputs()
+            self,
+            program,
+            desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"),
+            desc.inputs(),
+            desc.outputs(),
+            in_place=supports_in_place(desc.OPERATOR_TYPE),
         )
 
     @checked

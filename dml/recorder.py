@@ -64,13 +64,14 @@ class CommandRecorder(DeviceChild):
     def record_dispatch(self, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
         """Append a dispatch of ``dispatchable`` with the buffers now bound in ``bindings``.
 
-        The table may be changed or reset afterwards. Raises DMLError where a needed binding is missing, the table is
-        for another dispatchable, or one of the three belongs to another device.
+        The table may be changed or reset afterwards. Raises DMLError where a needed binding is missing, bindings
+        overlap that may not, the table is for another dispatchable, or one of the three belongs to another device.
         """
         for used in (command_list, dispatchable, bindings):
             require_device(used, self._device, "CommandRecorder.record_dispatch")
         if bindings.dispatchable is not dispatchable:
             raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
+        bindings.check_hazards()
         if isinstance(dispatchable, CompiledOperator):
             work = [(dispatchable, dispatchable.program.dispatches, dispatchable.kernels)]
         else:

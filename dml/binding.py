@@ -16,6 +16,7 @@ from dml.descriptors.binding import (
 )
 from dml.errors import DMLError
 from dml.hazards import Bound
+from dml.lifetimes import PersistentUse
 from dml.objects import DeviceChild, require_device
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
 from dml.runtime.context import Buffer
@@ -210,6 +211,15 @@ class BindingTable(DeviceChild):
             hazards.check_execution(self.dispatchable, inputs, outputs, self._temporary, self._persistent)
         else:
             hazards.check_initialization(inputs, outputs)
+
+    def persistent_uses(self) -> list[PersistentUse]:
+        """The persistent resources that a dispatch with these bindings initializes or reads."""
+        dispatchable = self.dispatchable
+        if isinstance(dispatchable, OperatorInitializer):
+            written = zip(dispatchable.operators, self._outputs or (), strict=False)
+            return [PersistentUse(compiled, bound, True) for compiled, bound in written if bound is not None]
+        assert isinstance(dispatchable, CompiledOperator)
+        return [] if self._persistent is None else [PersistentUse(dispatchable, self._persistent, False)]
 
 
 def _unwrap(binding: AnyBinding) -> DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None:

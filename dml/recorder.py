@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dml.arguments import checked
 from dml.binding import BindingTable
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
+from dml.lifetimes import PersistentUse, follow
 from dml.objects import DeviceChild, require_device
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
 from dml.runtime.recording import KernelTime, Place, Recording
@@ -26,16 +28,23 @@ class CommandList(DeviceChild):
         super().__init__(device)
         self.timed = timed
         self._recordings: list[Recording] = []
+        self._uses: list[PersistentUse] = []
 
     def append(self, recording: Recording) -> None:
         self._recordings.append(recording)
 
+    def expect(self, uses: Iterable[PersistentUse]) -> None:
+        """Check, at each execution, what the dispatches recorded next need initialized."""
+        self._uses.extend(uses)
+
     def execute(self) -> None:
         """Run everything recorded. It can be run again.
 
-        Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
+        Raises DMLError, before anything runs, where a dispatch needs an initialization that was not executed before it,
+        and (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
         """
         self._device.require_open()
+        follow(self._uses, "CommandList.execute")
         for recording in self._recordings:
             recording.run()
 
@@ -47,11 +56,13 @@ class CommandList(DeviceChild):
         if not self.timed:
             raise DMLError("CommandList.profile: only of a list made with create_command_list(timed=True)")
         self._device.require_open()
+        follow(self._uses, "CommandList.profile")
         return [taken for recording in self._recordings for taken in recording.profile()]
 
     def reset(self) -> None:
         """Forget what was recorded."""
         self._recordings.clear()
+        self._uses.clear()
 
     def release(self) -> None:
         self.reset()
@@ -72,6 +83,7 @@ class CommandRecorder(DeviceChild):
         if bindings.dispatchable is not dispatchable:
             raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
         bindings.check_hazards()
+        command_list.expect(bindings.persistent_uses())
         if isinstance(dispatchable, CompiledOperator):
             work = [(dispatchable, dispatchable.program.dispatches, dispatchable.kernels)]
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dml import enums
+from dml import enums, hazards
 from dml.arguments import checked
 from dml.compiler.program import Region, Space
 from dml.descriptors.binding import (
@@ -15,10 +15,13 @@ from dml.descriptors.binding import (
     DML_BUFFER_BINDING,
 )
 from dml.errors import DMLError
+from dml.hazards import Bound
+from dml.lifetimes import PersistentUse
 from dml.objects import DeviceChild, require_device
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
 from dml.runtime.buffer import Buffer
 from dml.runtime.recording import Place
+from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 if TYPE_CHECKING:
     from dml.device import Device
@@ -59,10 +62,10 @@ class BindingTable(DeviceChild):
         self.release()
 
     def release(self) -> None:
-        self._inputs: list[list[Place | None]] | None = None
-        self._outputs: list[Place | None] | None = None
-        self._temporary: Place | None = None
-        self._persistent: Place | None = None
+        self._inputs: list[list[Bound | None]] | None = None
+        self._outputs: list[Bound | None] | None = None
+        self._temporary: Bound | None = None
+        self._persistent: Bound | None = None
 
     @property
     def dispatchable(self) -> Dispatchable:
@@ -96,13 +99,15 @@ class BindingTable(DeviceChild):
             assert isinstance(dispatchable, CompiledOperator)
             self._inputs = [self._tensors(dispatchable, given, owned=False)]
 
-    def _tensors(self, compiled: CompiledOperator, given: Sequence[object], *, owned: bool) -> list[Place | None]:
+    def _tensors(self, compiled: CompiledOperator, given: Sequence[object], *, owned: bool) -> list[Bound | None]:
         self._expect(f"{compiled.label} inputs", len(given), len(compiled.input_slots))
-        places: list[Place | None] = []
+        places: list[Bound | None] = []
         for at, (slot, binding) in enumerate(zip(compiled.input_slots, given, strict=True)):
             wanted = slot.tensor is not None and (at in compiled.program.owned) == owned
             where, size = f"{compiled.label}.{slot.name}", compiled.program.inputs[at] or 0
-            places.append(self._place(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT))
+            places.append(
+                self._bound(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, slot.tensor)
+            )
         return places
 
     @checked
@@ -110,19 +115,21 @@ class BindingTable(DeviceChild):
         """Bind the outputs in the order of the fields; for an initializer the operators' persistent resources."""
         dispatchable = self.dispatchable
         given = [_unwrap(binding) for binding in bindings]
-        places: list[Place | None] = []
+        places: list[Bound | None] = []
         if isinstance(dispatchable, OperatorInitializer):
             self._expect("bind_outputs", len(given), len(dispatchable.operators))
             for compiled, binding in zip(dispatchable.operators, given, strict=True):
                 where, size = f"{compiled.label}: persistent resource", compiled.program.persistent_size
-                places.append(self._place(binding, where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
+                places.append(self._bound(binding, where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
         else:
             assert isinstance(dispatchable, CompiledOperator)
             self._expect(f"{dispatchable.label} outputs", len(given), len(dispatchable.output_slots))
             for at, (slot, binding) in enumerate(zip(dispatchable.output_slots, given, strict=True)):
                 where, size = f"{dispatchable.label}.{slot.name}", dispatchable.program.outputs[at] or 0
                 wanted = slot.tensor is not None
-                places.append(self._place(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT))
+                places.append(
+                    self._bound(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, slot.tensor)
+                )
         self._outputs = places
 
     @checked
@@ -130,17 +137,25 @@ class BindingTable(DeviceChild):
         """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().TemporaryResourceSize
         where = "temporary resource"
-        self._temporary = self._place(_unwrap(binding), where, size > 0, size, enums.DML_TEMPORARY_BUFFER_ALIGNMENT)
+        self._temporary = self._bound(_unwrap(binding), where, size > 0, size, enums.DML_TEMPORARY_BUFFER_ALIGNMENT)
 
     @checked
     def bind_persistent_resource(self, binding: AnyBinding) -> None:
         """Bind the memory that the operator's initialization wrote, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().PersistentResourceSize
         where = "persistent resource"
-        self._persistent = self._place(_unwrap(binding), where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT)
+        self._persistent = self._bound(_unwrap(binding), where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT)
 
-    def _place(self, binding: object, where: str, wanted: bool, size: int, alignment: int) -> Place | None:
-        """Where ``size`` bytes at a multiple of ``alignment`` are bound; None where nothing is ``wanted`` or bound."""
+    def _bound(
+        self,
+        binding: object,
+        where: str,
+        wanted: bool,
+        size: int,
+        alignment: int,
+        tensor: DML_BUFFER_TENSOR_DESC | None = None,
+    ) -> Bound | None:
+        """What is bound: ``size`` bytes at a multiple of ``alignment``. None where nothing is ``wanted`` or bound."""
         if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
             if wanted:
                 raise DMLError(f"{where}: a buffer must be bound")
@@ -161,7 +176,7 @@ class BindingTable(DeviceChild):
             raise DMLError(f"{where}: the binding ends at byte {end} of a buffer of {buffer.size}")
         if binding.SizeInBytes < size:
             raise DMLError(f"{where}: needs {size} bytes, the binding has {binding.SizeInBytes}")
-        return Place(buffer, binding.Offset)
+        return Bound(where, Place(buffer, binding.Offset), size, tensor)
 
     def _expect(self, what: str, found: int, wanted: int) -> None:
         if found != wanted:
@@ -173,20 +188,38 @@ class BindingTable(DeviceChild):
         Raises DMLError where nothing was bound for it.
         """
         initializer = isinstance(self.dispatchable, OperatorInitializer)
-        place: Place | None
+        bound: Bound | None
         if region.space is Space.INPUT:
-            place = self._inputs[operator][region.index] if self._inputs else None
+            bound = self._inputs[operator][region.index] if self._inputs else None
         elif region.space is Space.OUTPUT:
-            place = self._outputs[region.index] if self._outputs else None
+            bound = self._outputs[region.index] if self._outputs else None
         elif region.space is Space.TEMPORARY:
-            place = self._temporary
+            bound = self._temporary
         else:
-            place = (self._outputs[operator] if self._outputs else None) if initializer else self._persistent
-        if place is None:
+            bound = (self._outputs[operator] if self._outputs else None) if initializer else self._persistent
+        if bound is None:
             raise DMLError(
                 f"BindingTable: the {region.space.value} resource {region.index} must be bound before a dispatch"
             )
-        return place
+        return bound.place
+
+    def check_hazards(self) -> None:
+        """Raise DMLError where a dispatch with these bindings would read or write bytes that another one writes."""
+        inputs = [bound for each in self._inputs or () for bound in each if bound is not None]
+        outputs = [bound for bound in self._outputs or () if bound is not None]
+        if isinstance(self.dispatchable, CompiledOperator):
+            hazards.check_execution(self.dispatchable, inputs, outputs, self._temporary, self._persistent)
+        else:
+            hazards.check_initialization(inputs, outputs)
+
+    def persistent_uses(self) -> list[PersistentUse]:
+        """The persistent resources that a dispatch with these bindings initializes or reads."""
+        dispatchable = self.dispatchable
+        if isinstance(dispatchable, OperatorInitializer):
+            written = zip(dispatchable.operators, self._outputs or (), strict=False)
+            return [PersistentUse(compiled, bound, True) for compiled, bound in written if bound is not None]
+        assert isinstance(dispatchable, CompiledOperator)
+        return [] if self._persistent is None else [PersistentUse(dispatchable, self._persistent, False)]
 
 
 def _unwrap(binding: AnyBinding) -> DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dml.arguments import as_array, checked
 from dml.binding import BindingTable
-from dml.capability import check_feature_support
+from dml.capability import check_feature_support, supports_in_place
 from dml.compiler.lowering import compile_operator
 from dml.descriptors.base import OperatorDesc, unwrap
 from dml.descriptors.binding import (
@@ -26,6 +26,7 @@ from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE,
 from dml.errors import HRESULT, DMLError
 from dml.graph.compile import compile_graph
 from dml.graph.model import GraphField, read_graph
+from dml.lifetimes import follow
 from dml.objects import DeviceChild, DMLObject, require_device
 from dml.operator import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml.recorder import CommandList, CommandRecorder
@@ -142,7 +143,12 @@ class Device(DMLObject):
         desc = operator.desc
         program = compile_operator(desc, self.vulkan.target)
         return CompiledOperator(
-            self, program, desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"), desc.inputs(), desc.outputs()
+            self,
+            program,
+            desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"),
+            desc.inputs(),
+            desc.outputs(),
+            in_place=supports_in_place(desc.OPERATOR_TYPE),
         )
 
     @checked
@@ -197,11 +203,13 @@ class Device(DMLObject):
         """Run the lists in order, in one submission where that is not too long for a desktop's watchdog.
 
         wait: False returns at once. Direct3D's ExecuteCommandLists and Signal in one. Returns the fence that tells when
-        they are done. Raises DMLError for a list of another device, and where the device is lost.
+        they are done. Raises DMLError for a list of another device, before anything runs where a dispatch needs an
+        initialization that was not executed before it, and where the device is lost.
         """
         self.require_open()
         for given in command_lists:
             require_device(given, self, "Device.execute_command_lists")
+        follow([use for given in command_lists for use in given.persistent_uses], "Device.execute_command_lists")
         recordings = [recording for given in command_lists for recording in given.recordings]
         return execute(self.context, recordings, wait=wait) or Fence.done(self.context.queue)
 

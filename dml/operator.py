@@ -62,15 +62,24 @@ def _slots(fields: Sequence[Field]) -> list[Slot]:
 class CompiledOperator(Dispatchable):
     """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
 
-    label: the operator's name in messages. inputs, outputs: its fields.
+    label: the operator's name in messages. inputs, outputs: its fields. in_place: whether an output may be bound where
+    an input lies.
     """
 
     def __init__(
-        self, device: Device, program: Program, label: str, inputs: Iterable[Field], outputs: Iterable[Field]
+        self,
+        device: Device,
+        program: Program,
+        label: str,
+        inputs: Iterable[Field],
+        outputs: Iterable[Field],
+        *,
+        in_place: bool = False,
     ) -> None:
         super().__init__(device)
         self.program = program
         self.label = label
+        self.in_place = in_place
         self.input_fields = list(inputs)
         self.output_fields = list(outputs)
         self.input_slots = _slots(self.input_fields)

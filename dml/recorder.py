@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dml.arguments import checked
 from dml.binding import BindingTable
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
+from dml.lifetimes import PersistentUse, follow
 from dml.objects import DeviceChild, require_device
 from dml.operator import CompiledOperator, Dispatchable, OperatorInitializer
 from dml.runtime.arena import Arena
@@ -29,22 +31,33 @@ class CommandList(DeviceChild):
         super().__init__(device)
         self.timed = timed
         self._recordings: list[Recording] = []
+        self._uses: list[PersistentUse] = []
 
     def append(self, recording: Recording) -> None:
         self._recordings.append(recording)
+
+    def expect(self, uses: Iterable[PersistentUse]) -> None:
+        """Check, at each execution, what the dispatches recorded next need initialized."""
+        self._uses.extend(uses)
 
     @property
     def recordings(self) -> tuple[Recording, ...]:
         """What was recorded, in order."""
         return tuple(self._recordings)
 
+    @property
+    def persistent_uses(self) -> tuple[PersistentUse, ...]:
+        """The persistent resources that are initialized and read, in order."""
+        return tuple(self._uses)
+
     @checked
     def execute(self, *, wait: bool = True) -> Fence:
         """Run everything recorded, after all that was executed before. It can be run again.
 
-        wait: False returns at once, with a fence that tells when the work is done; what the host writes into bound
-        buffers meanwhile waits for that. Returns the fence in any case.
-        Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
+        wait: False returns at once, with a fence that tells when the work is done. Reads and writes of buffers by the
+        host wait for it in any case. Returns the fence.
+        Raises DMLError, before anything runs, where a dispatch needs an initialization that was not executed before it,
+        and (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
         """
         return self._device.execute_command_lists([self], wait=wait)
 
@@ -56,11 +69,13 @@ class CommandList(DeviceChild):
         if not self.timed:
             raise DMLError("CommandList.profile: only of a list made with create_command_list(timed=True)")
         self._device.require_open()
+        follow(self._uses, "CommandList.profile")
         return [taken for recording in self._recordings for taken in recording.profile()]
 
     def reset(self) -> None:
         """Forget what was recorded."""
         self._recordings.clear()
+        self._uses.clear()
 
     def release(self) -> None:
         self.reset()
@@ -73,14 +88,16 @@ class CommandRecorder(DeviceChild):
     def record_dispatch(self, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
         """Append a dispatch of ``dispatchable`` with the buffers now bound in ``bindings``.
 
-        The table may be changed or reset afterwards. Raises DMLError where a needed binding is missing, the table is
-        for another dispatchable, or one of the three belongs to another device.
+        The table may be changed or reset afterwards. Raises DMLError where a needed binding is missing, bindings
+        overlap that may not, the table is for another dispatchable, or one of the three belongs to another device.
         """
         for used in (command_list, dispatchable, bindings):
             require_device(used, self._device, "CommandRecorder.record_dispatch")
         if bindings.dispatchable is not dispatchable:
             raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
         context = self._device.context
+        bindings.check_hazards()
+        command_list.expect(bindings.persistent_uses())
         if isinstance(dispatchable, CompiledOperator):
             work = [(dispatchable.program.dispatches, dispatchable.kernels, dispatchable.constants)]
         else:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import dml
 from dml.compiler.program import Program
 from dml.operator import Slot
-from dml.runtime.context import Buffer
+from dml.runtime.buffer import Buffer
 
 Array = npt.NDArray[Any]
 Tensor = dml.DML_BUFFER_TENSOR_DESC

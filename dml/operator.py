@@ -114,6 +114,20 @@ class CompiledOperator(Dispatchable):
         self._resident = None
         self.__dict__.pop("constants", None)
 
+    @property
+    def memory(self) -> int:
+        """Bytes of device memory that ``dispatch`` keeps for this operator alone: not constants and weights, which
+        operators share where they are the same."""
+        return 0 if self._resident is None else self._resident.memory
+
+    def forget_constants(self) -> None:
+        """Let go of the host's copy of the constants, where ``dispatch`` has put them on the device.
+
+        For programs that nothing records and that own no inputs: these would need them again.
+        """
+        if self._resident is not None and not self.program.owned:
+            self.program.constants = b""
+
     def describe(self) -> str:
         """The program in words: a line per dispatch, with regions and bytes."""
         return f"{self.label}: {self.program.describe()}"

@@ -49,6 +49,12 @@ class Resident:
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}
 
+    @property
+    def memory(self) -> int:
+        """Bytes of its inputs, outputs and temporaries on the device."""
+        mirrors = [*self._inputs.values(), *self._outputs.values()]
+        return sum(buffer.size for buffer in (*(m.buffer for m in mirrors), *self._temporaries.buffers))
+
     def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
         found = self._gather(inputs)
         with self._lock:

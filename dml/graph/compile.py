@@ -42,6 +42,9 @@ class _Compiler:
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
         #: Values written straight into a joined tensor.
         self.places: dict[Value, Operand] = {}
+        #: Pieces of the program's constants, and their bytes so far.
+        self.constants: list[bytes] = []
+        self.constants_size = 0
         #: Graph outputs beyond the first that show the same value.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
@@ -67,6 +70,7 @@ class _Compiler:
                 source = self._read(value, tensor)
                 result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, int(tensor.TotalTensorSizeInBytes)))
                 apply(builder, Leaf(0), result, [source])
+        program.constants = b"".join(self.constants)
         program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
         return program
 
@@ -90,9 +94,10 @@ class _Compiler:
         return Operand.of(tensor, self.regions[value])
 
     def _constant(self, data: bytes) -> Region:
-        start = -(-len(self.program.constants) // REGION_ALIGNMENT) * REGION_ALIGNMENT
+        start = self.constants_size
         size = -(-len(data) // 4) * 4
-        self.program.constants = self.program.constants.ljust(start, b"\0") + data.ljust(size, b"\0")
+        self.constants_size += -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT
+        self.constants += [data, bytes(self.constants_size - start - len(data))]
         return Region(Space.CONSTANT, 0, start, size)
 
     def _written(self, port: Port, value: Value, builder: Builder) -> Operand:

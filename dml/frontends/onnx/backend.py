@@ -17,11 +17,10 @@ from dml.device import Device, create_device
 from dml.errors import HRESULT, DMLError
 
 from .loading import ModelSource, array_of, load_model
+from .plans import Plans
 from .registry import standard
 from .trace import Guard, Trace, run, unmapped
 from .value import Array, DType, Shape, Value, dtype_of
-
-_PLANS = 64
 
 
 @dataclass
@@ -47,8 +46,19 @@ class Plan:
         self.compiled = trace.builder.compile(tensors) if tensors else None
         self.record = trace.record
 
+    @property
+    def memory(self) -> int:
+        """Bytes of device memory that are its own: inputs, outputs and temporaries, not the weights."""
+        return 0 if self.compiled is None else self.compiled.memory
+
+    def holds(self, feeds: Mapping[str, Array]) -> bool:
+        """Whether inputs with these values make the graph that this is."""
+        return all(guard.holds(feeds) for guard in self.guards)
+
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
         made = {} if self.compiled is None else run(self.compiled, feeds)
+        if self.compiled is not None:
+            self.compiled.forget_constants()
         return {name: _collect(name, item, made) for name, item in self.outputs.items()}
 
 
@@ -76,7 +86,7 @@ def _collect(name: str, item: Any, made: Mapping[str, Array]) -> Any:
 
 
 class PreparedModel(base.BackendRep):  # type: ignore[misc]
-    """A checked model on a device. Each set of input shapes is compiled when it first comes, and kept.
+    """A checked model on a device. Each set of input shapes is compiled when it first comes, and kept for a while.
 
     inputs, outputs: their names. Raises DMLError naming every node that cannot be mapped.
     """
@@ -92,7 +102,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._defaults = {tensor.name: tensor for tensor in graph.initializer if tensor.name in self._types}
         self._opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
         self._functions = {(standard(f.domain), f.name, getattr(f, "overload", "")): f for f in model.functions}
-        self._plans: dict[Any, list[Plan]] = {}
+        self._plans = Plans()
         missing = unmapped(model)
         if missing:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
@@ -111,15 +121,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         """The model compiled for such inputs, and their arrays by the graph's names."""
         given = self._named(inputs)
         feeds, shapes = self._feeds(given)
-        plans = self._plans.setdefault(shapes, [])
-        for plan in plans:
-            if all(guard.holds(feeds) for guard in plan.guards):
-                break
-        else:
+        plan: Plan | None = self._plans.find(shapes, feeds)
+        if plan is None:
             plan = self.plan(given, feeds)
-            if len(plans) >= _PLANS:
-                plans.pop(0)
-            plans.append(plan)
+            self._plans.add(shapes, plan)
         return plan, feeds
 
     def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> Plan:

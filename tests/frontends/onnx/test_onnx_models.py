@@ -36,7 +36,7 @@ def test_symbolic_sizes_are_bound_at_run_time_and_compiled_once(device: dml.Devi
         given = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         (y,) = prepared.run([given])
         assert y.tolist() == (2 * given).ravel().tolist()
-    assert sorted(len(plans) for plans in prepared._plans.values()) == [1, 1]
+    assert len(prepared._plans) == 2
 
 
 def test_a_shape_given_as_an_input_is_part_of_what_is_compiled(device: dml.Device) -> None:
@@ -46,7 +46,7 @@ def test_a_shape_given_as_an_input_is_part_of_what_is_compiled(device: dml.Devic
     for shape in ([2, 3], [3, 2], [2, 3]):
         (y,) = prepared.run({"x": x, "shape": np.array(shape)})
         assert y.tolist() == x.reshape(shape).tolist()
-    assert [len(plans) for plans in prepared._plans.values()] == [2]
+    assert len(prepared._plans) == 2
 
 
 def test_sizes_that_depend_on_data_are_computed_on_the_device(device: dml.Device) -> None:
@@ -77,7 +77,7 @@ def test_if_takes_a_branch_on_the_device(device: dml.Device) -> None:
     for condition, expected in ((True, -x), (False, np.abs(x))):
         (y,) = prepared.run({"x": x, "condition": np.array(condition)})
         assert y.tolist() == expected.tolist()
-    assert [len(plans) for plans in prepared._plans.values()] == [1]  # the condition is no guard
+    assert len(prepared._plans) == 1  # the condition is no guard
 
 
 def test_if_with_branches_of_two_shapes(device: dml.Device) -> None:

@@ -1,0 +1,56 @@
+"""The plans of a model, one per set of input shapes: those used last, within bounds."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from .value import Array
+
+#: Plans of a model that are kept, and the bytes of device memory that they may hold together beside the weights, which
+#: they share.
+MOST_PLANS, MOST_BYTES = 64, 256 << 20
+
+
+class Kept(Protocol):
+    """A model compiled for input shapes."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes of device memory that are its own."""
+        ...
+
+    def holds(self, feeds: Mapping[str, Array]) -> bool:
+        """Whether it is right for inputs with these values."""
+        ...
+
+
+class Plans:
+    """Plans by the shapes they are for, and by values where a plan depends on those. The newest always stays."""
+
+    def __init__(self, most: int = MOST_PLANS, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        #: In the order of their last use.
+        self._plans: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def find(self, shapes: object, feeds: Mapping[str, Array]) -> Any:
+        """The plan for these inputs, None where there is none."""
+        for number, (known, plan) in self._plans.items():
+            if known == shapes and plan.holds(feeds):
+                self._plans.move_to_end(number)
+                return plan
+        return None
+
+    def add(self, shapes: object, plan: Kept) -> None:
+        """Keep a plan; those unused longest go where there are too many, or too large ones."""
+        self._plans[id(plan)] = shapes, plan
+        while len(self._plans) > 1 and (len(self._plans) > self._most or self._memory() > self._most_bytes):
+            self._plans.popitem(last=False)
+
+    def _memory(self) -> int:
+        return sum(plan.memory for _, plan in self._plans.values())

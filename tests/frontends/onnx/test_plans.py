@@ -1,0 +1,72 @@
+"""What a model keeps for the shapes it was fed: bounded, and its weights once."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+
+import numpy as np
+from models import model_of
+from onnx import helper
+
+import dml
+from dml.frontends.onnx import prepare
+from dml.frontends.onnx.plans import Plans
+
+
+@dataclass
+class Fake:
+    memory: int
+    right: bool = True
+
+    def holds(self, feeds):
+        return self.right
+
+
+def test_the_plan_unused_longest_goes():
+    plans = Plans(most=3)
+    kept = [Fake(0) for _ in range(4)]
+    for number, plan in enumerate(kept[:3]):
+        plans.add(number, plan)
+    assert plans.find(0, {}) is kept[0]
+    plans.add(3, kept[3])
+    assert [plans.find(number, {}) for number in range(4)] == [kept[0], None, kept[2], kept[3]]
+
+
+def test_bytes_are_bounded_and_the_newest_stays():
+    plans = Plans(most_bytes=100)
+    for number in range(5):
+        plans.add(number, Fake(40))
+    assert len(plans) == 2
+    plans.add(5, Fake(1000))
+    assert len(plans) == 1
+    assert plans.find(5, {}).memory == 1000
+
+
+def test_plans_of_one_shape_differ_by_values():
+    plans = Plans()
+    plans.add("shape", Fake(0, right=False))
+    assert plans.find("shape", {}) is None
+
+
+def test_weights_lie_once_whatever_the_shapes(device: dml.Device) -> None:
+    """8 MiB of weights and ten batch sizes: a second copy of the weights would show."""
+    weights = np.random.default_rng(0).random((1024, 2048), np.float32)
+    product = helper.make_node("MatMul", ["x", "w"], ["y"])
+    x = np.ones((1, 1024), np.float32)
+    prepared = prepare(model_of([product], {"x": x}, ["y"], 18, symbolic=True, initializers={"w": weights}), device)
+
+    def used() -> int:
+        device.context.queue.finish()
+        gc.collect()
+        return sum(pool.allocated[1] for pool in device.context._pools.values())
+
+    def run(batch: int) -> None:
+        x = np.full((batch, 1024), 0.5, np.float32)
+        np.testing.assert_allclose(prepared.run([x])[0], x @ weights, rtol=1e-5)
+
+    run(1)
+    before = used()
+    for batch in range(2, 11):
+        run(batch)
+    assert used() - before < weights.nbytes

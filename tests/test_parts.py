@@ -5,6 +5,7 @@ A target that binds a few hundred bytes brings small descriptions to where large
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from dml.graph.model import read_graph
 from dml.operator import CompiledOperator
 from harness import Array, assert_exact, like, random, run, tensor
 from sample_descriptors import NAMES, sample
-from test_vulkan_minimum import elements, results, tensors
+from sample_runs import elements, run_sample, tensors
 
 RELU = dml.DML_ACTIVATION_RELU_OPERATOR_DESC()
 
@@ -106,15 +107,15 @@ REFUSED = {
 
 @pytest.mark.parametrize("layout", ["packed", "padded"])
 @pytest.mark.parametrize("name", sorted(set(NAMES) - REFUSED))
-def test_every_operator_in_parts(device: dml.Device, name: str, layout: str) -> None:
-    desc = device.create_operator(sample(name, layout)).desc
-    own = device.vulkan.target
-    whole, parts = compile_operator(desc, own), compile_operator(desc, binding(own, MOST))
+def test_every_operator_in_parts(
+    device: dml.Device, seen_as: Callable[..., dml.Device], name: str, layout: str
+) -> None:
+    desc = sample(name, layout)
+    small = seen_as(max_storage_buffer_range=binding(device.vulkan.target, MOST).max_storage_buffer_range)
+    (whole, wanted), (parts, results) = run_sample(device, desc), run_sample(small, desc)
     assert largest_binding(parts) <= MOST
     assert len(parts.dispatches) > len(whole.dispatches) or largest_binding(whole) <= MOST
-    for t, expected, found in zip(
-        tensors(desc.outputs()), results(device, whole, desc), results(device, parts, desc), strict=True
-    ):
+    for t, expected, found in zip(tensors(desc.outputs()), wanted, results, strict=True):
         inside, kind = elements(t), dml.numpy_dtype(t.DataType)
         assert_close(found[inside].view(kind), expected[inside].view(kind))
 

@@ -136,6 +136,6 @@ def test_a_shared_buffer_has_the_limit_of_any_buffer() -> None:
 
     # Four tensors of 24 MiB fit 2^27 bytes, four of 36 MiB do not.
     compile_operator(adam(6 << 20), Target())
-    with pytest.raises(dml.DMLError, match="storage buffer in bytes") as error:
+    with pytest.raises(dml.DMLError, match="one descriptor binds") as error:
         compile_operator(adam(9 << 20), Target())
     assert error.value.hresult == dml.HRESULT.E_OUTOFMEMORY

@@ -1,0 +1,183 @@
+"""tools/debian, with a stand-in for debootstrap that copies a handful of this machine's commands."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parent.parent / "tools" / "debian"
+NO_MACHINE = 125
+
+may_mount = os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git to clone with")
+needs_mounts = pytest.mark.skipif(not may_mount, reason="needs root, and mounts of its own")
+
+MAKE = """#!/bin/bash
+set -e
+for argument; do
+    [[ ! -d $argument ]] || cd "$argument"
+done
+for command in bash cat env mkdir touch; do
+    cp --parents -L "/bin/$command" $(ldd "/bin/$command" | grep -o '/[^ ]*') .
+done
+mkdir -p dev proc sys root usr/sbin usr/local/share/ca-certificates etc/apt/apt.conf.d etc/dpkg/dpkg.cfg.d
+printf '#!/bin/bash\\n' > usr/sbin/update-ca-certificates
+chmod +x usr/sbin/update-ca-certificates
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout of a small project that has the tool."""
+    folder = tmp_path / "checkout"
+    (folder / "tools").mkdir(parents=True)
+    shutil.copy(TOOL, folder / "tools")
+    (folder / "greeting").write_text("good morning\n")
+    git(folder, "init", "-q")
+    commit(folder)
+    return folder
+
+
+def git(folder, *arguments):
+    subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *arguments], cwd=folder, check=True)
+
+
+def commit(folder):
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "a state")
+
+
+@pytest.fixture
+def debian(checkout, tmp_path):
+    """Runs the tool on the folder `machine`; a session of its own, so that a test may kill all of it."""
+    stand_ins = tmp_path / "bin"
+    stand_ins.mkdir()
+
+    def run(*arguments, debootstrap=MAKE):
+        (stand_ins / "debootstrap").write_text(debootstrap)
+        (stand_ins / "debootstrap").chmod(0o755)
+        return subprocess.run(
+            [checkout / "tools" / "debian", *arguments],
+            env={**os.environ, "PATH": f"{stand_ins}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            start_new_session=True,
+        )
+
+    return run
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return tmp_path / "machine"
+
+
+def assert_refused(run, status, text):
+    assert run.returncode == status
+    *progress, reason = run.stderr.splitlines()
+    assert text in reason
+    assert all(line.startswith("debian: making") for line in progress)
+
+
+@needs_mounts
+def test_a_command_runs_in_a_clean_clone(debian, machine, checkout):
+    (checkout / "greeting").write_text("not committed\n")
+    (checkout / "untracked").touch()
+    run = debian("trixie", "--root", machine, "bash", "-c", 'echo "$HOME" "$PWD" *; cat greeting; exit 7')
+    assert run.returncode == 7
+    assert run.stdout == "/root /dml greeting tools\ngood morning\n"
+    assert "uncommitted changes stay out" in run.stderr
+
+
+@needs_mounts
+def test_another_run_keeps_the_environment_and_renews_the_clone(debian, machine, checkout):
+    (checkout / ".gitignore").write_text(".venv/\n*.pyc\n")
+    commit(checkout)
+    leave = "mkdir .venv; touch .venv/mark left left.pyc; echo changed > greeting"
+    assert debian("trixie", "--root", machine, "bash", "-c", leave).returncode == 0
+    (checkout / "greeting").write_text("good evening\n")
+    commit(checkout)
+    run = debian("trixie", "--root", machine, "bash", "-c", "echo * .venv/*; cat greeting", debootstrap="exit 1")
+    assert run.stdout == "greeting tools .venv/mark\ngood evening\n", run.stderr
+
+
+@needs_mounts
+@pytest.mark.parametrize("end", ["exit 3", "kill -KILL 0"])
+def test_nothing_stays_mounted(debian, machine, end):
+    run = debian("trixie", "--root", machine, "bash", "-c", f"cat /proc/mounts > mounts; {end}")
+    assert run.returncode in (3, -9)
+    assert " /proc " in (machine / "dml" / "mounts").read_text()
+    assert " /dev " in (machine / "dml" / "mounts").read_text()
+    assert str(machine) not in Path("/proc/mounts").read_text()
+
+
+@needs_mounts
+def test_a_machine_that_was_not_finished_is_made_anew(debian, machine):
+    run = debian("trixie", "--root", machine, debootstrap=MAKE + "touch half; kill -KILL 0")
+    assert run.returncode == -9
+    assert not machine.exists()
+    run = debian("trixie", "--root", machine, "bash", "-c", "echo /*")
+    assert run.returncode == 0, run.stderr
+    assert "half" not in run.stdout
+
+
+@needs_mounts
+def test_without_a_network_one_line_and_nothing_left(debian, machine):
+    run = debian("trixie", "--root", machine, debootstrap="#!/bin/bash\necho 'E: no mirror answers'; exit 1")
+    assert_refused(run, NO_MACHINE, "E: no mirror answers")
+    assert sorted(path.name for path in machine.parent.glob("machine*")) == ["machine.lock", "machine.log"]
+
+
+@needs_mounts
+def test_a_folder_of_something_else_is_left_alone(debian, machine):
+    machine.mkdir()
+    (machine / "letter").touch()
+    assert_refused(debian("trixie", "--root", machine), NO_MACHINE, str(machine))
+    assert (machine / "letter").exists()
+
+
+@needs_mounts
+def test_a_folder_of_another_suite_is_left_alone(debian, machine):
+    assert debian("trixie", "--root", machine, "env").returncode == 0
+    assert_refused(debian("bookworm", "--root", machine, "env"), NO_MACHINE, "holds trixie, not bookworm")
+
+
+@needs_mounts
+def test_there_must_be_something_to_clone(debian, machine, checkout):
+    shutil.rmtree(checkout / ".git")
+    assert_refused(debian("trixie", "--root", machine), NO_MACHINE, "no git checkout")
+    assert not machine.exists()
+
+
+@pytest.mark.parametrize("arguments", [(), ("sid",), ("--frontports", "trixie"), ("trixie", "--root")])
+def test_wrong_arguments(debian, arguments):
+    assert debian(*arguments).returncode == 2
+
+
+def test_only_root_may():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        tool = shutil.copy(TOOL, folder)
+        user = {"user": 65534} if os.geteuid() == 0 else {}
+        run = subprocess.run([tool, "trixie"], capture_output=True, text=True, **user)
+    assert_refused(run, NO_MACHINE, "only root")
+
+
+@needs_mounts
+def test_without_debootstrap_and_apt_get(checkout, machine, tmp_path):
+    commands = tmp_path / "few"
+    commands.mkdir()
+    for name in ("bash", "dirname", "realpath", "unshare", "true", "git", "ls", "mkdir", "flock"):
+        (commands / name).symlink_to(shutil.which(name))
+    run = subprocess.run(
+        [checkout / "tools" / "debian", "trixie", "--root", machine],
+        env={"PATH": str(commands)},
+        capture_output=True,
+        text=True,
+    )
+    assert_refused(run, NO_MACHINE, "debootstrap is missing")

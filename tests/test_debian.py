@@ -147,6 +147,13 @@ def test_a_folder_of_another_suite_is_left_alone(debian, machine):
     assert_refused(debian("bookworm", "--root", machine, "env"), NO_MACHINE, "holds trixie, not bookworm")
 
 
+@needs_mounts
+def test_there_must_be_something_to_clone(debian, machine, checkout):
+    shutil.rmtree(checkout / ".git")
+    assert_refused(debian("trixie", "--root", machine), NO_MACHINE, "no git checkout")
+    assert not machine.exists()
+
+
 @pytest.mark.parametrize("arguments", [(), ("sid",), ("--frontports", "trixie"), ("trixie", "--root")])
 def test_wrong_arguments(debian, arguments):
     assert debian(*arguments).returncode == 2

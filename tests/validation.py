@@ -25,7 +25,10 @@ def settings(log: Path | str) -> str:
     """The text of a vk_layer_settings.txt: synchronization validation, every message, to ``log``."""
     return "\n".join(
         (
+            # Debian 12's layer knows this name of it; later ones the next, and leave storage buffers out unless asked
             "khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+            "khronos_validation.validate_sync = true",
+            "khronos_validation.syncval_shader_accesses_heuristic = true",
             "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
             "khronos_validation.report_flags = error,warn",
             "khronos_validation.enable_message_limit = false",

@@ -5,6 +5,8 @@ References: dml_buffer_tensor_desc, dml-strides, directml-constants, dml-feature
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable
 from enum import IntEnum
 from functools import lru_cache
@@ -87,6 +89,8 @@ def check_attributes(check: Check) -> None:
             _check_enumerator(check, info.name, value, info.enum)
         else:
             _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
+            if info.name == "Epsilon":  # all pages: to avoid division by zero, which a negative one brings about
+                check.at_least("Epsilon", 0)
     _check_counts(check)
 
 
@@ -111,8 +115,26 @@ def _int(check: Check, field: str, value: object) -> None:
     check.that(_is_integer(value, _INT_MIN, _INT_MAX), field, rule, value)
 
 
-def _float(check: Check, field: str, value: object) -> None:
+#: Fields that become elements of the output as they are: there, NaN is a value like any other.
+_ELEMENTS = frozenset({"PaddingValue", "Value", "OutOfBoundsInputValue"})
+
+
+def _float(check: Check, field: str, value: Any) -> None:
+    """A FLOAT. The pages say nothing of what is none: NaN and numbers that float32 cannot hold are refused here.
+
+    Infinities are numbers to compute with, as limits that limit nothing or as padding of a maximum, and stay. So does a
+    Min above Max: the pages' max(Min, min(x, Max)) is Min.
+    """
     check.that(isinstance(value, (int, float)) and not isinstance(value, bool), field, "must be a number", value)
+    try:
+        struct.pack("<f", value)
+    except (OverflowError, struct.error):  # the latter for integers beyond a double
+        check.fail(field, "must be an infinity or a number that float32 holds, at most 3.4028235e+38", value)
+    _not_nan(check, field, value)
+
+
+def _not_nan(check: Check, field: str, value: float) -> None:
+    check.that(field in _ELEMENTS or not math.isnan(value), field, "must not be NaN", value)
 
 
 def _bool(check: Check, field: str, value: object) -> None:
@@ -138,8 +160,22 @@ def _size_2d(check: Check, field: str, value: object) -> None:
         check.that(_is_integer(size, 1, UINT_MAX), f"{field}.{name}", f"must be an integer from 1 to {UINT_MAX}", size)
 
 
+_FLOATS = (
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT64,
+)
+
+
 def _scalar_union(check: Check, field: str, value: object) -> None:
-    check.that(isinstance(value, DML_SCALAR_UNION), field, "must be a DML_SCALAR_UNION", value)
+    """A scalar of the data type that the operator's one DML_TENSOR_DATA_TYPE says, which stands before it."""
+    if not isinstance(value, DML_SCALAR_UNION):
+        check.fail(field, "must be a DML_SCALAR_UNION", value)
+    (data_type,) = (
+        getattr(check.desc, info.name) for info in check.desc.fields_info if info.enum is DML_TENSOR_DATA_TYPE
+    )
+    if data_type in _FLOATS:
+        _not_nan(check, field, value.value(data_type))
 
 
 _AttributeCheck = Callable[[Check, str, Any], None]

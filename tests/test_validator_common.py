@@ -15,6 +15,7 @@ import dml
 from dml import DMLError
 from dml.validator.base import ALSO_FUSABLE, FUSABLE_ACTIVATIONS, Check, rule, with_size
 from dml.validator.common import elements_overlap
+from sample_descriptors import NAMES, sample
 
 F32, F16 = dml.DML_TENSOR_DATA_TYPE_FLOAT32, dml.DML_TENSOR_DATA_TYPE_FLOAT16
 U32, F64 = dml.DML_TENSOR_DATA_TYPE_UINT32, dml.DML_TENSOR_DATA_TYPE_FLOAT64
@@ -186,9 +187,55 @@ def test_attributes_out_of_range(desc, message):
     refused(desc, message)
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 0, 1e300])
-def test_any_number_is_a_float(value):
+FLOAT_MAX = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, 0, 1e-300, FLOAT_MAX, -FLOAT_MAX])
+def test_what_float32_holds_is_a_float(value):
     dml.validate(gemm(Alpha=value))
+
+
+def with_number(desc, info, number):
+    """The description with this number in a FLOAT field, or in one of several."""
+    value = getattr(desc, info.name)
+    if info.type == "DML_SCALE_BIAS":
+        return desc.replace(**{info.name: dml.DML_SCALE_BIAS(1.0, number)})
+    return desc.replace(**{info.name: number if info.type == "float" else (number, *value[1:])})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_float_is_a_number_that_float32_holds(name):
+    """NaN too is refused, but where it becomes elements of the output."""
+    desc = sample(name)
+    for info in desc.fields_info:
+        if info.type not in ("float", "float_array", "DML_SCALE_BIAS") or getattr(desc, info.name) in (None, ()):
+            continue
+        for bad in (1e39, -1e39, 10**400, -(10**5000)):
+            refused(with_number(desc, info, bad), rf"{info.name}.*must be an infinity or a number that float32 holds")
+        if info.name in ("PaddingValue", "Value", "OutOfBoundsInputValue"):
+            dml.validate(with_number(desc, info, math.nan))
+        else:
+            refused(with_number(desc, info, math.nan), rf"{info.name}.*must not be NaN, found nan")
+        if info.name == "Epsilon":
+            dml.validate(desc.replace(Epsilon=0))
+            refused(desc.replace(Epsilon=-1e-9), "Epsilon: must be at least 0")
+
+
+@pytest.mark.parametrize("union", [dml.DML_SCALAR_UNION(Float32=math.nan), dml.DML_SCALAR_UNION(UInt16=0x7E00)])
+def test_nan_in_a_scalar_union_is_one_of_its_data_type(union):
+    kind = F32 if math.isnan(union.Float32) else F16
+    x, low = tensor(4, of=kind), dml.DML_SCALAR_UNION(UInt32=0)
+    clip = dml.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(x, x, None, kind, low, union)
+    refused(clip, r"CLIP1\.Max: must not be NaN")
+    integers = tensor(4, of=U32)
+    dml.validate(dml.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(integers, integers, None, U32, low, union))
+    dml.validate(dml.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC(x, kind, union))
+    refused(dml.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC(x, kind, low, union), "ValueDelta: must not be NaN")
+
+
+def test_fused_activations_have_no_nan():
+    elu = dml.DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha=math.nan)
+    refused(gemm(FusedActivation=elu), r"FusedActivation\.ACTIVATION_ELU\.Alpha: must not be NaN")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ of words), float64 (bits only).
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +23,7 @@ from dml.compiler.target import Target
 from dml.descriptors import elementwise as d
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE
-from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, nearest_float
 
 INCLUDES = {"float": (MATH,), "int": (INTEGER,), "uint": (INTEGER,), "int64": (INT64,), "uint64": (INT64,)}
 
@@ -303,10 +302,7 @@ def bound(value: float | int, tensor: DML_BUFFER_TENSOR_DESC | None) -> int | fl
     of = kind(tensor)
     if tensor is None or of == "float":
         half = tensor is not None and tensor.DataType == enums.DML_TENSOR_DATA_TYPE_FLOAT16
-        with np.errstate(over="ignore"):
-            return float(np.float16(value)) if half else float(value)
-    if isinstance(value, float) and math.isnan(value):
-        return 0
+        return nearest_float(value, np.float16) if half else float(value)
     bits = VALUE_TYPES[tensor.DataType].bits
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if of in ("int", "int64") else (0, (1 << bits) - 1)
     return int(min(max(value, low), high))

@@ -117,8 +117,7 @@ def merge_between(keep: Iterable[int], *operands: Operand) -> tuple[tuple[int, .
 def encode(value: float, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
     """The bits of a FLOAT attribute in a data type. Integers take its whole part, at most their limits; NaN gives 0."""
     dtype = numpy_dtype(data_type)
-    with np.errstate(over="ignore"):
-        value = float(np.float32(value))
+    value = float(np.float32(value))
     if VALUE_TYPES[data_type].kind.startswith("float"):
         with np.errstate(over="ignore"):
             return int.from_bytes(np.asarray(value).astype(dtype).tobytes(), "little")

@@ -90,9 +90,11 @@ def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
 
 
 def plain(value: object) -> str:
-    """A found value as messages show it: enumerators by name, tensors by data type and sizes."""
+    """A found value as messages show it: enumerators by name, tensors by type and sizes, long integers by length."""
     if isinstance(value, (IntEnum, IntFlag)):
         return value.name or repr(value)
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
     if isinstance(value, DML_BUFFER_TENSOR_DESC):
         return f"a tensor of {plain(value.DataType)} {value.Sizes}"
     if isinstance(value, OperatorDesc):

@@ -5,6 +5,8 @@ References: dml_buffer_tensor_desc, dml-strides, directml-constants, dml-feature
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable
 from enum import IntEnum
 from functools import lru_cache
@@ -30,6 +32,8 @@ from ..enums import (
 )
 from ..tensors import (
     DML_BUFFER_TENSOR_DESC,
+    DML_SCALAR_UNION,
+    DML_SCALE_BIAS,
     DML_SIZE_2D,
     calc_buffer_tensor_size,
     element_bits,
@@ -85,6 +89,8 @@ def check_attributes(check: Check) -> None:
             _check_enumerator(check, info.name, value)
         elif value is not None and info.type in _ATTRIBUTE_CHECKS:
             _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
+            if info.name == "Epsilon":  # all pages: to avoid division by zero, which a negative one brings about
+                check.at_least("Epsilon", 0)
     _check_counts(check)
 
 
@@ -108,6 +114,48 @@ def _size_2d(check: Check, field: str, value: DML_SIZE_2D) -> None:
         check.that(1 <= size <= UINT_MAX, f"{field}.{name}", f"must be an integer from 1 to {UINT_MAX}", size)
 
 
+#: Fields that become elements of the output as they are: there, NaN is a value like any other.
+_ELEMENTS = frozenset({"PaddingValue", "Value", "OutOfBoundsInputValue"})
+
+
+def _float(check: Check, field: str, value: float) -> None:
+    """A FLOAT. The pages say nothing of what is none: NaN and numbers that float32 cannot hold are refused here.
+
+    Infinities are numbers to compute with, as limits that limit nothing or as padding of a maximum, and stay. So does a
+    Min above Max: the pages' max(Min, min(x, Max)) is Min.
+    """
+    try:
+        struct.pack("<f", value)
+    except (OverflowError, struct.error):  # the latter for integers beyond a double
+        check.fail(field, "must be an infinity or a number that float32 holds, at most 3.4028235e+38", value)
+    _not_nan(check, field, value)
+
+
+def _not_nan(check: Check, field: str, value: float) -> None:
+    check.that(field in _ELEMENTS or not math.isnan(value), field, "must not be NaN", value)
+
+
+def _scale_bias(check: Check, field: str, value: DML_SCALE_BIAS) -> None:
+    _float(check, f"{field}.Scale", value.Scale)
+    _float(check, f"{field}.Bias", value.Bias)
+
+
+_FLOATS = (
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT64,
+)
+
+
+def _scalar_union(check: Check, field: str, value: DML_SCALAR_UNION) -> None:
+    """A scalar of the data type that the operator's one DML_TENSOR_DATA_TYPE says, which stands before it."""
+    (data_type,) = (
+        getattr(check.desc, info.name) for info in check.desc.fields_info if info.enum is DML_TENSOR_DATA_TYPE
+    )
+    if data_type in _FLOATS:
+        _not_nan(check, field, value.value(data_type))
+
+
 _AttributeCheck = Callable[[Check, str, Any], None]
 
 
@@ -123,9 +171,13 @@ def _array(item_check: _AttributeCheck) -> _AttributeCheck:
 _ATTRIBUTE_CHECKS: dict[str, _AttributeCheck] = {
     "uint": _uint,
     "int": _int,
+    "float": _float,
     "uint_array": _array(_uint),
     "int_array": _array(_int),
+    "float_array": _array(_float),
+    "DML_SCALE_BIAS": _scale_bias,
     "DML_SIZE_2D": _size_2d,
+    "DML_SCALAR_UNION": _scalar_union,
 }
 
 

@@ -114,3 +114,25 @@ def test_clip_bounds_of_integers_are_truncated_and_kept_in_range(device):
     np.testing.assert_array_equal(
         harness.run(device, desc, {"InputTensor": x})["OutputTensor"], [-2, -2, -2, 0, 1, 127]
     )
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "INT32", "UINT8", "INT64"])
+def test_a_minimum_above_the_maximum_wins(device, dtype):
+    """As the page's max(Min, min(x, Max)) has it; of the gradient, nothing lies between them."""
+    x = np.array([0, 3, 5, 6, 9, 100]).astype(kind_of(dtype))
+    desc = dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(harness.like(x), harness.like(x), Min=6, Max=4)
+    harness.assert_exact(harness.run(device, desc, {"InputTensor": x})["OutputTensor"], np.full_like(x, 6))
+    bounds = {"MinMaxDataType": harness.data_type(dtype), "Min": scalar(dtype, 6), "Max": scalar(dtype, 4)}
+    desc = dml.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(InputTensor=harness.like(x), OutputTensor=harness.like(x), **bounds)
+    harness.assert_exact(harness.run(device, desc, {"InputTensor": x})["OutputTensor"], np.full_like(x, 6))
+    desc = dml.DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(
+        harness.like(x), harness.like(x), OutputGradientTensor=harness.like(x), **bounds
+    )
+    inputs = {"InputTensor": x, "InputGradientTensor": x}
+    harness.assert_exact(harness.run(device, desc, inputs)["OutputGradientTensor"], np.zeros_like(x))
+
+
+def test_infinite_bounds_limit_nothing(device):
+    x = np.array([-np.inf, -3e38, 0, 3e38, np.inf, np.nan], np.float32)
+    desc = dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(harness.like(x), harness.like(x), Min=-np.inf, Max=np.inf)
+    harness.assert_exact(harness.run(device, desc, {"InputTensor": x})["OutputTensor"], x)

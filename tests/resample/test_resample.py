@@ -342,5 +342,5 @@ def check_rules(good, offsets):
     refuse(good.replace(**{output: tensor("FLOAT16", (4, 3))}), output, "data type")
     if offsets:
         refuse(good.replace(InputPixelOffsets=(0.5,)), "InputPixelOffsets", "2 item(s)")
-        refuse(good.replace(InputPixelOffsets=(0.5, float("nan"))), "InputPixelOffsets", "finite")
+        refuse(good.replace(InputPixelOffsets=(0.5, float("inf"))), "InputPixelOffsets", "finite")
         refuse(good.replace(OutputPixelOffsets=(0.5, float("inf"))), "OutputPixelOffsets", "finite")

@@ -17,7 +17,7 @@ from dml.descriptors.movement import DML_PADDING1_OPERATOR_DESC, DML_REVERSE_SUB
 from dml.frontends.openvino.convert import Context, Value, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor, broadcast_sizes
-from dml.tensors import DML_SCALAR_UNION
+from dml.tensors import DML_SCALAR_UNION, nearest_float
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
@@ -115,7 +115,9 @@ def select(c: Context) -> Value:
 
 @layer("Clamp")
 def clamp(c: Context) -> Value:
-    return op.clip(c.tensor(0), Min=c.layer.number("min"), Max=c.layer.number("max"))
+    # Attributes are doubles; their largest is how models say that there is no limit.
+    low, high = (nearest_float(c.layer.number(name)) for name in ("min", "max"))
+    return op.clip(c.tensor(0), Min=low, Max=high)
 
 
 @layer("Elu")

@@ -18,7 +18,7 @@ from dml.descriptors.elementwise import (
 from dml.errors import DMLError
 from dml.frontends.pydirectml.tensors import TensorDesc
 from dml.graph.builder import Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, nearest_float
 
 
 class Expression:
@@ -85,7 +85,7 @@ class Expression:
     def __truediv__(self, other: Expression | float) -> Expression:
         if isinstance(other, Expression):
             return binary(DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, self, other)
-        return scaled(self, 1.0 / other if other else float("inf"), 0.0)
+        return scaled(self, nearest_float(1.0 / other) if other else float("inf"), 0.0)
 
     def __rtruediv__(self, other: float) -> Expression:
         # DirectMLX scales before the reciprocal, which is 1 / (other * self); what is written here is what is computed.

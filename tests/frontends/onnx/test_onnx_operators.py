@@ -90,3 +90,28 @@ def test_batch_normalization_7_of_each_element(device: dml.Device) -> None:
     inputs = dict(zip("xsbmv", [x, *numbers], strict=True))
     model, given = node_model("BatchNormalization", inputs, {"y": (4, np.float32)}, domain="", version=7, spatial=0)
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 1e-5)
+
+
+@pytest.mark.parametrize("constants", [(), ("low", "high")])
+@pytest.mark.parametrize("kind", [np.float32, np.int32, np.int8])
+def test_clip_gives_max_where_min_is_above_it(device: dml.Device, kind: Any, constants: Any) -> None:
+    x = np.array([0, 3, 5, 6, 9, 100], kind)
+    inputs = {"x": x, "low": np.array(6, kind), "high": np.array(4, kind)}
+    model, given = node_model("Clip", inputs, {"y": (1, kind)}, domain="", version=13, constants=constants)
+    assert_close(prepare(model, device).run(given), [np.full_like(x, 4)], 0)
+
+
+def test_clip_6_gives_max_where_min_is_above_it(device: dml.Device) -> None:
+    x = np.array([0, 3, 5, 6, np.nan], np.float32)
+    model, given = node_model("Clip", {"x": x}, {"y": (1, np.float32)}, domain="", version=6, min=6.0, max=4.0)
+    assert_close(prepare(model, device).run(given), [np.array([4, 4, 4, 4, np.nan], np.float32)], 0)
+
+
+def test_clip_by_nan_limits_nothing(device: dml.Device) -> None:
+    x = np.array([-np.inf, -3, 5, np.inf], np.float32)
+    nan = np.array(np.nan, np.float32)
+    inputs = {"x": x, "low": nan, "high": np.array(4, np.float32)}
+    model, given = node_model("Clip", inputs, {"y": (1, np.float32)}, domain="", version=13, constants=("low", "high"))
+    assert_close(prepare(model, device).run(given), [np.array([-np.inf, -3, 4, 4], np.float32)], 0)
+    model, given = node_model("Clip", {"x": x}, {"y": (1, np.float32)}, domain="", version=6, min=np.nan, max=np.nan)
+    assert_close(prepare(model, device).run(given), [x], 0)

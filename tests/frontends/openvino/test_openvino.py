@@ -204,6 +204,13 @@ def test_elementwise(device, tmp_path, name):
     check(device, tmp_path, ov.Model([opset.result(node)], [x], name), {"x": 3 * random(1, 2, 3, 5)})
 
 
+def test_clamp_with_one_limit(device, tmp_path):
+    """The other one is the largest double, which no FLOAT holds."""
+    x = parameter("x", (2, 3, 5))
+    model = ov.Model([opset.result(opset.clamp(x, 0.25, float(np.finfo(np.float64).max)))], [x], "clamp")
+    check(device, tmp_path, model, {"x": 3 * random(1, 2, 3, 5)})
+
+
 @pytest.mark.parametrize(
     "name", ["add", "subtract", "multiply", "divide", "maximum", "minimum", "greater", "not_equal"]
 )

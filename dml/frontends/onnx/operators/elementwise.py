@@ -14,7 +14,7 @@ from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+from dml.tensors import DML_BUFFER_TENSOR_DESC, nearest_float, numpy_dtype
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
@@ -241,21 +241,23 @@ def clip(node: Node) -> Value:
     x = node.input(0)
     bounds = [node.optional(1), node.optional(2)]
     if all(bound is None or bound.array is not None for bound in bounds):
-        low, high = (None if bound is None else bound.array for bound in bounds)
-        if low is None or high is None or low <= high:
-            return clipped(x, None if low is None else low.item(), None if high is None else high.item())
+        return clipped(x, *(None if bound is None or bound.array is None else bound.array.item() for bound in bounds))
     if bounds[0] is not None:
         x = maximum(x, bounds[0])
     return x if bounds[1] is None else minimum(x, bounds[1])
 
 
 def clipped(x: Value, low: float | None, high: float | None) -> Value:
-    """x limited to numbers; None is no limit."""
+    """x limited to numbers. None is no limit, nor is NaN, which nothing is below or above in the function that ONNX
+    defines Clip by. Where low is above high, all becomes high, of which DirectML's formula would make low."""
+    low, high = (None if limit is None or limit != limit else limit for limit in (low, high))
     if low is None and high is None:
         return x
+    if low is not None and high is not None:
+        low = min(low, high)
     if x.dtype in FLOATS:
         low, high = -np.inf if low is None else low, np.inf if high is None else high
-        return unary(ew.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, x, Min=float(low), Max=float(high))
+        return unary(ew.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, x, Min=nearest_float(low), Max=nearest_float(high))
     limits = np.iinfo(x.dtype)
     low, high = limits.min if low is None else low, limits.max if high is None else high
     kind = storage(x.dtype)

@@ -33,11 +33,9 @@ class CommandList(DeviceChild):
         self._recordings: list[Recording] = []
         self._uses: list[PersistentUse] = []
 
-    def append(self, recording: Recording) -> None:
-        self._recordings.append(recording)
-
-    def expect(self, uses: Iterable[PersistentUse]) -> None:
-        """Check, at each execution, what the dispatches recorded next need initialized."""
+    def append(self, recordings: Iterable[Recording], uses: Iterable[PersistentUse]) -> None:
+        """Add a dispatchable's recordings, and what they initialize or need initialized."""
+        self._recordings.extend(recordings)
         self._uses.extend(uses)
 
     @property
@@ -97,7 +95,6 @@ class CommandRecorder(DeviceChild):
             raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
         context = self._device.context
         bindings.check_hazards()
-        command_list.expect(bindings.persistent_uses())
         if isinstance(dispatchable, CompiledOperator):
             work = [(dispatchable.program.dispatches, dispatchable.kernels, dispatchable.constants)]
         else:
@@ -105,9 +102,11 @@ class CommandRecorder(DeviceChild):
             work = [
                 (*c.initialization, constants(context, c.program, c.program.initialize)) for c in dispatchable.operators
             ]
+        recordings = []
         for index, (dispatches, kernels, known) in enumerate(work):
 
             def place(region: Region, known: Arena = known, index: int = index) -> Place:
                 return known.place(region) if region.space is Space.CONSTANT else bindings.resolve(index, region)
 
-            command_list.append(Recording(context, dispatches, kernels, place, timed=command_list.timed))
+            recordings.append(Recording(context, dispatches, kernels, place, timed=command_list.timed))
+        command_list.append(recordings, bindings.persistent_uses())

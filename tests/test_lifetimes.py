@@ -103,6 +103,18 @@ def test_another_initialization_over_the_bytes_ends_it(device: dml.Device) -> No
     beside.computes(beside.list_of(beside.dispatch))
 
 
+def test_what_could_not_be_recorded_initializes_nothing(device: dml.Device) -> None:
+    one = Program(device)
+    initializer = device.create_operator_initializer([one.compiled])
+    table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(initializer))
+    table.bind_outputs([one.persistent])
+    commands = device.create_command_list()
+    with pytest.raises(dml.DMLError, match="must be bound before a dispatch"):
+        device.create_command_recorder().record_dispatch(commands, initializer, table)
+    commands.execute()
+    one.refuses(one.list_of(one.dispatch))
+
+
 def test_graphs_with_constants(device: dml.Device) -> None:
     """What is folded lies in the persistent resource too."""
     builder = Builder(device)

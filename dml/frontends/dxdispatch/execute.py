@@ -129,7 +129,7 @@ class Session:
             else:
                 compiled = device.compile_operator(operator, made.flags)
             size = compiled.get_binding_properties().PersistentResourceSize
-            persistent = DML_BUFFER_BINDING(device.context.buffer(size, host=False), 0, size) if size else None
+            persistent = DML_BUFFER_BINDING(device.context.buffer(size, host=False)) if size else None
             ready = _Ready(compiled, inputs, outputs, persistent)
             initializer = device.create_operator_initializer([compiled])
             table = device.create_binding_table(DML_BINDING_TABLE_DESC(initializer))
@@ -145,7 +145,7 @@ class Session:
         return ready
 
     def _scratch(self, size: int) -> DML_BUFFER_BINDING:
-        return DML_BUFFER_BINDING(self.device.context.buffer(size, host=False), 0, size)
+        return DML_BUFFER_BINDING(self.device.context.buffer(size, host=False))
 
     def _points(
         self, bindings: Bindings, points: list[tuple[str, int]], known: list[tuple[str, int]]
@@ -169,8 +169,7 @@ class Session:
 
     def _binding(self, source: Source) -> DML_BUFFER_BINDING:
         """From the offset to the resource's end, whatever elementCount says: so DxDispatch binds DirectML's tensors."""
-        buffer = self.buffers[source.resource.name]
-        return DML_BUFFER_BINDING(buffer, source.offset, buffer.size - source.offset)
+        return DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset)
 
     # Commands
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from dml import shaders
 from dml.compiler import packing
-from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, besides, prelude, read, storage_buffers, write
+from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, besides, prelude, read, storage_buffers, update, write
+from dml.compiler.parts import crop, in_parts
 from dml.compiler.program import Access, Binding, Dispatch, Operand, Program, Region, Space
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
@@ -36,6 +38,8 @@ class Builder:
         self.dispatches = program.dispatches
         #: What dispatches are said to compute, in descriptions and profiles.
         self.node = ""
+        #: The operator being lowered, for errors.
+        self.operator = ""
         #: Regions that kernels with more tensors than the device has storage buffers read from a copy.
         self.packs: dict[tuple[Region, ...], packing.Pack] = {}
         self._initializes = False
@@ -44,6 +48,7 @@ class Builder:
         """Another descriptor's tensors, for the same program at the same stage."""
         scope = Builder(self.program, self.target, operands)
         scope.node = self.node
+        scope.operator = self.operator
         return scope.initialization() if self._initializes else scope
 
     def initialization(self) -> Builder:
@@ -51,6 +56,7 @@ class Builder:
         stage = Builder(self.program, self.target, self._operands)
         stage.dispatches = self.program.initialize
         stage.node = self.node
+        stage.operator = self.operator
         stage._initializes = True
         return stage
 
@@ -110,7 +116,8 @@ class Builder:
         The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations.
         ``space`` gives the sizes of the iteration space. ``code`` is GLSL for the end of the prelude. ``steps`` and
         ``each`` say how long an invocation is at work (see Dispatch); ``steps`` is at most the target's ``max_steps``.
-        Where the tensors are more than the device has storage buffers, some share one (see packing).
+        Where the tensors are more than the device has storage buffers, some share one (see packing). Of a tensor larger
+        than what one of them shows, it binds what the operand spans: the kernel may read no more.
         Raises DMLError where the device's limits do not hold it, EpilogueTooWideError where an epilogue is to blame.
         """
         shape = workgroup if isinstance(workgroup, tuple) else (workgroup or self.target.workgroup, 1, 1)
@@ -123,7 +130,10 @@ class Builder:
             groups = self._fold(groups)
         if 0 in groups:
             return
+        tensors = {name: replace(bound, operand=self.crop(bound.operand)) for name, bound in tensors.items()}
         beside = besides(tensors)
+        if any(bound.region.size > self.target.max_region for bound in beside.values()):
+            raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than what one binding shows")
         if beside and len(tensors) + len(beside) > self.target.max_storage_buffers:
             raise EpilogueTooWideError(f"{kernel}: no storage buffers left for the operands of its epilogue")
         tensors = {**beside, **tensors}
@@ -147,6 +157,28 @@ class Builder:
         self._check_limits(dispatch, shape)
         self.dispatches.append(dispatch)
         packing.restore(self, behind)
+
+    def crop(self, operand: Operand) -> Operand:
+        """The operand as a dispatch binds it: of a tensor too large for one binding, the bytes that it spans.
+
+        Raises DMLError where they are too many.
+        """
+        cropped = crop(operand, self.target.max_region)
+        if cropped.region.size > self.target.max_region:
+            raise self._too_large(operand.region)
+        return cropped
+
+    def _too_large(self, region: Region) -> DMLError:
+        name, size = "a temporary tensor", region.size
+        for field, operands in self._operands.items():
+            for operand in operands if isinstance(operands, tuple) else (operands,):
+                if operand is not None and operand.region.overlaps(region):
+                    name, size = field, operand.region.size
+        return DMLError(
+            f"{self.operator or self.node}: {name} has {size} bytes, and a dispatch would need more of them than the "
+            f"{self.target.max_region} that one descriptor binds on this device",
+            HRESULT.E_OUTOFMEMORY,
+        )
 
     def _fold(self, groups: int) -> tuple[int, int, int]:
         limit = min(self.target.max_workgroup_count[0], 65535)
@@ -175,7 +207,8 @@ class Builder:
         limit("storage buffers bound", len(dispatch.bindings), target.max_storage_buffers)
         limit("push constants in bytes", 4 * (len(dispatch.bindings) + len(dispatch.push)), target.max_push_constants)
         for binding in dispatch.bindings:
-            limit("storage buffer in bytes", binding.region.size, target.max_storage_buffer_range)
+            if binding.region.size > target.max_region:
+                raise self._too_large(binding.region)
 
     def for_each(
         self,
@@ -188,18 +221,41 @@ class Builder:
         code: str = "",
         steps: int = 1,
         each: int = 1,
+        alike: Iterable[int] = (),
+        reads_result: bool = False,
     ) -> None:
         """Run a kernel that defines ``result_VALUE value(uint c[RANK])`` once per element of ``result``.
 
         The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words where the result is packed.
-        steps, each: of one element (see Dispatch).
+        steps, each: of one element (see Dispatch). alike: dimensions along which value(c) reads every tensor at c alone
+        (their sizes are the result's); tensors too large for one binding are cut along them. reads_result: value(c) may
+        also read what the result holds at c.
         """
+        for part, *others in in_parts((result, *tensors.values()), self.target.max_region, alike):
+            named = dict(zip(tensors, others, strict=True))
+            self._for_each(kernel, part, named, constants, defines, code, steps, each, reads_result)
+
+    def _for_each(
+        self,
+        kernel: str,
+        result: Operand,
+        tensors: Mapping[str, Operand],
+        constants: Mapping[str, Constant] | None,
+        defines: Mapping[str, object] | None,
+        code: str,
+        steps: int,
+        each: int,
+        reads_result: bool,
+    ) -> None:
         value = VALUE_TYPES[result.data_type]
         whole = value.per_word > 1 and owns_whole_words(result)
         count = -(-result.count // value.per_word) if whole else result.count
         self.dispatch(
             kernel,
-            {"result": write(result), **{name: read(operand) for name, operand in tensors.items()}},
+            {
+                "result": (update if reads_result else write)(result),
+                **{name: read(operand) for name, operand in tensors.items()},
+            },
             space=result.sizes,
             count=count,
             constants=constants,

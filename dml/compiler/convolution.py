@@ -10,14 +10,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dml.compiler.activation import activate
 from dml.compiler.builder import Builder, merge_dimensions
-from dml.compiler.expression import Expression, Leaf, emit
+from dml.compiler.convolution_parts import Convolved
+from dml.compiler.expression import Expression, Leaf, apply, emit, node, substitute
 from dml.compiler.gemm import along_dimension, matmul, quads, requantize, without_zero_point
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.loops import ranges
@@ -33,6 +34,7 @@ from dml.descriptors.convolution import (
 from dml.enums import (
     DML_CONVOLUTION_DIRECTION_BACKWARD,
     DML_CONVOLUTION_MODE_CONVOLUTION,
+    DML_TENSOR_DATA_TYPE,
     DML_TENSOR_DATA_TYPE_FLOAT32,
     DML_TENSOR_DATA_TYPE_INT32,
 )
@@ -110,6 +112,46 @@ def convolve(
 
     Floats accumulate in float32, INT32 modulo 2^32 (then without bias). finish: an expression of Leaf(0), the sum.
     """
+    padded = tuple(
+        size + 2 * before + count * apart + max(max(tile) for tile in TILES)
+        for size, before, count, apart in zip(
+            x.sizes[2:], geometry.padding, weights.sizes[2:], geometry.dilations, strict=True
+        )
+    )
+    whole = Convolved(x, weights, bias, result, geometry.groups, geometry.backward)
+    for first, *others in whole.parts(program.target.max_region, padded):
+        part = replace(geometry, groups=first.groups)
+        if not others:
+            _convolve(program, first.x, first.weights, first.bias, first.result, part, finish)
+            continue
+        kind, words = _sum_type(result)
+        total, more = (program.temporary(words, first.result.sizes) for _ in range(2))
+        _convolve(program, first.x, first.weights, first.bias, total, part, Leaf(0))
+        added = node("$x0 + $x1", Leaf(0), Leaf(1), glsl=kind)
+        for other in others:
+            last = other is others[-1]
+            _convolve(program, other.x, other.weights, None, more, part, Leaf(0))
+            apply(
+                program, substitute(finish, [added]) if last else added, other.result if last else total, [total, more]
+            )
+
+
+def _sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
+    """In what the sums for a result are kept: the name in GLSL, and the data type."""
+    if VALUE_TYPES[result.data_type].kind == "int":
+        return "int", DML_TENSOR_DATA_TYPE_INT32
+    return "float", DML_TENSOR_DATA_TYPE_FLOAT32
+
+
+def _convolve(
+    program: Builder,
+    x: Operand,
+    weights: Operand,
+    bias: Operand | None,
+    result: Operand,
+    geometry: Geometry,
+    finish: Expression,
+) -> None:
     groups = geometry.groups
     inputs, outputs = x.sizes[1] // groups, result.sizes[1] // groups
     first, second, *window = weights.strides
@@ -293,9 +335,10 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
                 (tiles_x - 1) * columns * windows.strides[2] + span,
             )
             best = cost, Plan(channels, rows, columns, padded, span, cost * steps)
-    if best is None or 4 * math.prod(best[1].padded) > target.max_storage_buffer_range:
+    if best is None:
         return None
-    return best[1]
+    tiled = groups * -(-outputs // best[1].channels) * best[1].channels * steps * taps
+    return best[1] if 4 * max(math.prod(best[1].padded), tiled) <= target.max_region else None
 
 
 def _direct(
@@ -309,8 +352,7 @@ def _direct(
     finish: Expression,
 ) -> None:
     """weights: {group, output channel, input channel, window}."""
-    integers = VALUE_TYPES[result.data_type].kind == "int"
-    words = DML_TENSOR_DATA_TYPE_INT32 if integers else DML_TENSOR_DATA_TYPE_FLOAT32
+    kind, words = _sum_type(result)
     groups, outputs, inputs = weights.sizes[:3]
     padded = program.temporary(words, plan.padded)
     program.dispatch(
@@ -328,7 +370,7 @@ def _direct(
         constants={f"FIRST_{d}": np.int32(windows.first[d]) for d in range(3)}
         | {f"STEP_{d}": np.int32(windows.step[d]) for d in range(3)},
     )
-    emitted = emit(finish, ["int" if integers else "float"], "finish")
+    emitted = emit(finish, [kind], "finish")
     wide = VALUE_TYPES[result.data_type].bits == 32 and quads(result, store=True) == "row"
     tensors = {
         "x": read(padded, vector=True),
@@ -353,7 +395,7 @@ def _direct(
             "TILE_X": f"{plan.columns}u",
             "SPAN": f"{plan.span}u",
             "TAPS": f"{windows.taps[2]}u",
-            "SUM_IS_INT": int(integers),
+            "SUM_IS_INT": int(kind == "int"),
             "WEIGHTS_WIDE": int(plan.channels % 4 == 0),
             "RESULT_WIDE": int(wide),
             "HAS_BIAS": int(bias is not None),
@@ -376,11 +418,7 @@ def _general(
     finish: Expression,
 ) -> None:
     """In as many parts as an invocation's loops ask for: each adds its sums to the last one's, in the bias's place."""
-    kind, words = (
-        ("int", DML_TENSOR_DATA_TYPE_INT32)
-        if VALUE_TYPES[result.data_type].kind == "int"
-        else ("float", DML_TENSOR_DATA_TYPE_FLOAT32)
-    )
+    kind, words = _sum_type(result)
     inputs = x.sizes[1] // geometry.groups
     constants: dict[str, Constant] = {"GROUP_INPUTS": inputs, "GROUP_OUTPUTS": result.sizes[1] // geometry.groups}
     for d in range(3):

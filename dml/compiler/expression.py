@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from dml.compiler.builder import Builder, merge
 from dml.compiler.kernel import VALUE_TYPES, read, write
+from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Emitted, Expression, Leaf, Node, emit, node, substitute
 from dml.compiler.target import Target
@@ -22,9 +23,14 @@ def apply(program: Builder, expression: Expression, result: Operand, inputs: Seq
 
     Inputs and result may have any data types; the expression's type is converted to the result's value type.
     """
-    result, *inputs = merge(*_in_memory_order(result, *(operand.broadcast(result.sizes) for operand in inputs)))
+    merged = merge(*_in_memory_order(result, *(operand.broadcast(result.sizes) for operand in inputs)))
     parameters = [VALUE_TYPES[operand.data_type].glsl for operand in inputs]
     emitted = emit(expression, parameters, result=VALUE_TYPES[result.data_type].glsl)
+    for part in in_parts(merged, program.target.max_region):
+        _apply(program, emitted, *part)
+
+
+def _apply(program: Builder, emitted: Emitted, result: Operand, *inputs: Operand) -> None:
     unit = _vector_elements(result, inputs)
     named = {f"x{i}": operand for i, operand in enumerate(inputs)}
     if unit is None:

@@ -49,7 +49,12 @@ def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, program: Builder, target: Target) -
     inside = " && ".join(f"s[{2 + k}] < source_SIZE_{2 + k}" for k in range(dimensions))
     lines.append(f"    return {inside};\n}}")
     program.for_each(
-        "movement/unfold.comp", result, {"source": source}, constants=_constants(desc), code="\n".join(lines)
+        "movement/unfold.comp",
+        result,
+        {"source": source},
+        constants=_constants(desc),
+        code="\n".join(lines),
+        alike=(0, 1),
     )
 
 
@@ -73,6 +78,7 @@ def fold(desc: d.DML_FOLD_OPERATOR_DESC, program: Builder, target: Target) -> No
             },
             code=_gathered(desc, source, result),
             steps=math.prod(end - begin for begin, end in taps),
+            alike=(0, 1),
         )
         tensors["carry"] = to
 

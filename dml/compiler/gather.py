@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dml.compiler.builder import Builder, merge
 from dml.compiler.kernel import Constant
 from dml.compiler.lowering import lowering
+from dml.compiler.parts import Box, boxes, cut, narrow
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
 from dml.compiler.views import align, move_each, raw
@@ -19,11 +20,14 @@ def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant],
     extents: dict[str, Constant] = {f"EXTENT_{k}": size for k, (size, _) in enumerate(dimensions)}
     pitches = {f"PITCH_{k}": stride for k, (_, stride) in enumerate(dimensions)}
     count = len(dimensions)
-    code = [f"const uint TUPLE = {count}u;"]
-    for name in ("extent", "pitch"):
-        cases = "".join(f"k == {k}u ? {name.upper()}_{k} : " for k in range(count - 1))
-        code.append(f"uint {name}(uint k) {{ return {cases}{name.upper()}_{count - 1}; }}")
+    code = [f"const uint TUPLE = {count}u;", *(_cases(name, count) for name in ("extent", "pitch"))]
     return extents, pitches, "\n".join(code)
+
+
+def _cases(name: str, count: int) -> str:
+    """GLSL uint name(k): the constant NAME_k."""
+    cases = "".join(f"k == {k}u ? {name.upper()}_{k} : " for k in range(count - 1))
+    return f"uint {name}(uint k) {{ return {cases}{name.upper()}_{count - 1}; }}"
 
 
 def _gather(
@@ -40,17 +44,57 @@ def _gather(
     one index of a tuple to the next.
     """
     result, source, indices = merge(raw(result), raw(source), indices)
-    extents, pitches, code = indexed(dimensions)
-    move_each(
-        program,
-        "movement/gather.comp",
-        result,
-        {"source": source},
-        {"indices": indices},
-        pitches=pitches,
-        constants={**extents, "STEP": step},
-        code=code,
-    )
+    for box, part, table, own in _in_parts(program, result, source, indices, dimensions, step):
+        extents, pitches, code = indexed(dimensions)
+        if box is not None:
+            firsts = {f"FIRST_{k}": start for k, (start, _) in enumerate(box)}
+            extents |= firsts | {f"HELD_{k}": size for k, (_, size) in enumerate(box)}
+            code += f"\n#define IN_PARTS 1\n{_cases('first', len(box))}\n{_cases('held', len(box))}"
+        move_each(
+            program,
+            "movement/gather.comp",
+            part,
+            {"source": table},
+            {"indices": own},
+            pitches=pitches,
+            constants={**extents, "STEP": step},
+            code=code,
+            reads_result=box is not None,
+        )
+
+
+def _in_parts(
+    program: Builder,
+    result: Operand,
+    source: Operand,
+    indices: Operand,
+    dimensions: Sequence[tuple[int, int]],
+    step: int,
+) -> Iterator[tuple[Box | None, Operand, Operand, Operand]]:
+    """Result, source and indices by parts. Where the indexed dimensions are cut, the box says which places of them a
+    part holds: each writes the elements whose indices are there and leaves the others as they are.
+    """
+    most, rank = program.target.max_region, result.rank
+    counts, pitches = zip(*dimensions, strict=True)
+    zeros = (0,) * len(counts)
+    # A dimension for each that is indexed, and one for the indices of a tuple.
+    views = [
+        result.view((*result.sizes, *counts, 1), (*result.strides, *zeros, 0)),
+        source.view((*source.sizes, *counts, 1), (*source.strides, *pitches, 0)),
+        indices.view((*indices.sizes, *counts, len(counts)), (*indices.strides, *zeros, step)),
+    ]
+    axes = range(rank + len(counts))
+    extents = cut(views, most, axes)
+    if extents is None:
+        extents = views[0].sizes[:-1]
+    is_cut = extents[rank:] != counts
+    for box in boxes(views[0].sizes[:-1], extents):
+        part, table, own = (narrow(view, axes, box) for view in views)
+
+        def seen(operand: Operand, sizes: tuple[int, ...] = part.sizes[:rank]) -> Operand:
+            return operand.view(sizes, operand.strides[:rank])
+
+        yield box[rank:] if is_cut else None, seen(part), seen(program.crop(table)), seen(program.crop(own))
 
 
 @lowering(d.DML_GATHER_OPERATOR_DESC)

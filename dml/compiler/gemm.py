@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.activation import MATH, activate
@@ -12,11 +12,11 @@ from dml.compiler.elementwise import difference, quantized
 from dml.compiler.expression import Expression, Leaf, apply, emit, node
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.reduction import kind_of
 from dml.compiler.softmax import axes_of, softmax
 from dml.compiler.target import Target
-from dml.compiler.views import part
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.gemm import (
     DML_GEMM_OPERATOR_DESC,
@@ -76,20 +76,55 @@ def matmul(
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
     operands = _merge_batch(operands)
-    # Steps of k beyond an invocation's loop are products of their own, each added to the one before.
-    k = a.sizes[-1]
+    for products in _parts(operands, target):
+        _sum_of_products(program, products, alpha, beta, activation or Leaf(0))
+
+
+def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Mapping[str, Operand]]]:
+    """Parts of the result, each as the products along k that add up to it: what bindings hold and loops take."""
+    result = operands["result"]
+    space = (*result.sizes, operands["a"].sizes[-1])
+    axes = range(len(space))
+    # All operands over (batch, m, n, k), still where they do not vary.
+    views = {}
+    for name, operand in operands.items():
+        *batch, down, across = operand.strides
+        steps = {"a": (down, 0, across), "b": (0, across, down)}.get(name, (down, across, 0))
+        views[name] = operand.view(space, (*batch, *steps))
+    extents = space
+    if any(operand.region.size > target.max_region for operand in operands.values()):
+        # A sum of several products is kept in a temporary of 32 bits.
+        sums = words(space, (*packed_strides(result.sizes), 0))
+        extents = cut([*views.values(), sums], target.max_region, axes) or space
     most = max(16, (target.max_steps - _OTHER_STEPS) * _kernel(operands, target).depth // 16 * 16)
-    for first in range(0, k, most):
-        count, is_last = min(most, k - first), first + most >= k
-        product = dict(operands)
-        for name, axis in (("a", -1), ("b", -2)):
-            product[name] = part(operands[name], operands[name].rank + axis, first, count)
+    along_k = list(boxes(space[-1:], (min(extents[-1], most),)))
+
+    def part(box: Box) -> dict[str, Operand]:
+        *batch, rows, columns, depth = (size for _, size in box)
+        shapes = {"a": (rows, depth), "b": (depth, columns)}
+        return {
+            name: narrow(view, axes, box).view((*batch, *shapes.get(name, (rows, columns))), operands[name].strides)
+            for name, view in views.items()
+        }
+
+    for box in boxes(space[:-1], extents[:-1]):
+        yield [part((*box, *depth)) for depth in along_k]
+
+
+def _sum_of_products(
+    program: Builder, products: Sequence[Mapping[str, Operand]], alpha: float, beta: float, finish: Expression
+) -> None:
+    """``finish`` of the sum of some products along k and of c: each is added to the one before."""
+    sums: Operand | None = None
+    for product in products:
+        is_last = product is products[-1]
+        made = dict(product)
+        if sums is not None:
+            made["c"], beta = sums, 1.0
         if not is_last:
-            kind = DML_TENSOR_DATA_TYPE_INT32 if kind_of(result) == "int" else DML_TENSOR_DATA_TYPE_FLOAT32
-            product["result"] = program.temporary(kind, operands["result"].sizes)
-        finish = activation if is_last and activation is not None else Leaf(0)
-        _product(program, _kernel(product, target), product, alpha, beta, finish)
-        operands["c"], beta = product["result"], 1.0
+            kind = DML_TENSOR_DATA_TYPE_INT32 if kind_of(made["result"]) == "int" else DML_TENSOR_DATA_TYPE_FLOAT32
+            made["result"] = sums = program.temporary(kind, made["result"].sizes)
+        _product(program, made, alpha, beta, finish if is_last else Leaf(0))
 
 
 @dataclass(frozen=True)
@@ -243,9 +278,8 @@ def matrix_code(operands: Mapping[str, Operand]) -> str:
     return "\n".join(lines)
 
 
-def _product(
-    program: Builder, kernel: Kernel, operands: Mapping[str, Operand], alpha: float, beta: float, finish: Expression
-) -> None:
+def _product(program: Builder, operands: Mapping[str, Operand], alpha: float, beta: float, finish: Expression) -> None:
+    kernel = _kernel(operands, program.target)
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
     integers = VALUE_TYPES[result.data_type].kind == "int"

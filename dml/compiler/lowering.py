@@ -84,6 +84,7 @@ def lower(desc: OperatorDesc, builder: Builder) -> None:
     function = _LOWERINGS.get(type(desc))
     if function is None:
         raise DMLError(f"{type(desc).__name__}: this operator is not implemented", HRESULT.E_NOTIMPL)
+    builder.operator = type(desc).__name__
     function(desc, builder, builder.target)
 
 

@@ -116,6 +116,7 @@ def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, program
         {"source": source, "lengths": lengths},
         constants={"AXIS_SIZE": source.sizes[at]},
         defines={"AXIS": at},
+        alike=[axis for axis in range(result.rank) if axis != at],
     )
 
 
@@ -129,4 +130,5 @@ def value_scale_2d(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, program: Builder, t
         {"source": source},
         constants={"SCALE": desc.Scale, **{f"BIAS_{c}": desc.Bias[min(c, desc.ChannelCount - 1)] for c in range(3)}},
         defines={"CHANNEL": at},
+        alike=[axis for axis in range(result.rank) if axis != at],
     )

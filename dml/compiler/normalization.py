@@ -276,6 +276,8 @@ class _Region:
         windows = [b + a + 1 for b, a in zip(self.before, self.after, strict=True)]
         self.count = math.prod(windows)
         self._windows = [*windows, 1, 1] if self._across else [1, *windows]
+        #: The dimensions of a ``view`` that regions do not reach along.
+        self.alike = (0, 1, 3, 4) if self._across else (0, 1)
 
     def view(self, operand: Operand) -> Operand:
         """{N, C, depth, height, width} with the region's dimensions among the last three."""
@@ -308,6 +310,7 @@ def local_response(desc: DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, program
         tensors,
         region.count,
         {**region.constants(), "ALPHA": desc.Alpha / desc.LocalSize, "BETA": desc.Beta, "BIAS": desc.Bias},
+        alike=region.alike,
     )
 
 
@@ -332,6 +335,7 @@ def local_response_grad(
         tensors,
         region.count,
         {**region.constants(), **constants},
+        alike=region.alike,
     )
     tensors = {
         "result": write(region.view(program["OutputGradientTensor"])),
@@ -346,4 +350,5 @@ def local_response_grad(
         tensors,
         region.count,
         {**region.constants(mirrored=True), **constants},
+        alike=region.alike,
     )

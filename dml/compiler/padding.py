@@ -45,6 +45,7 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, progr
         {},
         constants=constants,
         keep=places,
+        alike=[axis for axis in range(result.rank) if axis not in places],
         code="\n".join([
             '#include "movement/element.glsl"',
             f"#if VECTORS\nuvec4 padding() {{ return {vector}; }}",

@@ -10,13 +10,15 @@ a maximum lets NaN through; Lp pooling takes magnitudes, as in ONNX.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dml.compiler.builder import Builder, owns_whole_words
 from dml.compiler.expression import Expression, Leaf, apply, node
 from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, read, update, write
 from dml.compiler.lowering import lowering
+from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.reduction import FLOAT_SUM, MATH, Monoid, kind_of, largest_of, reduce
 from dml.compiler.target import Target
@@ -40,6 +42,8 @@ from dml.errors import HRESULT, DMLError
 WIDE_ABOVE = 512
 #: Invocations that share one.
 TOGETHER = 128
+#: Batch and channel: windows stay in one plane.
+PLANES = (0, 1)
 
 
 def volume(operand: Operand) -> Operand:
@@ -71,13 +75,29 @@ def each_result(
     *,
     wide_above: int = WIDE_ABOVE,
     cost: int = 1,
+    alike: Iterable[int] = (),
 ) -> None:
     """Run a kernel that ends in "pooling/store.glsl" for each element of tensors["result"].
 
     box: places that it visits for one element, at most. Small boxes take one invocation, those of more than
-    ``wide_above`` places a workgroup. cost: loop iterations that a place takes.
+    ``wide_above`` places a workgroup. cost: loop iterations that a place takes. alike: as for ``for_each``.
     Raises DMLError where a box is too large for the loops of a workgroup.
     """
+    for part in in_parts([bound.operand for bound in tensors.values()], program.target.max_region, alike):
+        bound = {name: replace(tensors[name], operand=operand) for name, operand in zip(tensors, part, strict=True)}
+        _each_result(program, kernel, bound, box, constants, defines or {}, wide_above, cost)
+
+
+def _each_result(
+    program: Builder,
+    kernel: str,
+    tensors: Mapping[str, Bound],
+    box: int,
+    constants: Mapping[str, Constant],
+    defines: Mapping[str, object],
+    wide_above: int,
+    cost: int,
+) -> None:
     result = tensors["result"].operand
     target = program.target
     per_word = VALUE_TYPES[result.data_type].per_word
@@ -102,7 +122,7 @@ def each_result(
         count=-(-result.count // per_word) if whole else result.count,
         workgroup=workgroup,
         constants=constants,
-        defines={**(defines or {}), "WHOLE_WORDS": int(whole and not wide), "WIDE": int(wide)},
+        defines={**defines, "WHOLE_WORDS": int(whole and not wide), "WIDE": int(wide)},
         steps=steps,
     )
 
@@ -144,6 +164,7 @@ def average(
         {"result": write(volume(program["OutputTensor"])), "source": read(volume(program["InputTensor"]))},
         math.prod(desc.WindowSize),
         {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+        alike=PLANES,
     )
 
 
@@ -156,6 +177,7 @@ def lp(desc: DML_LP_POOLING_OPERATOR_DESC | DML_LP_POOLING1_OPERATOR_DESC, progr
         math.prod(desc.WindowSize),
         {**window(desc), "P": desc.P},
         cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # two rounds, and the bits of P for each power
+        alike=PLANES,
     )
 
 
@@ -168,7 +190,9 @@ def maximum(desc: Any, program: Builder, target: Target) -> None:
     if indices is not None:
         tensors["indices"] = write(volume(indices))
     defines = {"INDICES_ALONE": 0}
-    each_result(program, "pooling/max.comp", tensors, math.prod(desc.WindowSize), window(desc), defines)
+    # Indices count through the whole tensor.
+    alike = PLANES if indices is None else ()
+    each_result(program, "pooling/max.comp", tensors, math.prod(desc.WindowSize), window(desc), defines, alike=alike)
 
 
 @lowering(DML_MAX_UNPOOLING_OPERATOR_DESC)
@@ -213,7 +237,13 @@ def _gather(program: Builder, desc: Any, constants: Mapping[str, Constant], winn
     box = {f"BOX_{axis}": size for axis, size in enumerate([1] * (3 - len(windows)) + windows)}
     defines = {"MAXIMUM": int(winner is not None)}
     each_result(
-        program, "pooling/grad.comp", tensors, math.prod(windows), {**window(desc), **box, **constants}, defines
+        program,
+        "pooling/grad.comp",
+        tensors,
+        math.prod(windows),
+        {**window(desc), **box, **constants},
+        defines,
+        alike=PLANES if winner is None else (),
     )
 
 
@@ -248,4 +278,5 @@ def quantized_average(
         tensors,
         math.prod(desc.WindowSize),
         {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+        alike=PLANES,
     )

@@ -82,6 +82,20 @@ class Operand:
         packed = packed_strides(self.sizes)
         return all(a == b or size == 1 for a, b, size in zip(self.strides, packed, self.sizes, strict=True))
 
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The strides with their signs: those of dimensions that run backwards count modulo 2^32."""
+        return tuple(stride - 2**32 if stride >= 2**31 else stride for stride in self.strides)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first element that the view reaches, counted from the region's start, and the one after the last."""
+        first = last = self.base
+        for size, step in zip(self.sizes, self.steps, strict=True):
+            first += min(0, (size - 1) * step)
+            last += max(0, (size - 1) * step)
+        return first % 2**32, first % 2**32 + last - first + 1
+
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """The same elements under other sizes and strides, ``base`` elements further on."""
         return replace(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dml.compiler.builder import Builder, merge_dimensions
 from dml.compiler.expression import Expression, Leaf, emit, node, substitute
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
+from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+from dml.tensors import packed_strides
 
 KERNEL = "reduction/reduce.comp"
 REDUCE = "lib/reduce.glsl"
@@ -119,10 +122,27 @@ def reduce(
     the accumulator, leaf i input i, which must not vary along the axes.
 
     Any length: long reductions to few results take two or more dispatches through a temporary. Float sums run in
-    float32 in blocks and trees.
+    float32 in blocks and trees. Any size: tensors that one binding does not hold are reduced in parts.
     """
-    plan = _plan(program.target, inputs, axes, results, positional)
-    plan.dispatch(program, monoid, element, results)
+    expressions = [expression for _, expression in results]
+    operands, kept = _views(inputs, axes, [operand for operand, _ in results], positional)
+    sizes, most = operands[0].sizes, program.target.max_region
+    dimensions = range(len(sizes))
+    extents = cut(operands, most, dimensions) or sizes
+    chunks = list(boxes(sizes[kept:], extents[kept:]))
+    if len(chunks) > 1:
+        # Each part keeps a partial result of every chunk.
+        shape = (*sizes[:kept], len(chunks))
+        *outer, inner = packed_strides(shape)
+        partial = words((*sizes, len(chunks)), (*outer, *(0 for _ in sizes[kept:]), inner))
+        extents = cut([*operands, partial], most, dimensions) or extents
+    for box in boxes(sizes[:kept], extents[:kept]):
+        part = [narrow(operand, dimensions[:kept], box) for operand in operands]
+        plan = _plan(program.target, part[: len(inputs)], part[len(inputs) :], kept)
+        if len(chunks) == 1:
+            plan.dispatch(program, monoid, element, expressions)
+        else:
+            plan.dispatch_parts(program, monoid, element, expressions, chunks)
 
 
 @dataclass(frozen=True)
@@ -152,16 +172,16 @@ class _Plan:
         program: Builder,
         monoid: Monoid,
         element: Expression,
-        results: Sequence[tuple[Operand, Expression]],
+        finish: Sequence[Expression],
     ) -> None:
+        """finish: an expression for each result."""
         count = math.prod(self.kept_sizes)
         steps = math.prod(self.inputs[0].sizes[self.kept :]) // self.unit
         chunk = -(-steps // self.chunks)
         chunks = -(-steps // chunk)
-        expressions = [expression for _, expression in results]
-        targets = self.results
+        expressions, targets = finish, self.results
         if chunks > 1:
-            expressions = [node(word, Leaf(0), glsl="uint") for word in monoid.pack]
+            expressions = _packed(monoid)
             targets = tuple(program.temporary(DML_TENSOR_DATA_TYPE_UINT32, (chunks * count,)) for _ in monoid.pack)
         code, constants = self._code(monoid, element, expressions, targets, partial=chunks > 1)
         groups = count // self.wide
@@ -190,7 +210,28 @@ class _Plan:
             each=self.wide * self.unit,
         )
         if chunks > 1:
-            self._combine(program, monoid, [expression for _, expression in results], targets, chunks)
+            sizes, strides = (chunks, *self.kept_sizes), (count, *packed_strides(self.kept_sizes))
+            self._combine(program, monoid, finish, [plane.view(sizes, strides) for plane in targets])
+
+    def dispatch_parts(
+        self, program: Builder, monoid: Monoid, element: Expression, finish: Sequence[Expression], parts: Sequence[Box]
+    ) -> None:
+        """As ``dispatch``, over parts of the reduced dimensions one by one."""
+        sizes = self.inputs[0].sizes[self.kept :]
+        axes = range(self.kept, self.kept + len(sizes))
+        # What belongs to one result lies together, so that the partial results can be cut by results.
+        shape = (*self.kept_sizes, len(parts))
+        planes = [program.temporary(DML_TENSOR_DATA_TYPE_UINT32, shape) for _ in monoid.pack]
+        strides = packed_strides(shape)
+        leaves = [Leaf(i) for i in range(len(self.inputs))]
+        for number, part in enumerate(parts):
+            inputs = [narrow(operand, axes, part) for operand in self.inputs]
+            one = (*self.kept_sizes, *(1,) * len(sizes)), (*strides[:-1], *(0,) * len(sizes))
+            places = [plane.view(*one, number) for plane in planes]
+            placed = substitute(element, [*leaves, _position(Leaf(len(leaves)), sizes, part)])
+            _plan(program.target, inputs, places, self.kept).dispatch(program, monoid, placed, _packed(monoid))
+        by_part = (len(parts), *self.kept_sizes), (1, *strides[:-1])
+        self._combine(program, monoid, finish, [plane.view(*by_part) for plane in planes])
 
     def _combine(
         self,
@@ -198,15 +239,9 @@ class _Plan:
         monoid: Monoid,
         expressions: Sequence[Expression],
         planes: Sequence[Operand],
-        chunks: int,
     ) -> None:
-        """Reduce the partial results of the chunks: the same monoid over planes of words."""
-        sizes = (chunks, *self.kept_sizes)
-        count = math.prod(self.kept_sizes)
-        inner = [1] * self.kept
-        for d in range(self.kept - 2, -1, -1):
-            inner[d] = inner[d + 1] * self.kept_sizes[d + 1]
-        inputs = [plane.view(sizes, (count, *inner)) for plane in planes]
+        """Reduce partial results: the same monoid over their words, as (partial results, kept dimensions)."""
+        sizes, inputs = planes[0].sizes, list(planes)
         places: list[Expression] = [Leaf(0)] * len(self.inputs)
         for i in sorted(self.rows):
             places[i] = Leaf(len(inputs))
@@ -329,16 +364,29 @@ def coordinates(name: str, operand: str, rank: int, dimensions: range, group: in
     return "\n".join([*lines, "}"])
 
 
-def _plan(
-    target: Target,
-    inputs: Sequence[Operand],
-    axes: Sequence[int],
-    results: Sequence[tuple[Operand, Expression]],
-    positional: bool,
-) -> _Plan:
+def _packed(monoid: Monoid) -> list[Expression]:
+    """The accumulator as words."""
+    return [node(word, Leaf(0), glsl="uint") for word in monoid.pack]
+
+
+def _position(place: Expression, sizes: Sequence[int], part: Box) -> Expression:
+    """The row-major number among dimensions of these sizes of a part's ``place``, which counts in the part alone."""
+    terms: list[str] = []
+    constants: dict[str, Any] = {}
+    own = whole = 1
+    for d, (size, (start, extent)) in reversed(list(enumerate(zip(sizes, part, strict=True)))):
+        terms.append(f"($x0 / $Own{d} % $Extent{d} + $Start{d}) * $Whole{d}")
+        constants |= {f"Own{d}": own, f"Extent{d}": extent, f"Start{d}": start, f"Whole{d}": whole}
+        own, whole = own * extent, whole * size
+    return node(" + ".join(terms), place, glsl="uint", **constants)
+
+
+def _views(
+    inputs: Sequence[Operand], axes: Sequence[int], results: Sequence[Operand], positional: bool
+) -> tuple[list[Operand], int]:
+    """Inputs and results as (kept dimensions, reduced dimensions), merged; and the number of the former."""
     sizes = inputs[0].sizes
     operands = [operand.broadcast(sizes) for operand in inputs]
-    targets = [operand for operand, _ in results]
     kept_axes = [d for d in range(len(sizes)) if d not in axes]
     reduced_axes = sorted(set(axes))
     if not positional:
@@ -349,26 +397,32 @@ def _plan(
         found, strides = merge_dimensions([sizes[d] for d in chosen], [[o.strides[d] for d in chosen] for o in which])
         return (found, strides) if found else ((1,), [(0,)] * len(which))
 
-    kept, kept_strides = merged(kept_axes, [*operands, *targets])
+    kept, kept_strides = merged(kept_axes, [*operands, *results])
     reduced, reduced_strides = merged(reduced_axes, operands)
-    viewed = tuple(
+    viewed = [
         operand.view((*kept, *reduced), (*outer, *inner))
         for operand, outer, inner in zip(operands, kept_strides, reduced_strides, strict=False)
-    )
-    stored = tuple(
+    ]
+    stored = [
         operand.view((*kept, *(1 for _ in reduced)), (*outer, *(0 for _ in reduced)))
-        for operand, outer in zip(targets, kept_strides[len(operands) :], strict=True)
-    )
-    rows = frozenset(i for i in range(1, len(operands)) if not any(reduced_strides[i]))
-    full = [viewed[i] for i in range(len(viewed)) if i not in rows]
-    count, length = math.prod(kept), math.prod(reduced)
-    unit = adjacent(full, len(kept) + len(reduced) - 1)
-    wide = adjacent(full, len(kept) - 1) if unit == 1 else 1
-    step = full[0].strides[len(kept) - 1]
+        for operand, outer in zip(results, kept_strides[len(operands) :], strict=True)
+    ]
+    return [*viewed, *stored], len(kept)
+
+
+def _plan(target: Target, inputs: Sequence[Operand], results: Sequence[Operand], kept: int) -> _Plan:
+    """For operands as ``_views`` makes them."""
+    sizes = inputs[0].sizes
+    rows = frozenset(i for i in range(1, len(inputs)) if not any(inputs[i].strides[kept:]))
+    full = [inputs[i] for i in range(len(inputs)) if i not in rows]
+    count, length = math.prod(sizes[:kept]), math.prod(sizes[kept:])
+    unit = adjacent(full, len(sizes) - 1)
+    wide = adjacent(full, kept - 1) if unit == 1 else 1
+    step = full[0].strides[kept - 1]
     beside = wide > 1 or 0 < step < full[0].strides[-1]
-    row = kept[-1] * VALUE_TYPES[full[0].data_type].bits // 8 if beside else 0
+    row = sizes[kept - 1] * VALUE_TYPES[full[0].data_type].bits // 8 if beside else 0
     lanes, chunks, workgroup = _share(target, count // wide, length // unit, row)
-    return _Plan(viewed, stored, len(kept), rows, wide, unit, lanes, chunks, workgroup)
+    return _Plan(tuple(inputs), tuple(results), kept, rows, wide, unit, lanes, chunks, workgroup)
 
 
 def adjacent(operands: Sequence[Operand], axis: int) -> int:

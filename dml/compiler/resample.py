@@ -117,7 +117,7 @@ def _resample(program: Builder, result: Operand, source: Operand, axes: Sequence
             lines.append("    return finish(sum);" if VALUE_TYPES[to.data_type].bits == 8 else "    return sum;")
         return [*lines, "}"]
 
-    _in_parts(program, result, source, chosen, kernel, math.prod(map(math.ceil, lengths)), sampled)
+    _in_parts(program, result, source, chosen, kernel, math.prod(map(math.ceil, lengths)), sampled, places)
 
 
 def _in_parts(
@@ -128,11 +128,12 @@ def _in_parts(
     kernel: Filter,
     count: int,
     sampled: Callable[..., list[str]],
+    places: Sequence[int],
 ) -> None:
     """Dispatch the kernel: once, or where its one loop has too many rounds, for FROM up to TO of them at a time.
 
-    count: rounds of the innermost loop. sampled: its lines, for the operand it writes. Sums go from part to part in
-    float32.
+    count: rounds of the innermost loop. sampled: its lines, for the operand it writes. places: the dimensions of
+    ``axes``. Sums go from part to part in float32.
     """
     parts = list(ranges((count,), _most_rounds(program, result)))
     tensors = {"source": source}
@@ -146,6 +147,7 @@ def _in_parts(
             constants=_constants(axes) | ({"FROM": begin, "TO": end} if len(parts) > 1 else {}),
             code="\n".join([_head(kernel), *sampled(to, parted=len(parts) > 1)]),
             steps=end - begin,
+            alike=[at for at in range(result.rank) if at not in places],
         )
         tensors["carry"] = to
 
@@ -263,7 +265,8 @@ def _gradient(program: Builder, result: Operand, source: Operand, axes: Sequence
         return [*lines, "    return sum;\n}"]
 
     chosen = [axes[at] for at in active]
-    _in_parts(program, result, source, chosen, kernel, math.prod(math.ceil(lengths[at]) for at in active), sampled)
+    rounds = math.prod(math.ceil(lengths[at]) for at in active)
+    _in_parts(program, result, source, chosen, kernel, rounds, sampled, places)
 
 
 @lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from dml.compiler.builder import Builder, merge_dimensions
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
+from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.reduction import MATH, adjacent, coordinates
 from dml.compiler.scalar import Expression, Leaf, emit, node, substitute
@@ -36,16 +37,52 @@ class Normalization:
 def normalize_rows(program: Builder, what: Normalization) -> bool:
     """Add the dispatch, or answer False where the rows want reductions that split them."""
     kept, operands = _row_views(what)
+    views, outer, most = tuple(operands.values()), range(kept), program.target.max_region
+    if not _shape(what, kept, operands).fits(program.target) or cut(views, most, outer) is None:
+        return False
+    for part in in_parts(views, most, outer):
+        _dispatch(program, what, kept, dict(zip(operands, part, strict=True)))
+    return True
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Rows of ``segments`` times ``length`` elements, in steps of ``unit``. beside: side by side in memory."""
+
+    rows: int
+    segments: int
+    length: int
+    unit: int
+    beside: bool
+
+    def lanes(self, target: Target) -> tuple[int, int]:
+        return _lanes(target, self.beside, self.rows, self.segments, self.length // self.unit)
+
+    def fits(self, target: Target) -> bool:
+        lanes, _ = self.lanes(target)
+        return _fits(target, self.beside, self.rows, self.segments, self.length // self.unit, lanes)
+
+
+def _shape(what: Normalization, kept: int, operands: Mapping[str, Operand]) -> _Shape:
+    x, y = operands["x"], operands["y"]
+    last = x.rank - 1
+    unit = adjacent([x, y, *(operands[name] for name in _varying(what, operands))], last)
+    beside = x.strides[kept - 1] == 1 and x.strides[last] != 1
+    return _Shape(math.prod(x.sizes[:kept]), math.prod(x.sizes[kept:last]), x.sizes[last], unit, beside)
+
+
+def _varying(what: Normalization, operands: Mapping[str, Operand]) -> list[str]:
+    """The parameters that vary along a segment."""
+    return [name for name in what.parameters if operands[name].strides[-1] != 0]
+
+
+def _dispatch(program: Builder, what: Normalization, kept: int, operands: Mapping[str, Operand]) -> None:
     x, y = operands["x"], operands["y"]
     rank, last = x.rank, x.rank - 1
-    varying = [name for name in what.parameters if operands[name].strides[last] != 0]
-    unit = adjacent([x, y, *(operands[name] for name in varying)], last)
-    rows, length = math.prod(x.sizes[:kept]), x.sizes[last]
-    segments = math.prod(x.sizes[kept:last])
-    beside = x.strides[kept - 1] == 1 and x.strides[last] != 1
-    lanes, workgroup = _lanes(program.target, beside, rows, segments, length // unit)
-    if not _fits(program.target, beside, rows, segments, length // unit, lanes):
-        return False
+    varying = _varying(what, operands)
+    shape = _shape(what, kept, operands)
+    rows, segments, length, unit = shape.rows, shape.segments, shape.length, shape.unit
+    lanes, workgroup = shape.lanes(program.target)
     common = [name for name in varying if not any(operands[name].strides[:kept])]
     each = _rows_each(program.target, rows * lanes, 3 * _share(segments, length // unit, lanes)) if common else 1
     emitted = emit(_value(what), ["float"] * (3 + len(what.parameters)), "finish", "float")
@@ -83,7 +120,6 @@ def normalize_rows(program: Builder, what: Normalization) -> bool:
         steps=3 * each * _share(segments, length // unit, lanes),
         each=unit,
     )
-    return True
 
 
 def _value(what: Normalization) -> Expression:

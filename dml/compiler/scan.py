@@ -8,6 +8,7 @@ from dml import enums
 from dml.compiler.builder import Builder, merge_around
 from dml.compiler.kernel import Bound, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.reduction import Monoid, coordinates, kind_of, product_of, sum_of
 from dml.compiler.target import Target
@@ -40,8 +41,14 @@ def scan(
 
     exclusive: of the elements before each one. backwards: from the last element on. Float sums are compensated.
     """
-    at, (result, source) = merge_around(axis, result, source)
-    x, y = (axis_last(operand, at) for operand in (source, result))
+    at, merged = merge_around(axis, source, result)
+    x, y = (axis_last(operand, at) for operand in merged)
+    for lines in in_parts((x, y), program.target.max_region, range(x.rank - 1)):
+        _scan(program, monoid, *lines, exclusive=exclusive, backwards=backwards)
+
+
+def _scan(program: Builder, monoid: Monoid, x: Operand, y: Operand, *, exclusive: bool, backwards: bool) -> None:
+    """Along the last dimension."""
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
     lanes, items, chunks, workgroup = _share(program.target, x, lines, length)
     chunk = -(-length // chunks)
@@ -84,7 +91,7 @@ def scan(
     if chunks == 1:
         dispatch({"x": read(x), "y": write(y)}, totals=False)
         return
-    totals = program.temporary(_TOTALS[kind_of(source)], (lines, chunks))
+    totals = program.temporary(_TOTALS[kind_of(x)], (lines, chunks))
     dispatch({"x": read(x), "totals": write(totals)}, totals=True)
     scan(program, monoid, totals, totals, 1, exclusive=True)
     dispatch({"x": read(x), "y": write(y), "offsets": read(totals)}, totals=False)

@@ -69,6 +69,7 @@ def _write(
         pitches=pitches,
         constants=extents,
         code=code,
+        alike=range(result.rank),
     )
 
 
@@ -80,7 +81,7 @@ def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, program: Builder, target: Target)
     def without_axis(operand: Operand, sizes: tuple[int, ...]) -> Operand:
         return operand.view(sizes, (*operand.strides[:axis], 0, *operand.strides[axis + 1 :]))
 
-    winners = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)
+    winners, updates = program.crop(program.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)), program.crop(updates)
     fill(program, winners, 0)
     # Updates that meet differ in their coordinate along the axis alone: that is number enough.
     numbers = tuple(int(dimension == axis) for dimension in range(result.rank))
@@ -99,7 +100,7 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, program: Builder, target: T
     # Places are dimensions of the input that a tuple addresses; each takes a block of the dimensions after them.
     blocks = desc.InputDimensionCount - coordinates
     places = last(source, desc.InputDimensionCount).sizes[:coordinates]
-    winners = program.temporary(DML_TENSOR_DATA_TYPE_UINT32, places)
+    winners = program.crop(program.temporary(DML_TENSOR_DATA_TYPE_UINT32, places))
     fill(program, winners, 0)
     flat = tuples or (1,)
     _mark(
@@ -110,7 +111,7 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, program: Builder, target: T
         list(zip(places, winners.strides, strict=True)),
         indices.strides[-1],
     )
-    updates = last(updates, len(tuples) + blocks)
+    updates = program.crop(last(updates, len(tuples) + blocks))
     over_blocks = winners.view(places + result.sizes[result.rank - blocks :], winners.strides + (0,) * blocks)
     block_of = updates.view(over_blocks.sizes, (0,) * coordinates + updates.strides[len(tuples) :])
     _write(

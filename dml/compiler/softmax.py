@@ -13,6 +13,7 @@ from dml.compiler.builder import Builder, merge_dimensions
 from dml.compiler.expression import apply
 from dml.compiler.kernel import VALUE_TYPES, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.reduce import arg_reduce
 from dml.compiler.reduction import (
@@ -44,10 +45,24 @@ def softmax(
     x, y = rows
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     unit = adjacent((x, y), x.rank - 1)
-    lanes, workgroup = _lanes(program.target, length // unit)
-    if _is_better_apart(program.target, length, count) or 3 * length > program.target.max_steps * unit * lanes:
+    lanes, _ = _lanes(program.target, length // unit)
+    outer, most = range(x.rank - 1), program.target.max_region
+    if (
+        _is_better_apart(program.target, length, count)
+        or 3 * length > program.target.max_steps * unit * lanes
+        or cut(rows, most, outer) is None
+    ):
         _in_passes(program, source, result, axes, logarithm)
         return
+    for x, y in in_parts(rows, most, outer):
+        _whole_rows(program, x, y, logarithm)
+
+
+def _whole_rows(program: Builder, x: Operand, y: Operand, logarithm: bool) -> None:
+    """In one dispatch."""
+    length, count = x.sizes[-1], math.prod(x.sizes[:-1])
+    unit = adjacent((x, y), x.rank - 1)
+    lanes, workgroup = _lanes(program.target, length // unit)
     program.dispatch(
         KERNEL,
         {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
@@ -168,4 +183,5 @@ def hardmax_operator(desc: d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, program: Buil
         result,
         {"first": first.broadcast(result.sizes)},
         code=f"result_VALUE value(uint c[RANK]) {{ {value} }}",
+        alike=[axis for axis in range(result.rank) if axis not in axes],
     )

@@ -52,6 +52,11 @@ class Target:
         return self.device_class is DeviceClass.CPU
 
     @property
+    def max_region(self) -> int:
+        """Bytes that one binding may show: a driver may ask for its start at multiples of up to 256."""
+        return self.max_storage_buffer_range - 256
+
+    @property
     def workgroup(self) -> int:
         """Invocations of a one-dimensional workgroup where nothing asks for another number."""
         return min(64, self.max_workgroup_invocations)

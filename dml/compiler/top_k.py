@@ -13,6 +13,7 @@ from dml import enums
 from dml.compiler.builder import Builder, merge_around
 from dml.compiler.kernel import VALUE_TYPES, Bound, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.reduction import coordinates, kind_of
 from dml.compiler.scan import axis_last
@@ -36,7 +37,13 @@ def top_k(
 ) -> None:
     """The k largest elements along ``axis``, falling, or the k smallest, rising, with their places along it."""
     at, merged = merge_around(axis, source, values, indices)
-    x, values, indices = (axis_last(operand, at) for operand in merged)
+    apart = [axis_last(operand, at) for operand in merged]
+    for x, y, z in in_parts(apart, program.target.max_region, range(apart[0].rank - 1)):
+        _top_k(program, x, y, z, k, largest=largest)
+
+
+def _top_k(program: Builder, x: Operand, values: Operand, indices: Operand, k: int, *, largest: bool) -> None:
+    """Along the last dimension."""
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
     wide = kind_of(x).endswith("64")
     words = 3 if wide else 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from dml.compiler.builder import Builder, merge
 from dml.compiler.expression import apply
 from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.parts import in_parts
+from dml.compiler.program import Operand
 from dml.compiler.reduction import MATH
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.compiler.target import Target
@@ -35,19 +38,27 @@ def adam_optimizer(desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, program: Builder, tar
     apply(program, _correction(desc.Beta1, desc.Beta2), alpha, [step])
 
     names = [*_INPUTS, *_OUTPUTS]
-    operands = merge(*(program[tensor] for tensor in (*_INPUTS.values(), *_OUTPUTS.values())))
-    unit = 128 // VALUE_TYPES[operands[0].data_type].bits
-    vectors = all(operand.is_packed and operand.base % unit == 0 for operand in operands)
+    merged = merge(*(program[tensor] for tensor in (*_INPUTS.values(), *_OUTPUTS.values())))
+    for part in in_parts(merged, target.max_region):
+        _step(desc, program, alpha, dict(zip(names, part, strict=True)))
+
+
+def _step(
+    desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, program: Builder, alpha: Operand, operands: Mapping[str, Operand]
+) -> None:
+    first = operands["x"]
+    unit = 128 // VALUE_TYPES[first.data_type].bits
+    vectors = all(operand.is_packed and operand.base % unit == 0 for operand in operands.values())
     bound = {
         name: read(operand, vector=vectors) if name in _INPUTS else write(operand, vector=vectors)
-        for name, operand in zip(names, operands, strict=True)
+        for name, operand in operands.items()
     }
     unit = unit if vectors else 1
     program.dispatch(
         KERNEL,
         {**bound, "alpha": read(alpha)},
-        space=operands[0].sizes,
-        count=-(-operands[0].count // unit),
+        space=first.sizes,
+        count=-(-first.count // unit),
         constants=_rates(desc),
         defines={"UNIT": f"{unit}u", "VECTORS": int(vectors)},
     )

@@ -15,7 +15,8 @@ import numpy as np
 from dml import enums
 from dml.compiler.builder import Builder, merge_dimensions
 from dml.compiler.expression import Leaf, apply, node
-from dml.compiler.kernel import VALUE_TYPES, Constant, read, write
+from dml.compiler.kernel import VALUE_TYPES, Constant, read, update, write
+from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
@@ -149,6 +150,8 @@ def move_each(
     constants: Mapping[str, Constant] | None = None,
     keep: Sequence[int] = (),
     code: str = "",
+    alike: Iterable[int] = (),
+    reads_result: bool = False,
 ) -> None:
     """Run a kernel that defines ``ELEMENT value(uint c[RANK])``, as ``for_each`` does, but by whole uvec4 if it can.
 
@@ -157,7 +160,24 @@ def move_each(
     in ``still`` (read as ever) do not vary, and it is not in ``keep``. pitches: constants that count elements of moved
     tensors.
     """
-    pitches = pitches or {}
+    for part, *others in in_parts((result, *moved.values(), *still.values()), program.target.max_region, alike):
+        named = dict(zip((*moved, *still), others, strict=True))
+        moving, staying = ({name: named[name] for name in names} for names in (moved, still))
+        _move_each(program, kernel, part, moving, staying, pitches or {}, constants, keep, code, reads_result)
+
+
+def _move_each(
+    program: Builder,
+    kernel: str,
+    result: Operand,
+    moved: Mapping[str, Operand],
+    still: Mapping[str, Operand],
+    pitches: Mapping[str, int],
+    constants: Mapping[str, Constant] | None,
+    keep: Sequence[int],
+    code: str,
+    reads_result: bool,
+) -> None:
     tensors = [result, *moved.values()]
     defines = {"VECTORS": 0}
     unit = 128 // VALUE_TYPES[result.data_type].bits
@@ -167,13 +187,18 @@ def move_each(
     if any(pitch % unit for pitch in pitches.values()):
         unit = 1
     named = {**(constants or {}), **{name: pitch // unit for name, pitch in pitches.items()}}
-    code = "\n".join([*(f"#define {name}_ELEMENT {name}_{'load' if unit == 1 else 'vector'}" for name in moved), code])
+    readable = [*moved, "result"] if reads_result else moved
+    code = "\n".join(
+        [*(f"#define {name}_ELEMENT {name}_{'load' if unit == 1 else 'vector'}" for name in readable), code]
+    )
     if unit == 1:
-        program.for_each(kernel, result, {**moved, **still}, constants=named, defines=defines, code=code)
+        program.for_each(
+            kernel, result, {**moved, **still}, constants=named, defines=defines, code=code, reads_result=reads_result
+        )
         return
-    result = _in_vectors(result, unit)
-    bound = {"result": write(result, vector=True)}
-    bound.update({name: read(_in_vectors(operand, unit), vector=True) for name, operand in moved.items()})
+    result = _in_vectors(program.crop(result), unit)
+    bound = {"result": (update if reads_result else write)(result, vector=True)}
+    bound.update({name: read(_in_vectors(program.crop(operand), unit), vector=True) for name, operand in moved.items()})
     bound.update({name: read(operand.view(result.sizes, operand.strides)) for name, operand in still.items()})
     program.dispatch(kernel, bound, space=result.sizes, constants=named, defines={"VECTORS": 1}, code=code)
 

@@ -32,14 +32,20 @@ def _tiles(result: Operand) -> tuple[int, int, int]:
     return tiles_y, tiles_x, result.sizes[0] * result.sizes[2] * tiles_y * tiles_x
 
 
+def _row(columns: int) -> int:
+    """Elements from one row of a temporary to the next."""
+    return -(-columns // 4) * 4
+
+
 def winograd_cost(target: Target, inputs: int, result: Operand) -> float:
     """What ``winograd`` costs, in the units of the direct kernel's plan; infinite where it is not to be used.
 
     Devices with registers and caches of their own would need costs of their own: none is known yet.
     """
     outputs, tiles = result.sizes[1], _tiles(result)[2]
-    largest = 4 * POINTS * max(tiles * inputs, tiles * outputs, inputs * outputs)
-    if not target.is_cpu or min(inputs, outputs) < FEWEST_CHANNELS or largest > target.max_storage_buffer_range:
+    across = max(_row(inputs), _row(outputs))
+    largest = 4 * POINTS * max(tiles * across, inputs * _row(outputs))
+    if not target.is_cpu or min(inputs, outputs) < FEWEST_CHANNELS or largest > target.max_region:
         return math.inf
     transforms = tiles * (inputs * INPUT_COST + outputs * RESULT_COST) / 8
     weights = WEIGHT_COST * POINTS * inputs * outputs
@@ -68,7 +74,7 @@ def winograd(
 
     def points(stage: Builder, rows: int, columns: int) -> Operand:
         """{point, row, column}: rows begin at multiples of four elements, as matmul reads and writes them best."""
-        return stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (POINTS, rows, -(-columns // 4) * 4))
+        return stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (POINTS, rows, _row(columns)))
 
     stage = program.prepare(weights)
     filters = points(stage, inputs, outputs)

@@ -6,11 +6,16 @@
 #include "movement/index.glsl"
 
 ELEMENT value(uint c[RANK]) {
-    uint first = indices_at(c);
+    uint tuple = indices_at(c);
     uint at = source_at(c);
     for (uint k = 0u; k < TUPLE; ++k) {
         uint index;
-        resolve(first + k * STEP, extent(k), index);
+        resolve(tuple + k * STEP, extent(k), index);
+#ifdef IN_PARTS
+        // The source is bound in parts: elements of the others keep what the result holds.
+        index -= first(k);
+        if (index >= held(k)) return result_ELEMENT(result_at(c));
+#endif
         at += index * pitch(k);
     }
     return source_ELEMENT(at);

@@ -1,0 +1,156 @@
+"""Tensors that are larger than what one descriptor binds: work on them goes in parts.
+
+A dispatch binds, of each tensor, the bytes that its operand's view spans (``crop``). So whoever cuts the views of a
+dispatch along the axes that its elements share has cut the dispatch (``in_parts``), and need not know where the bytes
+lie. What fits as it is stays whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from dml.compiler.kernel import VALUE_TYPES
+from dml.compiler.program import Beside, Epilogue, Operand, Region, Space
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+
+#: What is bound begins and ends at multiples of a vector, which kernels read whole.
+VECTOR = 16
+
+#: The start and the size of a part along each of some axes.
+Box = tuple[tuple[int, int], ...]
+
+
+def in_parts(
+    operands: Sequence[Operand], most: int, axes: Iterable[int] | None = None
+) -> Iterator[tuple[Operand, ...]]:
+    """The operands cut along ``axes`` (all of them by default), in which their sizes are equal.
+
+    One binding of ``most`` bytes holds each part. Where no cut along the axes is small enough, they come whole, and the
+    builder refuses them by name.
+    """
+    chosen = tuple(range(operands[0].rank)) if axes is None else tuple(axes)
+    extents = cut(operands, most, chosen)
+    if extents is None:
+        yield tuple(operands)
+        return
+    for box in boxes([operands[0].sizes[axis] for axis in chosen], extents):
+        yield tuple(narrow(operand, chosen, box) for operand in operands)
+
+
+def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[int, ...] | None:
+    """How far a part may reach along each of ``axes``; None where even single steps do not fit.
+
+    Parts are about equal, so that most of them share a pipeline, and begin at whole vectors where that is possible.
+    """
+    sizes = {axis: operands[0].sizes[axis] for axis in axes}
+    extents = dict(sizes)
+    for operand in operands:
+        if operand.region.size <= most:
+            continue
+        elements = (most - 2 * VECTOR) * 8 // VALUE_TYPES[operand.data_type].bits
+        steps = operand.steps
+        while (reach := _reach(operand, extents)) > elements:
+            possible = [axis for axis in axes if extents[axis] > 1 and steps[axis]]
+            if not possible:
+                return None
+            axis = max(possible, key=lambda axis: (extents[axis] - 1) * abs(steps[axis]))
+            excess = -(-(reach - elements) // abs(steps[axis]))
+            extents[axis] = max(1, extents[axis] - excess)
+    return tuple(_even(sizes[axis], extents[axis], _vector_step(operands, axis)) for axis in axes)
+
+
+def words(sizes: Sequence[int], strides: Sequence[int]) -> Operand:
+    """A tensor of 32-bit elements that is not there: a temporary that each part will need, to count in a ``cut``.
+
+    sizes, strides: over the operands' dimensions, of stride 0 where it does not vary, and any others.
+    """
+    size = 4 * math.prod(size for size, stride in zip(sizes, strides, strict=True) if stride)
+    return Operand(Region(Space.TEMPORARY, 0, 0, size), DML_TENSOR_DATA_TYPE_UINT32, tuple(sizes), tuple(strides))
+
+
+def boxes(sizes: Sequence[int], extents: Sequence[int]) -> Iterator[Box]:
+    """The parts of a space of these sizes, the last axis fastest."""
+    pairs = zip(sizes, extents, strict=True)
+    return itertools.product(
+        *([(start, min(extent, size - start)) for start in range(0, size, extent)] for size, extent in pairs)
+    )
+
+
+def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
+    """The operand's part along these axes."""
+    sizes, base = list(operand.sizes), operand.base
+    for axis, (start, size) in zip(axes, box, strict=True):
+        sizes[axis] = size
+        base += start * operand.steps[axis]
+    return replace(operand, sizes=tuple(sizes), base=base)
+
+
+def crop(operand: Operand, most: int) -> Operand:
+    """The operand over no more of its region than it spans, where the whole of that exceeds ``most`` bytes.
+
+    Its elements' indices stay right modulo 2^32, as kernels count; so do those of its epilogue.
+    """
+    if operand.region.size > most:
+        region, skipped = _spanned(operand, *operand.span)
+        operand = replace(operand, region=region, base=(operand.base - skipped) % 2**32)
+        if operand.epilogue is not None:
+            operand = replace(operand, epilogue=replace(operand.epilogue, origin=operand.epilogue.origin - skipped))
+    if operand.epilogue is not None:
+        operand = replace(operand, epilogue=_crop_besides(operand.epilogue, operand.span, most))
+    return operand
+
+
+def _crop_besides(epilogue: Epilogue, stores: tuple[int, int], most: int) -> Epilogue:
+    """stores: the first index that the epilogue is applied to, and the one after the last."""
+    besides = tuple(_crop_beside(beside, epilogue.origin, stores, most) for beside in epilogue.besides)
+    return replace(epilogue, besides=besides, origin=epilogue.origin % 2**32)
+
+
+def _crop_beside(beside: Beside, origin: int, stores: tuple[int, int], most: int) -> Beside:
+    operand = beside.operand
+    if operand.region.size <= most:
+        return beside
+    lowest = highest = operand.base
+    begin, end = stores[0] - origin, stores[1] - 1 - origin
+    for period, step, stride in beside.steps:
+        whole = period and begin // period != end // period
+        low, high = (0, period - 1) if whole else (begin % period, end % period) if period else (begin, end)
+        lowest += low // step * stride
+        highest += high // step * stride
+    region, skipped = _spanned(operand, lowest, highest + 1)
+    return replace(beside, operand=replace(operand, region=region, base=(operand.base - skipped) % 2**32))
+
+
+def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
+    """The bytes of elements ``first`` to ``end`` in whole vectors, and the elements of the region before them."""
+    bits = VALUE_TYPES[operand.data_type].bits
+    start = first * bits // 8 // VECTOR * VECTOR
+    stop = min(operand.region.size, -(-end * bits // (8 * VECTOR)) * VECTOR)
+    return replace(operand.region, offset=operand.region.offset + start, size=stop - start), start * 8 // bits
+
+
+def _reach(operand: Operand, extents: dict[int, int]) -> int:
+    """The elements from the first to the last of a part."""
+    sizes = (extents.get(axis, size) for axis, size in enumerate(operand.sizes))
+    return sum((size - 1) * abs(step) for size, step in zip(sizes, operand.steps, strict=True)) + 1
+
+
+def _vector_step(operands: Sequence[Operand], axis: int) -> int:
+    """The steps along an axis after which every operand is at the start of a vector again: a power of two."""
+    bits = VECTOR * 8
+    return max(
+        bits // math.gcd(bits, operand.strides[axis] * VALUE_TYPES[operand.data_type].bits) for operand in operands
+    )
+
+
+def _even(size: int, most: int, step: int) -> int:
+    """The extent of equal parts, of at most ``most`` each, in multiples of ``step`` as far as that goes."""
+    if most >= size:
+        return size
+    while step > most:
+        step //= 2
+    parts = -(-size // (most // step * step))
+    return -(-size // parts // step) * step

@@ -1,0 +1,493 @@
+"""Tensors larger than what one descriptor binds: operators in parts, and the error of what cannot.
+
+A target that binds a few hundred bytes brings small descriptions to where large tensors are on a real one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+from dml.compiler.lowering import compile_operator
+from dml.compiler.program import Program
+from dml.compiler.target import DeviceClass, Target
+from dml.graph import operations as op
+from dml.graph.builder import Builder
+from dml.graph.compile import compile_graph
+from dml.graph.indexing import one_hot
+from dml.graph.model import read_graph
+from dml.operator import CompiledOperator
+from harness import Array, assert_exact, like, random, run, tensor
+from sample_descriptors import NAMES, sample
+from test_vulkan_minimum import elements, results, tensors
+
+RELU = dml.DML_ACTIVATION_RELU_OPERATOR_DESC()
+
+
+def binding(target: Target, most: int) -> Target:
+    """The device, with bindings of so many bytes."""
+    return replace(target, max_storage_buffer_range=most + target.max_storage_buffer_range - target.max_region)
+
+
+def largest_binding(program: Program) -> int:
+    dispatches = [*program.initialize, *program.dispatches]
+    return max(binding.region.size for dispatch in dispatches for binding in dispatch.bindings)
+
+
+def in_parts(device: dml.Device, desc: dml.OperatorDesc, most: int, **target: Any) -> tuple[CompiledOperator, Program]:
+    desc = device.create_operator(desc).desc
+    program = compile_operator(desc, binding(replace(device.vulkan.target, **target), most))
+    assert largest_binding(program) <= most
+    return CompiledOperator(device, program, "in parts", list(desc.inputs()), list(desc.outputs())), program
+
+
+def assert_same(device: dml.Device, desc: dml.OperatorDesc, inputs: dict[str, Any], most: int, **target: Any) -> None:
+    """In parts as in one piece: exact, but for the order in which floats are summed."""
+    compiled, program = in_parts(device, desc, most, **target)
+    whole = compile_operator(device.create_operator(desc).desc, device.vulkan.target)
+    assert len(program.dispatches) > len(whole.dispatches)
+    expected = run(device, desc, inputs)
+    for name, found in compiled.dispatch(inputs).items():
+        assert_close(found, expected[name])
+
+
+def assert_close(found: Array, expected: Array) -> None:
+    if found.dtype.kind == "f":
+        # Sums of some hundred terms of about 1, in another order.
+        rtol = 2e-3 if found.dtype.itemsize == 2 else 1e-5
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-3 if found.dtype.itemsize == 2 else 2e-5)
+    else:
+        assert_exact(found, expected)
+
+
+# --- every operator ---------------------------------------------------------------------------------------------------
+
+#: Bytes that a binding holds where every operator's sample runs; most of its tensors have 192.
+MOST = 160
+
+#: Operators whose kernels want, in one binding, more of a tensor than that at the size of their samples.
+REFUSED = {
+    "DIAGONAL_MATRIX1",
+    "FILL_VALUE_SEQUENCE",
+    "FOLD",
+    "GRU",
+    "LSTM",
+    "MAX_POOLING1",
+    "MAX_POOLING2",
+    "MAX_POOLING_GRAD",
+    "MAX_UNPOOLING",
+    "MULTIHEAD_ATTENTION",
+    "MULTIHEAD_ATTENTION1",
+    "NONZERO_COORDINATES",
+    "ONE_HOT",
+    "PADDING",
+    "PADDING1",
+    "RANDOM_GENERATOR",
+    "RESAMPLE",
+    "RESAMPLE1",
+    "RESAMPLE2",
+    "RESAMPLE3",
+    "RESAMPLE_GRAD",
+    "RESAMPLE_GRAD1",
+    "RNN",
+    "ROI_ALIGN",
+    "ROI_ALIGN1",
+    "ROI_ALIGN_GRAD",
+    "ROI_POOLING",
+    "SCATTER",
+    "UNFOLD",
+    "VALUE_SCALE_2D",
+}
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+@pytest.mark.parametrize("name", sorted(set(NAMES) - REFUSED))
+def test_every_operator_in_parts(device: dml.Device, name: str, layout: str) -> None:
+    desc = device.create_operator(sample(name, layout)).desc
+    own = device.vulkan.target
+    whole, parts = compile_operator(desc, own), compile_operator(desc, binding(own, MOST))
+    assert largest_binding(parts) <= MOST
+    assert len(parts.dispatches) > len(whole.dispatches) or largest_binding(whole) <= MOST
+    for t, expected, found in zip(
+        tensors(desc.outputs()), results(device, whole, desc), results(device, parts, desc), strict=True
+    ):
+        inside, kind = elements(t), dml.numpy_dtype(t.DataType)
+        assert_close(found[inside].view(kind), expected[inside].view(kind))
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_cannot_is_refused_by_name(name: str, layout: str) -> None:
+    desc = sample(name, layout)
+    dml.validate(desc)
+    with pytest.raises(dml.DMLError) as error:
+        compile_operator(desc, binding(Target(DeviceClass.CPU, max_storage_buffers=16), MOST))
+    text = str(error.value)
+    fields = {field for field, t in (*desc.inputs(), *desc.outputs()) if t is not None}
+    operator, tensor_name, rest = text.replace(" has ", ": ", 1).split(": ", 2)
+    assert operator == f"DML_{name}_OPERATOR_DESC"
+    assert tensor_name in {*fields, "a temporary tensor"}
+    size, limit = (int(word) for word in rest.split() if word.isdigit())
+    assert size > limit == MOST
+    assert error.value.hresult is dml.HRESULT.E_OUTOFMEMORY
+
+
+def test_the_error_of_a_graph_names_its_node(device: dml.Device) -> None:
+    b = Builder(device)
+    indices = b.input("indices", (32, 1), dml.DML_TENSOR_DATA_TYPE_UINT32)
+    graph = read_graph(b.build([one_hot(indices, 16)]), dml.DML_FEATURE_LEVEL_6_4)
+    with pytest.raises(dml.DMLError, match="DML_ONE_HOT_OPERATOR_DESC: OutputTensor has 2048 bytes"):
+        compile_graph(graph, binding(device.vulkan.target, 512))
+
+
+# --- element by element -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "INT8", "UINT16", "INT64"])
+@pytest.mark.parametrize("layouts", [("packed",) * 3, ("reversed", "packed", "padded"), ("padded", "nhwc", "packed")])
+def test_addition(device: dml.Device, dtype: str, layouts: tuple[str, str, str]) -> None:
+    rng = np.random.default_rng(1)
+    a, b = random(rng, dtype, (3, 5, 9, 13)), random(rng, dtype, (3, 5, 9, 13))
+    desc = dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(*(tensor(dtype, a.shape, layout) for layout in layouts))
+    assert_same(device, desc, {"ATensor": a, "BTensor": b}, 256)
+
+
+@pytest.mark.parametrize("dtype", ["UINT4", "INT4"])
+def test_four_bit_elements_keep_their_words(device: dml.Device, dtype: str) -> None:
+    x = np.random.default_rng(2).uniform(-3, 3, (7, 1009)).astype(np.float32)
+    scale = np.full((7, 1), 0.5, np.float32)
+    desc = dml.DML_QUANTIZE_OPERATOR_DESC(
+        InputTensor=like(x),
+        QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
+        QuantizationTensors=[like(scale)],
+        OutputTensor=tensor(dtype, x.shape),
+    )
+    assert_same(device, desc, {"InputTensor": x, "QuantizationTensors": [scale]}, 512)
+
+
+@pytest.mark.parametrize("most", [100, 256, 1000])
+def test_a_row_of_odd_bytes(device: dml.Device, most: int) -> None:
+    """Parts of 8-bit results own whole words; the last one does not."""
+    x = random(np.random.default_rng(3), "UINT8", (1, 1, 1, 1021), 0, 255)
+    desc = dml.DML_CAST_OPERATOR_DESC(like(x), tensor("INT8", x.shape))
+    assert_same(device, desc, {"InputTensor": x}, most)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "UINT8"])
+def test_a_transposed_copy_is_cut_along_both_axes(device: dml.Device, dtype: str) -> None:
+    x = random(np.random.default_rng(4), dtype, (64, 48))
+    desc = dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(like(x, "reversed"), like(x), None)
+    assert_same(device, desc, {"InputTensor": x}, 512)
+
+
+def test_slices_that_run_backwards(device: dml.Device) -> None:
+    x = np.arange(40 * 30, dtype=np.float32).reshape(1, 1, 40, 30)
+    desc = dml.DML_SLICE1_OPERATOR_DESC(
+        InputTensor=like(x),
+        OutputTensor=tensor("FLOAT32", (1, 1, 19, 28)),
+        InputWindowOffsets=(0, 0, 1, 1),
+        InputWindowSizes=(1, 1, 38, 28),
+        InputWindowStrides=(1, 1, -2, -1),
+    )
+    assert_same(device, desc, {"InputTensor": x}, 512)
+
+
+def test_padding_and_joins(device: dml.Device) -> None:
+    x, y = (np.random.default_rng(k).uniform(-1, 1, (6, 5, 4, 3)).astype(np.float32) for k in range(2))
+    padding = dml.DML_PADDING_OPERATOR_DESC(
+        InputTensor=like(x),
+        OutputTensor=tensor("FLOAT32", (6, 5, 6, 5)),
+        PaddingMode=dml.DML_PADDING_MODE_REFLECTION,
+        PaddingValue=0.0,
+        StartPadding=(0, 0, 1, 1),
+        EndPadding=(0, 0, 1, 1),
+    )
+    assert_same(device, padding, {"InputTensor": x}, 512)
+    join = dml.DML_JOIN_OPERATOR_DESC(
+        InputTensors=[like(x), like(y, "reversed")], OutputTensor=tensor("FLOAT32", (6, 10, 4, 3)), Axis=1
+    )
+    assert_same(device, join, {"InputTensors": [x, y]}, 512)
+
+
+# --- gathers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16", "UINT8", "INT64"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_gather_from_a_table_in_parts(device: dml.Device, dtype: str, axis: int) -> None:
+    """Rows of odd length: words of narrow types hold elements from several parts."""
+    rng = np.random.default_rng(5)
+    x = random(rng, dtype, (23, 17, 9))
+    indices = rng.integers(-x.shape[axis], x.shape[axis], (1, 1, 21)).astype(np.int32)
+    sizes = (*x.shape[:axis], 21, *x.shape[axis + 1 :])
+    desc = dml.DML_GATHER_OPERATOR_DESC(like(x), like(indices), tensor(dtype, sizes), Axis=axis, IndexDimensions=1)
+    compiled, _ = in_parts(device, desc, 700)
+    found = compiled.dispatch({"InputTensor": x, "IndicesTensor": indices})["OutputTensor"]
+    assert_exact(found, np.take(x, indices.ravel(), axis))
+
+
+def test_gather_by_tuples_and_elements(device: dml.Device) -> None:
+    rng = np.random.default_rng(6)
+    x = random(rng, "FLOAT32", (1, 13, 11, 8))
+    tuples = np.stack([rng.integers(0, size, (1, 1, 30)) for size in (13, 11)], -1).astype(np.uint32)
+    desc = dml.DML_GATHER_ND_OPERATOR_DESC(
+        tensor("FLOAT32", (13, 11, 8)),
+        like(tuples.reshape(1, 30, 2)),
+        tensor("FLOAT32", (1, 30, 8)),
+        InputDimensionCount=3,
+        IndicesDimensionCount=2,
+    )
+    assert_same(device, desc, {"InputTensor": x[0], "IndicesTensor": tuples.reshape(1, 30, 2)}, 512)
+    indices = rng.integers(0, 11, (1, 13, 20, 8)).astype(np.int64)
+    desc = dml.DML_GATHER_ELEMENTS_OPERATOR_DESC(like(x), like(indices), tensor("FLOAT32", indices.shape), Axis=2)
+    assert_same(device, desc, {"InputTensor": x, "IndicesTensor": indices}, 512)
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("trans_a", [False, True])
+@pytest.mark.parametrize("trans_b", [False, True])
+def test_products(device: dml.Device, dtype: str, trans_a: bool, trans_b: bool) -> None:
+    """Weights whose rows lie along k are cut along n, others along k."""
+    rng = np.random.default_rng(7)
+    m, n, k = 9, 44, 37
+    a = random(rng, dtype, (1, 2, *((k, m) if trans_a else (m, k))), -1, 1)
+    b = random(rng, dtype, (1, 2, *((n, k) if trans_b else (k, n))), -1, 1)
+    c = random(rng, dtype, (1, 2, m, n), -1, 1)
+    desc = dml.DML_GEMM_OPERATOR_DESC(
+        ATensor=like(a),
+        BTensor=like(b),
+        CTensor=like(c),
+        OutputTensor=tensor(dtype, (1, 2, m, n)),
+        TransA=int(trans_a),
+        TransB=int(trans_b),
+        Alpha=0.5,
+        Beta=2.0,
+        FusedActivation=RELU,
+    )
+    assert_same(device, desc, {"ATensor": a, "BTensor": b, "CTensor": c}, 1024)
+
+
+@pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
+@pytest.mark.parametrize("m", [1, 40])
+def test_products_of_one_large_weight(device: dml.Device, kind: DeviceClass, m: int) -> None:
+    rng = np.random.default_rng(8)
+    a, b = (rng.uniform(-1, 1, sizes).astype(np.float32) for sizes in ((1, 1, m, 96), (1, 1, 96, 64)))
+    desc = dml.DML_GEMM_OPERATOR_DESC(
+        ATensor=like(a),
+        BTensor=like(b, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML),
+        CTensor=None,
+        OutputTensor=tensor("FLOAT32", (1, 1, m, 64)),
+        TransA=0,
+        TransB=0,
+        Alpha=1.0,
+        Beta=0.0,
+        FusedActivation=dml.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC(),
+    )
+    assert_same(device, desc, {"ATensor": a, "BTensor": b}, 2048, device_class=kind)
+
+
+def test_products_of_integers(device: dml.Device) -> None:
+    rng = np.random.default_rng(9)
+    a, b = random(rng, "UINT8", (1, 1, 30, 50), 0, 255), random(rng, "INT8", (1, 1, 50, 20), -128, 127)
+    desc = dml.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
+        ATensor=like(a),
+        AZeroPointTensor=tensor("UINT8", (1, 1, 1, 1)),
+        BTensor=like(b),
+        BZeroPointTensor=None,
+        OutputTensor=tensor("INT32", (1, 1, 30, 20)),
+    )
+    inputs = {"ATensor": a, "AZeroPointTensor": np.full((1, 1, 1, 1), 3, np.uint8), "BTensor": b}
+    assert_same(device, desc, inputs, 512)
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function, dtype, axes",
+    [
+        *(("SUM", "FLOAT32", axes) for axes in ((0,), (1, 2), (2,), (0, 2), (0, 1, 2))),
+        *(("ARGMAX", "FLOAT32", axes) for axes in ((0,), (0, 2), (0, 1, 2))),
+        ("MAX", "FLOAT16", (0,)),
+        ("MIN", "INT8", (0, 1)),
+        ("SUM", "INT64", (0, 1, 2)),
+        ("L2", "FLOAT32", (0,)),
+        ("LOG_SUM_EXP", "FLOAT32", (0, 1)),
+        ("ARGMIN", "INT64", (1,)),
+    ],
+)
+def test_reductions(device: dml.Device, function: str, dtype: str, axes: tuple[int, ...]) -> None:
+    """Along axes that are cut, too: partial results, and places that count through all parts."""
+    x = random(np.random.default_rng(10), dtype, (11, 12, 16), -1, 1)
+    x[:, 5, :] += x.dtype.type(1)
+    x[7] += x.dtype.type(1)
+    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
+    kind = "UINT32" if function.startswith("ARG") else dtype
+    desc = dml.DML_REDUCE_OPERATOR_DESC(
+        Function=dml.DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{function}"],
+        InputTensor=like(x),
+        OutputTensor=tensor(kind, sizes),
+        Axes=axes,
+    )
+    assert_same(device, desc, {"InputTensor": x}, 600)
+
+
+@pytest.mark.parametrize("name", ["SOFTMAX1", "LOG_SOFTMAX1", "HARDMAX1"])
+@pytest.mark.parametrize("axes, most", [((3,), 512), ((0, 1, 2, 3), 1024), ((1,), 700), ((2, 3), 2048)])
+def test_softmax(device: dml.Device, name: str, axes: tuple[int, ...], most: int) -> None:
+    if name == "HARDMAX1" and axes == (0, 1, 2, 3):
+        pytest.skip("its second pass knows where it is along the axes, which therefore stay whole")
+    x = np.random.default_rng(11).uniform(-4, 4, (3, 4, 10, 12)).astype(np.float32)
+    desc = getattr(dml, f"DML_ACTIVATION_{name}_OPERATOR_DESC")(
+        InputTensor=like(x), OutputTensor=tensor("FLOAT32", x.shape), Axes=axes
+    )
+    assert_same(device, desc, {"InputTensor": x}, most)
+
+
+@pytest.mark.parametrize("axes", [(1, 2, 3), (2, 3), (0, 2, 3), (3,)])
+@pytest.mark.parametrize("dtype, most", [("FLOAT16", 640), ("FLOAT32", 4096)])
+def test_normalizations(device: dml.Device, axes: tuple[int, ...], dtype: str, most: int) -> None:
+    rng = np.random.default_rng(12)
+    x = random(rng, dtype, (4, 5, 10, 12), -1, 1)
+    scale = random(rng, dtype, tuple(size if axis in axes else 1 for axis, size in enumerate(x.shape)), 1, 2)
+    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        InputTensor=like(x),
+        ScaleTensor=like(scale),
+        BiasTensor=like(scale),
+        OutputTensor=tensor(dtype, x.shape),
+        Axes=axes,
+        NormalizeVariance=True,
+        Epsilon=1e-3,
+        FusedActivation=RELU,
+    )
+    assert_same(device, desc, {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": scale}, most)
+
+
+# --- convolutions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
+@pytest.mark.parametrize(
+    "channels, outputs, groups, window, backward, most",
+    [
+        (8, 8, 1, 3, False, 2048),  # by batch and output channels, sums over input channels
+        (8, 12, 4, 3, False, 2048),
+        (16, 16, 1, 1, False, 3000),
+        (8, 8, 2, 3, True, 2048),
+        (16, 20, 1, 3, False, 40000),  # by batch alone
+    ],
+)
+def test_convolutions(
+    device: dml.Device,
+    kind: DeviceClass,
+    channels: int,
+    outputs: int,
+    groups: int,
+    window: int,
+    backward: bool,
+    most: int,
+) -> None:
+    rng = np.random.default_rng(13)
+    x = rng.uniform(-1, 1, (6, channels, 14, 16)).astype(np.float32)
+    sizes = (channels, outputs // groups) if backward else (outputs, channels // groups)
+    w = rng.uniform(-1, 1, (*sizes, window, window)).astype(np.float32)
+    bias = rng.uniform(-1, 1, (1, outputs, 1, 1)).astype(np.float32)
+    pad = (window // 2,) * 2
+    desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=like(x),
+        FilterTensor=like(w),
+        BiasTensor=like(bias),
+        OutputTensor=tensor("FLOAT32", (6, outputs, 14, 16)),
+        Mode=dml.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Direction=dml.DML_CONVOLUTION_DIRECTION_BACKWARD if backward else dml.DML_CONVOLUTION_DIRECTION_FORWARD,
+        Strides=(1, 1),
+        Dilations=(1, 1),
+        StartPadding=pad,
+        EndPadding=pad,
+        OutputPadding=(0, 0),
+        GroupCount=groups,
+        FusedActivation=RELU,
+    )
+    compiled, _ = in_parts(device, desc, most, device_class=kind)
+    inputs = {"InputTensor": x, "FilterTensor": w, "BiasTensor": bias}
+    assert_close(compiled.dispatch(inputs)["OutputTensor"], run(device, desc, inputs)["OutputTensor"])
+
+
+# --- graphs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("most", [1024, 4096])
+def test_what_a_graph_fuses_behind_a_product(device: dml.Device, dtype: str, most: int) -> None:
+    """The operands of an epilogue are found from the place of a store, in a part as in the whole."""
+    rng = np.random.default_rng(14)
+    arrays = {
+        name: random(rng, dtype, sizes, -1, 1)
+        for name, sizes in (("x", (3, 40, 24)), ("w", (3, 24, 36)), ("rest", (3, 40, 36)), ("scale", (1, 1, 36)))
+    }
+    b = Builder(device)
+    x, w, rest, scale = (
+        b.input(name, array.shape, dml.data_type_of(array.dtype), owned_by_dml=name in ("w", "scale"))
+        for name, array in arrays.items()
+    )
+    made = {"y": op.relu(op.gemm(x, w) * scale + rest), "z": op.softmax(x)}
+    whole = b.compile(made)
+    graph = read_graph(b.build(made), dml.DML_FEATURE_LEVEL_6_4)
+    program = compile_graph(graph, binding(device.vulkan.target, most))
+    assert largest_binding(program) <= most
+    assert len(program.dispatches) > sum(line.startswith("dispatch") for line in whole.describe().splitlines())
+    parts = CompiledOperator(device, program, "DML_GRAPH_DESC", graph.input_fields, graph.output_fields)
+    expected = whole.dispatch(arrays)
+    repeated = {**arrays, "scale": np.broadcast_to(arrays["scale"], arrays["rest"].shape)}
+    for name, found in parts.dispatch(repeated).items():
+        assert_close(found.reshape(expected[name].shape), expected[name])
+
+
+# --- as large as they come --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_addition_of_144_megabytes(device: dml.Device) -> None:
+    x = np.arange(6000 * 6000, dtype=np.float32).reshape(6000, 6000)
+    t = like(x)
+    y = run(device, dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(t, t, t), {"ATensor": x, "BTensor": x})["OutputTensor"]
+    np.testing.assert_array_equal(y, x + x)
+
+
+@pytest.mark.slow
+def test_an_embedding_table_of_154_megabytes(device: dml.Device) -> None:
+    table = np.arange(50257 * 768, dtype=np.float32).reshape(50257, 768)
+    indices = np.array([[0, 50256, 43690, 43689, 1, 25000]], np.int64)
+    desc = dml.DML_GATHER_OPERATOR_DESC(
+        like(table), like(indices), tensor("FLOAT32", (6, 768)), Axis=0, IndexDimensions=1
+    )
+    found = run(device, desc, {"InputTensor": table, "IndicesTensor": indices})["OutputTensor"]
+    np.testing.assert_array_equal(found, table[indices[0]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_weight_of_160_megabytes(device: dml.Device, transposed: bool) -> None:
+    rng = np.random.default_rng(15)
+    a = rng.integers(-2, 3, (1, 1, 2, 4000)).astype(np.float32)
+    b = rng.integers(-2, 3, (1, 1, *((10000, 4000) if transposed else (4000, 10000)))).astype(np.float32)
+    desc = dml.DML_GEMM_OPERATOR_DESC(
+        ATensor=like(a),
+        BTensor=like(b, Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML),
+        CTensor=None,
+        OutputTensor=tensor("FLOAT32", (1, 1, 2, 10000)),
+        TransA=0,
+        TransB=int(transposed),
+        Alpha=1.0,
+        Beta=0.0,
+        FusedActivation=None,
+    )
+    found = run(device, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
+    np.testing.assert_array_equal(found[0, 0], a[0, 0] @ (b[0, 0].T if transposed else b[0, 0]))

@@ -310,6 +310,16 @@ def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None
 
 
 @pytest.mark.parametrize("mean", [True, False])
+def test_an_output_of_many_columns(device: Any, mean: bool) -> None:
+    """14,000, with several samples in each: more than are found in one dispatch."""
+    x = np.zeros((1, 1, 1, 14000), np.float32)
+    x[..., -1400:] = 10
+    sampling = Sampling(mean=mean, minimum=3 * 14000, maximum=3 * 14000)
+    result = roi_align(device, x, np.array([0, 0, 14000, 1], np.float32), (1, 1), sampling)
+    np.testing.assert_allclose(result, [[1.0 if mean else 10.0]], rtol=2e-5)
+
+
+@pytest.mark.parametrize("mean", [True, False])
 @pytest.mark.parametrize("samples", [2**20 + 1, 2**32 - 1])
 def test_more_samples_than_numbers(device: Any, mean: bool, samples: int) -> None:
     """Billions along both axes: the mean is the integral, the maximum that of the region's elements and corners."""

@@ -78,7 +78,6 @@ def assert_sums(result, expected, terms, count):
         ("FLOAT32", BACKWARD, 1, 61001, (2,), 4),
     ],
 )
-@pytest.mark.usefixtures("long_loops")
 def test_more_products_than_a_cpu_driver_loops(device, dtype, direction, groups, inputs, window, parts):
     """Sums of many small integers, exact in float32: whatever loop ends too early shows."""
     rng = np.random.default_rng(3)

@@ -64,7 +64,6 @@ def test_roi_pooling_of_a_large_cell(device: Any) -> None:
     assert_exact(result, x.max((2, 3), keepdims=True))
 
 
-@pytest.mark.usefixtures("long_loops")
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_roi_pooling_of_cells_that_share_words(device: Any, dtype: str) -> None:
     """40,000 elements each: two to an invocation would be more than a CPU driver's loops go round."""
@@ -291,7 +290,6 @@ def test_many_samples(device: Any, name: str) -> None:
     np.testing.assert_allclose(found_edges, edges, rtol=1e-5, atol=1e-4 + 1e-6 * size)
 
 
-@pytest.mark.usefixtures("long_loops")
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("mean", [True, False])
 def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None:

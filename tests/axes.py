@@ -14,15 +14,18 @@ from typing import Any
 import pytest
 
 import dml
-from dml.compiler.target import DeviceClass, Target
+from dml.compiler.target import CPU_ITERATIONS, DeviceClass, Target
 from dml.runtime.devices import VulkanDevice
+
+#: A CPU's driver that stands for a GPU still ends loops that are longer.
+_LOOPS = {"fewer_steps": CPU_ITERATIONS}
 
 #: Axis -> the fields of ``Target`` that it changes. "minimum" has no more than Vulkan 1.1 promises of each limit.
 AXES: Mapping[str, Mapping[str, Any]] = {
     "plain": {},
-    "discrete": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 32},
-    "discrete64": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 64},
-    "integrated": {"device_class": DeviceClass.INTEGRATED, "subgroup_size": 32},
+    "discrete": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 32, **_LOOPS},
+    "discrete64": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 64, **_LOOPS},
+    "integrated": {"device_class": DeviceClass.INTEGRATED, "subgroup_size": 32, **_LOOPS},
     "minimum": {field.name: field.default for field in fields(Target) if field.name != "device_class"},
 }
 

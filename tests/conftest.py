@@ -131,13 +131,3 @@ def as_discrete(seen_as: Callable[..., dml.Device]) -> dml.Device:
 def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
     """The device under test as it is, then as a discrete GPU: a test of two sets of kernels runs on both."""
     return seen_as(request.param)
-
-
-@pytest.fixture
-def long_loops(device: dml.Device, vulkan: VulkanDevice) -> None:
-    """For tests of more iterations than llvmpipe grants a shader's loops.
-
-    Kernels for GPUs run them whole, so such a test is skipped where a CPU's driver stands for a GPU.
-    """
-    if vulkan.target.is_cpu and not device.vulkan.target.is_cpu:
-        pytest.skip("a CPU's driver ends the loops that a GPU's kernel runs whole")

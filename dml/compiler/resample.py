@@ -181,8 +181,7 @@ def _one_by_one(
     lengths: how often the loop over each dimension goes round. The filters are products, so that the order is free.
     Answers False where nothing had to be done, or can be.
     """
-    loops = [math.ceil(length) for length in lengths.values() if length > 1]
-    if rounds(loops) <= _most_rounds(program, result) or len(lengths) == 1:
+    if rounds([math.ceil(length) for length in lengths.values()]) <= _most_rounds(program, result) or len(lengths) == 1:
         return False
     at = max(lengths, key=lambda axis: lengths[axis])
     sizes = [size if axis == at else source.sizes[axis] for axis, size in enumerate(result.sizes)]

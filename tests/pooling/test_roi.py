@@ -64,7 +64,6 @@ def test_roi_pooling_of_a_large_cell(device: Any) -> None:
     assert_exact(result, x.max((2, 3), keepdims=True))
 
 
-@pytest.mark.usefixtures("long_loops")
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 def test_roi_pooling_of_cells_that_share_words(device: Any, dtype: str) -> None:
     """40,000 elements each: two to an invocation would be more than a CPU driver's loops go round."""
@@ -291,7 +290,6 @@ def test_many_samples(device: Any, name: str) -> None:
     np.testing.assert_allclose(found_edges, edges, rtol=1e-5, atol=1e-4 + 1e-6 * size)
 
 
-@pytest.mark.usefixtures("long_loops")
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("mean", [True, False])
 def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None:
@@ -307,6 +305,16 @@ def test_an_output_of_a_whole_image(device: Any, dtype: str, mean: bool) -> None
     share = np.full(x.shape[2:], 1 / (300 * 310)) if mean else (x[0, 0] == 100).astype(np.float64)
     np.testing.assert_allclose(found, share, rtol=np.finfo(x.dtype).eps, atol=1e-7)
     np.testing.assert_array_equal(edges, np.zeros(4))  # every sample lies on an element
+
+
+@pytest.mark.parametrize("mean", [True, False])
+def test_an_output_of_many_columns(device: Any, mean: bool) -> None:
+    """14,000, with several samples in each: more than are found in one dispatch."""
+    x = np.zeros((1, 1, 1, 14000), np.float32)
+    x[..., -1400:] = 10
+    sampling = Sampling(mean=mean, minimum=3 * 14000, maximum=3 * 14000)
+    result = roi_align(device, x, np.array([0, 0, 14000, 1], np.float32), (1, 1), sampling)
+    np.testing.assert_allclose(result, [[1.0 if mean else 10.0]], rtol=2e-5)
 
 
 @pytest.mark.parametrize("mean", [True, False])

@@ -94,7 +94,7 @@ def element_bits(data_type: DML_TENSOR_DATA_TYPE) -> int:
     """Bits one element takes in a buffer: 4 to 64."""
     try:
         return ELEMENT_BITS[data_type]
-    except KeyError:
+    except (KeyError, TypeError):
         raise DMLError(f"tensor data type {data_type!r} has no element size") from None
 
 

@@ -106,7 +106,6 @@ def tensor_with(**fields: Any) -> Any:
         (lambda: sample("CONVOLUTION").replace(InputTensor=(2, 3)), "InputTensor: must be a DML_BUFFER_TENSOR_DESC"),
         (lambda: sample("GEMM").replace(Alpha="1"), "GEMM_OPERATOR_DESC.Alpha: must be a number, found '1'"),
         (lambda: sample("GEMM").replace(Alpha=True), "Alpha: must be a number, found True"),
-        (lambda: sample("GEMM").replace(Alpha=10**400), "Alpha: must be a number, found 1000"),
         (lambda: sample("ELEMENT_WISE_ABS").replace(ScaleBias=(1, 2)), "ScaleBias: must be a DML_SCALE_BIAS"),
         (lambda: sample("FILL_VALUE_CONSTANT").replace(Value=1.0), "Value: must be a DML_SCALAR_UNION, found 1.0"),
         (lambda: sample("LOCAL_RESPONSE_NORMALIZATION").replace(CrossChannel=2), "CrossChannel: must be a bool"),

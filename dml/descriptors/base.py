@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast, get_type_hints
 
 import numpy as np
 
@@ -167,7 +167,10 @@ def _operator_desc(value: Any) -> OperatorDesc:
 def _float(value: Any) -> float:
     if isinstance(value, bool | str | bytes):
         raise TypeError
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return cast(float, value)  # the validator says that float32 does not hold it
 
 
 def _bool(value: Any) -> bool:

@@ -155,7 +155,9 @@ class Context:
             assert staging.view is not None
             staging.view[: source.size] = source
             copy = kompute().OpCopy(staging.native, staging.offset, piece.native, piece.offset + offset, source.size)
-            self._run([commands.before_all(), copy], (staging, piece))
+            fence = self._run([commands.before_all(), copy], (staging, piece))
+            if source.size >= OWN_ALLOCATION:
+                fence.wait()  # or the parts of a large transfer would all lie in staging memory at once
 
     def download(self, piece: Piece, offset: int, result: Bytes) -> None:
         """Copy the piece's bytes, from ``offset`` on, to the host."""

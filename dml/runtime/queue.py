@@ -32,9 +32,12 @@ class Gate:
     @contextlib.contextmanager
     def passing(self) -> Iterator[None]:
         with self._changed:
-            if self._closed:
-                raise DMLError("the interpreter is ending: the device takes no more work", HRESULT.E_FAIL)
-            self._inside += 1
+            closed = self._closed
+            self._inside += not closed
+        if closed:
+            if threading.current_thread().daemon:
+                threading.Event().wait()  # until the interpreter ends it, without a word
+            raise DMLError("the interpreter is ending: the device takes no more work", HRESULT.E_FAIL)
         try:
             yield
         finally:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dml
+from dml.runtime import commands
 from harness import tensor
 
 COUNT = 1 << 16
@@ -72,6 +73,15 @@ def test_a_fence_that_is_dropped_drops_no_work(device):
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     doubling(device, buffer, 5).execute(wait=False)
     assert (buffer.read(np.float32) == 32).all()
+
+
+def test_lists_end_with_a_barrier_towards_the_host(device, monkeypatch):
+    """On memory that both share, the host reads next."""
+    recorded = []
+    to_host = commands.to_host
+    monkeypatch.setattr(commands, "to_host", lambda: recorded.append(1) or to_host())
+    doubling(device, device.create_buffer(np.ones(COUNT, np.float32)), 2)
+    assert len(recorded) == 2
 
 
 def test_an_empty_list_is_done(device):
@@ -147,8 +157,8 @@ def test_daemon_threads_end_with_the_interpreter(device):
         """,
     )
     out, err = process.communicate(timeout=120)
-    assert out == "end\n"
-    assert process.returncode == 0, err
+    assert (out, err) == ("end\n", "")
+    assert process.returncode == 0
 
 
 @pytest.mark.no_validation

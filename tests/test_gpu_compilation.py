@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dml.compiler.target import DeviceClass, Target
 from tools.gpu_compilation import __main__ as command
 from tools.gpu_compilation import record
 from tools.gpu_compilation.drivers import DRIVERS, Driver, NoDriverError
@@ -144,6 +145,12 @@ def test_a_driver_that_is_not_to_be_had_is_one_line(tmp_path: Path, monkeypatch:
 def test_no_two_workloads_have_one_name() -> None:
     names = [workload.name for workload in workloads()]
     assert len(set(names)) == len(names) > 500
+
+
+@pytest.mark.parametrize("case", ["add", "gru", "attention"])
+def test_the_benchmarks_cases_are_lowered_without_a_device(case: str) -> None:
+    (workload,) = [workload for workload in workloads() if workload.name == f"benchmark {case}"]
+    assert workload.lower(Target(DeviceClass.DISCRETE)).dispatches
 
 
 def test_a_generation_that_a_driver_does_not_make() -> None:

@@ -109,7 +109,7 @@ def named_kernels(workloads: Sequence[Workload], target: Target) -> dict[str, Ke
         (f"{workload.name}: {dispatch.label.removesuffix('.comp')}", dispatch)
         for workload in workloads
         for program in [workload.lower(target)]
-        for dispatch in (*program.initialize, *program.dispatches)
+        for dispatch in (*program.adopt, *program.initialize, *program.dispatches)
     ]
     spirv = compile_many([dispatch.source for _, dispatch in dispatches], include_dirs=(shaders.directory(),))
     named: dict[str, Kernel] = {}

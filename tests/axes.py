@@ -49,5 +49,11 @@ def _open(vulkan: VulkanDevice) -> dml.Device:
 
 
 def open_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> dml.Device:
-    """The physical device as the axis has it and with these limits; a process opens each once."""
-    return _open(vulkan.seen_as(**{**AXES[axis], **limits}))
+    """The physical device as the axis has it and with these limits; a process opens each once.
+
+    A CPU's driver that stands for a GPU still ends long loops, so its kernels go in parts as short as on CPUs.
+    """
+    changes = {**AXES[axis], **limits}
+    if vulkan.target.is_cpu and "device_class" in changes:
+        changes.setdefault("fewer_steps", CPU_ITERATIONS)
+    return _open(vulkan.seen_as(**changes))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import dml
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import CPU_ITERATIONS, GPU_STEPS, DeviceClass, Target
-from dml.operator import CompiledOperator
 from harness import Array, assert_exact
 from sample_descriptors import NAMES, sample
 
@@ -170,10 +170,6 @@ CASES = {
 }  # fmt: skip
 
 
-def target_of(base: Target, device_class: DeviceClass, fewer: int | None = None) -> Target:
-    return replace(base, device_class=device_class, fewer_steps=fewer)
-
-
 def longest(program: Program) -> dict[str, int]:
     """By kernel."""
     found: dict[str, int] = {}
@@ -200,22 +196,20 @@ def test_work() -> None:
 @pytest.mark.parametrize("device_class", CLASSES)
 @pytest.mark.parametrize("name", NAMES)
 def test_samples(name: str, device_class: DeviceClass) -> None:
-    found = longest(compile_operator(sample(name), target_of(Target(), device_class, FEW)))
+    found = longest(compile_operator(sample(name), Target(device_class, fewer_steps=FEW)))
     assert max(found.values()) <= FEW, found
 
 
 @pytest.mark.parametrize("device_class", CLASSES)
 @pytest.mark.parametrize("name", CASES)
-def test_parts(device: dml.Device, name: str, device_class: DeviceClass) -> None:
+def test_parts(seen_as: Callable[..., dml.Device], name: str, device_class: DeviceClass) -> None:
     case = CASES[name]
-    desc = device.create_operator(case.desc).desc
     inputs = values(case)
     found = []
-    for fewer in (None, FEW):
-        target = target_of(device.vulkan.target, device_class, fewer)
-        program = compile_operator(desc, target)
-        assert max(longest(program).values()) <= target.max_steps, longest(program)
-        compiled = CompiledOperator(device, program, name, list(desc.inputs()), list(desc.outputs()))
+    for device in (seen_as(device_class=device_class), seen_as(device_class=device_class, fewer_steps=FEW)):
+        compiled = device.compile_operator(device.create_operator(case.desc))
+        steps = longest(compiled.program)
+        assert max(steps.values()) <= device.vulkan.target.max_steps, steps
         found.append(compiled.dispatch(inputs))
     for output, whole in found[0].items():
         if whole is None:

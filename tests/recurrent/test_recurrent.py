@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 import dml
 from dml.compiler import recurrent
-from dml.compiler.lowering import compile_operator
 from dml.compiler.target import DeviceClass, Target
-from dml.operator import CompiledOperator
 from harness import assert_exact, run, tensor
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -320,20 +318,20 @@ PARTS = {
 
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("device_class", [DeviceClass.CPU, DeviceClass.DISCRETE])
-def test_parts_are_the_whole_to_the_bit(device: dml.Device, name: str, device_class: Any) -> None:
+def test_parts_are_the_whole_to_the_bit(
+    seen_as: Callable[..., dml.Device], name: str, device_class: DeviceClass
+) -> None:
     """Few steps of time to a dispatch, which hands its state on."""
     case = PARTS[name]
     inputs = data(case)
-    desc = device.create_operator(describe(case, inputs)).desc
     found = []
     for fewer in (None, 256):
-        target = replace(device.vulkan.target, device_class=device_class, fewer_steps=fewer)
-        program = compile_operator(desc, target)
-        loops = [d for d in program.dispatches if d.label == f"recurrent/{case.kind.lower()}.comp"]
+        device = seen_as(device_class=device_class, fewer_steps=fewer)
+        compiled = device.compile_operator(device.create_operator(describe(case, inputs)))
+        loops = [d for d in compiled.program.dispatches if d.label == f"recurrent/{case.kind.lower()}.comp"]
         assert (len(loops) > 1) == (fewer is not None)
         assert len(loops) < case.sizes[0]
-        assert max(dispatch.steps for dispatch in loops) <= target.max_steps
-        compiled = CompiledOperator(device, program, name, list(desc.inputs()), list(desc.outputs()))
+        assert max(dispatch.steps for dispatch in loops) <= device.vulkan.target.max_steps
         found.append(compiled.dispatch(inputs))
     for output, whole in found[0].items():
         if whole is not None:

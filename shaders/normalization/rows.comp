@@ -43,8 +43,8 @@ float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared)
 }
 
 #if USE_MEAN && USE_VARIANCE
-// Count, mean and sum of squared differences to it, of a part of the row. Far from 0, what a mean loses to rounding is not
-// small beside the distances of means, which make up the variance.
+// Count, mean and sum of squared differences to it, of a part of the row. Far from 0, what a mean loses to rounding is
+// not small beside the distances between means, which go into the variance.
 struct Moments {
     float count;
     CompensatedSum mean;
@@ -63,9 +63,9 @@ Moments merge_moments(Moments a, Moments b) {
 WORKGROUP_REDUCTION(merge_lanes, Moments, merge_moments)
 #endif
 
-// What a row's first block of so many steps goes around: the mean of its first half, or of eight steps of 32. The further
-// from the block's mean that is, the more digits cancel. The mean of a half or a quarter of the elements lies at most 1 or
-// 1.8 standard deviations away, in whatever order they come; a single element can be any outlier.
+// What a row's first block of so many steps goes around: the mean of its first half, or of eight steps of 32. The
+// further from the block's mean that is, the more digits cancel. The mean of a half or a quarter of the elements lies at
+// most 1 or 1.8 standard deviations away, in whatever order they come; a single element can be any outlier.
 float first_shift(uint from, uint first, uint steps) {
     uint some = min((steps + 1u) / 2u, 8u);
     float guess = step_sums(from, first, 0.0).x / float(UNIT), sum = 0.0;

@@ -26,6 +26,8 @@ def settings(log: Path | str) -> str:
     return "\n".join(
         (
             "khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+            # Without this, layers newer than July 2024 watch no access by a shader; older ones watch them anyway.
+            "khronos_validation.syncval_shader_accesses_heuristic = true",
             "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
             "khronos_validation.report_flags = error,warn",
             "khronos_validation.enable_message_limit = false",

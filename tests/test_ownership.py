@@ -43,8 +43,8 @@ def bound_add(device: dml.Device, compiled: Any) -> tuple[Any, Any]:
 
 @pytest.fixture
 def other(device: dml.Device) -> Iterator[dml.Device]:
-    """A second Device object of the same physical device."""
-    with dml.create_device(device.vulkan.index) as made:
+    """A second Device object of the same physical device, seen as the same kind."""
+    with dml.Device(device.vulkan, device.feature_level) as made:
         yield made
 
 

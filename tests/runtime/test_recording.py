@@ -146,8 +146,8 @@ def test_long_work_goes_in_several_submissions(device, monkeypatch):
     submitted = []
     submit = context.queue.submit
     monkeypatch.setattr(context.queue, "submit", lambda sequences, keep: submitted.append(1) or submit(sequences, keep))
-    # Four of a dispatch's 16 workgroups of 64
-    monkeypatch.setattr("dml.runtime.recording.SUBMISSION_SECONDS", 256 / STEPS_PER_SECOND[context.device.device_class])
+    # Four of a dispatch's 16 workgroups of 64, whatever the quotient rounds to
+    monkeypatch.setattr("dml.runtime.recording.SUBMISSION_SECONDS", 257 / STEPS_PER_SECOND[context.device.device_class])
     assert CHAIN[0].work == 1024
     buffers = [context.buffer(SIZE) for _ in range(4)]
     buffers[0].write(np.arange(1024, dtype=np.uint32))

@@ -141,7 +141,9 @@ def _test(hint: Any) -> _Test | None:
         key, item = _test(of[0]), _test(of[1])
         return lambda value: isinstance(value, Mapping) and _all(value, key) and _all(value.values(), item)
     if origin is type:
-        return lambda value: isinstance(value, type) and issubclass(value, of[0])
+        # (type[np.floating[Any]] names a class with arguments, of which there are no subclasses)
+        base = typing.get_origin(of[0]) or of[0]
+        return lambda value: isinstance(value, type) and issubclass(value, base)
     kind = hint if origin is None else origin
     return _instance(kind) if isinstance(kind, type) else None
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import dml
 from dml import DMLError, calc_buffer_tensor_size
+from dml.tensors import nearest_float
 
 F32, F16 = dml.DML_TENSOR_DATA_TYPE_FLOAT32, dml.DML_TENSOR_DATA_TYPE_FLOAT16
 DATA_TYPES = [kind for kind in dml.DML_TENSOR_DATA_TYPE if kind != dml.DML_TENSOR_DATA_TYPE_UNKNOWN]
@@ -187,3 +188,11 @@ def test_every_member_reads_back(member, data_type):
 def test_scalar_union_refuses(members):
     with pytest.raises(DMLError, match="DML_SCALAR_UNION"):
         dml.DML_SCALAR_UNION(**members)
+
+
+def test_the_nearest_half() -> None:
+    """The data type is an argument of a generic class of types, which the check of arguments refused to look at."""
+    assert nearest_float(2049, np.float16) == 2048
+    assert nearest_float(1e5, np.float16) == float("inf")
+    with pytest.raises(dml.DMLError, match="dtype"):
+        nearest_float(1.0, int)

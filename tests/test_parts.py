@@ -346,7 +346,7 @@ def test_reductions(seen_as: SeenAs, function: str, dtype: str, axes: tuple[int,
 @pytest.mark.parametrize("name", ["SOFTMAX1", "LOG_SOFTMAX1", "HARDMAX1"])
 @pytest.mark.parametrize("axes, most", [((3,), 512), ((0, 1, 2, 3), 1024), ((1,), 700), ((2, 3), 2048)])
 def test_softmax(seen_as: SeenAs, name: str, axes: tuple[int, ...], most: int) -> None:
-    if name == "HARDMAX1" and axes == (0, 1, 2, 3):
+    if name == "HARDMAX1" and axes in ((0, 1, 2, 3), (1,)):
         pytest.skip("its second pass knows where it is along the axes, which therefore stay whole")
     x = np.random.default_rng(11).uniform(-4, 4, (3, 4, 10, 12)).astype(np.float32)
     desc = getattr(dml, f"DML_ACTIVATION_{name}_OPERATOR_DESC")(

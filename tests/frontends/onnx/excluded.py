@@ -51,10 +51,6 @@ EXCLUDED: list[tuple[str, str]] = [
     ("test_attention_*_bf16*", _BFLOAT16),
     ("test_attention_4d_causal_fp16*", _FLOAT16),
     ("test_roialign_mode_max", "the expected maximum is of weighted neighbours, DirectML's of interpolated samples"),
-    (
-        "test_dynamicquantizelinear_expanded",
-        "ELEMENT_WISE_QUANTIZE_LINEAR rounds the exact quotient 25.4999996, ONNX's reference float32's 25.5",
-    ),
     ("test_dft_inverse*", "expected zeros carry float32 errors of 1.9e-7, which a tolerance of 1e-7 asks for"),
     ("test_operator_add_broadcast", "float64 values beyond float32's range"),
     ("test_operator_add_size1_singleton_broadcast", "float64 values beyond float32's range"),

@@ -175,3 +175,90 @@ def test_timestamps_start_afresh_with_every_evaluation(manager):
     assert len(stamps) == 6
     assert stamps == sorted(stamps)
     assert stamps[3] > stamps[2]
+
+
+# --- buffers, pipelines and submissions (0015) ------------------------------------------------------------------------
+
+ADD = """#version 450
+layout(local_size_x = 64) in;
+layout(constant_id = 0) const uint STEP = 1u;
+layout(push_constant) uniform Push { uint from; } push_;
+layout(std430, binding = 0) buffer B { uint b[]; };
+void main() { b[push_.from + gl_LocalInvocationIndex] += STEP * (gl_WorkGroupID.x + 1u); }
+"""
+
+
+def barrier(access_to, stage_to):
+    access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
+    written = access.shader_write | access.transfer_write
+    return kp.OpBarrier(written, access_to, stage.compute_shader | stage.transfer, stage_to)
+
+
+def test_ranges_are_bound_filled_and_copied(manager):
+    """64 words from byte 256 on, with a base of workgroups, and what lies around stays."""
+    shared, device = manager.buffer(1024, kp.BufferUse.shared), manager.buffer(4096, kp.BufferUse.device)
+    pipeline = manager.pipeline(compile(Source("add.comp", ADD)), [10], 1, 4)
+    words = shared.data().view(np.uint32)
+    words[:] = 7
+    access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
+    both, anywhere = access.shader_read | access.shader_write, stage.compute_shader | stage.transfer
+    sequence = manager.sequence()
+    for operation in (
+        kp.OpFill(device, 1024, 1024, 5),
+        barrier(both | access.transfer_read, anywhere),
+        manager.dispatch(pipeline, [(device, 1280, 512)], [32], (2, 0, 0), (1, 1, 1)),
+        barrier(access.transfer_read, stage.transfer),
+        kp.OpCopy(device, 1024, shared, 0, 1000),
+        barrier(access.host_read, stage.host),
+    ):
+        sequence.record(operation)
+    submission = manager.submit([sequence])
+    while not submission.wait(10**9):
+        pass
+    assert submission.wait(0)
+    expected = np.full(256, 5)
+    expected[250:] = 7
+    expected[64 + 32 : 128 + 32] += 10 * 3
+    assert words.tolist() == expected.tolist()
+
+
+def test_ranges_beyond_a_buffer_are_errors(manager):
+    buffer = manager.buffer(1024, kp.BufferUse.device)
+    pipeline = manager.pipeline(compile(Source("add.comp", ADD)), [1], 1, 4)
+    for wrong in (
+        lambda: kp.OpFill(buffer, 512, 516),
+        lambda: kp.OpFill(buffer, 2, 4),
+        lambda: kp.OpCopy(buffer, 0, buffer, 1020, 8),
+        lambda: manager.dispatch(pipeline, [(buffer, 1024, 4)], [0], (0, 0, 0), (1, 1, 1)),
+        lambda: manager.dispatch(pipeline, [(buffer, 0, 0)], [0], (0, 0, 0), (1, 1, 1)),
+        lambda: manager.dispatch(pipeline, [], [0], (0, 0, 0), (1, 1, 1)),
+        lambda: manager.dispatch(pipeline, [(buffer, 0, 4)], [], (0, 0, 0), (1, 1, 1)),
+        lambda: manager.buffer(0, kp.BufferUse.device),
+        lambda: buffer.data(),
+    ):
+        with pytest.raises(RuntimeError, match="Kompute"):
+            wrong()
+
+
+def test_a_sequence_runs_once_at_a_time(manager):
+    """And what is handed to the device lives until it is done, whoever lets go of it."""
+    buffer = manager.buffer(256, kp.BufferUse.shared)
+    buffer.data()[:] = 0
+    pipeline = manager.pipeline(compile(Source("add.comp", ADD)), [1], 1, 4)
+    sequence = manager.sequence().record(manager.dispatch(pipeline, [(buffer, 0, 256)], [0], (0, 0, 0), (1, 1, 1)))
+    submission = manager.submit([sequence])
+    with pytest.raises(RuntimeError, match="earlier submission"):
+        manager.submit([sequence])
+    words = buffer.data().view(np.uint32)
+    del sequence, pipeline, buffer
+    while not submission.wait(10**9):
+        pass
+    assert words.tolist() == [1] * 64
+
+
+def test_heaps_have_sizes_and_budgets(manager):
+    heaps = manager.heaps()
+    assert heaps
+    assert any(own for _, own, _, _ in heaps)
+    for size, _, budget, usage in heaps:
+        assert 0 < budget <= size or usage

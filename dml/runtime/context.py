@@ -67,11 +67,7 @@ class Context:
     def check_process(self) -> None:
         """Raises DMLError in a child forked after the device was opened: the driver's threads are not there."""
         if self._process != os.getpid():
-            raise DMLError(
-                f"{self.device.name} was opened before this process was forked; open a device in the child, or start "
-                "it with multiprocessing's 'spawn'",
-                HRESULT.DXGI_ERROR_UNSUPPORTED,
-            )
+            raise _forked(self.device)
 
     # Memory
 
@@ -210,10 +206,26 @@ class Context:
 
 _contexts: dict[VulkanDevice, Context] = {}
 _opening = threading.Lock()
+#: Whether this process was forked from one that had opened a device.
+_is_forked = False
+
+
+def _forked(device: VulkanDevice) -> DMLError:
+    return DMLError(
+        f"{device.name}: a device was opened before this process was forked, and drivers do not survive that; start "
+        "the process with multiprocessing's 'spawn', or open devices in the children alone",
+        HRESULT.DXGI_ERROR_UNSUPPORTED,
+    )
 
 
 def open_context(device: VulkanDevice) -> Context:
-    """The process's context of that device; another one where it is seen as another kind of device."""
+    """The process's context of that device; another one where it is seen as another kind of device.
+
+    Raises DMLError in a process that was forked from one with an open device: there lavapipe opens one anew, but
+    SwiftShader waits for ever at the first dispatch.
+    """
+    if _is_forked:
+        raise _forked(device)
     with _opening:
         if device not in _contexts:
             _contexts[device] = Context(device)
@@ -229,10 +241,10 @@ def _close_all() -> None:
 def _forget_all() -> None:
     """In a forked child: what the parent opened is left as it is, for drivers wait for their threads when it is
     destroyed, and when the process ends; and those threads exist in the parent only."""
-    global _opening
+    global _opening, _is_forked
     if not _contexts:
         return
-    _opening = threading.Lock()
+    _opening, _is_forked = threading.Lock(), True
     for context in _contexts.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(context))
     _contexts.clear()

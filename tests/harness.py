@@ -72,6 +72,11 @@ def random(rng: np.random.Generator, dtype: str, sizes: Sequence[int], low: floa
     return rng.integers(int(low), int(high), tuple(sizes), endpoint=True).astype(kind)
 
 
+def can_bind(device: dml.Device, buffers: int) -> bool:
+    """Whether a kernel may bind so many storage buffers there; what would bind more is not fused into it."""
+    return device.vulkan.target.max_storage_buffers >= buffers
+
+
 def run(device: dml.Device, desc: dml.OperatorDesc, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Validate, compile and dispatch."""
     return device.compile_operator(device.create_operator(desc)).dispatch(inputs)

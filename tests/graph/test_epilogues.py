@@ -12,7 +12,7 @@ import dml
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from dml.operator import CompiledOperator
-from harness import tensor
+from harness import can_bind, tensor
 
 
 @dataclass
@@ -262,7 +262,8 @@ def test_a_sum_goes_behind_its_producer(device, producer, layout):
     # GPUs, where the weights are laid out as well).
     other_kernel = (producer, layout) == ("convolution 1x1", "padded")
     more = (1 if device.vulkan.target.is_cpu else 2) if other_kernel else 0
-    assert steps(compiled) == steps(plain) - 1 + more
+    fused = can_bind(device, len(inputs) + 1)
+    assert steps(compiled) == steps(plain) - (1 - more if fused else 0)
     assert_near(compiled.dispatch(inputs)["y"], expected, LAYOUTS[layout][2] == "FLOAT16")
 
 
@@ -273,7 +274,8 @@ def test_a_sum_goes_behind_its_producer(device, producer, layout):
 def test_a_sum_behind_the_kernels_of_gpus(as_discrete, producer, layout):
     desc, inputs, expected = residual(as_discrete, producer, layout)
     compiled = as_discrete.compile_graph(desc)
-    assert steps(compiled) <= steps(as_discrete.compile_graph(desc, optimize=False)) - 1
+    fused = can_bind(as_discrete, len(inputs) + 1)
+    assert steps(compiled) <= steps(as_discrete.compile_graph(desc, optimize=False)) - fused
     assert_near(compiled.dispatch(inputs)["y"], expected, LAYOUTS[layout][2] == "FLOAT16")
 
 
@@ -318,7 +320,8 @@ def test_a_scale_and_bias_of_channels_and_an_activation(device):
         + b.input("rest", rest.shape)
     )
     compiled, plain = b.compile({"y": y}), b.compile({"y": y}, optimize=False)
-    assert steps(plain) - steps(compiled) >= 4
+    # With four storage buffers the five operators behind the convolution are two kernels rather than a part of it.
+    assert steps(plain) - steps(compiled) >= (4 if can_bind(device, 7) else 2)
     expected = np.maximum(case.expected * scale + shift.astype(np.float64) + rest, 0)
     assert_near(compiled.dispatch(feeds(case, scale=scale, shift=shift, rest=rest))["y"], expected, half=False)
 
@@ -345,8 +348,9 @@ def test_batch_normalization_behind_its_producer(device, producer, owned):
     y = op.batch_normalization(y, *(b.input(f"n{k}", v.shape, owned_by_dml=owned) for k, v in enumerate(parameters)))
     y = op.relu(y + b.input("rest", sizes))
     compiled, plain = b.compile({"y": y}), b.compile({"y": y}, optimize=False)
-    # Without the passes: the factor (once, where owned), the normalization, the sum and the activation.
-    assert steps(plain) - steps(compiled) == 3
+    # Without the passes: the factor (once, where owned), the normalization, the sum and the activation. With four
+    # storage buffers only the sum and the activation are one.
+    assert steps(plain) - steps(compiled) == (3 if can_bind(device, len(inputs) + 5) else 1)
     mean, variance, scale, bias = f64(*parameters)
     expected = np.maximum((case.expected - mean) * scale / np.sqrt(variance + 1e-5) + bias + rest, 0)
     given = {f"p{i}": array for i, array in enumerate(case.inputs)} | {f"n{k}": v for k, v in enumerate(parameters)}
@@ -361,7 +365,8 @@ def test_the_parameters_of_a_batch_normalization_run_once(device):
     softmax = op.softmax(x, Axes=(3,))
     y = op.relu(op.batch_normalization(op.sqrt(softmax), *parameters)) * 2.0
     compiled = b.compile({"y": y})
-    assert [len(compiled.program.initialize), steps(compiled)] == [1, 2]
+    # With four storage buffers two parameters are copied into one, once, and the neighbours stay apart.
+    assert [len(compiled.program.initialize), steps(compiled)] == ([1, 2] if can_bind(device, 5) else [3, 4])
     values = rounded("FLOAT32", 2, 3, 4, 5)
     e = np.exp(values.astype(np.float64))
     mean, variance, scale, bias = (v.reshape(3, 1, 1) for v in f64(*parameters))
@@ -475,7 +480,7 @@ def test_a_sum_in_its_place_in_a_joined_tensor(device):
     bias = rounded("FLOAT32", 6, 1, 1)
     joined = op.join([op.relu(y), convolved(x) + b.constant(bias) + y], 1)
     compiled = b.compile({"joined": joined})
-    assert steps(compiled) == 3
+    assert steps(compiled) == (3 if can_bind(device, 5) else 4)
     expected = np.concatenate([np.maximum(ys, 0), np_convolved(xs) + bias + ys], 1)
     assert_near(compiled.dispatch({"x": xs, "y": ys})["joined"], expected, half=False)
 

@@ -10,6 +10,7 @@ import pytest
 import dml
 from dml.graph import operations as op
 from dml.graph.builder import Builder, Tensor
+from harness import can_bind
 
 SIZES = (2, 6, 9, 8)
 
@@ -93,13 +94,16 @@ class Network:
 )
 @pytest.mark.parametrize("given", ["constant", "owned"])
 def test_known_parameters_become_weights(device, dtype, groups, window, bias, given):
-    """Nothing is left of the normalization: with the sum and the activation it is as many steps as the convolution."""
+    """Nothing is left of the normalization: with the sum and the activation it is as many steps as the convolution.
+
+    Where the convolution may not bind the sum's operand besides, sum and activation are one step more.
+    """
     network = Network(device, dtype, groups, window, bias)
     parameter = getattr(network, given)
     x, y = network.convolution(parameter)
     alone = network.builder.compile({"y": y})
     compiled = network.builder.compile({"y": op.relu(network.normalized(y, parameter) + x)})
-    assert steps(compiled) == steps(alone)
+    assert steps(compiled) == steps(alone) + ([] if can_bind(device, 5) else ["elementwise/vector.comp"])
     network.check(compiled, np.maximum(network.expected()[1] + network.values["x"].astype(np.float64), 0))
 
 
@@ -120,7 +124,12 @@ def test_what_comes_with_every_dispatch_is_not_folded(device, given):
     _, y = network.convolution(of_weights)
     alone = network.builder.compile({"y": y})
     compiled = network.builder.compile({"y": network.normalized(y, of_normal)})
-    assert len(steps(compiled)) == len(steps(alone)) + (given == "parameters")  # the factors
+    more = ["elementwise/vector.comp"] if given == "parameters" else []  # the factors
+    if not can_bind(device, 7):
+        # A step of its own, with two of its parameters copied into one buffer: at initialization, where they are known.
+        more += ["movement/copy_words.comp"] * 2 if given == "parameters" else []
+        more += ["elementwise/vector.comp"]
+    assert len(steps(compiled)) == len(steps(alone)) + len(more)
     network.check(compiled, network.expected()[1])
 
 

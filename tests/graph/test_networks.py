@@ -1,7 +1,8 @@
 """Small networks of the shapes that people run, against float64 NumPy: with and without the passes.
 
 The numbers beside each are the dispatches and bytes of temporary memory after optimization, on CPU drivers (others get
-other kernels). They may shrink; a growth is a pass that stopped working.
+other kernels), with the storage buffers that drivers have and with the four that Vulkan promises. They may shrink; a
+growth is a pass that stopped working.
 `pytest -rP tests/graph/test_networks.py` prints them beside the ones before.
 """
 
@@ -30,6 +31,7 @@ from dml.graph.operations import (
     tanh,
     upsample_2d,
 )
+from harness import can_bind
 
 RNG = np.random.default_rng(11)
 
@@ -79,7 +81,7 @@ class Network:
     inputs: dict
     expected: dict
 
-    def check(self, dispatches, temporary, tolerance):
+    def check(self, most, most_at_four, tolerance):
         plain = self.builder.compile(self.outputs, optimize=False)
         compiled = self.builder.compile(self.outputs)
         found = [(len(c.program.dispatches), c.program.temporary_size) for c in (plain, compiled)]
@@ -95,6 +97,7 @@ class Network:
                 np.testing.assert_allclose(results[name], expected, rtol=0, atol=tolerance * scale)
         assert found[1][0] < found[0][0], found
         if self.builder.device.vulkan.device_class is DeviceClass.CPU:
+            dispatches, temporary = most if can_bind(self.builder.device, 8) else most_at_four
             assert found[1][0] <= dispatches, found
             assert found[1][1] <= temporary, found
 
@@ -221,16 +224,16 @@ def attention(device):
     return Network(b, {"y": y}, {"tokens": tokens}, {"y": expected})
 
 
-#: network, dispatches, temporary bytes, tolerance relative to the largest element: each adds up to some hundred
-#: products in float32, and normalization divides by what they leave.
+#: network, dispatches and temporary bytes, the same with four storage buffers, tolerance relative to the largest
+#: element: each adds up to some hundred products in float32, and normalization divides by what they leave.
 NETWORKS = [
-    (residual_cnn, 16, 55808, 2e-5),
-    (style_transfer, 23, 52992, 2e-5),
-    (recurrent, 5, 1536, 1e-5),
-    (attention, 12, 3840, 1e-5),
+    (residual_cnn, (16, 55808), (17, 61440), 2e-5),
+    (style_transfer, (23, 52992), (24, 52992), 2e-5),
+    (recurrent, (5, 1536), (5, 1536), 1e-5),
+    (attention, (12, 3840), (12, 3840), 1e-5),
 ]
 
 
-@pytest.mark.parametrize("network,dispatches,temporary,tolerance", NETWORKS, ids=[n[0].__name__ for n in NETWORKS])
-def test_network(device, network, dispatches, temporary, tolerance):
-    network(device).check(dispatches, temporary, tolerance)
+@pytest.mark.parametrize("network,most,most_at_four,tolerance", NETWORKS, ids=[n[0].__name__ for n in NETWORKS])
+def test_network(device, network, most, most_at_four, tolerance):
+    network(device).check(most, most_at_four, tolerance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,7 @@ class CompiledOperator(Dispatchable):
         self.initialize_kernels = spirv(program.initialize)
         self.adopt_kernels = spirv(program.adopt)
         self._resident: Resident | None = None
+        self._making = threading.Lock()
 
     @cached_property
     def constants(self) -> Arena:
@@ -144,9 +146,7 @@ class CompiledOperator(Dispatchable):
         packed arrays. Buffers, pipelines and the recording are kept for the next call.
         Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
-        if self._resident is None:
-            self._resident = Resident(self)
-        return self._resident.dispatch(inputs)
+        return self._own().dispatch(inputs)
 
     @checked
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
@@ -155,9 +155,14 @@ class CompiledOperator(Dispatchable):
         The device's timestamps measure where it has them; ``Device.has_timestamps`` says whether. Else each dispatch is
         submitted on its own and the host's clock measures, submission and waiting included.
         """
-        if self._resident is None:
-            self._resident = Resident(self)
-        return self._resident.profile(inputs)
+        return self._own().profile(inputs)
+
+    def _own(self) -> Resident:
+        """The buffers and recordings of the short way: one set, whichever threads come first."""
+        with self._making:
+            if self._resident is None:
+                self._resident = Resident(self)
+            return self._resident
 
     def run_again(self) -> None:
         """Run on what the last ``dispatch`` left in the device's buffers, and move nothing to or from the host.

@@ -118,8 +118,8 @@ class CompiledOperator(Dispatchable):
 
     @property
     def memory(self) -> int:
-        """Bytes of device memory that ``dispatch`` keeps for this operator alone: not constants and weights, which
-        operators share where they are the same."""
+        """Bytes that ``dispatch`` keeps on the device for this operator, its kernels included; not constants and
+        weights, which operators share where they are the same."""
         return 0 if self._resident is None else self._resident.memory
 
     def forget_constants(self) -> None:

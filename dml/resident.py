@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,8 @@ class Resident:
     """Runs a compiled operator on arrays. Safe from any thread; runs follow each other."""
 
     def __init__(self, compiled: CompiledOperator) -> None:
-        self._compiled = compiled
+        #: The operator holds this; were it held in turn, both would keep their memory until Python looks for cycles.
+        self._compiled: CompiledOperator = weakref.proxy(compiled)
         self._lock = threading.RLock()
         program = compiled.program
         self._context = context = compiled.get_device().context
@@ -51,9 +53,11 @@ class Resident:
 
     @property
     def memory(self) -> int:
-        """Bytes of its inputs, outputs and temporaries on the device."""
+        """Bytes of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
         mirrors = [*self._inputs.values(), *self._outputs.values()]
-        return sum(buffer.size for buffer in (*(m.buffer for m in mirrors), *self._temporaries.buffers))
+        buffers = sum(buffer.size for buffer in (*(m.buffer for m in mirrors), *self._temporaries.buffers))
+        kernels = max((recording.pipelines for recording in self._recordings.values()), default=0)
+        return buffers + kernels * self._context.pipeline_bytes
 
     def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
         found = self._gather(inputs)

@@ -83,6 +83,7 @@ def data_type_of(dtype: npt.DTypeLike) -> DML_TENSOR_DATA_TYPE:
         raise DMLError(f"no tensor data type for NumPy dtype {resolved}") from None
 
 
+@checked
 def nearest_float(value: float, dtype: type[np.floating[Any]] = np.float32) -> float:
     """The number as a FLOAT, or another floating-point type, holds it: rounded, infinite beyond the type's range."""
     with np.errstate(over="ignore"):

@@ -20,8 +20,10 @@ from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.queue import Fence, Gate, Queue
 
-#: Pipelines that are kept although nothing uses them at the moment.
-KEPT_PIPELINES = 256
+#: What pipelines may hold that are kept although nothing uses them at the moment, in bytes; and what one holds: on a
+#: CPU's driver its machine code and what LLVM needs beside it (3.2 MiB each, over 63 pairs of products on lavapipe).
+KEPT_PIPELINE_BYTES = 128 << 20
+PIPELINE_BYTES, CPU_PIPELINE_BYTES = 64 << 10, 3 << 20
 
 #: Pieces of this many bytes and more get an allocation of their own; more on devices with much memory, so that even
 #: full they hold no more allocations than every driver allows.
@@ -48,6 +50,8 @@ class Context:
         self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
         #: Whether the driver compiles a kernel when it first runs, so that nothing can interrupt that.
         self.compiles_late = device.device_class is DeviceClass.CPU
+        #: What a pipeline holds, estimated.
+        self.pipeline_bytes = CPU_PIPELINE_BYTES if self.compiles_late else PIPELINE_BYTES
         #: Whether the device tells how long a dispatch took.
         self.has_timestamps = device.timestamp_bits > 0
         #: S_OK until Vulkan says that the device is lost.
@@ -191,7 +195,7 @@ class Context:
             pipeline = self._pipelines.setdefault(key, pipeline)
             self._recent[key] = pipeline
             self._recent.move_to_end(key)
-            if len(self._recent) > KEPT_PIPELINES:
+            if len(self._recent) > KEPT_PIPELINE_BYTES // self.pipeline_bytes:
                 self._recent.popitem(last=False)
         return pipeline
 

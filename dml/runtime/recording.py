@@ -178,6 +178,11 @@ class Recording:
             writer.dispatch(pipeline, [(r.native, r.start, r.end - r.start) for r in ranges], push, dispatch)
 
     @property
+    def pipelines(self) -> int:
+        """How many kernels it runs."""
+        return len(self._pipelines)
+
+    @property
     def is_new(self) -> bool:
         """Whether the driver compiles kernels of it as they first run."""
         return self._context.compiles_late and not all(pipeline.ran for pipeline in self._pipelines)

@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def memory(self) -> int:
-        """Bytes of device memory that are its own: inputs, outputs and temporaries, not the weights."""
+        """Bytes that are its own: inputs, outputs, temporaries and kernels, not the weights."""
         return 0 if self.compiled is None else self.compiled.memory
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:

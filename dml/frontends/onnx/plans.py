@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from .value import Array
 
-#: Plans of a model that are kept, and the bytes of device memory that they may hold together beside the weights, which
-#: they share.
-MOST_PLANS, MOST_BYTES = 64, 256 << 20
+#: Plans of a model that are kept, and the bytes that they may hold together beside the weights, which they share.
+MOST_PLANS, MOST_BYTES = 64, 128 << 20
 
 
 class Kept(Protocol):
@@ -18,7 +17,7 @@ class Kept(Protocol):
 
     @property
     def memory(self) -> int:
-        """Bytes of device memory that are its own."""
+        """Bytes that are its own."""
         ...
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:

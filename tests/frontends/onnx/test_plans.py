@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,23 @@ def test_bytes_are_bounded_and_the_newest_stays():
     plans.add(5, Fake(1000))
     assert len(plans) == 1
     assert plans.find(5, {}).memory == 1000
+
+
+def test_a_plan_that_goes_frees_its_memory_at_once(device: dml.Device) -> None:
+    """Without waiting for Python to look for cycles."""
+    product = helper.make_node("MatMul", ["x", "w"], ["y"])
+    x, w = np.ones((1, 64), np.float32), np.ones((64, 8), np.float32)
+    prepared = prepare(model_of([product], {"x": x}, ["y"], 18, symbolic=True, initializers={"w": w}), device)
+    prepared.run([x])
+    gone = weakref.ref(prepared._plans.find((("x", ((1, 64), "float32")),), {}).compiled._resident)
+    assert gone() is not None
+    prepared._plans._most = 1
+    gc.disable()
+    try:
+        prepared.run([np.ones((2, 64), np.float32)])
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_plans_of_one_shape_differ_by_values():

@@ -87,7 +87,6 @@ class CompiledOperator(Dispatchable):
         self.output_slots = _slots(self.output_fields)
         self.kernels = spirv(program.dispatches)
         self.initialize_kernels = spirv(program.initialize)
-        self.adopt_kernels = spirv(program.adopt)
         self._resident: Resident | None = None
         self._making = threading.Lock()
 
@@ -100,7 +99,8 @@ class CompiledOperator(Dispatchable):
     def initialization(self) -> tuple[list[Dispatch], list[bytes]]:
         """What an initializer runs: dispatches and their kernels."""
         program = self.program
-        return [*program.adopt, *program.initialize], [*self.adopt_kernels, *self.initialize_kernels]
+        # The short way writes what is owned to its place itself, so these kernels are compiled for who records alone
+        return [*program.adopt, *program.initialize], [*spirv(program.adopt), *self.initialize_kernels]
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
         """Descriptors, and bytes of temporary and persistent resource, that a dispatch needs."""

@@ -83,6 +83,11 @@ def _bind(place: Place, region: Region, alignment: int, writes: bool) -> tuple[_
     return _Range(piece.native, start, end, writes), (first - start) // 4
 
 
+def _most_work(context: Context) -> float:
+    """Of one submission, in the units of Dispatch.work."""
+    return SUBMISSION_SECONDS * STEPS_PER_SECOND[context.device.device_class]
+
+
 class Batch(NamedTuple):
     """Sequences for one submission, and their work."""
 
@@ -273,7 +278,7 @@ class _Together:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._most_work = SUBMISSION_SECONDS * STEPS_PER_SECOND[context.device.device_class]
+        self._most_work = _most_work(context)
         self._recordings: list[Recording] = []
         self._sequences: list[Any] = []
         self._work = 0.0
@@ -315,7 +320,7 @@ class _Writer:
         self._context = context
         self._timed = timed
         self._alone = timed and not context.has_timestamps
-        self._most_work = SUBMISSION_SECONDS * STEPS_PER_SECOND[context.device.device_class]
+        self._most_work = _most_work(context)
         self._operations: list[list[Any]] = [[]]
         #: The numbers of the sequences of each submission, and its work.
         self.batches: list[tuple[list[int], float]] = [([0], 0.0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -64,6 +65,15 @@ def test_transfers_of_any_size_and_place(seen, monkeypatch):
     np.testing.assert_array_equal(buffer.read(np.uint8, 5, 789), [data[-1], 0, 0, 0, 0])
 
 
+def in_threads(count: int, work: Callable[[int], None]) -> None:
+    """Run the work at once in so many threads, each with its number, and wait for all."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_threads_transfer_and_dispatch_at_once(seen):
     """The queue, staging memory and the pipelines are safe from any thread."""
     t = tensor("FLOAT32", (64,))
@@ -81,11 +91,7 @@ def test_threads_transfer_and_dispatch_at_once(seen):
             if not (buffer.read(np.uint32) == data).all() or not (result == k + number).all():
                 failures.append(f"thread {number}, round {k}")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, work)
     assert not failures
 
 
@@ -101,11 +107,7 @@ def test_two_threads_share_one_operator(seen):
             if not (compiled.dispatch({"ATensor": x, "BTensor": x})["OutputTensor"] == 2 * number).all():
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(3, work)
     assert not wrong
 
 
@@ -133,10 +135,9 @@ def test_owned_weights_lie_once_on_the_device(seen):
     """After initialization: no staging copy, no input buffer; and a second operator finds them there."""
     context = seen.context
     count = 4 << 20
-    t, owned = tensor("FLOAT32", (count,)), tensor("FLOAT32", (count,), Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)
+    owned = tensor("FLOAT32", (count,), Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)
     small = tensor("FLOAT32", (1,))
     gather = dml.DML_SLICE_OPERATOR_DESC(InputTensor=owned, OutputTensor=small, Offsets=[5], Sizes=[1], Strides=[1])
-    del t
     weights = np.random.default_rng(1).random(count, np.float32)
 
     def used() -> int:

@@ -17,19 +17,19 @@ from .errors import DMLError as DMLError
 from .tensors import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from .api.device import Device as Device
+    from .api.device import create_device as create_device
+    from .api.device import dispatch as dispatch
+    from .api.device import list_devices as list_devices
     from .capability import TensorSupport as TensorSupport
     from .capability import operator_support as operator_support
-    from .device import Device as Device
-    from .device import create_device as create_device
-    from .device import dispatch as dispatch
-    from .device import list_devices as list_devices
     from .validator import validate as validate
 
 _LAZY = {
-    "Device": ".device",
-    "create_device": ".device",
-    "dispatch": ".device",
-    "list_devices": ".device",
+    "Device": ".api.device",
+    "create_device": ".api.device",
+    "dispatch": ".api.device",
+    "list_devices": ".api.device",
     "TensorSupport": ".capability",
     "operator_support": ".capability",
     "validate": ".validator",

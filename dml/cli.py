@@ -122,7 +122,7 @@ def run(
     ] = False,
 ) -> None:
     """Run a model, explain what it compiles to, or profile it."""
-    from .device import create_device
+    from .api.device import create_device
     from .frontends.running import Options, open_file, write_trace
 
     level = _named(DML_FEATURE_LEVEL, feature_level.replace(".", "_"), "feature level")
@@ -152,7 +152,7 @@ def explain(
     ] = None,
 ) -> None:
     """Show which node of an ONNX model became which DirectML operators, and the feature level they need."""
-    from .device import create_device
+    from .api.device import create_device
     from .frontends.onnx import prepare
     from .frontends.onnx.command import explain as explained
     from .frontends.running import Options

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 import dml
+from dml.api.operator import Slot
 from dml.compiler.program import Program
-from dml.operator import Slot
 from dml.runtime.buffer import Buffer
 
 Array = npt.NDArray[Any]

@@ -289,7 +289,7 @@ def test_layouts_of_arrays(device, dtype, layout):
             InputTensor=like(x, layout), OutputTensor=tensor(dtype, shape, out), ScaleBias=None
         )
         if dtype.endswith("T4"):  # IDENTITY knows no 4-bit types; the arrays' layouts are what is tested
-            from dml import arrays
+            from dml.api import arrays
 
             words = np.zeros(64, np.uint32)
             arrays.store(x, words, desc.OutputTensor)

@@ -10,7 +10,7 @@ import pytest
 
 import dml
 import harness
-from dml import arrays
+from dml.api import arrays
 from dml.capability import supports_in_place
 from harness import tensor
 from sample_descriptors import NAMES, sample

@@ -167,7 +167,7 @@ def test_a_closed_device(device: dml.Device) -> None:
 
 def test_the_default_device_is_opened_again(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DML_VULKAN_DEVICE", str(device.vulkan.index))
-    from dml.device import _default_device
+    from dml.api.device import _default_device
 
     _default_device().close()
     result = dml.dispatch(add_desc(), {"ATensor": ONES, "BTensor": ONES})

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dml
+from dml.api.operator import CompiledOperator
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
@@ -21,7 +22,6 @@ from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
 from dml.graph.indexing import one_hot
 from dml.graph.model import read_graph
-from dml.operator import CompiledOperator
 from harness import Array, assert_exact, like, random, run, tensor
 from sample_descriptors import NAMES, sample
 from sample_runs import UNTOUCHED, elements, run_sample, tensors

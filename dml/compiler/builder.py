@@ -6,9 +6,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dml import shaders
-from dml.compiler import packing
-from dml.compiler.kernel import VALUE_TYPES, Bound, Constant, besides, prelude, read, storage_buffers, update, write
+from dml.compiler.kernels import packing, sources
+from dml.compiler.kernels.prelude import (
+    VALUE_TYPES,
+    Bound,
+    Constant,
+    besides,
+    prelude,
+    read,
+    storage_buffers,
+    update,
+    write,
+)
 from dml.compiler.parts import crop, in_parts
 from dml.compiler.program import Access, Binding, Dispatch, Operand, Program, Region, Space
 from dml.compiler.target import Target
@@ -24,7 +33,7 @@ class EpilogueTooWideError(Exception):
 OperandOrArray = Operand | tuple[Operand, ...] | None
 
 
-class Builder:
+class ProgramBuilder:
     """The tensors of one descriptor by name, and the dispatches of the program they belong to.
 
     ``builder["InputTensor"]`` is a present tensor's operand, ``builder.get(name)`` None where it is absent,
@@ -44,23 +53,23 @@ class Builder:
         self.packs: dict[tuple[Region, ...], packing.Pack] = {}
         self._initializes = False
 
-    def scope(self, operands: Mapping[str, OperandOrArray]) -> Builder:
+    def scope(self, operands: Mapping[str, OperandOrArray]) -> ProgramBuilder:
         """Another descriptor's tensors, for the same program at the same stage."""
-        scope = Builder(self.program, self.target, operands)
+        scope = ProgramBuilder(self.program, self.target, operands)
         scope.node = self.node
         scope.operator = self.operator
         return scope.initialization() if self._initializes else scope
 
-    def initialization(self) -> Builder:
+    def initialization(self) -> ProgramBuilder:
         """The same tensors, for dispatches that run once; its ``temporary`` tensors stay in the persistent resource."""
-        stage = Builder(self.program, self.target, self._operands)
+        stage = ProgramBuilder(self.program, self.target, self._operands)
         stage.dispatches = self.program.initialize
         stage.node = self.node
         stage.operator = self.operator
         stage._initializes = True
         return stage
 
-    def prepare(self, *operands: Operand) -> Builder:
+    def prepare(self, *operands: Operand) -> ProgramBuilder:
         """Where to put work that depends on these operands alone (weights laid out for a kernel, say).
 
         It runs once, at initialization, where all of them are static, and with every dispatch where they are not.
@@ -141,7 +150,7 @@ class Builder:
         if len(tensors) > self.target.max_storage_buffers:
             tensors, behind = packing.share(self, tensors, self.target.max_storage_buffers)
         text, values = prelude(tensors, constants or {}, space, shape, tuple(push or {}), code)
-        source = shaders.source(kernel, text, defines or {})
+        source = sources.source(kernel, text, defines or {})
         dispatch = Dispatch(
             kernel,
             source,

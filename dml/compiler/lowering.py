@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dml.compiler.builder import Builder, OperandOrArray
-from dml.compiler.expression import Expression, Leaf, apply
+from dml.compiler.builder import OperandOrArray, ProgramBuilder
+from dml.compiler.kernels.expression import Expression, Leaf, apply
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import Operand, Program, Region, Space
 from dml.compiler.target import Target
@@ -16,12 +19,12 @@ from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.errors import HRESULT, DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-Lowering = Callable[[Any, Builder, Target], None]
+Lowering = Callable[[Any, ProgramBuilder], None]
 _LOWERINGS: dict[type[OperatorDesc], Lowering] = {}
 
 
 def lowering(*classes: type[OperatorDesc]) -> Callable[[Lowering], Lowering]:
-    """Register a function ``(desc, program, target)`` as the lowering of these descriptors."""
+    """Register a function ``(desc, builder)`` as the lowering of these descriptors."""
 
     def register(function: Lowering) -> Lowering:
         for cls in classes:
@@ -53,9 +56,9 @@ def elementwise(cls: type[OperatorDesc], *inputs: str) -> Callable[[_Function], 
         entry = Elementwise(inputs, function)
         _ELEMENTWISE[cls] = entry
 
-        def lower_elementwise(desc: OperatorDesc, program: Builder, target: Target) -> None:
+        def lower_elementwise(desc: OperatorDesc, builder: ProgramBuilder) -> None:
             ((output, _),) = desc.outputs()
-            apply(program, function(desc), program[output], [program[name] for name in inputs])
+            apply(builder, function(desc), builder[output], [builder[name] for name in inputs])
 
         _LOWERINGS[cls] = lower_elementwise
         return function
@@ -75,7 +78,7 @@ def implemented() -> frozenset[type[OperatorDesc]]:
     return frozenset(_LOWERINGS)
 
 
-def lower(desc: OperatorDesc, builder: Builder) -> None:
+def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
     """Add the dispatches of a validated descriptor, whose tensors the builder holds.
 
     Raises DMLError (E_NOTIMPL) where the operator has no lowering.
@@ -85,7 +88,7 @@ def lower(desc: OperatorDesc, builder: Builder) -> None:
     if function is None:
         raise DMLError(f"{type(desc).__name__}: this operator is not implemented", HRESULT.E_NOTIMPL)
     builder.operator = type(desc).__name__
-    function(desc, builder, builder.target)
+    function(desc, builder)
 
 
 def compile_operator(desc: OperatorDesc, target: Target) -> Program:
@@ -116,14 +119,14 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
             else:
                 operands[name] = slot(tensor, space, slots)
     copy_owned(program, target)
-    lower(desc, Builder(program, target, operands))
+    lower(desc, ProgramBuilder(program, target, operands))
     program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
     return program
 
 
 def copy_owned(program: Program, target: Target) -> None:
     """Let the initialization copy each input that DirectML owns, word by word, to its place."""
-    builder = Builder(program, target)
+    builder = ProgramBuilder(program, target)
     builder.dispatches = program.adopt
     for slot, place in program.owned.items():
         words = (place.size // 4,)
@@ -134,5 +137,10 @@ def copy_owned(program: Program, target: Target) -> None:
         apply(builder, Leaf(0), result, [source])
 
 
+@functools.cache
 def _load() -> None:
-    from dml.compiler import families  # noqa: F401  the families register themselves; imported late, they import this
+    """Import the families, which register themselves (late, because they import this module)."""
+    from dml.compiler import operators
+
+    for module in pkgutil.walk_packages(operators.__path__, f"{operators.__name__}."):
+        importlib.import_module(module.name)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dml.compiler.kernel import VALUE_TYPES
+from dml.compiler.kernels.prelude import VALUE_TYPES
 from dml.compiler.program import Beside, Epilogue, Operand, Region, Space
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 

@@ -19,7 +19,7 @@ from ..structures import derive_count, structure
 class DML_OPERATOR_GRAPH_NODE_DESC:
     """A node that runs an operator made by `create_operator`."""
 
-    Operator: Any  # an operator of dml.operator, which stands above this module
+    Operator: Any  # an operator of dml.api.operator, which stands above this module
     Name: str | None = None
 
 

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dml.api.device import Device
 from dml.arguments import checked
-from dml.device import Device
 from dml.errors import DMLError
 from dml.runtime.recording import KernelTime
 

@@ -53,7 +53,7 @@ FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 class DeviceLike(Protocol):
-    """What a builder needs of a device (dml.device stands above this module)."""
+    """What a builder needs of a device (dml.api.device stands above this module)."""
 
     def create_operator(self, desc: Any) -> Any: ...
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from dml.compiler.builder import Builder, EpilogueTooWideError, OperandOrArray
-from dml.compiler.epilogue import epilogue_of
-from dml.compiler.expression import Leaf, apply
+from dml.compiler.builder import EpilogueTooWideError, OperandOrArray, ProgramBuilder
+from dml.compiler.kernels.epilogue import epilogue_of
+from dml.compiler.kernels.expression import Leaf, apply
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import REGION_ALIGNMENT, Access, Operand, Program, Region, Space
@@ -64,7 +64,7 @@ class _Compiler:
             self._plan_joins()
         for node in graph.nodes:
             self._node(node)
-        builder = Builder(program, self.target)
+        builder = ProgramBuilder(program, self.target)
         for value, index, tensor in self.copies:
             with self._labelled(builder, f"copy to output {index}"):
                 source = self._read(value, tensor)
@@ -75,7 +75,7 @@ class _Compiler:
         return program
 
     @contextmanager
-    def _labelled(self, builder: Builder, label: str) -> Iterator[None]:
+    def _labelled(self, builder: ProgramBuilder, label: str) -> Iterator[None]:
         before, builder.node = builder.node, label
         yield
         builder.node = before
@@ -100,7 +100,7 @@ class _Compiler:
         self.constants += [data, bytes(self.constants_size - start - len(data))]
         return Region(Space.CONSTANT, 0, start, size)
 
-    def _written(self, port: Port, value: Value, builder: Builder) -> Operand:
+    def _written(self, port: Port, value: Value, builder: ProgramBuilder) -> Operand:
         """Where a node writes a value: a graph output, its place in a joined tensor, or scratch memory."""
         if value in self.places:
             return self.places[value]
@@ -108,7 +108,7 @@ class _Compiler:
             self.regions[value] = self._new_region(value, builder)
         return Operand.of(port.tensor, self.regions[value])
 
-    def _new_region(self, value: Value, builder: Builder) -> Region:
+    def _new_region(self, value: Value, builder: ProgramBuilder) -> Region:
         if not value.outputs:
             return builder.scratch(value.size)
         first, *more = value.outputs
@@ -135,14 +135,14 @@ class _Compiler:
                 (result,) = node.outputs
                 assert result is not None
                 port, value = result
-                whole = self._written(port, value, Builder(self.program, self.target))
+                whole = self._written(port, value, ProgramBuilder(self.program, self.target))
                 for entry, view in zip(node.inputs, join_views(desc, whole), strict=True):
                     assert entry is not None
                     if entry[1] not in static and writable_in_place(entry[1], entry[0].tensor):
                         self.places[entry[1]] = view
 
     def _node(self, node: Node) -> None:
-        builder = Builder(self.program, self.target)
+        builder = ProgramBuilder(self.program, self.target)
         shown = any(value.outputs for _, value in filter(None, node.outputs))
         static = self.optimize and not shown and all(self._is_static(v) for _, v in filter(None, node.inputs))
         if static:
@@ -183,7 +183,7 @@ class _Compiler:
         assert entry is not None
         return entry[0].tensor
 
-    def _join(self, node: Node, desc: DML_JOIN_OPERATOR_DESC, builder: Builder) -> None:
+    def _join(self, node: Node, desc: DML_JOIN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         (result,) = node.outputs
         assert result is not None
         whole = self._written(*result, builder)
@@ -193,7 +193,7 @@ class _Compiler:
             if value not in self.places:
                 apply(builder, Leaf(0), view, [self._read(value, port.tensor)])
 
-    def _operator(self, node: Node, builder: Builder) -> None:
+    def _operator(self, node: Node, builder: ProgramBuilder) -> None:
         assert node.desc is not None
         operands = self._operands(node, builder)
         if node.epilogue is None:
@@ -217,7 +217,7 @@ class _Compiler:
         apply(builder, node.epilogue, written, [seen, *besides])
 
     def _only_stored(
-        self, desc: OperatorDesc, builder: Builder, operands: dict[str, OperandOrArray], written: Region
+        self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
         """Lower an operator with an epilogue; undone where it comes back to its result or has no room for it."""
         program = self.program
@@ -238,7 +238,7 @@ class _Compiler:
         program.persistent_size = before[2]
         return False
 
-    def _operands(self, node: Node, builder: Builder) -> dict[str, OperandOrArray]:
+    def _operands(self, node: Node, builder: ProgramBuilder) -> dict[str, OperandOrArray]:
         assert node.desc is not None
         operands: dict[str, OperandOrArray] = {}
         entries = iter(node.inputs)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dml import enums
-from dml.compiler.kernel import VALUE_TYPES
+from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.kernels.scalar import Expression, Leaf, depth_of, node, substitute
+from dml.compiler.kernels.scalar import Node as Scalar
 from dml.compiler.lowering import elementwise_of
-from dml.compiler.normalization import batch_expressions
-from dml.compiler.scalar import Expression, Leaf, depth_of, node, substitute
-from dml.compiler.scalar import Node as Scalar
+from dml.compiler.operators.normalization.normalization import batch_expressions
 from dml.compiler.target import Target
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE

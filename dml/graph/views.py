@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dml.compiler.kernel import VALUE_TYPES
+from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.kernels.scalar import Node as Scalar
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Node as Scalar
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
 from dml.descriptors.movement import (
     DML_JOIN_OPERATOR_DESC,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dml import shaders
+from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch, Region
 from dml.compiler.target import DeviceClass
 from dml.glslang import compile_many
@@ -71,7 +71,7 @@ class KernelTime(NamedTuple):
 
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
     """The compiled shaders of the dispatches, in order; every core compiles."""
-    return compile_many([dispatch.source for dispatch in dispatches], include_dirs=(shaders.directory(),))
+    return compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
 
 
 def _bind(place: Place, region: Region, alignment: int, writes: bool) -> tuple[_Range, int]:

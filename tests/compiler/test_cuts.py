@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dml import enums
-from dml.compiler.epilogue import epilogue_of
-from dml.compiler.kernel import VALUE_TYPES
+from dml.compiler.kernels.epilogue import epilogue_of
+from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.kernels.scalar import Leaf, node
 from dml.compiler.parts import crop, cut, in_parts
 from dml.compiler.program import Beside, Operand, Region, Space
-from dml.compiler.scalar import Leaf, node
 from dml.tensors import packed_strides
 
 TYPES = [

@@ -7,7 +7,7 @@ import pytest
 from test_convolution import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, assert_sums, build, products
 
 import dml
-from dml.compiler import convolution
+from dml.compiler.operators.convolution import convolution
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from harness import run

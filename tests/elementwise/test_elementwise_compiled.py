@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import dml
-from dml.compiler.activation import activate
-from dml.compiler.expression import emit
+from dml.compiler.kernels.expression import emit
 from dml.compiler.lowering import compile_operator, implemented
+from dml.compiler.operators.activation.functions import activate
 from dml.compiler.target import Target
 from dml.descriptors import operators
 from harness import tensor

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dml
+from dml.api.operator import CompiledOperator
 from dml.graph import operations as op
 from dml.graph.builder import Builder
-from dml.operator import CompiledOperator
 from harness import can_bind, tensor
 
 
@@ -254,7 +254,9 @@ def residual(
 def kernels(monkeypatch, request):
     """Winograd's for the case of that name, though it is small."""
     if request.node.callspec.params["producer"] == "winograd":
-        monkeypatch.setattr("dml.compiler.convolution.winograd_cost", lambda target, inputs, result: 0.0)
+        monkeypatch.setattr(
+            "dml.compiler.operators.convolution.convolution.winograd_cost", lambda target, inputs, result: 0.0
+        )
 
 
 #: All layouts where a kernel stores in a way of its own; these where several share "lib/for_each.glsl".

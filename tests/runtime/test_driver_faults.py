@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dml.api.operator import CompiledOperator
 from dml.compiler.program import Access, Binding, Dispatch, Program, Region, Space
 from dml.glslang import Source
-from dml.operator import CompiledOperator
 from harness import tensor
 
 HEAD = """#version 450

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dml import shaders
+from dml.compiler.kernels import sources
 from dml.compiler.target import DeviceClass, Target
 from dml.glslang import compile_many
 from dml.runtime.devices import VulkanDevice
@@ -111,7 +111,7 @@ def named_kernels(workloads: Sequence[Workload], target: Target) -> dict[str, Ke
         for program in [workload.lower(target)]
         for dispatch in (*program.adopt, *program.initialize, *program.dispatches)
     ]
-    spirv = compile_many([dispatch.source for _, dispatch in dispatches], include_dirs=(shaders.directory(),))
+    spirv = compile_many([dispatch.source for _, dispatch in dispatches], include_dirs=(sources.directory(),))
     named: dict[str, Kernel] = {}
     known: set[Kernel] = set()
     found: Counter[str] = Counter()

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dml.arrays import Array
+from dml.api.arrays import Array
+from dml.api.device import Device
+from dml.api.operator import CompiledOperator
 from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
 from dml.descriptors.graph import (
     DML_GRAPH_DESC,
@@ -20,7 +22,6 @@ from dml.descriptors.graph import (
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
-from dml.device import Device
 from dml.errors import DMLError
 from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.model import (
@@ -33,7 +34,6 @@ from dml.frontends.dxdispatch.model import (
     WriteFileCommand,
 )
 from dml.frontends.dxdispatch.resources import Resource
-from dml.operator import CompiledOperator
 from dml.runtime.buffer import Buffer
 from dml.runtime.recording import KernelTime
 from dml.tensors import numpy_dtype

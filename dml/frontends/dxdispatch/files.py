@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dml.arrays import Array
+from dml.api.arrays import Array
 from dml.errors import DMLError
 
 

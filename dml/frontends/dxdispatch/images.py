@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dml.arrays import Array
+from dml.api.arrays import Array
 from dml.errors import HRESULT, DMLError
 
 SUFFIXES = (".png", ".jpg", ".jpeg")

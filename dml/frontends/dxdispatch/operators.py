@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dml.arrays import Array
+from dml.api.arrays import Array
 from dml.descriptors import operators as all_operators
 from dml.descriptors.base import FieldInfo, OperatorDesc
 from dml.enums import (

@@ -12,8 +12,8 @@ import onnx
 from onnx import helper
 from onnx.backend import base
 
+from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
-from dml.device import Device, create_device
 from dml.errors import HRESULT, DMLError
 
 from .loading import ModelSource, array_of, load_model
@@ -210,7 +210,7 @@ def prepare(source: ModelSource, device: int | str | Device | None = None, **kwa
 
 
 def _open(device: int | str | None) -> Device:
-    from dml.device import _default_device
+    from dml.api.device import _default_device
 
     if device is None or str(device).split(":")[0] in ("CPU", "CUDA", "GPU"):
         return _default_device()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dml.api.device import Device
 from dml.capability import operator_introduced, short_name
-from dml.device import Device
 from dml.enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE
 from dml.errors import DMLError
 from dml.frontends.running import Options

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
-from dml.device import Device, create_device
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import build
 from dml.frontends.openvino.ir import ELEMENT_TYPES, Layer, Network, read_network

@@ -1,0 +1,227 @@
+"""Binding tables (IDMLBindingTable): which buffers a dispatchable reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dml import enums
+from dml.api import hazards
+from dml.api.hazards import Bound
+from dml.api.lifetimes import PersistentUse
+from dml.api.objects import DeviceChild, require_device
+from dml.api.operator import CompiledOperator, Dispatchable, OperatorInitializer
+from dml.arguments import checked
+from dml.compiler.program import Region, Space
+from dml.descriptors.binding import (
+    DML_BINDING_DESC,
+    DML_BINDING_TABLE_DESC,
+    DML_BUFFER_ARRAY_BINDING,
+    DML_BUFFER_BINDING,
+)
+from dml.errors import DMLError
+from dml.runtime.buffer import Buffer
+from dml.runtime.recording import Place
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+if TYPE_CHECKING:
+    from dml.api.device import Device
+
+AnyBinding = DML_BINDING_DESC | DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None
+
+
+class BindingTable(DeviceChild):
+    """Buffers bound for one dispatchable. What was bound is read when a dispatch is recorded.
+
+    Reference: idmlbindingtable.
+    """
+
+    def __init__(self, device: Device, desc: DML_BINDING_TABLE_DESC | None) -> None:
+        super().__init__(device)
+        self.reset(desc)
+
+    @checked
+    def reset(self, desc: DML_BINDING_TABLE_DESC | None = None) -> None:
+        """Forget all bindings; be for another dispatchable where one is given."""
+        if desc is not None:
+            dispatchable = desc.Dispatchable
+            where = "DML_BINDING_TABLE_DESC.Dispatchable"
+            if not isinstance(dispatchable, Dispatchable):
+                raise DMLError(
+                    f"{where}: must be a compiled operator or an initializer, found {type(dispatchable).__name__}"
+                )
+            require_device(dispatchable, self._device, where)
+            needed = dispatchable.get_binding_properties().RequiredDescriptorCount
+            if desc.SizeInDescriptors is not None and desc.SizeInDescriptors < needed:
+                raise DMLError(
+                    f"DML_BINDING_TABLE_DESC.SizeInDescriptors: must be at least {needed}, "
+                    f"found {desc.SizeInDescriptors}"
+                )
+            self._dispatchable: Dispatchable | None = dispatchable
+        elif not hasattr(self, "_dispatchable"):
+            self._dispatchable = None
+        self.release()
+
+    def release(self) -> None:
+        self._inputs: list[list[Bound | None]] | None = None
+        self._outputs: list[Bound | None] | None = None
+        self._temporary: Bound | None = None
+        self._persistent: Bound | None = None
+
+    @property
+    def dispatchable(self) -> Dispatchable:
+        self._device.require_open()
+        if self._dispatchable is None:
+            raise DMLError("BindingTable: it is for no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
+        return self._dispatchable
+
+    @checked
+    def bind_inputs(self, bindings: Sequence[AnyBinding]) -> None:
+        """Bind the inputs in the order of the descriptor's fields, tensor arrays one after another.
+
+        A compiled operator takes a buffer binding for each present tensor, and none for absent ones and those that DML
+        owns; an initializer an array binding per operator. Offsets are multiples of 16.
+        """
+        dispatchable = self.dispatchable
+        given = [_unwrap(binding) for binding in bindings]
+        if isinstance(dispatchable, OperatorInitializer):
+            self._expect("bind_inputs", len(given), len(dispatchable.operators))
+            places = []
+            for compiled, binding in zip(dispatchable.operators, given, strict=True):
+                if binding is not None and not isinstance(binding, DML_BUFFER_ARRAY_BINDING):
+                    raise DMLError(
+                        "BindingTable.bind_inputs: an initializer takes a DML_BUFFER_ARRAY_BINDING per operator"
+                    )
+                nothing = [None] * len(compiled.input_slots)
+                own = nothing if binding is None or not binding.Bindings else list(binding.Bindings)
+                places.append(self._tensors(compiled, own, owned=True))
+            self._inputs = places
+        else:
+            assert isinstance(dispatchable, CompiledOperator)
+            self._inputs = [self._tensors(dispatchable, given, owned=False)]
+
+    def _tensors(self, compiled: CompiledOperator, given: Sequence[object], *, owned: bool) -> list[Bound | None]:
+        self._expect(f"{compiled.label} inputs", len(given), len(compiled.input_slots))
+        places: list[Bound | None] = []
+        for at, (slot, binding) in enumerate(zip(compiled.input_slots, given, strict=True)):
+            wanted = slot.tensor is not None and (at in compiled.program.owned) == owned
+            where, size = f"{compiled.label}.{slot.name}", compiled.program.inputs[at] or 0
+            places.append(
+                self._bound(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, slot.tensor)
+            )
+        return places
+
+    @checked
+    def bind_outputs(self, bindings: Sequence[AnyBinding]) -> None:
+        """Bind the outputs in the order of the fields; for an initializer the operators' persistent resources."""
+        dispatchable = self.dispatchable
+        given = [_unwrap(binding) for binding in bindings]
+        places: list[Bound | None] = []
+        if isinstance(dispatchable, OperatorInitializer):
+            self._expect("bind_outputs", len(given), len(dispatchable.operators))
+            for compiled, binding in zip(dispatchable.operators, given, strict=True):
+                where, size = f"{compiled.label}: persistent resource", compiled.program.persistent_size
+                places.append(self._bound(binding, where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
+        else:
+            assert isinstance(dispatchable, CompiledOperator)
+            self._expect(f"{dispatchable.label} outputs", len(given), len(dispatchable.output_slots))
+            for at, (slot, binding) in enumerate(zip(dispatchable.output_slots, given, strict=True)):
+                where, size = f"{dispatchable.label}.{slot.name}", dispatchable.program.outputs[at] or 0
+                wanted = slot.tensor is not None
+                places.append(
+                    self._bound(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, slot.tensor)
+                )
+        self._outputs = places
+
+    @checked
+    def bind_temporary_resource(self, binding: AnyBinding) -> None:
+        """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256."""
+        size = self.dispatchable.get_binding_properties().TemporaryResourceSize
+        where = "temporary resource"
+        self._temporary = self._bound(_unwrap(binding), where, size > 0, size, enums.DML_TEMPORARY_BUFFER_ALIGNMENT)
+
+    @checked
+    def bind_persistent_resource(self, binding: AnyBinding) -> None:
+        """Bind the memory that the operator's initialization wrote, at a multiple of 256."""
+        size = self.dispatchable.get_binding_properties().PersistentResourceSize
+        where = "persistent resource"
+        self._persistent = self._bound(_unwrap(binding), where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT)
+
+    def _bound(
+        self,
+        binding: object,
+        where: str,
+        wanted: bool,
+        size: int,
+        alignment: int,
+        tensor: DML_BUFFER_TENSOR_DESC | None = None,
+    ) -> Bound | None:
+        """What is bound: ``size`` bytes at a multiple of ``alignment``. None where nothing is ``wanted`` or bound."""
+        if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
+            if wanted:
+                raise DMLError(f"{where}: a buffer must be bound")
+            return None
+        if not wanted:
+            raise DMLError(f"{where}: nothing may be bound here")
+        if not isinstance(binding, DML_BUFFER_BINDING) or not isinstance(binding.Buffer, Buffer):
+            raise DMLError(f"{where}: takes a DML_BUFFER_BINDING of a buffer of this library, found {binding!r}")
+        buffer, context = binding.Buffer, self._device.context
+        if buffer.context is not context:
+            raise DMLError(
+                f"{where}: the buffer belongs to {buffer.context.device.name}, not to the table's {context.device.name}"
+            )
+        if binding.Offset % alignment:
+            raise DMLError(f"{where}: the binding's Offset must be a multiple of {alignment}, found {binding.Offset}")
+        end = binding.Offset + binding.SizeInBytes
+        if end > buffer.size:
+            raise DMLError(f"{where}: the binding ends at byte {end} of a buffer of {buffer.size}")
+        if binding.SizeInBytes < size:
+            raise DMLError(f"{where}: needs {size} bytes, the binding has {binding.SizeInBytes}")
+        return Bound(where, Place(buffer, binding.Offset), size, tensor)
+
+    def _expect(self, what: str, found: int, wanted: int) -> None:
+        if found != wanted:
+            raise DMLError(f"BindingTable: {what} takes {wanted} bindings, found {found}")
+
+    def resolve(self, operator: int, region: Region) -> Place:
+        """Where a region of the dispatchable's ``operator``-th operator lies.
+
+        Raises DMLError where nothing was bound for it.
+        """
+        initializer = isinstance(self.dispatchable, OperatorInitializer)
+        bound: Bound | None
+        if region.space is Space.INPUT:
+            bound = self._inputs[operator][region.index] if self._inputs else None
+        elif region.space is Space.OUTPUT:
+            bound = self._outputs[region.index] if self._outputs else None
+        elif region.space is Space.TEMPORARY:
+            bound = self._temporary
+        else:
+            bound = (self._outputs[operator] if self._outputs else None) if initializer else self._persistent
+        if bound is None:
+            raise DMLError(
+                f"BindingTable: the {region.space.value} resource {region.index} must be bound before a dispatch"
+            )
+        return bound.place
+
+    def check_hazards(self) -> None:
+        """Raise DMLError where a dispatch with these bindings would read or write bytes that another one writes."""
+        inputs = [bound for each in self._inputs or () for bound in each if bound is not None]
+        outputs = [bound for bound in self._outputs or () if bound is not None]
+        if isinstance(self.dispatchable, CompiledOperator):
+            hazards.check_execution(self.dispatchable, inputs, outputs, self._temporary, self._persistent)
+        else:
+            hazards.check_initialization(inputs, outputs)
+
+    def persistent_uses(self) -> list[PersistentUse]:
+        """The persistent resources that a dispatch with these bindings initializes or reads."""
+        dispatchable = self.dispatchable
+        if isinstance(dispatchable, OperatorInitializer):
+            written = zip(dispatchable.operators, self._outputs or (), strict=False)
+            return [PersistentUse(compiled, bound, True) for compiled, bound in written if bound is not None]
+        assert isinstance(dispatchable, CompiledOperator)
+        return [] if self._persistent is None else [PersistentUse(dispatchable, self._persistent, False)]
+
+
+def _unwrap(binding: AnyBinding) -> DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None:
+    return binding.Desc if isinstance(binding, DML_BINDING_DESC) else binding

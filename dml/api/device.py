@@ -1,0 +1,309 @@
+"""Devices (IDMLDevice) and the two short ways in: ``dispatch`` and ``list_devices``."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.binding import BindingTable
+from dml.api.lifetimes import follow
+from dml.api.objects import DeviceChild, DMLObject, require_device
+from dml.api.operator import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from dml.api.recorder import CommandList, CommandRecorder
+from dml.arguments import as_array, checked
+from dml.capability import check_feature_support, supports_in_place
+from dml.compiler.lowering import compile_operator
+from dml.descriptors.base import OperatorDesc, unwrap
+from dml.descriptors.binding import (
+    DML_BINDING_TABLE_DESC,
+    DML_FEATURE_DATA_FEATURE_LEVELS,
+    DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT,
+    DML_FEATURE_QUERY_FEATURE_LEVELS,
+    DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT,
+)
+from dml.descriptors.graph import DML_GRAPH_DESC, DML_OPERATOR_GRAPH_NODE_DESC
+from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE, DML_FEATURE_LEVEL
+from dml.errors import HRESULT, DMLError
+from dml.graph.compile import compile_graph
+from dml.graph.model import GraphField, read_graph
+from dml.runtime.buffer import Buffer
+from dml.runtime.context import Context, open_context
+from dml.runtime.devices import VulkanDevice, choose, list_devices
+from dml.runtime.queue import Fence
+from dml.runtime.recording import execute
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.validator import validate
+
+__all__ = ["Device", "create_device", "dispatch", "list_devices"]
+
+
+class Device(DMLObject):
+    """A Vulkan device that behaves as a DirectML runtime of one feature level. Made by ``create_device``.
+
+    What it makes belongs to it and works with this Device object only, except for buffers: as Direct3D's resources
+    they belong to the physical device, and all its Device objects share them.
+    """
+
+    def __init__(self, vulkan: VulkanDevice, feature_level: DML_FEATURE_LEVEL) -> None:
+        super().__init__()
+        self.vulkan = vulkan
+        self.feature_level = feature_level
+        self._context: Context | None = open_context(vulkan)
+        self._children: weakref.WeakSet[DeviceChild] = weakref.WeakSet()
+
+    @property
+    def context(self) -> Context:
+        """The physical device's context, which every Device object of it shares. Raises DMLError after ``close``."""
+        if self._context is None:
+            raise DMLError(f"Device: this device ({self.vulkan.name}) is closed", HRESULT.DXGI_ERROR_INVALID_CALL)
+        return self._context
+
+    @property
+    def is_closed(self) -> bool:
+        return self._context is None
+
+    def require_open(self) -> None:
+        """Raise DMLError where the device is closed."""
+        _ = self.context
+
+    def adopt(self, child: DeviceChild) -> None:
+        """Remember an object as one to release when the device is closed. Raises DMLError where it is."""
+        self.require_open()
+        self._children.add(child)
+
+    def close(self) -> None:
+        """Free the device memory of everything it made: compiled operators, command lists, binding tables.
+
+        These and the device can do no more: compiling, binding, recording and executing raise DMLError. Buffers stay:
+        they can be read, written, and bound on another Device object of the physical device, and are freed with the
+        last reference. Other Device objects go on working. Closing again does nothing.
+        """
+        if self._context is not None:
+            self._context.queue.finish()
+            for child in list(self._children):
+                child.release()
+            self._context = None
+
+    def __enter__(self) -> Device:
+        self.require_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @checked
+    def evict(self, objects: Sequence[Dispatchable]) -> None:
+        """Say that compiled operators and initializers of this device need no device memory for now.
+
+        They are only checked: with Vulkan the driver moves memory by itself, and an evicted object can still be used.
+        Reference: idmldevice-evict.
+        """
+        for one in objects:
+            require_device(one, self, "Device.evict")
+
+    @checked
+    def make_resident(self, objects: Sequence[Dispatchable]) -> None:
+        """Say that evicted objects are needed again. They are only checked. Reference: idmldevice-makeresident."""
+        for one in objects:
+            require_device(one, self, "Device.make_resident")
+
+    def check_feature_support(
+        self,
+        feature: DML_FEATURE,
+        query: DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_QUERY_FEATURE_LEVELS,
+    ) -> DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_DATA_FEATURE_LEVELS:
+        """Answer DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT or DML_FEATURE_FEATURE_LEVELS.
+
+        Raises DMLError for another feature or query, and where none of the levels asked for is supported.
+        Reference: idmldevice-checkfeaturesupport.
+        """
+        return check_feature_support(feature, query, self.feature_level)
+
+    def create_operator(self, desc: OperatorDesc | Any) -> Operator:
+        """A validated operator. Raises DMLError where the description breaks a rule at this feature level."""
+        desc = unwrap(desc)
+        validate(desc, self.feature_level)
+        return Operator(self, desc)
+
+    @checked
+    def compile_operator(
+        self, operator: Operator, flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE
+    ) -> CompiledOperator:
+        """The operator's program for this device.
+
+        flags: DML_EXECUTION_FLAG_* are accepted and change nothing: arithmetic stays in float32, there are no meta
+        commands, and what is bound is read when a dispatch is recorded.
+        Raises DMLError where the device's limits do not hold it.
+        """
+        require_device(operator, self, "Device.compile_operator")
+        desc = operator.desc
+        program = compile_operator(desc, self.vulkan.target)
+        return CompiledOperator(
+            self,
+            program,
+            desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"),
+            desc.inputs(),
+            desc.outputs(),
+            in_place=supports_in_place(desc.OPERATOR_TYPE),
+        )
+
+    @checked
+    def compile_graph(
+        self,
+        desc: DML_GRAPH_DESC,
+        flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE,
+        *,
+        optimize: bool = True,
+        inputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
+        outputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
+    ) -> CompiledOperator:
+        """One program for a graph of operators. Its inputs and outputs go by their edges' names, or by index.
+
+        inputs, outputs: how ``dispatch`` sees the graph's own tensors, of the same bytes; as the first operator on them
+        does, where not given.
+
+        flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with.
+        Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC. Reference: idmldevice1-compilegraph.
+        """
+        graph = read_graph(desc, self.feature_level)
+        for index, node in enumerate(desc.Nodes):
+            if isinstance(node.Desc, DML_OPERATOR_GRAPH_NODE_DESC):
+                require_device(node.Desc.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
+        program = compile_graph(graph, self.vulkan.target, optimize=optimize)
+        return CompiledOperator(
+            self,
+            program,
+            "DML_GRAPH_DESC",
+            _seen_as(graph.input_fields, inputs),
+            _seen_as(graph.output_fields, outputs),
+        )
+
+    @checked
+    def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
+        return OperatorInitializer(self, operators)
+
+    @checked
+    def create_binding_table(self, desc: DML_BINDING_TABLE_DESC | None = None) -> BindingTable:
+        return BindingTable(self, desc)
+
+    def create_command_recorder(self) -> CommandRecorder:
+        return CommandRecorder(self)
+
+    @checked
+    def create_command_list(self, *, timed: bool = False) -> CommandList:
+        """An empty list for a recorder to fill. Direct3D's part in DirectML programs. timed: it can be profiled."""
+        return CommandList(self, timed=timed)
+
+    @checked
+    def execute_command_lists(self, command_lists: Sequence[CommandList], *, wait: bool = True) -> Fence:
+        """Run the lists in order, in one submission where that is not too long for a desktop's watchdog.
+
+        wait: False returns at once. Direct3D's ExecuteCommandLists and Signal in one. Returns the fence that tells when
+        they are done. Raises DMLError for a list of another device, before anything runs where a dispatch needs an
+        initialization that was not executed before it, and where the device is lost.
+        """
+        self.require_open()
+        for given in command_lists:
+            require_device(given, self, "Device.execute_command_lists")
+        follow([use for given in command_lists for use in given.persistent_uses], "Device.execute_command_lists")
+        recordings = [recording for given in command_lists for recording in given.recordings]
+        return execute(self.context, recordings, wait=wait) or Fence.done(self.context.queue)
+
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether profiles are of the device's own clock; else they are of the host's, around each submission."""
+        return self.context.has_timestamps
+
+    def create_buffer(self, data: int | npt.ArrayLike) -> Buffer:
+        """A buffer of that many zero bytes, or holding an array's bytes. Direct3D's part in DirectML programs.
+
+        data: an integer of any kind is a size in bytes; an array is data, one without dimensions too. Raises DMLError
+        for sizes below 1 and other numbers, and (E_OUTOFMEMORY) for what the device cannot hold.
+        """
+        context = self.context
+        if isinstance(data, int | np.integer) and not isinstance(data, bool):
+            return context.buffer(_buffer_size(int(data)))
+        if isinstance(data, bool | float | complex | np.generic):
+            raise DMLError(f"Device.create_buffer: takes a size in bytes or an array, found {data!r}")
+        array = as_array(data, "Device.create_buffer")
+        buffer = context.buffer(_buffer_size(array.nbytes))
+        buffer.write(array)
+        return buffer
+
+    def get_device_removed_reason(self) -> HRESULT:
+        """S_OK while the device works; else why it was lost."""
+        return self.context.removed_reason
+
+
+def _buffer_size(size: int) -> int:
+    if size < 1:
+        raise DMLError(f"Device.create_buffer: a buffer has at least 1 byte, found {size}")
+    return size
+
+
+def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None) -> list[GraphField]:
+    """The fields with other descriptions of the same bytes."""
+    if tensors is None:
+        return list(fields)
+    if len(tensors) != len(fields):
+        raise DMLError(
+            f"Device.compile_graph: the graph has {len(fields)} such tensors, found {len(tensors)} descriptions"
+        )
+    seen: list[GraphField] = []
+    for (name, own), tensor in zip(fields, tensors, strict=True):
+        if own is not None and own.TotalTensorSizeInBytes != tensor.TotalTensorSizeInBytes:
+            raise DMLError(
+                f"Device.compile_graph: {name} has {own.TotalTensorSizeInBytes} bytes, its description "
+                f"{tensor.TotalTensorSizeInBytes}"
+            )
+        seen.append((name, None if own is None else tensor))
+    return seen
+
+
+@checked
+def create_device(
+    device: int | str | None = None,
+    flags: DML_CREATE_DEVICE_FLAGS = DML_CREATE_DEVICE_FLAGS.DML_CREATE_DEVICE_FLAG_NONE,
+    *,
+    minimum_feature_level: DML_FEATURE_LEVEL = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
+    feature_level: DML_FEATURE_LEVEL = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
+) -> Device:
+    """Open a Vulkan device.
+
+    device: its index or a part of its name; None takes DML_VULKAN_DEVICE from the environment, else the best: discrete,
+    integrated, then CPU. feature_level: behave as a runtime of that level. flags are accepted: validation is always on.
+    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device, or ``minimum_feature_level`` is
+    above ``feature_level``. Reference: dmlcreatedevice1.
+    """
+    minimum, level = DML_FEATURE_LEVEL(minimum_feature_level), DML_FEATURE_LEVEL(feature_level)
+    if minimum > level:
+        raise DMLError(
+            f"create_device: minimum_feature_level {minimum.name} is above the device's {level.name}",
+            HRESULT.DXGI_ERROR_UNSUPPORTED,
+        )
+    return Device(choose(device), level)
+
+
+_default: Device | None = None
+
+
+def _default_device() -> Device:
+    """The device for calls that name none, opened once."""
+    global _default
+    if _default is None or _default.is_closed:
+        _default = create_device()
+    return _default
+
+
+@checked
+def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None) -> dict[str, Any]:
+    """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
+
+    device: None opens the default device once. See ``CompiledOperator.dispatch``.
+    """
+    device = device or _default_device()
+    return device.compile_operator(device.create_operator(desc)).dispatch(inputs)

@@ -1,0 +1,105 @@
+"""Which bindings of one dispatch may share bytes of a buffer: what the pages of BindInputs and BindOutputs allow.
+
+What is only read may overlap what is only read. All else may not, except that an operator that executes in place may
+write an output over an input of exactly the same bytes. What a binding reads or writes are its tensor's
+TotalTensorSizeInBytes, or the bytes that a temporary or persistent resource needs, however long the range bound is.
+References: idmlbindingtable-bindinputs, idmlbindingtable-bindoutputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from dml.errors import DMLError
+from dml.runtime.recording import Place
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+if TYPE_CHECKING:
+    from dml.api.operator import CompiledOperator
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``size`` bytes of a buffer that a dispatch uses. name: for messages. tensor: what lies there, where it is one."""
+
+    name: str
+    place: Place
+    size: int
+    tensor: DML_BUFFER_TENSOR_DESC | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} (bytes {self.place.offset} to {self.place.offset + self.size})"
+
+    def overlaps(self, other: Bound) -> bool:
+        start, others = self.place.offset, other.place.offset
+        return self.place.buffer is other.place.buffer and start < others + other.size and others < start + self.size
+
+    def is_same_region(self, other: Bound) -> bool:
+        return self.place == other.place and self.size == other.size
+
+
+def check_execution(
+    compiled: CompiledOperator,
+    inputs: Sequence[Bound],
+    outputs: Sequence[Bound],
+    temporary: Bound | None,
+    persistent: Bound | None,
+) -> None:
+    """Raise DMLError where a dispatch of the operator cannot have these bindings."""
+    for output in outputs:
+        for one in inputs:
+            if output.overlaps(one):
+                refusal = _not_in_place(compiled, one, output)
+                if refusal:
+                    raise DMLError(f"{output} overlaps {one} of the same buffer: {refusal}")
+    for one, other in combinations(outputs, 2):
+        _require_apart(one, other)
+    kept = [] if persistent is None else [persistent]
+    scratch = [] if temporary is None else [temporary]
+    for output in outputs:
+        for one in (*kept, *scratch):
+            _require_apart(output, one)
+    for one in scratch:
+        for read in (*inputs, *kept):
+            _require_apart(one, read)
+
+
+def check_initialization(inputs: Sequence[Bound], outputs: Sequence[Bound]) -> None:
+    """Raise DMLError where an initializer cannot have these bindings. outputs: the persistent resources."""
+    for output in outputs:
+        for one in inputs:
+            if output.place.buffer is one.place.buffer:
+                raise DMLError(f"{output} and {one} lie in one buffer: an initializer takes its inputs from others")
+    for one, other in combinations(outputs, 2):
+        _require_apart(one, other)
+
+
+def _require_apart(one: Bound, other: Bound) -> None:
+    if one.overlaps(other):
+        raise DMLError(f"{one} overlaps {other} of the same buffer: what is written must lie apart")
+
+
+def _not_in_place(compiled: CompiledOperator, one: Bound, output: Bound) -> str:
+    """Why the output may not be written over the input; nothing where it may.
+
+    DirectML's pages promise it of single operators, never of graphs, whose nodes read an input again after another node
+    has written an output. Of operators they leave open what layouts do: an element must lie where its result goes, or
+    another invocation reads it too late. ADAM_OPTIMIZER's page excepts its training step, which all elements read.
+    """
+    if not compiled.in_place:
+        return f"{compiled.label} does not execute in place"
+    if not one.is_same_region(output):
+        return "in place, the regions must be identical"
+    assert one.tensor is not None
+    assert output.tensor is not None
+    if one.name.endswith(".TrainingStepTensor") or _layout(one.tensor) != _layout(output.tensor):
+        return "in place, each element must lie where its result goes: sizes, strides and element size must be the same"
+    return ""
+
+
+def _layout(tensor: DML_BUFFER_TENSOR_DESC) -> tuple[int, list[tuple[int, int]]]:
+    """The element's bits, and size and stride of each dimension that has a second element."""
+    return tensor.element_bits, [pair for pair in zip(tensor.Sizes, tensor.strides, strict=True) if pair[0] > 1]

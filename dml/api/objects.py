@@ -1,0 +1,73 @@
+"""What every object of the API can do: carry a name and private data (IDMLObject)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from dml.arguments import checked
+from dml.errors import DMLError
+
+if TYPE_CHECKING:
+    from dml.api.device import Device
+
+
+class DMLObject:
+    """An object with a name for messages and bytes that a program hangs on it. Reference: idmlobject."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._private: dict[UUID, bytes] = {}
+
+    def set_name(self, name: str) -> None:
+        self._name = str(name)
+
+    def get_name(self) -> str:
+        return self._name
+
+    @checked
+    def set_private_data(self, guid: UUID, data: bytes | bytearray | memoryview | None) -> None:
+        """Keep ``data`` under ``guid``; None removes it."""
+        if data is None:
+            self._private.pop(guid, None)
+        else:
+            self._private[guid] = bytes(data)
+
+    @checked
+    def get_private_data(self, guid: UUID) -> bytes:
+        """What was kept under ``guid``. Raises DMLError where nothing was."""
+        if guid not in self._private:
+            raise DMLError(f"{type(self).__name__}: no private data under {guid}")
+        return self._private[guid]
+
+
+class DeviceChild(DMLObject):
+    """An object that belongs to a device. Reference: idmldevicechild.
+
+    Raises DMLError where the device is closed.
+    """
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        device.adopt(self)
+        self._device = device
+
+    def get_device(self) -> Device:
+        return self._device
+
+    def release(self) -> None:
+        """Let go of device memory: the device is being closed. Most objects hold none."""
+
+
+def require_device(child: DeviceChild, device: Device, where: str) -> None:
+    """Raise DMLError, starting with ``where``, unless ``child`` belongs to ``device``, and ``device`` is open.
+
+    As in DirectML, where objects are their IDMLDevice's: two Device objects do not share them, though both may stand
+    for one physical device.
+    """
+    device.require_open()
+    owner = child.get_device()
+    if owner is not device:
+        name = device.vulkan.name
+        other = owner.vulkan.name if owner.vulkan != device.vulkan else f"another Device object of {name}"
+        raise DMLError(f"{where}: the {type(child).__name__} belongs to {other}, not to this device ({name})")

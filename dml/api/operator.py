@@ -1,0 +1,199 @@
+"""Operators, compiled operators and their initializer (IDMLOperator, IDMLCompiledOperator, IDMLOperatorInitializer)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dml.api.objects import DeviceChild, require_device
+from dml.api.resident import Resident
+from dml.api.weights import constants
+from dml.arguments import checked
+from dml.compiler.program import Dispatch, Program
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.binding import DML_BINDING_PROPERTIES
+from dml.errors import DMLError
+from dml.runtime.arena import Arena
+from dml.runtime.recording import KernelTime, spirv
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+if TYPE_CHECKING:
+    from dml.api.device import Device
+
+
+class Operator(DeviceChild):
+    """A validated description, not yet compiled. Made by ``Device.create_operator``."""
+
+    def __init__(self, device: Device, desc: OperatorDesc) -> None:
+        super().__init__(device)
+        self.desc = desc
+
+
+class Dispatchable(DeviceChild):
+    """What a command recorder can record: a compiled operator or an initializer."""
+
+    def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
+        raise NotImplementedError
+
+
+class Slot:
+    """An input or output binding point: its name for messages, and the tensor bound there (None: absent)."""
+
+    def __init__(self, name: str, tensor: DML_BUFFER_TENSOR_DESC | None) -> None:
+        self.name = name
+        self.tensor = tensor
+
+
+#: Name (index, for an unnamed input or output of a graph) and tensor, tensor array or None; in binding order.
+Field = tuple[str | int, DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, ...] | None]
+
+
+def _slots(fields: Sequence[Field]) -> list[Slot]:
+    slots: list[Slot] = []
+    for name, tensor in fields:
+        if isinstance(tensor, tuple):
+            slots += [Slot(f"{name}[{i}]", t) for i, t in enumerate(tensor)]
+        else:
+            slots.append(Slot(str(name), tensor))
+    return slots
+
+
+class CompiledOperator(Dispatchable):
+    """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
+
+    label: the operator's name in messages. inputs, outputs: its fields. in_place: whether an output may be bound where
+    an input lies.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        program: Program,
+        label: str,
+        inputs: Iterable[Field],
+        outputs: Iterable[Field],
+        *,
+        in_place: bool = False,
+    ) -> None:
+        super().__init__(device)
+        self.program = program
+        self.label = label
+        self.in_place = in_place
+        self.input_fields = list(inputs)
+        self.output_fields = list(outputs)
+        self.input_slots = _slots(self.input_fields)
+        self.output_slots = _slots(self.output_fields)
+        self.kernels = spirv(program.dispatches)
+        self.initialize_kernels = spirv(program.initialize)
+        self._resident: Resident | None = None
+        self._making = threading.Lock()
+
+    @cached_property
+    def constants(self) -> Arena:
+        """Where the constants lie that the program's dispatches read."""
+        return constants(self._device.context, self.program, self.program.dispatches)
+
+    @property
+    def initialization(self) -> tuple[list[Dispatch], list[bytes]]:
+        """What an initializer runs: dispatches and their kernels."""
+        program = self.program
+        # The short way writes what is owned to its place itself, so these kernels are compiled for who records alone
+        return [*program.adopt, *program.initialize], [*spirv(program.adopt), *self.initialize_kernels]
+
+    def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
+        """Descriptors, and bytes of temporary and persistent resource, that a dispatch needs."""
+        count = len(self.input_slots) + len(self.output_slots)
+        program = self.program
+        return DML_BINDING_PROPERTIES(
+            count + (program.temporary_size > 0) + (program.persistent_size > 0),
+            program.temporary_size,
+            program.persistent_size,
+        )
+
+    def release(self) -> None:
+        self._resident = None
+        self.__dict__.pop("constants", None)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that ``dispatch`` keeps on the device for this operator, its kernels included; not constants and
+        weights, which operators share where they are the same."""
+        return 0 if self._resident is None else self._resident.memory
+
+    def forget_constants(self) -> None:
+        """Let go of the host's copy of the constants, where ``dispatch`` has put them on the device.
+
+        For programs that nothing records and that own no inputs: these would need them again.
+        """
+        if self._resident is not None and not self.program.owned:
+            self.program.constants = b""
+
+    def describe(self) -> str:
+        """The program in words: a line per dispatch, with regions and bytes."""
+        return f"{self.label}: {self.program.describe()}"
+
+    @checked
+    def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Run on NumPy arrays by tensor name and return the outputs by name.
+
+        A graph's inputs and outputs go by the names of their edges, or by index where they have none; inputs by index
+        in any case.
+
+        inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
+        them. Tensors owned by DML are given to the first dispatch, and again only to replace them. Outputs are new
+        packed arrays. Buffers, pipelines and the recording are kept for the next call.
+        Raises DMLError for a missing, unknown or wrong array, before anything runs.
+        """
+        return self._own().dispatch(inputs)
+
+    @checked
+    def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
+        """Run as ``dispatch`` does; return (node, kernel, nanoseconds) for each of the program's dispatches, in order.
+
+        The device's timestamps measure where it has them; ``Device.has_timestamps`` says whether. Else each dispatch is
+        submitted on its own and the host's clock measures, submission and waiting included.
+        """
+        return self._own().profile(inputs)
+
+    def _own(self) -> Resident:
+        """The buffers and recordings of the short way: one set, whichever threads come first."""
+        with self._making:
+            if self._resident is None:
+                self._resident = Resident(self)
+            return self._resident
+
+    def run_again(self) -> None:
+        """Run on what the last ``dispatch`` left in the device's buffers, and move nothing to or from the host.
+
+        Raises DMLError where nothing was dispatched yet.
+        """
+        self._device.require_open()
+        if self._resident is None:
+            raise DMLError(f"{self.label}: run_again needs a dispatch before it")
+        self._resident.run_again()
+
+
+class OperatorInitializer(Dispatchable):
+    """Prepares compiled operators: copies what DML owns into their persistent resources.
+
+    Its binding table takes one input binding per operator (a DML_BUFFER_ARRAY_BINDING of that operator's inputs, empty
+    where DML does not own them) and one output binding per operator (its persistent resource).
+    """
+
+    def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
+        super().__init__(device)
+        self.reset(operators)
+
+    @checked
+    def reset(self, operators: Sequence[CompiledOperator]) -> None:
+        """Initialize these operators instead."""
+        for compiled in operators:
+            require_device(compiled, self._device, "OperatorInitializer")
+        self.operators = tuple(operators)
+
+    def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
+        """What an initialization needs bound. Temporaries of the operators' initializations lie one after another."""
+        count = sum(len(compiled.input_slots) + 1 for compiled in self.operators)
+        return DML_BINDING_PROPERTIES(count, 0, 0)

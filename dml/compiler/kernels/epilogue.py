@@ -1,0 +1,123 @@
+"""Epilogues: what a graph applies to each value of an operator's result on its way to memory.
+
+A kernel knows where it stores, not always which coordinates that is. So an epilogue's other operands are found from the
+place of the store alone: their elements' indices are sums of quotients of its index, exact for every layout whose
+dimensions nest (packed, any order of dimensions, gaps between rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dml.compiler.kernels.scalar import Constant, Emitted, Expression, emit
+from dml.compiler.program import Beside, Epilogue, Operand
+
+#: Dimensions from the outermost in memory to the innermost: size, the result's stride, the operand's.
+_Dimensions = list[tuple[int, int, int]]
+
+
+def epilogue_of(expression: Expression, result: Operand, operands: Sequence[Operand]) -> Epilogue | None:
+    """The expression, of the value (leaf 0) and the operands' elements (leaves 1, 2, ...), applied before a store.
+
+    The operands broadcast to the sizes of ``result``. None where its layout does not tell their places.
+    """
+    besides = []
+    for operand in operands:
+        beside = _beside(result, operand.broadcast(result.sizes))
+        if beside is None:
+            return None
+        besides.append(beside)
+    return Epilogue(expression, tuple(besides), result.base)
+
+
+def _beside(result: Operand, operand: Operand) -> Beside | None:
+    dimensions = _dimensions(result, operand)
+    if all(step == stride for _, step, stride in dimensions):
+        return Beside(operand, ((0, 1, 1),))
+    inside = 0
+    for size, step, _ in reversed(dimensions):
+        if step <= inside:
+            return None
+        inside += (size - 1) * step
+    periods = [0] + [step for _, step, _ in dimensions]
+    steps = [
+        (period, step, stride) for period, (_, step, stride) in zip(periods, dimensions, strict=False) if stride != 0
+    ]
+    return Beside(operand, tuple(steps))
+
+
+def _dimensions(result: Operand, operand: Operand) -> _Dimensions:
+    """The dimensions in memory order, those that both step through as one merged."""
+    merged: _Dimensions = []
+    for dimension in sorted(zip(result.sizes, result.strides, operand.strides, strict=True), key=lambda d: -d[1]):
+        size, step, stride = dimension
+        if size == 1:
+            continue
+        if merged and merged[-1][1:] == (step * size, stride * size):
+            merged[-1] = merged[-1][0] * size, step, stride
+        else:
+            merged.append(dimension)
+    return merged
+
+
+def beside_name(name: str, number: int) -> str:
+    """What a kernel that writes tensor ``name`` calls its epilogue's operand."""
+    return f"{name}_beside{number}"
+
+
+def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str]) -> Emitted:
+    """``float t_epilogue(float v, uint i)``, of the value that goes to index i. types: the operands' value types.
+
+    It stands on ``t_apply(v, ...)``, of the operands' elements, and ``t_beside0_index(i)``, where those are.
+    """
+    emitted = emit(epilogue.expression, ["float", *types], f"{name}_apply", "float")
+    constants: dict[str, Constant] = {**emitted.constants, f"{name}_ORIGIN": epilogue.origin}
+    lines = [emitted.code]
+    for number, beside in enumerate(epilogue.besides):
+        own = beside_name(name, number)
+        terms = [f"{own}_BASE"]
+        for k, (period, step, stride) in enumerate(beside.steps):
+            term = f"(i - {name}_ORIGIN)"
+            for sign, key, value, neutral in (
+                ("%", "PERIOD", period, 0),
+                ("/", "STEP", step, 1),
+                ("*", "STRIDE", stride, 1),
+            ):
+                if value != neutral:
+                    term += f" {sign} {own}_{key}_{k}"
+                    constants[f"{own}_{key}_{k}"] = value
+            terms.append(term)
+        lines.append(f"uint {own}_index(uint i) {{ return {' + '.join(terms)}; }}")
+    lines.append(f"float {name}_epilogue(float v, uint i) {{ return {name}_apply({_arguments(name, epilogue)}); }}")
+    return Emitted("\n".join(lines), constants)
+
+
+def _load(own: str, index: str) -> str:
+    return f"{own}_load({own}_index({index}))"
+
+
+def _arguments(name: str, epilogue: Epilogue) -> str:
+    return ", ".join(["v"] + [_load(beside_name(name, k), "i") for k in range(len(epilogue.besides))])
+
+
+def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], vectors: Callable[[str], bool]) -> str:
+    """``uvec4 t_finish_four(uvec4 bits, uint i)``: the epilogue of four FLOAT32 neighbours, from index i on.
+
+    types: the value types of the operands by name. vectors: which of them are bound as vectors and read so.
+    """
+    lines = [f"uvec4 {name}_finish_four(uvec4 bits, uint i) {{"]
+    each: list[list[str]] = [[f"uintBitsToFloat(bits.{c})"] for c in "xyzw"]
+    for number, beside in enumerate(epilogue.besides):
+        own = beside_name(name, number)
+        if vectors(own):
+            lines.append(f"    uvec4 b{number} = {own}_vector({own}_index(i) >> 2);")
+            found = [f"{own}_decode(b{number}.{c})" for c in "xyzw"]
+        elif beside.is_same_for_four(epilogue.origin):
+            lines.append(f"    {types[own]} b{number} = {_load(own, 'i')};")
+            found = [f"b{number}"] * 4
+        else:
+            found = [_load(own, f"i + {k}u") for k in range(4)]
+        for arguments, argument in zip(each, found, strict=True):
+            arguments.append(argument)
+    calls = ", ".join(f"floatBitsToUint({name}_apply({', '.join(arguments)}))" for arguments in each)
+    return "\n".join([*lines, f"    return uvec4({calls});", "}"])

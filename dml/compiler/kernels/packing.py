@@ -1,0 +1,109 @@
+"""Kernels that bind more tensors than the device has storage buffers: several tensors share one.
+
+Vulkan promises four storage buffers to a kernel, and there are operators with ten tensors. Tensors of one region share
+a buffer as they are. Beyond that, what is read is copied into one temporary region and bound there, the smallest
+regions first; and where there still are too many, so is what is written, and copied back afterwards. Whole regions move
+as words, so bytes that a kernel leaves alone (gaps in a layout, other tensors of the region) stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dml.compiler.kernels.prelude import Bound
+from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Operand, Region
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+
+if TYPE_CHECKING:
+    from dml.compiler.builder import ProgramBuilder
+
+#: A region, and where its words are instead: a shared region and the first word there.
+Moves = dict[Region, tuple[Region, int]]
+
+
+@dataclass
+class Pack:
+    """Regions copied into one. The first ``checked`` of the builder's dispatches leave them as they are there."""
+
+    moves: Moves
+    checked: int
+
+
+def share(builder: ProgramBuilder, tensors: Mapping[str, Bound], most: int) -> tuple[Mapping[str, Bound], Moves]:
+    """The tensors in at most ``most`` storage buffers, two or more, and what to ``restore`` behind their kernel.
+
+    Adds the dispatches that copy into shared buffers. What is known at initialization is copied there.
+    """
+    regions = dict.fromkeys(bound.operand.region for bound in tensors.values())
+    written = [r for r in regions if any(b.access.writes and b.operand.region == r for b in tensors.values())]
+    read = [r for r in regions if r not in written]
+    moves: Moves = {region: (region, 0) for region in regions}
+    excess = len(regions) - most
+    if excess > 0 and len(read) > 1:
+        # Packing n regions frees n - 1 buffers. Enough static ones cost nothing when the program runs.
+        static = [region for region in read if _words(region).is_static]
+        chosen = _smallest(static if len(static) > excess else read, excess + 1)
+        moves |= _gathered(builder, chosen)
+        excess -= len(chosen) - 1
+    saved: Moves = {}
+    if excess > 0:
+        saved = _copied(builder, _smallest(written, excess + 1))
+        moves |= saved
+    buffers = [moves[bound.operand.region][0] for bound in tensors.values()]
+    shared = {
+        name: replace(bound, shared=buffer, start=moves[bound.operand.region][1])
+        for (name, bound), buffer in zip(tensors.items(), buffers, strict=True)
+    }
+    return shared, saved
+
+
+def restore(builder: ProgramBuilder, saved: Moves) -> None:
+    """Copy regions that were written elsewhere to their places."""
+    for region, (pack, start) in saved.items():
+        _copy(builder, _words(region), _words(pack, start, region.size))
+
+
+def _smallest(regions: Iterable[Region], count: int) -> tuple[Region, ...]:
+    return tuple(sorted(regions, key=lambda region: region.size)[:count])
+
+
+def _gathered(builder: ProgramBuilder, regions: tuple[Region, ...]) -> Moves:
+    """A copy of regions that a kernel only reads; the last one where nothing wrote to them since, as in a loop."""
+    pack = builder.packs.get(regions)
+    if pack is not None and not _written(builder.dispatches[pack.checked :], regions):
+        pack.checked = len(builder.dispatches)
+        return pack.moves
+    moves = _copied(builder.prepare(*map(_words, regions)), regions)
+    builder.packs[regions] = Pack(moves, len(builder.dispatches))
+    return moves
+
+
+def _written(dispatches: Sequence[Dispatch], regions: Sequence[Region]) -> bool:
+    return any(
+        binding.access.writes and binding.region.overlaps(region)
+        for dispatch in dispatches
+        for binding in dispatch.bindings
+        for region in regions
+    )
+
+
+def _copied(stage: ProgramBuilder, regions: Sequence[Region]) -> Moves:
+    starts, size = [], 0
+    for region in regions:
+        starts.append(size // 4)
+        size += -(-region.size // REGION_ALIGNMENT) * REGION_ALIGNMENT
+    pack = stage.scratch(size)
+    for region, start in zip(regions, starts, strict=True):
+        _copy(stage, _words(pack, start, region.size), _words(region))
+    return {region: (pack, start) for region, start in zip(regions, starts, strict=True)}
+
+
+def _words(region: Region, start: int = 0, size: int | None = None) -> Operand:
+    count = (region.size if size is None else size) // 4
+    return Operand(region, DML_TENSOR_DATA_TYPE_UINT32, (count,), (1,), start)
+
+
+def _copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
+    builder.for_each("movement/copy_words.comp", result, {"source": source})

@@ -1,0 +1,316 @@
+"""The generated head of every kernel: constants, buffers and typed access to the tensors that it binds.
+
+A kernel under ``shaders/`` includes "prelude.glsl"; this module writes that file for one dispatch. For a tensor bound
+as ``t`` it declares (all indices count elements from the region's start)::
+
+    t_VALUE            float, int, uint, or uvec2 for the 64-bit types (low word first)
+    t_BITS t_PER_WORD  bits of an element; elements of a 32-bit word (1 for wider types)
+    t_SIZE_d t_STRIDE_d t_BASE t_RANK
+    t_at(c)            index of the element at coordinates c
+    t_load(i)          the element as t_VALUE
+    t_store(i, v)      stores one element; atomic on its word where the type is narrower than a word
+    t_encode(v)        the bits of a narrow or 32-bit element, to put whole words together
+    t_encode_at(i, v)  the same for the element at index i: what results of operators that take epilogues need
+    t_word(w) t_word_store(w, bits), and for vector tensors t_vector(v), t_vector_store(v, bits)
+
+and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, global_index().
+Sizes, strides and attributes are specialization constants, numbered in the order of declaration.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dml import enums
+from dml.compiler.kernels.epilogue import beside_name, emit_epilogue, emit_finish_four
+from dml.compiler.kernels.scalar import Constant as Constant
+from dml.compiler.program import Access, Operand, Region
+from dml.enums import DML_TENSOR_DATA_TYPE
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """How a data type lives in 32-bit words, and what a kernel computes with."""
+
+    bits: int
+    glsl: str
+    kind: str  # float, int, uint, int64, uint64, float64
+
+    @property
+    def per_word(self) -> int:
+        return max(1, 32 // self.bits)
+
+
+VALUE_TYPES: dict[DML_TENSOR_DATA_TYPE, ValueType] = {
+    enums.DML_TENSOR_DATA_TYPE_FLOAT32: ValueType(32, "float", "float"),
+    enums.DML_TENSOR_DATA_TYPE_FLOAT16: ValueType(16, "float", "float"),
+    enums.DML_TENSOR_DATA_TYPE_UINT32: ValueType(32, "uint", "uint"),
+    enums.DML_TENSOR_DATA_TYPE_UINT16: ValueType(16, "uint", "uint"),
+    enums.DML_TENSOR_DATA_TYPE_UINT8: ValueType(8, "uint", "uint"),
+    enums.DML_TENSOR_DATA_TYPE_UINT4: ValueType(4, "uint", "uint"),
+    enums.DML_TENSOR_DATA_TYPE_INT32: ValueType(32, "int", "int"),
+    enums.DML_TENSOR_DATA_TYPE_INT16: ValueType(16, "int", "int"),
+    enums.DML_TENSOR_DATA_TYPE_INT8: ValueType(8, "int", "int"),
+    enums.DML_TENSOR_DATA_TYPE_INT4: ValueType(4, "int", "int"),
+    enums.DML_TENSOR_DATA_TYPE_FLOAT64: ValueType(64, "uvec2", "float64"),
+    enums.DML_TENSOR_DATA_TYPE_UINT64: ValueType(64, "uvec2", "uint64"),
+    enums.DML_TENSOR_DATA_TYPE_INT64: ValueType(64, "uvec2", "int64"),
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An operand as a kernel binds it; ``vector`` declares its buffer as uvec4.
+
+    Tensors with the same ``shared`` region are bound as one storage buffer, in which the operand's own region begins at
+    word ``start`` (see packing).
+    """
+
+    operand: Operand
+    access: Access
+    vector: bool = False
+    shared: Region | None = None
+    start: int = 0
+
+    @property
+    def region(self) -> Region:
+        return self.shared or self.operand.region
+
+
+def read(operand: Operand, *, vector: bool = False) -> Bound:
+    return Bound(operand, Access.READ, vector)
+
+
+def write(operand: Operand, *, vector: bool = False) -> Bound:
+    return Bound(operand, Access.WRITE, vector)
+
+
+def update(operand: Operand, *, vector: bool = False) -> Bound:
+    """Read and written by the same dispatch."""
+    return Bound(operand, Access.READ_WRITE, vector)
+
+
+def besides(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
+    """What the epilogues of the tensors read, to be bound before them."""
+    found = {}
+    for name, bound in tensors.items():
+        epilogue = bound.operand.epilogue
+        for number, beside in enumerate(epilogue.besides if epilogue is not None else ()):
+            assert epilogue is not None
+            bits = VALUE_TYPES[bound.operand.data_type].bits, VALUE_TYPES[beside.operand.data_type].bits
+            vector = bound.vector and bits == (32, 32) and beside.is_four_for_four(epilogue.origin)
+            found[beside_name(name, number)] = read(beside.operand.view((), ()), vector=vector)
+    return found
+
+
+def constant_bits(value: Constant) -> int:
+    """The 32-bit pattern of a specialization constant.
+
+    Raises OverflowError for an integer that 32 bits cannot hold.
+    """
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        with np.errstate(over="ignore"):
+            bits: int = struct.unpack("<I", np.float32(value).tobytes())[0]
+        return bits
+    if isinstance(value, np.int32):
+        return int(value) & 0xFFFFFFFF
+    if not 0 <= int(value) < 1 << 32:
+        raise OverflowError(f"constant {value} does not fit 32 bits")
+    return int(value)
+
+
+def _constant_type(value: Constant) -> tuple[str, str]:
+    if isinstance(value, bool | np.bool_):
+        return "bool", "false"
+    if isinstance(value, float | np.floating):
+        return "float", "0.0"
+    if isinstance(value, np.int32):
+        return "int", "1"
+    return "uint", "1u"
+
+
+def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
+    """The tensors in each storage buffer of a kernel, in the order of their bindings."""
+    buffers: dict[object, list[str]] = {}
+    for name, bound in tensors.items():
+        buffers.setdefault(bound.shared or name, []).append(name)
+    return list(buffers.values())
+
+
+def prelude(
+    tensors: Mapping[str, Bound],
+    constants: Mapping[str, Constant],
+    space: Sequence[int] | None,
+    workgroup: tuple[int, int, int],
+    push: Sequence[str],
+    code: str,
+) -> tuple[str, tuple[int, ...]]:
+    """The text of prelude.glsl and the values of the specialization constants."""
+    named: dict[str, Constant] = {}
+    if space is not None:
+        named["COUNT"] = math.prod(space)
+        named.update({f"SIZE_{d}": size for d, size in enumerate(space)})
+    for name, bound in tensors.items():
+        operand = bound.operand
+        if bound.shared is not None:
+            named[f"{name}_START"] = bound.start
+        named[f"{name}_BASE"] = operand.base
+        named.update({f"{name}_SIZE_{d}": size for d, size in enumerate(operand.sizes)})
+        named.update({f"{name}_STRIDE_{d}": stride for d, stride in enumerate(operand.strides)})
+    named.update(constants)
+    epilogues: dict[str, str] = {}
+    for name, bound in tensors.items():
+        if bound.operand.epilogue is not None:
+            epilogues[name], more = _epilogue(name, tensors)
+            named.update(more)
+
+    x, y, z = workgroup
+    lines = [f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;"]
+    lines.append(f"const uint WORKGROUP = {x * y * z}u;")
+    for index, (name, value) in enumerate(named.items()):
+        glsl_type, default = _constant_type(value)
+        lines.append(f"layout(constant_id = {index}) const {glsl_type} {name} = {default};")
+    buffers = storage_buffers(tensors)
+    words = [f"uint {names[0]}_OFFSET;" for names in buffers] + [f"uint {name};" for name in push]
+    lines.append(f"layout(push_constant) uniform Push {{ {' '.join(words)} }} push_;")
+    lines += [f"#define {name} push_.{name}" for name in push]
+    lines.append('#include "lib/grid.glsl"')
+    lines.append('#include "lib/half.glsl"')
+    if space is not None:
+        lines.append(_coordinates(len(space)))
+    bindings = {name: binding for binding, names in enumerate(buffers) for name in names}
+    for name, bound in tensors.items():
+        lines += [epilogues[name]] if name in epilogues else []
+        first = f"push_.{buffers[bindings[name]][0]}_OFFSET"
+        offset = first if bound.shared is None else f"({first} + {name}_START)"
+        lines.append(_tensor(name, bindings[name], offset, bound))
+    if code:
+        lines.append(code)
+    return "\n".join(lines) + "\n", tuple(constant_bits(value) for value in named.values())
+
+
+def _epilogue(name: str, tensors: Mapping[str, Bound]) -> tuple[str, Mapping[str, Constant]]:
+    """t_epilogue(v, i) of a written tensor, and t_finish_four(bits, i) where it is stored by vectors; the constants."""
+    operand = tensors[name].operand
+    epilogue = operand.epilogue
+    assert epilogue is not None
+    assert VALUE_TYPES[operand.data_type].kind == "float", name
+    names = [beside_name(name, number) for number in range(len(epilogue.besides))]
+    types = {own: VALUE_TYPES[tensors[own].operand.data_type].glsl for own in names}
+    emitted = emit_epilogue(name, epilogue, list(types.values()))
+    lines = [emitted.code]
+    if tensors[name].vector and VALUE_TYPES[operand.data_type].bits == 32:
+        lines.append(emit_finish_four(name, epilogue, types, lambda own: tensors[own].vector))
+    return "\n".join(lines), emitted.constants
+
+
+def _coordinates(rank: int) -> str:
+    body = []
+    for d in range(rank - 1, 0, -1):
+        body.append(f"    c[{d}] = i % SIZE_{d}; i /= SIZE_{d};")
+    body.append("    c[0] = i;")
+    return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
+
+
+def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
+    """offset: the word at which the operand's region begins."""
+    operand = bound.operand
+    value = VALUE_TYPES[operand.data_type]
+    rank = operand.rank
+    qualifier = {Access.READ: "readonly ", Access.WRITE: "", Access.READ_WRITE: ""}[bound.access]
+    element = "uvec4" if bound.vector else "uint"
+    lines = [
+        f"layout(set = 0, binding = {binding}, std430) {qualifier}buffer {name}_Buffer {{ {element} {name}_data[]; }};",
+        f"#define {name}_VALUE {value.glsl}",
+        f"#define {name}_BITS {value.bits}u",
+        f"#define {name}_PER_WORD {value.per_word}u",
+        f"#define {name}_IS_{value.kind.upper()} 1",
+        f"#define {name}_RANK {rank}u",
+    ]
+    if rank:
+        terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
+        lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
+    word = f"{name}_data[({offset} + w) >> 2][({offset} + w) & 3u]"
+    if not bound.vector:
+        word = f"{name}_data[{offset} + w]"
+    lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
+    if bound.vector:
+        lines.append(f"uvec4 {name}_vector(uint v) {{ return {name}_data[({offset} >> 2) + v]; }}")
+    lines.append(_decode(name, value, operand.data_type))
+    # An epilogue stands at the last door: whole words for FLOAT32, where kernels may store bits of their own making.
+    finished = operand.epilogue is not None
+    words = finished and value.bits == 32
+    # Where the epilogue belongs to encoding there is no t_encode: who has no place for the element would leave it out.
+    plain = f"{name}_plain" if finished and not words else name
+    lines.append(_encode(plain, value, operand.data_type))
+    if bound.access.writes:
+        if value.bits != 64:
+            finish = f"{name}_epilogue(v, i)" if finished and not words else "v"
+            lines.append(f"uint {name}_encode_at(uint i, {value.glsl} v) {{ return {plain}_encode({finish}); }}")
+        bits = f"floatBitsToUint({name}_epilogue(uintBitsToFloat(bits), w))" if words else "bits"
+        lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
+        if bound.vector:
+            vector = f"{name}_data[({offset} >> 2) + v]"
+            bits = f"{name}_finish_four(bits, v << 2)" if words else "bits"
+            lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
+        lines.append(_store(name, value, word))
+    return "\n".join(lines)
+
+
+def _decode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str:
+    """t_decode(bits): a value from the low bits of a word; t_load(i)."""
+    if value.bits == 64:
+        return f"uvec2 {name}_load(uint i) {{ return uvec2({name}_word(2u * i), {name}_word(2u * i + 1u)); }}"
+    if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32:
+        expression = "uintBitsToFloat(bits)"
+    elif data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
+        expression = "half_decode(bits & 0xffffu)"
+    elif value.bits == 32:
+        expression = f"{value.glsl}(bits)"
+    elif value.kind == "int":
+        expression = f"bitfieldExtract(int(bits), 0, {value.bits})"
+    else:
+        expression = f"bits & {(1 << value.bits) - 1}u"
+    decode = f"{value.glsl} {name}_decode(uint bits) {{ return {expression}; }}\n"
+    if value.bits == 32:
+        return decode + f"{value.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word(i)); }}"
+    shift, mask = int(math.log2(value.per_word)), value.per_word - 1
+    return decode + (
+        f"{value.glsl} {name}_load(uint i) {{ "
+        f"return {name}_decode({name}_word(i >> {shift}) >> ((i & {mask}u) * {value.bits}u)); }}"
+    )
+
+
+def _encode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str:
+    """t_encode(v): the bits of an element."""
+    if value.bits == 64:
+        return ""
+    if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32:
+        expression = "floatBitsToUint(v)"
+    elif data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
+        expression = "half_encode(v)"
+    elif value.bits == 32:
+        expression = "uint(v)"
+    else:
+        expression = f"uint(v) & {(1 << value.bits) - 1}u"
+    return f"uint {name}_encode({value.glsl} v) {{ return {expression}; }}"
+
+
+def _store(name: str, value: ValueType, word: str) -> str:
+    head = f"void {name}_store(uint i, {value.glsl} v) {{ "
+    if value.bits == 64:
+        return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
+    if value.bits == 32:
+        return head + f"{name}_word_store(i, {name}_encode_at(i, v)); }}"
+    shift, mask = int(math.log2(value.per_word)), value.per_word - 1
+    return head + (
+        f"uint w = i >> {shift}; uint at = (i & {mask}u) * {value.bits}u; "
+        f"atomicAnd({word}, ~({(1 << value.bits) - 1}u << at)); atomicOr({word}, {name}_encode_at(i, v) << at); }}"
+    )

@@ -1,0 +1,35 @@
+"""Finds the kernels under ``shaders/`` and puts their source together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from dml.glslang import Source
+
+
+@cache
+def directory() -> Path:
+    """Where the kernels lie: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[2]
+    installed = package / "_shaders"
+    return installed if installed.is_dir() else package.parent / "shaders"
+
+
+@cache
+def _text(kernel: str) -> str:
+    return (directory() / kernel).read_text(encoding="utf-8")
+
+
+def source(kernel: str, prelude: str, defines: Mapping[str, object]) -> Source:
+    """The kernel with its generated prelude; ``defines`` are preprocessor macros.
+
+    Raises FileNotFoundError where the package lacks the kernel.
+    """
+    return Source(
+        name=f"shaders/{kernel}",
+        text=_text(kernel),
+        defines=tuple((name, str(value)) for name, value in defines.items()),
+        headers=(("prelude.glsl", prelude),),
+    )

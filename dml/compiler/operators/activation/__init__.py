@@ -1,0 +1,1 @@
+"""Activations: functions of one element, softmax and hardmax along axes."""

@@ -1,0 +1,187 @@
+"""Softmax, its logarithm and hardmax, over the last dimension or any axes.
+
+The maximum is taken out before any exponential, sums are sums of sums in float32, and NaN or +infinity in a row makes
+the row NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dml.compiler.builder import ProgramBuilder, merge_dimensions
+from dml.compiler.kernels.expression import apply
+from dml.compiler.kernels.prelude import VALUE_TYPES, read, write
+from dml.compiler.kernels.scalar import Expression, Leaf, node
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.reduction.reduce import arg_reduce
+from dml.compiler.operators.reduction.reduction import (
+    FLOAT_MAX,
+    FLOAT_SUM,
+    MATH,
+    VALUE,
+    adjacent,
+    coordinates,
+    reduce,
+)
+from dml.compiler.parts import cut, in_parts
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.descriptors import activation as d
+from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
+
+KERNEL = "activation/softmax.comp"
+
+
+def softmax(
+    builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], *, logarithm: bool = False
+) -> None:
+    """Softmax of ``source`` over ``axes`` into ``result``, which has its sizes and may be the same place."""
+    rows = _rows(source, result, axes)
+    if rows is None:
+        _in_passes(builder, source, result, axes, logarithm)
+        return
+    x, y = rows
+    length, count = x.sizes[-1], math.prod(x.sizes[:-1])
+    unit = adjacent((x, y), x.rank - 1)
+    lanes, _ = _lanes(builder.target, length // unit)
+    outer, most = range(x.rank - 1), builder.target.max_region
+    if (
+        _is_better_apart(builder.target, length, count)
+        or 3 * length > builder.target.max_steps * unit * lanes
+        or cut(rows, most, outer) is None
+    ):
+        _in_passes(builder, source, result, axes, logarithm)
+        return
+    for x, y in in_parts(rows, most, outer):
+        _whole_rows(builder, x, y, logarithm)
+
+
+def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool) -> None:
+    """In one dispatch."""
+    length, count = x.sizes[-1], math.prod(x.sizes[:-1])
+    unit = adjacent((x, y), x.rank - 1)
+    lanes, workgroup = _lanes(builder.target, length // unit)
+    builder.dispatch(
+        KERNEL,
+        {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
+        count=count * lanes,
+        workgroup=workgroup,
+        constants={"ROWS": count, "LENGTH": length},
+        defines={"LANES": lanes, "UNIT": unit, "LOG": int(logarithm)},
+        code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
+        steps=3 * -(-length // (unit * lanes)),
+        each=unit,
+    )
+
+
+def _lanes(target: Target, steps: int) -> tuple[int, int]:
+    if target.is_cpu:
+        return 1, min(8, target.max_workgroup_invocations)
+    lanes = 1
+    while lanes < target.workgroup and steps >= 2 * lanes:
+        lanes *= 2
+    return lanes, target.workgroup
+
+
+def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:
+    """Both operands as (..., length) where the axes are one contiguous dimension of each."""
+    kept = [axis for axis in range(source.rank) if axis not in axes]
+    both = (source, result)
+    inner, inner_strides = merge_dimensions(
+        [source.sizes[axis] for axis in sorted(axes)], [[o.strides[axis] for axis in sorted(axes)] for o in both]
+    )
+    if len(inner) != 1 or inner_strides != [(1,), (1,)]:
+        return None
+    outer, outer_strides = merge_dimensions(
+        [source.sizes[axis] for axis in kept], [[o.strides[axis] for axis in kept] for o in both]
+    )
+    if not outer:
+        outer, outer_strides = (1,), [(0,), (0,)]
+    x, y = (operand.view((*outer, *inner), (*s, 1)) for operand, s in zip(both, outer_strides, strict=True))
+    return x, y
+
+
+def _is_better_apart(target: Target, length: int, count: int) -> bool:
+    """Whether few rows, too long for the invocations that share one, want the reductions that split them."""
+    return length > 8192 and count < 64 if target.is_cpu else length > 65536 and count < 256
+
+
+def _in_passes(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], logarithm: bool) -> None:
+    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(source.sizes))
+    most = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    reduce(builder, FLOAT_MAX, [source], axes, [(most, VALUE)])
+    power = node("exp_accurate($x0 - $x1)", Leaf(0), Leaf(1), includes=[MATH])
+    total = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    finish = node("log_accurate($x0)" if logarithm else "reciprocal($x0)", VALUE, includes=[MATH])
+    reduce(builder, FLOAT_SUM, [source, most], axes, [(total, finish)], power)
+    value: Expression = node("$x0 * $x1", power, Leaf(2))
+    if logarithm:
+        value = node("($x0 - $x1) - $x2", Leaf(0), Leaf(1), Leaf(2))
+    apply(builder, value, result, [source, most, total])
+
+
+def _steps(x: Operand, y: Operand, unit: int) -> str:
+    """load_step(at, v) and store_step(at, v): UNIT elements from index ``at`` on."""
+    load = ["void load_step(uint at, out float v[UNIT]) {"]
+    store = ["void store_step(uint at, float v[UNIT]) {"]
+    if unit == 1:
+        return "\n".join([*load, "    v[0] = x_load(at);", "}", *store, "    y_store(at, v[0]);", "}"])
+    for name, operand, lines in (("x", x, load), ("y", y, store)):
+        bits = VALUE_TYPES[operand.data_type].bits
+        per_vector = 128 // bits
+        for vector in range(unit // per_vector):
+            if name == "x":
+                lines.append(f"    uvec4 w{vector} = x_vector(at / {per_vector}u + {vector}u);")
+            for k in range(per_vector):
+                component, shift = "xyzw"[k * bits // 32], k * bits % 32
+                at = vector * per_vector + k
+                if name == "x":
+                    lines.append(f"    v[{at}] = x_decode(w{vector}.{component} >> {shift}u);")
+                else:
+                    lines.append(f"    {'uvec4 w = uvec4(0u); ' if at == 0 else ''}")
+                    lines.append(f"    w.{component} |= y_encode_at(at + {at}u, v[{at}]) << {shift}u;")
+            if name == "y":
+                lines.append(f"    y_vector_store(at / {per_vector}u + {vector}u, w); w = uvec4(0u);")
+        lines.append("}")
+    return "\n".join([*load, *store])
+
+
+def axes_of(desc: OperatorDesc, rank: int) -> tuple[int, ...]:
+    """The last dimension, or what the operator's ``1`` form names."""
+    axes: tuple[int, ...] = getattr(desc, "Axes", (rank - 1,))
+    return axes
+
+
+@lowering(d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC)
+def softmax_operator(desc: d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source = builder["InputTensor"]
+    softmax(builder, source, builder["OutputTensor"], axes_of(desc, source.rank))
+
+
+@lowering(d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, d.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC)
+def log_softmax_operator(desc: d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source = builder["InputTensor"]
+    softmax(builder, source, builder["OutputTensor"], axes_of(desc, source.rank), logarithm=True)
+
+
+@lowering(d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, d.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC)
+def hardmax_operator(desc: d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """1 at the first largest element along the axes (the first NaN, where there is one), else 0."""
+    source, result = builder["InputTensor"], builder["OutputTensor"]
+    axes = axes_of(desc, source.rank)
+    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(source.sizes))
+    first = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, sizes)
+    arg_reduce(builder, source, first, axes, largest=True, direction=DML_AXIS_DIRECTION_INCREASING)
+    place = "0u"
+    for axis in sorted(axes):
+        place = f"({place} * SIZE_{axis} + c[{axis}])"
+    value = f"return first_load(first_at(c)) == {place} ? 1.0 : 0.0;"
+    builder.for_each(
+        "elementwise/elementwise.comp",
+        result,
+        {"first": first.broadcast(result.sizes)},
+        code=f"result_VALUE value(uint c[RANK]) {{ {value} }}",
+        alike=[axis for axis in range(result.rank) if axis not in axes],
+    )

@@ -1,0 +1,219 @@
+"""Multi-head attention: two products with a masked softmax between them. Heads and stacked parts are strides.
+
+Sizes: B batch, N query heads, M key and value heads, S queries, K new keys, T all keys, H and V head sizes.
+"""
+
+from __future__ import annotations
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.expression import Leaf, apply, node
+from dml.compiler.kernels.prelude import Bound, read, update
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.activation.softmax import softmax
+from dml.compiler.operators.gemm import matmul, transposed
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
+from dml.enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
+
+_Mask = DML_MULTIHEAD_ATTENTION_MASK_TYPE
+_NONE = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
+#: Dimensions of the mask without leading ones.
+_MASK_RANKS = {
+    _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH: 2,
+    _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START: 2,
+    _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END: 1,
+    _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN: 4,
+}
+
+
+@lowering(DML_MULTIHEAD_ATTENTION_OPERATOR_DESC)
+def attention(desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    _attend(desc, builder, builder.target, desc.HeadCount, desc.HeadCount)
+
+
+@lowering(DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC)
+def attention1(desc: DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    _attend(desc, builder, builder.target, desc.QueryHeadCount, desc.KeyValueHeadCount)
+
+
+def _attend(
+    desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
+    builder: ProgramBuilder,
+    target: Target,
+    heads: int,
+    key_heads: int,
+) -> None:
+    """Where the reference leaves something open:
+
+    - The filter value is added to what a mask of any kind closes, as its formula has it ("add mask"), so that a row
+      that is closed as a whole gives what it would without a mask.
+    - Present keys and values include the bias, which belongs to the new ones alone.
+    - With past lengths, a batch element's new keys follow the filled part of its past; what is behind them takes no
+      part, and is zero in the present outputs. Consecutive query heads share a key and value head.
+    - In the mask of 3 * batch + 2 numbers, starts count positions through the whole batch, and a key is open from its
+      sequence's start to the next start, for at most the key length. The queries' starts change nothing: a closed
+      query's row would be closed as a whole.
+    """
+    query, key, value = _parts(builder, heads, key_heads)
+    batch, _, queries, _ = query.sizes
+    biases = _biases(builder.get("BiasTensor"), query, key, value)
+    if biases[0] is not None:
+        biased = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, query.sizes)
+        bias = biases[0]
+        bias = bias.view(query.sizes, (0, bias.strides[0], 0, bias.strides[1]))
+        apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), biased, [query, bias])
+        query = biased
+    lengths = builder.get("PastSequenceLengthsTensor")
+    lengths = lengths and trailing(lengths, 1)
+    new = key.sizes[2]
+    key = _total(builder, "Key", key, biases[1], lengths)
+    value = _total(builder, "Value", value, biases[2], lengths)
+    keys = key.sizes[2]
+
+    # Rows of scores begin at multiples of four elements.
+    width = -(-keys // 4) * 4
+    scores = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, width))
+    scores = scores.view((batch, heads, queries, keys), scores.strides)
+    relative = builder.get("RelativePositionBiasTensor")
+    if relative is not None:
+        relative = _shared_heads(trailing(relative, 4), key_heads)
+    matmul(
+        builder,
+        _shared_heads(query, key_heads),
+        transposed(_shared_heads(key, key_heads)),
+        relative,
+        _shared_heads(scores, key_heads),
+        alpha=float(desc.Scale),
+    )
+    _softmax(desc, builder, target, scores, lengths, new)
+    output = split_heads(trailing(builder["OutputTensor"], 3), heads)
+    matmul(
+        builder,
+        _shared_heads(scores, key_heads),
+        _shared_heads(value, key_heads),
+        None,
+        _shared_heads(output, key_heads),
+    )
+
+
+def trailing(operand: Operand, rank: int) -> Operand:
+    """With ``rank`` dimensions: leading ones of size 1 dropped or added."""
+    missing = max(0, rank - operand.rank)
+    sizes, strides = (1,) * missing + operand.sizes, (0,) * missing + operand.strides
+    return operand.view(sizes[-rank:], strides[-rank:])
+
+
+def split_heads(operand: Operand, heads: int) -> Operand:
+    """{batch, sequence, head * element} as {batch, head, sequence, element}."""
+    (batch, sequence, hidden), (by_batch, by_position, by_element) = operand.sizes, operand.strides
+    size = hidden // heads
+    return operand.view((batch, heads, sequence, size), (by_batch, size * by_element, by_position, by_element))
+
+
+def _part(stacked: Operand, part: int) -> Operand:
+    """One part of {batch, sequence, head, part, element}, as {batch, head, sequence, element}."""
+    batch, sequence, heads, _, size = stacked.sizes
+    by_batch, by_position, by_head, by_part, by_element = stacked.strides
+    strides = (by_batch, by_head, by_position, by_element)
+    return stacked.view((batch, heads, sequence, size), strides, part * by_part)
+
+
+def _parts(builder: ProgramBuilder, heads: int, key_heads: int) -> tuple[Operand, Operand, Operand]:
+    """Query, key and value from wherever they are given, {batch, head, sequence, element}."""
+    all_of, query_key = builder.get("StackedQueryKeyValueTensor"), builder.get("StackedQueryKeyTensor")
+    key_value = builder.get("StackedKeyValueTensor")
+    if all_of is not None:
+        return _part(all_of, 0), _part(all_of, 1), _part(all_of, 2)
+    if query_key is not None:
+        value = split_heads(trailing(builder["ValueTensor"], 3), key_heads)
+        return _part(query_key, 0), _part(query_key, 1), value
+    query = split_heads(trailing(builder["QueryTensor"], 3), heads)
+    if key_value is not None:
+        return query, _part(key_value, 0), _part(key_value, 1)
+    key, value = (split_heads(trailing(builder[name], 3), key_heads) for name in ("KeyTensor", "ValueTensor"))
+    return query, key, value
+
+
+def _biases(bias: Operand | None, *parts: Operand) -> list[Operand | None]:
+    """The parts of the bias, each {head, element} for its {batch, head, sequence, element}."""
+    if bias is None:
+        return [None] * len(parts)
+    bias = trailing(bias, 1)
+    (stride,) = bias.strides
+    views: list[Operand | None] = []
+    first = 0
+    for part in parts:
+        _, heads, _, size = part.sizes
+        views.append(bias.view((heads, size), (size * stride, stride), first * stride))
+        first += heads * size
+    return views
+
+
+def _total(
+    builder: ProgramBuilder, name: str, current: Operand, bias: Operand | None, lengths: Operand | None
+) -> Operand:
+    """All keys or values: the past ones, then the new ones with their bias; also to the present output."""
+    past, present = builder.get(f"Past{name}Tensor"), builder.get(f"OutputPresent{name}Tensor")
+    batch, heads, count, size = current.sizes
+    operands = {"current": current}
+    if past is not None:
+        operands["past"] = trailing(past, 4)
+        count += operands["past"].sizes[2]
+        if lengths is not None:
+            operands["lengths"] = lengths
+    if bias is not None:
+        operands["bias"] = bias
+    if present is not None:
+        builder.for_each("attention/total.comp", trailing(present, 4), operands)
+    if len(operands) == 1:
+        return current
+    if present is not None and bias is None:
+        # Nothing was rounded on the way there.
+        return trailing(present, 4)
+    total = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, count, size))
+    builder.for_each("attention/total.comp", total, operands)
+    return total
+
+
+def _shared_heads(operand: Operand, key_heads: int) -> Operand:
+    """{batch, head, ...} as {batch, key head, one of its query heads, ...}."""
+    batch, heads, *sizes = operand.sizes
+    by_batch, by_head, *strides = operand.strides
+    each = heads // key_heads
+    return operand.view((batch, key_heads, each, *sizes), (by_batch, each * by_head, by_head, *strides))
+
+
+def _softmax(
+    desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
+    builder: ProgramBuilder,
+    target: Target,
+    scores: Operand,
+    lengths: Operand | None,
+    new: int,
+) -> None:
+    batch, heads, queries, keys = scores.sizes
+    bound: dict[str, Bound] = {"scores": update(scores, vector=True)}
+    mask = builder.get("MaskTensor")
+    kind = desc.MaskType if mask is not None else _NONE
+    if mask is not None and kind != _NONE:
+        bound["mask"] = read(trailing(mask, _MASK_RANKS[kind]))
+    if lengths is not None:
+        bound["lengths"] = read(lengths)
+    workgroup = 8 if target.is_cpu else target.workgroup
+    rows, fours = batch * heads * queries, -(-keys // 4)
+    steps = 3 * -(-fours // workgroup) + workgroup.bit_length()
+    apart = steps > target.max_steps
+    builder.dispatch(
+        "attention/softmax.comp",
+        bound,
+        groups=-(-rows * fours // workgroup) if apart else rows,
+        space=(batch, heads, queries),
+        workgroup=workgroup,
+        constants={"KEYS": keys, "NEW": new, "BATCH": batch, "FILTER": float(desc.MaskFilterValue)},
+        defines={"MASK": int(kind), "MASK_ALONE": int(apart)},
+        steps=1 if apart else steps,
+        each=4,
+    )
+    if apart:
+        softmax(builder, scores, scores, (3,))

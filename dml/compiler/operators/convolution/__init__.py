@@ -1,0 +1,1 @@
+"""Convolutions, of floats and of integers, and their variants."""

@@ -1,0 +1,89 @@
+"""CAST between any two data types.
+
+From float to integer the whole part counts; what the integer type does not hold saturates, and NaN becomes 0 (the page
+leaves both open). Between integers the low bits stay. To a float type the value rounds once, to nearest even.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dml import enums
+from dml.compiler.kernels.expression import Expression, Leaf, node
+from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.lowering import elementwise
+from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE
+
+CONVERT = ["lib/convert64.glsl"]
+
+
+@elementwise(DML_CAST_OPERATOR_DESC, "InputTensor")
+def cast(desc: DML_CAST_OPERATOR_DESC) -> Expression:
+    source, result = desc.InputTensor.DataType, desc.OutputTensor.DataType
+    return Leaf(0) if source == result else cast_expression(source, result)
+
+
+def cast_expression(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
+    """Leaf 0 of one data type as the value type of another."""
+    kind = VALUE_TYPES[result].kind
+    if kind == "float":
+        return _to_float(source, result)
+    if kind == "float64":
+        return _to_float64(VALUE_TYPES[source].kind)
+    if VALUE_TYPES[source].kind.startswith("float"):
+        return _float_to_integer(source, result)
+    return _integer_to_integer(VALUE_TYPES[source].kind, VALUE_TYPES[result].kind)
+
+
+def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
+    value = VALUE_TYPES[source]
+    half = result == enums.DML_TENSOR_DATA_TYPE_FLOAT16
+    made: Expression
+    if value.kind == "float":
+        made = Leaf(0)
+    elif value.kind == "float64":
+        made = node(f"float_from_float64($x0, {str(half).lower()})", Leaf(0), includes=CONVERT)
+    elif value.bits < 32:
+        made = node("float($x0)", Leaf(0))
+    else:
+        wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
+        sign = "i" if value.kind.startswith("int") else "u"
+        made = node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
+    # Rounded here and not at the store alone: a graph may fuse what reads the result, which a cast is there to round.
+    return node("half_decode(half_encode($x0))", made) if half else made
+
+
+def _to_float64(kind: str) -> Expression:
+    code = {
+        "float": "float64_from_float($x0)",
+        "int": "float64_from_i64(i64_from_int($x0))",
+        "uint": "float64_from_u64(uvec2($x0, 0u))",
+        "int64": "float64_from_i64($x0)",
+        "uint64": "float64_from_u64($x0)",
+    }[kind]
+    return node(code, Leaf(0), glsl="uvec2", includes=CONVERT)
+
+
+def _float_to_integer(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
+    value = VALUE_TYPES[result]
+    float64 = VALUE_TYPES[source].kind == "float64"
+    if value.bits == 64:
+        wide = "$x0" if float64 else "float64_from_float($x0)"
+        sign = "i" if value.kind == "int64" else "u"
+        return node(f"{sign}64_from_float64({wide})", Leaf(0), glsl="uvec2", includes=CONVERT)
+    suffix = "float64" if float64 else "float"
+    if value.kind == "uint":
+        code = f"uint_from_{suffix}($x0, $High)"
+        return node(code, Leaf(0), glsl="uint", includes=CONVERT, High=(1 << value.bits) - 1)
+    half = 1 << (value.bits - 1)
+    code = f"int_from_{suffix}($x0, $Low, $High)"
+    return node(code, Leaf(0), glsl="int", includes=CONVERT, Low=np.int32(-half), High=np.int32(half - 1))
+
+
+def _integer_to_integer(source: str, result: str) -> Expression:
+    if result in ("int64", "uint64"):
+        code = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(source, "$x0")
+        return node(code, Leaf(0), glsl="uvec2", includes=CONVERT)
+    low = "$x0.x" if source in ("int64", "uint64") else "$x0"
+    return node(f"{result}({low})", Leaf(0), glsl=result)

@@ -1,0 +1,92 @@
+"""Operators that make elements from attributes and positions: fills, sequences, diagonals, one-hot encodings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dml.compiler.builder import ProgramBuilder, merge, merge_around
+from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import constant_words, encode, fill, merge_between, raw, union_bits
+from dml.compiler.program import Operand
+from dml.descriptors import movement as d
+
+
+@lowering(d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC)
+def fill_value_constant(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    fill(builder, builder["OutputTensor"], union_bits(desc.Value, desc.ValueDataType))
+
+
+@lowering(d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC)
+def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """Integers count modulo 2^bits."""
+    result = builder["OutputTensor"]
+    constants: dict[str, Constant] = {}
+    code = ""
+    if VALUE_TYPES[result.data_type].kind == "float":
+        (result,) = merge(result)
+        constants["START"] = float(desc.ValueStart.value(desc.ValueDataType))
+        constants["DELTA"] = float(desc.ValueDelta.value(desc.ValueDataType))
+    else:
+        (result,) = merge(raw(result))
+        for name, given in (("START", desc.ValueStart), ("DELTA", desc.ValueDelta)):
+            value, words = constant_words(name, union_bits(given, desc.ValueDataType), result.data_type)
+            constants.update(words)
+            code += f"result_VALUE {name.lower()}() {{ return {value}; }}\n"
+    steps = "".join(f" i = i * SIZE_{axis} + c[{axis}];" for axis in range(1, result.rank))
+    code += f"uint position(uint c[{result.rank}]) {{ uint i = c[0];{steps} return i; }}"
+    builder.for_each("movement/fill_value_sequence.comp", result, {}, constants=constants, code=code)
+
+
+def _diagonal(
+    builder: ProgramBuilder, result: Operand, source: Operand | None, bits: int, begin: int, end: int
+) -> None:
+    """``bits`` where column - row lies from begin to end - 1 (from end to begin - 1 not), the source or 0 elsewhere."""
+    operands = {"result": raw(result)} if source is None else {"result": raw(result), "source": raw(source)}
+    (row, column), merged = merge_between((result.rank - 2, result.rank - 1), *operands.values())
+    tensors = dict(zip(operands, merged, strict=True))
+    result = tensors.pop("result")
+    value, words = constant_words("VALUE", bits, result.data_type)
+    builder.for_each(
+        "movement/diagonal_matrix.comp",
+        result,
+        tensors,
+        constants={**words, "BEGIN": np.int32(begin), "END": np.int32(end)},
+        defines={"ROW": row, "COLUMN": column, "HAS_SOURCE": len(tensors)},
+        code=f"result_VALUE fill_value() {{ return {value}; }}",
+    )
+
+
+@lowering(d.DML_DIAGONAL_MATRIX_OPERATOR_DESC)
+def diagonal_matrix(desc: d.DML_DIAGONAL_MATRIX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    result = builder["OutputTensor"]
+    end = min(desc.Offset + 1, 2**31 - 1)
+    _diagonal(builder, result, None, encode(desc.Value, result.data_type), desc.Offset, end)
+
+
+@lowering(d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC)
+def diagonal_matrix1(desc: d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    bits = union_bits(desc.Value, desc.ValueDataType)
+    _diagonal(
+        builder, builder["OutputTensor"], builder.get("InputTensor"), bits, desc.DiagonalFillBegin, desc.DiagonalFillEnd
+    )
+
+
+@lowering(d.DML_ONE_HOT_OPERATOR_DESC)
+def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    result, values = raw(builder["OutputTensor"]), raw(builder["ValuesTensor"])
+    indices = builder["IndicesTensor"].broadcast(result.sizes)
+    axis, (result, indices) = merge_around(desc.Axis, result, indices)
+    # The second value stands one step along the fastest dimension that has a second element.
+    fastest = max(at for at, size in enumerate(values.sizes) if size > 1)
+    builder.for_each(
+        "movement/one_hot.comp",
+        result,
+        {"indices": indices, "values": values},
+        constants={
+            "ON": values.base + values.strides[fastest],
+            "OFF": values.base,
+            "AXIS_SIZE": result.sizes[axis],
+        },
+        defines={"AXIS": axis},
+    )

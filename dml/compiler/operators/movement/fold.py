@@ -1,0 +1,107 @@
+"""FOLD and UNFOLD: between a tensor and the columns of its sliding windows.
+
+The column tensor is 3-D, {N, C x window, blocks}, as the pages' prose and examples have it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.loops import ranges
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import raw, split
+from dml.compiler.program import Operand
+from dml.descriptors import movement as d
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.validator.movement import window_blocks
+
+_Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
+
+
+def _by_window(desc: _Fold, columns: Operand, spatial: tuple[int, ...]) -> Operand:
+    """The columns as {N, C, window..., blocks...}."""
+    channels = columns.sizes[1] // math.prod(desc.WindowSizes)
+    blocks = window_blocks(desc, spatial)
+    return split(split(columns, 2, blocks), 1, (channels, *desc.WindowSizes))
+
+
+def _constants(desc: _Fold) -> dict[str, Constant]:
+    constants: dict[str, Constant] = {}
+    for k in range(desc.DimensionCount):
+        constants[f"STEP_{k}"] = desc.Strides[k]
+        constants[f"DILATION_{k}"] = desc.Dilations[k]
+        constants[f"START_{k}"] = desc.StartPadding[k]
+    return constants
+
+
+@lowering(d.DML_UNFOLD_OPERATOR_DESC)
+def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source, columns = raw(builder["InputTensor"]), raw(builder["OutputTensor"])
+    result = _by_window(desc, columns, source.sizes[2:])
+    dimensions = desc.DimensionCount
+    lines = [f"bool locate(uint c[{result.rank}], out uint s[{source.rank}]) {{", "    s[0] = c[0]; s[1] = c[1];"]
+    for k in range(dimensions):
+        block, tap = f"c[{2 + dimensions + k}]", f"c[{2 + k}]"
+        lines.append(f"    s[{2 + k}] = {block} * STEP_{k} + {tap} * DILATION_{k} - START_{k};")
+    inside = " && ".join(f"s[{2 + k}] < source_SIZE_{2 + k}" for k in range(dimensions))
+    lines.append(f"    return {inside};\n}}")
+    builder.for_each(
+        "movement/unfold.comp",
+        result,
+        {"source": source},
+        constants=_constants(desc),
+        code="\n".join(lines),
+        alike=(0, 1),
+    )
+
+
+@lowering(d.DML_FOLD_OPERATOR_DESC)
+def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    columns, result = builder["InputTensor"], builder["OutputTensor"]
+    source = _by_window(desc, columns, result.sizes[2:])
+    most = builder.target.max_steps // VALUE_TYPES[result.data_type].per_word
+    tensors = {"source": source}
+    for taps in ranges(desc.WindowSizes, most):
+        is_last = all(end == size for (_, end), size in zip(taps, desc.WindowSizes, strict=True))
+        to = result if is_last else builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
+        builder.for_each(
+            "movement/fold.comp",
+            to,
+            tensors,
+            constants={
+                **_constants(desc),
+                **{f"FROM_{k}": begin for k, (begin, _) in enumerate(taps)},
+                **{f"TO_{k}": end for k, (_, end) in enumerate(taps)},
+            },
+            code=_gathered(desc, source, result),
+            steps=math.prod(end - begin for begin, end in taps),
+            alike=(0, 1),
+        )
+        tensors["carry"] = to
+
+
+def _gathered(desc: d.DML_FOLD_OPERATOR_DESC, source: Operand, result: Operand) -> str:
+    """gathered(c): the sum of what element c has in the windows, over their taps from FROM_k to before TO_k.
+
+    ``carry`` is the sum over the taps before.
+    """
+    dimensions = desc.DimensionCount
+    # A loop per dimension over the window; a window that covers c with tap t starts at c + start - t * dilation.
+    lines = [
+        f"float gathered(uint c[{result.rank}]) {{",
+        "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif",
+        f"    uint s[{source.rank}];\n    s[0] = c[0]; s[1] = c[1];",
+    ]
+    for k in range(dimensions):
+        tap, block = f"s[{2 + k}]", f"s[{2 + dimensions + k}]"
+        lines += [
+            f"    for ({tap} = FROM_{k}; {tap} < TO_{k}; ++{tap}) {{",
+            f"    uint at_{k} = c[{2 + k}] + START_{k} - {tap} * DILATION_{k};",
+            f"    {block} = at_{k} / STEP_{k};",
+            f"    if (c[{2 + k}] + START_{k} < {tap} * DILATION_{k}) break;",
+            f"    if (at_{k} % STEP_{k} != 0u || {block} >= source_SIZE_{2 + dimensions + k}) continue;",
+        ]
+    lines += ["    sum += source_load(source_at(s));", "    " + "}" * dimensions, "    return sum;\n}"]
+    return "\n".join(lines)

@@ -1,0 +1,152 @@
+"""The gathers: each output element is the input's at a place that indices give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dml.compiler.builder import ProgramBuilder, merge
+from dml.compiler.kernels.prelude import Constant
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import align, move_each, raw
+from dml.compiler.parts import Box, boxes, cut, narrow
+from dml.compiler.program import Operand
+from dml.descriptors import movement as d
+from dml.validator.movement import gather_cropped
+
+
+def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant], dict[str, int], str]:
+    """The (size, stride) of each indexed dimension as constants, and GLSL: TUPLE, extent(k) and pitch(k)."""
+    extents: dict[str, Constant] = {f"EXTENT_{k}": size for k, (size, _) in enumerate(dimensions)}
+    pitches = {f"PITCH_{k}": stride for k, (_, stride) in enumerate(dimensions)}
+    count = len(dimensions)
+    code = [f"const uint TUPLE = {count}u;", *(_cases(name, count) for name in ("extent", "pitch"))]
+    return extents, pitches, "\n".join(code)
+
+
+def _cases(name: str, count: int) -> str:
+    """GLSL uint name(k): the constant NAME_k."""
+    cases = "".join(f"k == {k}u ? {name.upper()}_{k} : " for k in range(count - 1))
+    return f"uint {name}(uint k) {{ return {cases}{name.upper()}_{count - 1}; }}"
+
+
+def _gather(
+    builder: ProgramBuilder,
+    result: Operand,
+    source: Operand,
+    indices: Operand,
+    dimensions: Sequence[tuple[int, int]],
+    step: int,
+) -> None:
+    """All three operands have the output's sizes, with stride 0 where they do not vary.
+
+    dimensions: (size, stride) of the input's dimensions that a tuple of indices gives the coordinates of. step: from
+    one index of a tuple to the next.
+    """
+    result, source, indices = merge(raw(result), raw(source), indices)
+    for box, part, table, own in _in_parts(builder, result, source, indices, dimensions, step):
+        extents, pitches, code = indexed(dimensions)
+        if box is not None:
+            firsts = {f"FIRST_{k}": start for k, (start, _) in enumerate(box)}
+            extents |= firsts | {f"HELD_{k}": size for k, (_, size) in enumerate(box)}
+            code += f"\n#define IN_PARTS 1\n{_cases('first', len(box))}\n{_cases('held', len(box))}"
+        move_each(
+            builder,
+            "movement/gather.comp",
+            part,
+            {"source": table},
+            {"indices": own},
+            pitches=pitches,
+            constants={**extents, "STEP": step},
+            code=code,
+            reads_result=box is not None,
+        )
+
+
+def _in_parts(
+    builder: ProgramBuilder,
+    result: Operand,
+    source: Operand,
+    indices: Operand,
+    dimensions: Sequence[tuple[int, int]],
+    step: int,
+) -> Iterator[tuple[Box | None, Operand, Operand, Operand]]:
+    """Result, source and indices by parts. Where the indexed dimensions are cut, the box says which places of them a
+    part holds: each writes the elements whose indices are there and leaves the others as they are.
+    """
+    most, rank = builder.target.max_region, result.rank
+    counts, pitches = zip(*dimensions, strict=True)
+    zeros = (0,) * len(counts)
+    # A dimension for each that is indexed, and one for the indices of a tuple.
+    views = [
+        result.view((*result.sizes, *counts, 1), (*result.strides, *zeros, 0)),
+        source.view((*source.sizes, *counts, 1), (*source.strides, *pitches, 0)),
+        indices.view((*indices.sizes, *counts, len(counts)), (*indices.strides, *zeros, step)),
+    ]
+    axes = range(rank + len(counts))
+    extents = cut(views, most, axes)
+    if extents is None:
+        extents = views[0].sizes[:-1]
+    is_cut = extents[rank:] != counts
+    for box in boxes(views[0].sizes[:-1], extents):
+        part, table, own = (narrow(view, axes, box) for view in views)
+
+        def seen(operand: Operand, sizes: tuple[int, ...] = part.sizes[:rank]) -> Operand:
+            return operand.view(sizes, operand.strides[:rank])
+
+        yield box[rank:] if is_cut else None, seen(part), seen(builder.crop(table)), seen(builder.crop(own))
+
+
+@lowering(d.DML_GATHER_OPERATOR_DESC)
+def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
+    rank, axis = result.rank, desc.Axis
+    lead, kept = gather_cropped(source.sizes, indices.sizes, axis, desc.IndexDimensions)
+    before, after = slice(lead, axis), slice(axis + 1, rank)
+    inner = slice(rank - kept, rank)
+    sizes = (*source.sizes[before], *indices.sizes[inner], *source.sizes[after])
+    source_view = source.view(sizes, (*source.strides[before], *(0,) * kept, *source.strides[after]))
+    zeros = (0,) * (axis - lead), (0,) * (rank - axis - 1)
+    indices_view = indices.view(sizes, (*zeros[0], *indices.strides[inner], *zeros[1]))
+    dimension = (source.sizes[axis], source.strides[axis])
+    _gather(builder, result, align(source_view, rank), align(indices_view, rank), [dimension], 0)
+
+
+@lowering(d.DML_GATHER_ELEMENTS_OPERATOR_DESC)
+def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
+    strides = (*source.strides[: desc.Axis], 0, *source.strides[desc.Axis + 1 :])
+    dimension = (source.sizes[desc.Axis], source.strides[desc.Axis])
+    _gather(builder, result, source.view(result.sizes, strides), indices, [dimension], 0)
+
+
+@lowering(d.DML_GATHER_ND_OPERATOR_DESC, d.DML_GATHER_ND1_OPERATOR_DESC)
+def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
+    batches = getattr(desc, "BatchDimensionCount", 0)
+    source = last(source, desc.InputDimensionCount)
+    indices = last(indices, desc.IndicesDimensionCount)
+    tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
+    rest = batches + coordinates
+    sizes = tuples + source.sizes[rest:]
+    source_strides = (
+        *source.strides[:batches],
+        *(0,) * (len(tuples) - batches),
+        *source.strides[rest:],
+    )
+    source_view = source.view(sizes, source_strides)
+    indices_view = indices.view(sizes, indices.strides[:-1] + (0,) * (source.rank - rest))
+    dimensions = list(zip(source.sizes[batches:rest], source.strides[batches:rest], strict=True))
+    _gather(
+        builder,
+        result,
+        align(source_view, result.rank),
+        align(indices_view, result.rank),
+        dimensions,
+        indices.strides[-1],
+    )
+
+
+def last(operand: Operand, rank: int) -> Operand:
+    """The last dimensions of an operand whose dimensions before them have size 1."""
+    start = operand.rank - rank
+    return operand.view(operand.sizes[start:], operand.strides[start:])

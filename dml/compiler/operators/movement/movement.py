@@ -1,0 +1,135 @@
+"""Operators that move elements without changing them: views of one tensor copied to views of another."""
+
+from __future__ import annotations
+
+from dml import enums
+from dml.compiler.builder import ProgramBuilder, merge_around
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import copy, fill, part, permute, raw, split, window
+from dml.compiler.program import Operand
+from dml.descriptors import movement as d
+
+
+@lowering(d.DML_SLICE_OPERATOR_DESC)
+def slice_(desc: d.DML_SLICE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    copy(builder, builder["OutputTensor"], window(builder["InputTensor"], desc.Offsets, desc.Sizes, desc.Strides))
+
+
+def _input_window(
+    desc: d.DML_SLICE1_OPERATOR_DESC | d.DML_SLICE_GRAD_OPERATOR_DESC, tensor: Operand, sizes: tuple[int, ...]
+) -> Operand:
+    """The elements that a slice takes; along a negative stride it starts at the window's end."""
+    first = tuple(
+        offset + (size - 1 if step < 0 else 0)
+        for offset, size, step in zip(
+            desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides, strict=True
+        )
+    )
+    return window(tensor, first, sizes, desc.InputWindowStrides)
+
+
+@lowering(d.DML_SLICE1_OPERATOR_DESC)
+def slice1(desc: d.DML_SLICE1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    result = builder["OutputTensor"]
+    copy(builder, result, _input_window(desc, builder["InputTensor"], result.sizes))
+
+
+@lowering(d.DML_SLICE_GRAD_OPERATOR_DESC)
+def slice_grad(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source, result = builder["InputGradientTensor"], builder["OutputGradientTensor"]
+    if source.count < result.count:
+        fill(builder, result, 0)
+    copy(builder, _input_window(desc, result, source.sizes), source)
+
+
+@lowering(d.DML_SPLIT_OPERATOR_DESC)
+def split_tensor(desc: d.DML_SPLIT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    offset = 0
+    for result in builder.array("OutputTensors"):
+        size = result.sizes[desc.Axis]
+        copy(builder, result, part(builder["InputTensor"], desc.Axis, offset, size))
+        offset += size
+
+
+@lowering(d.DML_JOIN_OPERATOR_DESC)
+def join(desc: d.DML_JOIN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    offset = 0
+    for source in builder.array("InputTensors"):
+        size = source.sizes[desc.Axis]
+        copy(builder, part(builder["OutputTensor"], desc.Axis, offset, size), source)
+        offset += size
+
+
+@lowering(d.DML_TILE_OPERATOR_DESC)
+def tile(desc: d.DML_TILE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source, result = builder["InputTensor"], builder["OutputTensor"]
+    sizes: list[int] = []
+    strides: list[int] = []
+    for axis in reversed(range(source.rank)):
+        result = split(result, axis, (desc.Repeats[axis], source.sizes[axis]))
+    for size, stride, repeats in zip(source.sizes, source.strides, desc.Repeats, strict=True):
+        sizes += [repeats, size]
+        strides += [0, stride]
+    copy(builder, result, source.view(tuple(sizes), tuple(strides)))
+
+
+def _depth_and_space(
+    depth: Operand, space: Operand, block: int, order: enums.DML_DEPTH_SPACE_ORDER
+) -> tuple[Operand, ...]:
+    """Both tensors as {N, C, H, BlockHeight, W, BlockWidth}."""
+    channels = space.sizes[1]
+    if order == enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW:
+        depth = permute(split(depth, 1, (block, block, channels)), (0, 3, 4, 1, 5, 2))
+    else:
+        depth = permute(split(depth, 1, (channels, block, block)), (0, 1, 4, 2, 5, 3))
+    _, _, height, width = space.sizes
+    return depth, split(split(space, 3, (width // block, block)), 2, (height // block, block))
+
+
+@lowering(d.DML_DEPTH_TO_SPACE_OPERATOR_DESC, d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC)
+def depth_to_space(
+    desc: d.DML_DEPTH_TO_SPACE_OPERATOR_DESC | d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
+    builder: ProgramBuilder,
+) -> None:
+    order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
+    depth, space = _depth_and_space(builder["InputTensor"], builder["OutputTensor"], desc.BlockSize, order)
+    copy(builder, space, depth)
+
+
+@lowering(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC)
+def space_to_depth(
+    desc: d.DML_SPACE_TO_DEPTH_OPERATOR_DESC | d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
+    builder: ProgramBuilder,
+) -> None:
+    order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
+    depth, space = _depth_and_space(builder["OutputTensor"], builder["InputTensor"], desc.BlockSize, order)
+    copy(builder, depth, space)
+
+
+@lowering(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
+def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source, result = raw(builder["InputTensor"]), raw(builder["OutputTensor"])
+    lengths = builder["SequenceLengthsTensor"].broadcast(source.sizes)
+    at, (result, source, lengths) = merge_around(desc.Axis, result, source, lengths)
+    builder.for_each(
+        "movement/reverse_subsequences.comp",
+        result,
+        {"source": source, "lengths": lengths},
+        constants={"AXIS_SIZE": source.sizes[at]},
+        defines={"AXIS": at},
+        alike=[axis for axis in range(result.rank) if axis != at],
+    )
+
+
+@lowering(d.DML_VALUE_SCALE_2D_OPERATOR_DESC)
+def value_scale_2d(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    result, source = builder["OutputTensor"], builder["InputTensor"]
+    at, (result, source) = merge_around(1, result, source)
+    builder.for_each(
+        "movement/value_scale_2d.comp",
+        result,
+        {"source": source},
+        constants={"SCALE": desc.Scale, **{f"BIAS_{c}": desc.Bias[min(c, desc.ChannelCount - 1)] for c in range(3)}},
+        defines={"CHANNEL": at},
+        alike=[axis for axis in range(result.rank) if axis != at],
+    )

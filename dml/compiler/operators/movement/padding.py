@@ -1,0 +1,73 @@
+"""Padding in its five modes."""
+
+from __future__ import annotations
+
+from dml import enums
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import (
+    constant_words,
+    copy,
+    encode,
+    merge_between,
+    move_each,
+    raw,
+    union_bits,
+)
+from dml.descriptors import movement as d
+
+_PLACES = {
+    enums.DML_PADDING_MODE_CONSTANT: "place_constant",
+    enums.DML_PADDING_MODE_EDGE: "place_edge",
+    enums.DML_PADDING_MODE_REFLECTION: "place_reflection",
+    enums.DML_PADDING_MODE_SYMMETRIC: "place_symmetric",
+    enums.DML_PADDING_MODE_WRAP: "place_wrap",
+}
+
+
+def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, builder: ProgramBuilder, bits: int) -> None:
+    result, source = raw(builder["OutputTensor"]), raw(builder["InputTensor"])
+    padded = [axis for axis in range(result.rank) if desc.StartPadding[axis] or desc.EndPadding[axis]]
+    if not padded:
+        copy(builder, result, source)
+        return
+    starts = [desc.StartPadding[axis] for axis in padded]
+    places, (result, source) = merge_between(padded, result, source)
+    value, words = constant_words("VALUE", bits, result.data_type)
+    constants: dict[str, Constant] = {**words, **{f"START_{k}": start for k, start in enumerate(starts)}}
+    place = _PLACES[desc.PaddingMode]
+    steps = "\n".join(
+        f"    if (!{place}(c[{at}], START_{k}, source_SIZE_{at})) return false;" for k, at in enumerate(places)
+    )
+    # In a vector the value stands as often as it fits.
+    repeated = {4: "uvec4(VALUE * 0x11111111u)", 8: "uvec4(VALUE * 0x01010101u)", 16: "uvec4(VALUE * 0x00010001u)"}
+    vector = repeated.get(VALUE_TYPES[result.data_type].bits, f"uvec4({value}, {value})")
+    vector = "uvec4(VALUE)" if VALUE_TYPES[result.data_type].bits == 32 else vector
+    move_each(
+        builder,
+        "movement/padding.comp",
+        result,
+        {"source": source},
+        {},
+        constants=constants,
+        keep=places,
+        alike=[axis for axis in range(result.rank) if axis not in places],
+        code="\n".join([
+            '#include "movement/element.glsl"',
+            f"#if VECTORS\nuvec4 padding() {{ return {vector}; }}",
+            f"#else\nresult_VALUE padding() {{ return {value}; }}\n#endif",
+            '#include "movement/padding.glsl"',
+            f"bool locate(inout uint c[{result.rank}]) {{\n{steps}\n    return true;\n}}",
+        ]),
+    )  # fmt: skip
+
+
+@lowering(d.DML_PADDING_OPERATOR_DESC)
+def padding(desc: d.DML_PADDING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    _pad(desc, builder, encode(desc.PaddingValue, desc.OutputTensor.DataType))
+
+
+@lowering(d.DML_PADDING1_OPERATOR_DESC)
+def padding1(desc: d.DML_PADDING1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    _pad(desc, builder, union_bits(desc.PaddingValue, desc.PaddingValueDataType))

@@ -1,0 +1,1 @@
+"""Normalizations by mean and variance, over any axes, and local response normalization."""

@@ -1,0 +1,107 @@
+"""QUANTIZE and DEQUANTIZE, with a scale and zero point per block, and DYNAMIC_QUANTIZE_LINEAR.
+
+Quotients are rounded as ELEMENT_WISE_QUANTIZE_LINEAR rounds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.expression import Expression, Leaf, apply, node
+from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import split
+from dml.compiler.operators.reduction.reduction import FLOAT_MIN, Monoid, reduce
+from dml.compiler.program import Operand
+from dml.descriptors import quantization as d
+from dml.enums import DML_TENSOR_DATA_TYPE
+
+MATH = "lib/math.glsl"
+DYNAMIC = "quantization/dynamic.glsl"
+
+
+def _limits(data_type: DML_TENSOR_DATA_TYPE) -> tuple[int, int]:
+    value = VALUE_TYPES[data_type]
+    return (-(1 << value.bits - 1), (1 << value.bits - 1) - 1) if value.kind == "int" else (0, (1 << value.bits) - 1)
+
+
+def _quantize(
+    builder: ProgramBuilder, result: Operand, source: Operand, scale: Operand, zero_point: Operand | None
+) -> None:
+    """clamp(round(source / scale) + zero point)."""
+    low, high = _limits(result.data_type)
+    rounded = node("round_quotient($x0, $x1)", Leaf(0), Leaf(1), includes=[MATH])
+    # Beyond 1024 no zero point comes back into the range.
+    moved: Expression = node("int(clamp($x0, -1024.0, 1024.0))", rounded, glsl="int")
+    if zero_point is not None:
+        moved = node("$x0 + int($x1)", moved, Leaf(2), glsl="int")
+    limited = node("clamp($x0, $Low, $High)", moved, glsl="int", Low=np.int32(low), High=np.int32(high))
+    inputs = [source, scale] if zero_point is None else [source, scale, zero_point]
+    apply(builder, limited, result, inputs)
+
+
+def _by_block(whole: list[Operand], per_block: Sequence[Operand]) -> tuple[list[Operand], list[Operand]]:
+    """Operands of equal sizes and others with a value per block, split into dimensions over which the latter repeat."""
+    sizes, counts = whole[0].sizes, per_block[0].sizes
+    per_block = list(per_block)
+    for axis in reversed(range(len(sizes))):
+        size, count = sizes[axis], counts[axis]
+        if count in (1, size):
+            continue
+        whole = [split(operand, axis, (count, size // count)) for operand in whole]
+        per_block = [split(operand, axis, (count, 1)) for operand in per_block]
+    return whole, per_block
+
+
+@lowering(d.DML_QUANTIZE_OPERATOR_DESC)
+def quantize(desc: d.DML_QUANTIZE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    (result, source), (scale, *zero_points) = _by_block(
+        [builder["OutputTensor"], builder["InputTensor"]], builder.array("QuantizationTensors")
+    )
+    _quantize(builder, result, source, scale, zero_points[0] if zero_points else None)
+
+
+@lowering(d.DML_DEQUANTIZE_OPERATOR_DESC)
+def dequantize(desc: d.DML_DEQUANTIZE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    (result, source), (scale, *zero_points) = _by_block(
+        [builder["OutputTensor"], builder["InputTensor"]], builder.array("QuantizationTensors")
+    )
+    whole: Expression = node("int($x0)", Leaf(0), glsl="int")
+    if zero_points:
+        whole = node("$x0 - int($x1)", whole, Leaf(2), glsl="int")
+    apply(builder, node("float($x0) * $x1", whole, Leaf(1)), result, [source, scale, *zero_points])
+
+
+#: The least and the greatest of the elements and 0.
+RANGE = Monoid(
+    "vec2",
+    "vec2(0.0)",
+    "vec2(reduce_min(a.x, b.x), reduce_max(a.y, b.y))",
+    ("floatBitsToUint($x0.x)", "floatBitsToUint($x0.y)"),
+    "vec2(uintBitsToFloat($x0), uintBitsToFloat($x1))",
+    FLOAT_MIN.includes,
+)
+
+
+@lowering(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC)
+def dynamic_quantize_linear(desc: d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """The range is extended to hold 0, as in the ONNX operator that the page restates: its zero point must be exact.
+
+    The zero point is rounded to nearest. Where every element is 0, the scale is 1.
+    """
+    source, result = builder["InputTensor"], builder["OutputTensor"]
+    scale, zero_point = builder["OutputScaleTensor"], builder["OutputZeroPointTensor"]
+    low, high = _limits(result.data_type)
+    limits = {"Low": float(low), "High": float(high)}
+    found = node("dynamic_zero_point($x0, $Low, $High)", Leaf(0), glsl="int", includes=[DYNAMIC], **limits)
+    glsl = VALUE_TYPES[result.data_type].glsl
+    results: list[tuple[Operand, Expression]] = [
+        (scale, node("dynamic_scale($x0)", Leaf(0), includes=[DYNAMIC])),
+        (zero_point, node(f"{glsl}($x0)", found, glsl=glsl)),
+    ]
+    element = node("vec2($x0)", Leaf(0), glsl="vec2")
+    reduce(builder, RANGE, [source], range(source.rank), results, element)
+    _quantize(builder, result, source, scale, zero_point)

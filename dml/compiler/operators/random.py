@@ -1,0 +1,33 @@
+"""RANDOM_GENERATOR: Philox 4x32-10, a counter to every four output elements in row-major order."""
+
+from __future__ import annotations
+
+from dml.compiler.builder import ProgramBuilder, merge
+from dml.compiler.kernels.prelude import Bound, read, write
+from dml.compiler.lowering import lowering
+from dml.descriptors.random import DML_RANDOM_GENERATOR_OPERATOR_DESC
+
+KERNEL = "random/philox.comp"
+
+
+@lowering(DML_RANDOM_GENERATOR_OPERATOR_DESC)
+def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """State element 0 is the counter's lowest word; elements 4 and 5 are the key. The next state is the counter plus
+    the number of blocks made."""
+    state, next_state = builder["InputStateTensor"], builder.get("OutputStateTensor")
+    (result,) = merge(builder["OutputTensor"])
+    blocks = -(-result.count // 4)
+    vectors = result.is_packed and result.count % 4 == 0 and result.base % 4 == 0
+    tensors: dict[str, Bound] = {"state": read(state), "result": write(result, vector=vectors)}
+    constants = {"BLOCKS": blocks, "STATE_STRIDE": state.strides[-1]}
+    if next_state is not None:
+        tensors["next"] = write(next_state)
+        constants["NEXT_STRIDE"] = next_state.strides[-1]
+    builder.dispatch(
+        KERNEL,
+        tensors,
+        space=result.sizes,
+        count=blocks,
+        constants=constants,
+        defines={"ADVANCE": int(next_state is not None), "VECTORS": int(vectors)},
+    )

@@ -1,0 +1,44 @@
+"""NONZERO_COORDINATES: counted by chunks, placed by a scan of the counts, so that the order is that of the elements."""
+
+from __future__ import annotations
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.prelude import read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.reduction.reduction import sum_of
+from dml.compiler.operators.reduction.scan import scan
+from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+
+KERNEL = "reduction/nonzero.comp"
+
+
+@lowering(DML_NONZERO_COORDINATES_OPERATOR_DESC)
+def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """NaN is not zero. Rows past the count stay as they are."""
+    x, count, y = builder["InputTensor"], builder["OutputCountTensor"], builder["OutputCoordinatesTensor"]
+    y = y.view(y.sizes[-2:], y.strides[-2:])
+    chunk = max(1, min(32, x.count // 64))
+    chunks = -(-x.count // chunk)
+    before = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (1, chunks))
+    sizes = {"CHUNK": chunk, "CHUNKS": chunks, "COLUMNS": y.sizes[1]}
+    builder.dispatch(
+        KERNEL,
+        {"x": read(x), "before": write(before)},
+        space=x.sizes,
+        count=chunks,
+        constants=sizes,
+        defines={"COUNTS": 1},
+        steps=chunk,
+    )
+    scan(builder, sum_of("uint"), before, before, 1, exclusive=True)
+    builder.dispatch(
+        KERNEL,
+        {"x": read(x), "before": read(before), "count": write(count), "y": write(y)},
+        space=x.sizes,
+        count=chunks,
+        constants=sizes,
+        defines={"COUNTS": 0},
+        steps=chunk,
+        each=1 + y.sizes[1],
+    )

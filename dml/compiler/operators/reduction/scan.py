@@ -1,0 +1,135 @@
+"""Running sums and products along an axis, of any length."""
+
+from __future__ import annotations
+
+import math
+
+from dml import enums
+from dml.compiler.builder import ProgramBuilder, merge_around
+from dml.compiler.kernels.prelude import Bound, read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.reduction.reduction import Monoid, coordinates, kind_of, product_of, sum_of
+from dml.compiler.parts import in_parts
+from dml.compiler.program import Operand
+from dml.compiler.target import Target
+from dml.descriptors.reduction import (
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+)
+
+KERNEL = "reduction/scan.comp"
+_TOTALS = {
+    "float": enums.DML_TENSOR_DATA_TYPE_FLOAT32,
+    "int": enums.DML_TENSOR_DATA_TYPE_INT32,
+    "uint": enums.DML_TENSOR_DATA_TYPE_UINT32,
+    "int64": enums.DML_TENSOR_DATA_TYPE_INT64,
+    "uint64": enums.DML_TENSOR_DATA_TYPE_UINT64,
+}
+
+
+def scan(
+    builder: ProgramBuilder,
+    monoid: Monoid,
+    source: Operand,
+    result: Operand,
+    axis: int,
+    *,
+    exclusive: bool = False,
+    backwards: bool = False,
+) -> None:
+    """The running combination along ``axis``. ``result`` has the source's sizes and kind, and may be the same place.
+
+    exclusive: of the elements before each one. backwards: from the last element on. Float sums are compensated.
+    """
+    at, merged = merge_around(axis, source, result)
+    x, y = (axis_last(operand, at) for operand in merged)
+    for lines in in_parts((x, y), builder.target.max_region, range(x.rank - 1)):
+        _scan(builder, monoid, *lines, exclusive=exclusive, backwards=backwards)
+
+
+def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, exclusive: bool, backwards: bool) -> None:
+    """Along the last dimension."""
+    length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
+    lanes, items, chunks, workgroup = _share(builder.target, x, lines, length)
+    chunk = -(-length // chunks)
+    chunks = -(-length // chunk)
+    compensated = monoid.glsl == "float" and monoid.combine == "a + b"
+
+    def dispatch(tensors: dict[str, Bound], *, totals: bool) -> None:
+        builder.dispatch(
+            KERNEL,
+            tensors,
+            count=lines * chunks * lanes,
+            workgroup=workgroup,
+            constants={
+                "LINES": lines,
+                "LENGTH": length,
+                "CHUNKS": chunks,
+                "CHUNK": chunk,
+                "EXCLUSIVE": exclusive,
+                "BACKWARDS": backwards,
+            },
+            defines={
+                "LANES": lanes,
+                "ITEMS": items,
+                "ACC": monoid.glsl,
+                "IDENTITY": monoid.identity,
+                "COMPENSATED": int(compensated),
+                "TOTALS": int(totals),
+                "OFFSETS": int("offsets" in tensors),
+            },
+            code="\n".join(
+                [
+                    *(f'#include "{include}"' for include in monoid.includes),
+                    f"{monoid.glsl} combine({monoid.glsl} a, {monoid.glsl} b) {{ return {monoid.combine}; }}",
+                    coordinates("line", "x", x.rank, range(x.rank - 1)),
+                ]
+            ),
+            steps=-(-chunk // lanes),
+        )
+
+    if chunks == 1:
+        dispatch({"x": read(x), "y": write(y)}, totals=False)
+        return
+    totals = builder.temporary(_TOTALS[kind_of(x)], (lines, chunks))
+    dispatch({"x": read(x), "totals": write(totals)}, totals=True)
+    scan(builder, monoid, totals, totals, 1, exclusive=True)
+    dispatch({"x": read(x), "y": write(y), "offsets": read(totals)}, totals=False)
+
+
+def axis_last(operand: Operand, axis: int) -> Operand:
+    """The operand with this dimension innermost, and at least one before it."""
+    order = [d for d in range(operand.rank) if d != axis] + [axis]
+    sizes, strides = ([values[d] for d in order] for values in (operand.sizes, operand.strides))
+    if len(order) == 1:
+        sizes, strides = [1, *sizes], [0, *strides]
+    return operand.view(tuple(sizes), tuple(strides))
+
+
+def _share(target: Target, x: Operand, lines: int, length: int) -> tuple[int, int, int, int]:
+    """Lanes to a chunk, items to a lane, chunks to a line, and the size of a workgroup."""
+    lanes, items = 1, 1
+    if target.is_cpu:
+        chunks = max(1, min(256 // lines, length // 64), -(-length // target.max_steps))
+        return lanes, items, chunks, min(32, target.max_workgroup_invocations)
+    beside = x.rank > 1 and 0 < x.strides[-2] < x.strides[-1] and lines > 1
+    if not beside or lines < 1024:
+        items = 4
+        while lanes < target.workgroup and length >= 2 * lanes * items:
+            lanes *= 2
+    chunks = min(32768 // max(1, lines * lanes), length // (8 * lanes * items))
+    return lanes, items, max(1, chunks, -(-length // (target.max_steps // items * items * lanes))), target.workgroup
+
+
+@lowering(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)
+def cumulative(
+    desc: DML_CUMULATIVE_SUMMATION_OPERATOR_DESC | DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    builder: ProgramBuilder,
+) -> None:
+    source, result = builder["InputTensor"], builder["OutputTensor"]
+    if isinstance(desc, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC):
+        monoid, exclusive = sum_of(kind_of(source)), desc.HasExclusiveSum
+    else:
+        monoid, exclusive = product_of(kind_of(source)), desc.HasExclusiveProduct
+    backwards = desc.AxisDirection == enums.DML_AXIS_DIRECTION_DECREASING
+    scan(builder, monoid, source, result, desc.Axis, exclusive=exclusive, backwards=backwards)

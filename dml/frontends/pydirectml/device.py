@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.api.device import Device as VulkanDevice
+from dml.api.device import create_device
+from dml.api.operator import CompiledOperator
 from dml.arguments import as_array, checked
 from dml.compiler.target import DeviceClass
 from dml.descriptors.graph import DML_GRAPH_DESC
-from dml.api.device import Device as VulkanDevice
-from dml.api.device import create_device
 from dml.enums import DML_EXECUTION_FLAGS, DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.frontends.pydirectml.expressions import Expression
 from dml.frontends.pydirectml.tensors import TensorDesc
 from dml.graph.builder import Builder, Tensor
-from dml.api.operator import CompiledOperator
 from dml.runtime.devices import DEVICE_VARIABLE, list_devices
 from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits
 

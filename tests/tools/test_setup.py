@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = Path(__file__).parent.parent / "tools"
+TOOLS = Path(__file__).parents[2] / "tools"
 AS_ROOT = "setup: packages are missing; as root: "
 # A Python 3.12 without venv and headers
 BARE_PYTHON = 'case "$2" in *ensurepip*) exit 1 ;; *executable*) echo "$0" ;; *%d.%d*) echo 3.12 ;; esac'

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference_reduce import arg
 
 import dml
 import harness
 from harness import LAYOUTS, assert_exact, like, tensor
-from reduction.reference_reduce import arg
 
 UP, DOWN = dml.DML_AXIS_DIRECTION_INCREASING, dml.DML_AXIS_DIRECTION_DECREASING
 OPERATORS = {True: dml.DML_ARGMAX_OPERATOR_DESC, False: dml.DML_ARGMIN_OPERATOR_DESC}

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference_reduce import reduce as reference
 
 import dml
 import harness
 from dml.compiler.lowering import compile_operator
 from dml.compiler.target import Target
 from harness import LAYOUTS, Array, assert_exact, assert_ulp, like, tensor
-from reduction.reference_reduce import reduce as reference
 
 FLOAT_FUNCTIONS = ("AVERAGE", "L1", "L2", "LOG_SUM", "LOG_SUM_EXP", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
 WHY = "a tree of float32 sums: half an ulp a level of terms of one sign, a few of the function at its end"

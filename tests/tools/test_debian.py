@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parent.parent / "tools" / "debian"
+TOOL = Path(__file__).parents[2] / "tools" / "debian"
 NO_MACHINE = 125
 
 may_mount = os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import dml
-from dml.compiler.target import CPU_ITERATIONS, DeviceClass, Target
+from dml.compiler.selection import CPU_ITERATIONS
+from dml.compiler.target import DeviceClass, Target
 from dml.runtime.devices import VulkanDevice
 
 #: A CPU's driver that stands for a GPU still ends loops that are longer.

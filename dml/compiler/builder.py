@@ -124,7 +124,7 @@ class ProgramBuilder:
 
         The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations.
         ``space`` gives the sizes of the iteration space. ``code`` is GLSL for the end of the prelude. ``steps`` and
-        ``each`` say how long an invocation is at work (see Dispatch); ``steps`` is at most the target's ``max_steps``.
+        ``each`` say how long an invocation is at work (see Dispatch); ``steps`` is at most ``selection.max_steps``.
         Where the tensors are more than the device has storage buffers, some share one (see packing). Of a tensor larger
         than what one of them shows, it binds what the operand spans: the kernel may read no more.
         Raises DMLError where the device's limits do not hold it, EpilogueTooWideError where an epilogue is to blame.

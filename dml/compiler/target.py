@@ -5,14 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-#: Iterations that llvmpipe grants an invocation's loops, over all of them, less what a kernel's own small ones take. It
-#: ends them at 65,535, without a word.
-CPU_ITERATIONS = 60000
-#: Steps of an invocation on other devices, where a desktop's watchdog ends what runs for two seconds. A step waits for
-#: memory about once, a microsecond at worst, and does at most some 1,024 multiply-adds (the largest tiles), at a
-#: nanosecond each as long again: half a second.
-GPU_STEPS = 1 << 18
-
 
 class DeviceClass(Enum):
     """Kinds of Vulkan device, from VkPhysicalDeviceType; best first."""
@@ -40,12 +32,6 @@ class Target:
     subgroup_size: int = 1
     #: Steps of an invocation where fewer are wanted than the class of the device allows.
     fewer_steps: int | None = None
-
-    @property
-    def max_steps(self) -> int:
-        """The most steps (see Dispatch) that one invocation may make; what takes more goes in parts."""
-        most = CPU_ITERATIONS if self.is_cpu else GPU_STEPS
-        return most if self.fewer_steps is None else min(most, self.fewer_steps)
 
     @property
     def is_cpu(self) -> bool:

@@ -1,4 +1,4 @@
-"""No invocation loops for longer than the target's ``max_steps``: what would goes in parts, with the same results."""
+"""No invocation loops for longer than ``selection.max_steps``: what would goes in parts, with the same results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 import dml
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
-from dml.compiler.target import CPU_ITERATIONS, GPU_STEPS, DeviceClass, Target
+from dml.compiler.selection import CPU_ITERATIONS, GPU_STEPS, max_steps
+from dml.compiler.target import DeviceClass, Target
 from harness import Array, assert_exact
 from sample_descriptors import NAMES, sample
 
@@ -179,10 +180,10 @@ def longest(program: Program) -> dict[str, int]:
 
 
 def test_what_a_class_of_devices_allows() -> None:
-    assert Target(DeviceClass.CPU).max_steps == CPU_ITERATIONS
-    assert Target(DeviceClass.INTEGRATED).max_steps == Target().max_steps == GPU_STEPS
-    assert Target(fewer_steps=FEW).max_steps == FEW
-    assert Target(DeviceClass.CPU, fewer_steps=GPU_STEPS).max_steps == CPU_ITERATIONS
+    assert max_steps(Target(DeviceClass.CPU)) == CPU_ITERATIONS
+    assert max_steps(Target(DeviceClass.INTEGRATED)) == max_steps(Target()) == GPU_STEPS
+    assert max_steps(Target(fewer_steps=FEW)) == FEW
+    assert max_steps(Target(DeviceClass.CPU, fewer_steps=GPU_STEPS)) == CPU_ITERATIONS
 
 
 def test_work() -> None:
@@ -209,7 +210,7 @@ def test_parts(seen_as: Callable[..., dml.Device], name: str, device_class: Devi
     for device in (seen_as(device_class=device_class), seen_as(device_class=device_class, fewer_steps=FEW)):
         compiled = device.compile_operator(device.create_operator(case.desc))
         steps = longest(compiled.program)
-        assert max(steps.values()) <= device.vulkan.target.max_steps, steps
+        assert max(steps.values()) <= max_steps(device.vulkan.target), steps
         found.append(compiled.dispatch(inputs))
     for output, whole in found[0].items():
         if whole is None:

@@ -13,6 +13,7 @@ from dml.compiler.kernels.prelude import VALUE_TYPES, read, write
 from dml.compiler.kernels.scalar import Emitted, Expression, Leaf, Node, emit, node, substitute
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 
 __all__ = ["Emitted", "Expression", "Leaf", "Node", "apply", "emit", "node", "substitute"]
@@ -71,7 +72,7 @@ def _steps(units: int, lines: int, rounds: int, target: Target) -> tuple[int, in
     takes as many steps as leave 16 workgroups for the cores.
     """
     lanes = max(4, min(32, target.subgroup_size))
-    steps = min(512, target.max_steps // rounds, units // (16 * lanes)) // 4 * 4
+    steps = min(512, max_steps(target) // rounds, units // (16 * lanes)) // 4 * 4
     return (steps, lanes) if target.is_cpu and steps and lines <= _LONG else (1, target.workgroup)
 
 

@@ -12,6 +12,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
 from dml.compiler.operators.gemm import matmul, transposed
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
@@ -203,7 +204,7 @@ def _softmax(
     workgroup = 8 if target.is_cpu else target.workgroup
     rows, fours = batch * heads * queries, -(-keys // 4)
     steps = 3 * -(-fours // workgroup) + workgroup.bit_length()
-    apart = steps > target.max_steps
+    apart = steps > max_steps(target)
     builder.dispatch(
         "attention/softmax.comp",
         bound,

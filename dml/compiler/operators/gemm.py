@@ -16,6 +16,7 @@ from dml.compiler.operators.elementwise.elementwise import difference, quantized
 from dml.compiler.operators.reduction.reduction import kind_of
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.gemm import (
@@ -96,7 +97,7 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
         # A sum of several products is kept in a temporary of 32 bits.
         sums = words(space, (*packed_strides(result.sizes), 0))
         extents = cut([*views.values(), sums], target.max_region, axes) or space
-    most = max(16, (target.max_steps - _OTHER_STEPS) * _kernel(operands, target).depth // 16 * 16)
+    most = max(16, (max_steps(target) - _OTHER_STEPS) * _kernel(operands, target).depth // 16 * 16)
     along_k = list(boxes(space[-1:], (min(extents[-1], most),)))
 
     def part(box: Box) -> dict[str, Operand]:

@@ -17,6 +17,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.gemm import matmul, transposed
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
@@ -93,9 +94,9 @@ def plan(target: Target, cell: Cell, steps: int, batch: int, hidden: int, direct
         rows = min(rows, fitting)
     cut = Plan(stepwise, workgroup, units, -(-hidden // (workgroup * units)), rows, resident, steps)
     around, each = rounds(cell, cut, hidden)
-    if stepwise or around + steps * each <= target.max_steps:
+    if stepwise or around + steps * each <= max_steps(target):
         return cut
-    at_once = (target.max_steps - around) // each // 2 * 2
+    at_once = (max_steps(target) - around) // each // 2 * 2
     return replace(cut, at_once=at_once) if at_once > 0 else replace(cut, stepwise=True, resident=False)
 
 

@@ -20,6 +20,7 @@ from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import copy, merge_between, raw, split
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.descriptors import resample as d
 
 NEAREST = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
@@ -153,7 +154,7 @@ def _in_parts(
 
 def _most_rounds(builder: ProgramBuilder, result: Operand) -> int:
     """Of the loops for one element."""
-    return builder.target.max_steps // VALUE_TYPES[result.data_type].per_word
+    return max_steps(builder.target) // VALUE_TYPES[result.data_type].per_word
 
 
 def _loop(place: str, range_: str, *, parted: bool) -> str:

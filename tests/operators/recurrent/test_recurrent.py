@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import dml
 from dml.compiler.operators import recurrent
+from dml.compiler.selection import max_steps
 from dml.compiler.target import DeviceClass, Target
 from harness import assert_exact, run, tensor
 
@@ -331,7 +332,7 @@ def test_parts_are_the_whole_to_the_bit(
         loops = [d for d in compiled.program.dispatches if d.label == f"recurrent/{case.kind.lower()}.comp"]
         assert (len(loops) > 1) == (fewer is not None)
         assert len(loops) < case.sizes[0]
-        assert max(dispatch.steps for dispatch in loops) <= device.vulkan.target.max_steps
+        assert max(dispatch.steps for dispatch in loops) <= max_steps(device.vulkan.target)
         found.append(compiled.dispatch(inputs))
     for output, whole in found[0].items():
         if whole is not None:

@@ -26,6 +26,7 @@ from dml.compiler.operators.reduction.reduction import (
 )
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
@@ -49,7 +50,7 @@ def softmax(
     outer, most = range(x.rank - 1), builder.target.max_region
     if (
         _is_better_apart(builder.target, length, count)
-        or 3 * length > builder.target.max_steps * unit * lanes
+        or 3 * length > max_steps(builder.target) * unit * lanes
         or cut(rows, most, outer) is None
     ):
         _in_passes(builder, source, result, axes, logarithm)

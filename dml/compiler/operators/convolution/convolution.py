@@ -25,6 +25,7 @@ from dml.compiler.operators.convolution.parts import Convolved
 from dml.compiler.operators.convolution.winograd import winograd, winograd_cost
 from dml.compiler.operators.gemm import along_dimension, matmul, quads, requantize, without_zero_point
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.convolution import (
     DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
@@ -309,7 +310,7 @@ def _plan(target: Target, x: Operand, weights: Operand, result: Operand, windows
     best: tuple[float, Plan] | None = None
     steps = x.sizes[1] // groups * windows.taps[0] * windows.taps[1]
     # With the rounds in which the loops around and beside the innermost one begin and end.
-    if x.sizes[1] // groups * (2 + windows.taps[0] * (3 + windows.taps[1])) > target.max_steps:
+    if x.sizes[1] // groups * (2 + windows.taps[0] * (3 + windows.taps[1])) > max_steps(target):
         return None
     for channels, rows, columns in itertools.product(*TILES):
         sums = channels * rows * columns
@@ -428,7 +429,7 @@ def _general(
         constants[f"PADDING_{d}"] = geometry.padding[d]
         constants[f"LIMIT_{d}"] = result.sizes[2 + d] - (0 if geometry.backward else geometry.output_padding[d])
     # An invocation makes all elements of a word.
-    most = builder.target.max_steps // VALUE_TYPES[result.data_type].per_word
+    most = max_steps(builder.target) // VALUE_TYPES[result.data_type].per_word
     parts = list(ranges((*weights.sizes[2:], inputs), most))
     sums = [builder.temporary(words, result.sizes) for _ in parts[1:3]]
     added = bias

@@ -12,6 +12,7 @@ from dml.compiler.kernels.scalar import Expression, Leaf, emit, node, substitute
 from dml.compiler.operators.reduction.reduction import MATH, adjacent, coordinates
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 
 
@@ -157,7 +158,7 @@ def _lanes(target: Target, beside: bool, rows: int, segments: int, steps: int) -
     if target.is_cpu:
         # A row to an invocation is best where that keeps the cores busy. Else eight lanes: a vector of the CPU driver,
         # and a workgroup of that size has no costly barrier.
-        few = rows < 32 or 3 * _share(segments, steps, 1) >= target.max_steps
+        few = rows < 32 or 3 * _share(segments, steps, 1) >= max_steps(target)
         return (8 if few and steps >= 16 and not beside else 1), 8
     lanes = 1
     while not beside and lanes < target.workgroup and steps >= 2 * lanes:
@@ -168,7 +169,7 @@ def _lanes(target: Target, beside: bool, rows: int, segments: int, steps: int) -
 def _rows_each(target: Target, invocations: int, iterations: int) -> int:
     """Rows to an invocation, which reads parameters common to them once: CPUs' drivers fetch each lane's by itself."""
     each = 4
-    while each > 1 and not (target.is_cpu and invocations >= 64 * each and each * iterations < target.max_steps):
+    while each > 1 and not (target.is_cpu and invocations >= 64 * each and each * iterations < max_steps(target)):
         each //= 2
     return each
 
@@ -181,7 +182,7 @@ def _share(segments: int, steps: int, lanes: int) -> int:
 def _fits(target: Target, beside: bool, rows: int, segments: int, steps: int, lanes: int) -> bool:
     """Whether an invocation's share of a row is small enough, and enough invocations are busy."""
     share = _share(segments, steps, lanes)
-    if 3 * share >= target.max_steps:
+    if 3 * share >= max_steps(target):
         return False
     if target.is_cpu and beside and share > 512:
         return False  # each pass along rows beside each other brings all of their neighbours into the cache again

@@ -21,6 +21,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.reduction import FLOAT_SUM, MATH, Monoid, kind_of, largest_of, reduce
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
     DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
@@ -101,11 +102,11 @@ def _each_result(
     target = builder.target
     per_word = VALUE_TYPES[result.data_type].per_word
     # The elements of a word share an invocation, and so what its loops may go round.
-    whole = per_word > 1 and owns_whole_words(result) and box * cost * per_word <= target.max_steps
-    wide = box > min(wide_above, target.max_steps // cost)
+    whole = per_word > 1 and owns_whole_words(result) and box * cost * per_word <= max_steps(target)
+    wide = box > min(wide_above, max_steps(target) // cost)
     workgroup = TOGETHER if wide else target.workgroup
-    most = workgroup * target.max_steps // cost
-    if target.is_cpu and wide and box * cost <= 8 * target.max_steps:
+    most = workgroup * max_steps(target) // cost
+    if target.is_cpu and wide and box * cost <= 8 * max_steps(target):
         workgroup = 8  # one vector of the CPU driver: larger workgroups with barriers are slow there
     if box > most:
         raise DMLError(f"{kernel}: a window of {box} elements, above this device's limit {most}", HRESULT.E_OUTOFMEMORY)
@@ -132,7 +133,7 @@ def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Express
     Answers False where a workgroup does, or where windows hold padding.
     """
     source, result = volume(builder["InputTensor"]), volume(builder["OutputTensor"])
-    if math.prod(desc.WindowSize) <= TOGETHER * builder.target.max_steps:
+    if math.prod(desc.WindowSize) <= TOGETHER * max_steps(builder.target):
         return False
     at = {name: int(value) for name, value in window(desc).items()}
     sizes = tuple(at[f"WINDOW_{axis}"] for axis in range(3))

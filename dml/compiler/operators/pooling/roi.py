@@ -25,6 +25,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.pooling.pooling import each_result
 from dml.compiler.operators.reduction.reduction import FLOAT_SUM, reduce
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.pooling import (
     DML_ROI_ALIGN1_OPERATOR_DESC,
@@ -123,7 +124,7 @@ class _Sampling:
             constants[f"CELLS_{axis}"] = by_cells
             words += 4 * (room if by_cells else most * self.pooled[axis])
             longest.append(min(cells + per_output, most))
-        limit = self.builder.target.max_steps
+        limit = max_steps(self.builder.target)
         if max(longest) > limit:
             raise DMLError(
                 f"ROI_ALIGN: up to {max(longest)} places along an axis at which an output samples its input of "
@@ -165,7 +166,7 @@ class _Places:
 
     def parts(self, outputs: int = 1) -> tuple[int, int, dict[str, Constant]]:
         """In how many dispatches to walk the lists of an invocation's outputs, their steps, and their constants."""
-        most, parts = self.target.max_steps, [1, 1]
+        most, parts = max_steps(self.target), [1, 1]
         while self._steps(parts) * outputs > most:
             rows, columns = -(-self.rows // parts[0]), -(-self.columns // parts[1])
             parts[int(columns > rows)] *= 2
@@ -286,7 +287,7 @@ def _gather(
                 steps=(places.rows, places.columns)[axis],
             )
     every = (rois, height, width)
-    for part in ranges(every, target.max_steps // VALUE_TYPES[result.data_type].per_word):
+    for part in ranges(every, max_steps(target) // VALUE_TYPES[result.data_type].per_word):
         is_last = tuple(end for _, end in part) == every
         to = result if is_last else builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
         ends: dict[str, Constant] = {}

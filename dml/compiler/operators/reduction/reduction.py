@@ -15,6 +15,7 @@ from dml.compiler.kernels.expression import Expression, Leaf, emit, node, substi
 from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, write
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.tensors import packed_strides
@@ -453,7 +454,7 @@ def _share(target: Target, results: int, steps: int, row: int) -> tuple[int, int
         # Barriers are dear there and the invocations of a group run in step: each has its results to itself. Where
         # they read side by side, a chunk is what stays in the cache until the neighbours have read their part of it.
         length = min(2048, max(32, (1 << 16) // row)) if row * steps > 1 << 19 else 2048
-        length = min(length, target.max_steps)
+        length = min(length, max_steps(target))
         parallel = min(256 // max(1, results), steps // 32)
         return 1, max(1, parallel, -(-steps // length)), min(32, target.max_workgroup_invocations)
     lanes = 1
@@ -461,7 +462,7 @@ def _share(target: Target, results: int, steps: int, row: int) -> tuple[int, int
         lanes *= 2
     # Enough invocations to fill the device, enough steps for each to be worth it, and no more than keeps sums exact.
     parallel = min(32768 // max(1, results * lanes), steps // (32 * lanes))
-    return lanes, max(1, parallel, -(-steps // (min(2048, target.max_steps) * lanes))), target.workgroup
+    return lanes, max(1, parallel, -(-steps // (min(2048, max_steps(target)) * lanes))), target.workgroup
 
 
 def kind_of(operand: Operand) -> str:

@@ -11,6 +11,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.reduction import Monoid, coordinates, kind_of, product_of, sum_of
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.reduction import (
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
@@ -110,7 +111,7 @@ def _share(target: Target, x: Operand, lines: int, length: int) -> tuple[int, in
     """Lanes to a chunk, items to a lane, chunks to a line, and the size of a workgroup."""
     lanes, items = 1, 1
     if target.is_cpu:
-        chunks = max(1, min(256 // lines, length // 64), -(-length // target.max_steps))
+        chunks = max(1, min(256 // lines, length // 64), -(-length // max_steps(target)))
         return lanes, items, chunks, min(32, target.max_workgroup_invocations)
     beside = x.rank > 1 and 0 < x.strides[-2] < x.strides[-1] and lines > 1
     if not beside or lines < 1024:
@@ -118,7 +119,7 @@ def _share(target: Target, x: Operand, lines: int, length: int) -> tuple[int, in
         while lanes < target.workgroup and length >= 2 * lanes * items:
             lanes *= 2
     chunks = min(32768 // max(1, lines * lanes), length // (8 * lanes * items))
-    return lanes, items, max(1, chunks, -(-length // (target.max_steps // items * items * lanes))), target.workgroup
+    return lanes, items, max(1, chunks, -(-length // (max_steps(target) // items * items * lanes))), target.workgroup
 
 
 @lowering(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)

@@ -17,6 +17,7 @@ from dml.compiler.operators.reduction.reduction import coordinates, kind_of
 from dml.compiler.operators.reduction.scan import axis_last
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
+from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
 
@@ -111,8 +112,8 @@ def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operan
 
 def _selected_block(target: Target, lines: int, length: int, k: int) -> int:
     """Elements to an invocation that selects: lines split where they are few, into what still leaves most behind."""
-    blocks = max(1, min(256 // lines, length // (8 * k)), -(-length * k // target.max_steps))
-    return max(1, min(-(-length // blocks), target.max_steps // k))
+    blocks = max(1, min(256 // lines, length // (8 * k)), -(-length * k // max_steps(target)))
+    return max(1, min(-(-length // blocks), max_steps(target) // k))
 
 
 def _segments(block: int) -> int:
@@ -135,6 +136,6 @@ def _sort_steps(target: Target, block: int) -> int:
 def _sorted_block(target: Target, length: int) -> int:
     """Elements of a block that a workgroup sorts: a power of two."""
     block = min(16 if target.is_cpu else 1024, 1 << max(1, (length - 1).bit_length()))
-    while block > 2 and _sort_steps(target, block) > target.max_steps:
+    while block > 2 and _sort_steps(target, block) > max_steps(target):
         block //= 2
     return block

@@ -1,0 +1,31 @@
+"""Which variant of a kernel a device gets, and its sizes: every choice that looks at what the device is.
+
+A lowering asks here and never looks at the device's class. Each choice says why it is made, and what was measured where
+it rests on a measurement; a number that comes from a driver names the driver.
+"""
+
+from __future__ import annotations
+
+from dml.compiler.target import DeviceClass, Target
+
+# --- Every kernel -----------------------------------------------------------------------------------------------------
+
+#: Iterations that llvmpipe grants an invocation's loops, over all of them, less what a kernel's own small ones take. It
+#: ends them at 65,535, without a word.
+CPU_ITERATIONS = 60000
+#: Steps of an invocation on other devices, where a desktop's watchdog ends what runs for two seconds. A step waits for
+#: memory about once, a microsecond at worst, and does at most some 1,024 multiply-adds (the largest tiles), at a
+#: nanosecond each as long again: half a second.
+GPU_STEPS = 1 << 18
+
+
+def max_steps(target: Target) -> int:
+    """The most steps (see Dispatch) that one invocation may make; what takes more goes in parts."""
+    most = CPU_ITERATIONS if target.device_class is DeviceClass.CPU else GPU_STEPS
+    return most if target.fewer_steps is None else min(most, target.fewer_steps)
+
+
+# --- Products, convolutions, recurrences, attention -------------------------------------------------------------------
+
+
+# --- Rows, reductions, windows ----------------------------------------------------------------------------------------

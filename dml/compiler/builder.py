@@ -6,20 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import packing, sources
-from dml.compiler.kernels.prelude import (
-    VALUE_TYPES,
-    Bound,
-    Constant,
-    besides,
-    prelude,
-    read,
-    storage_buffers,
-    update,
-    write,
-)
+from dml.compiler.kernels.prelude import Bound, besides, prelude, read, storage_buffers, update, write
 from dml.compiler.parts import crop, in_parts
 from dml.compiler.program import Access, Binding, Dispatch, Operand, Program, Region, Space
+from dml.compiler.scalar import Constant
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -94,7 +86,7 @@ class ProgramBuilder:
     def temporary(self, data_type: DML_TENSOR_DATA_TYPE, sizes: Iterable[int]) -> Operand:
         """A packed tensor that lives while the program runs. It gets its place once all dispatches are known."""
         sizes = tuple(sizes)
-        size = -(-math.prod(sizes) * VALUE_TYPES[data_type].bits // 32) * 4
+        size = -(-math.prod(sizes) * DATA_TYPES[data_type].bits // 32) * 4
         return Operand(self.scratch(size), data_type, sizes, packed_strides(sizes))
 
     def scratch(self, size: int) -> Region:
@@ -256,7 +248,7 @@ class ProgramBuilder:
         each: int,
         reads_result: bool,
     ) -> None:
-        value = VALUE_TYPES[result.data_type]
+        value = DATA_TYPES[result.data_type]
         whole = value.per_word > 1 and owns_whole_words(result)
         count = -(-result.count // value.per_word) if whole else result.count
         self.dispatch(
@@ -283,7 +275,7 @@ def _binding(bounds: Sequence[Bound]) -> Binding:
 
 def owns_whole_words(result: Operand) -> bool:
     """Whether a packed result shares no 32-bit word with other tensors (as a part of a larger one may)."""
-    value = VALUE_TYPES[result.data_type]
+    value = DATA_TYPES[result.data_type]
     end = result.base + result.count
     ends_region = end * value.bits > (result.region.size - 4) * 8
     return result.is_packed and result.base % value.per_word == 0 and (end % value.per_word == 0 or ends_region)

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
-from dml.compiler.kernels.expression import Expression, Leaf, apply
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import Operand, Program, Region, Space
+from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Beside, Epilogue, Operand, Region, Space
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
@@ -50,7 +50,7 @@ def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[in
     for operand in operands:
         if operand.region.size <= most:
             continue
-        elements = (most - 2 * VECTOR) * 8 // VALUE_TYPES[operand.data_type].bits
+        elements = (most - 2 * VECTOR) * 8 // DATA_TYPES[operand.data_type].bits
         steps = operand.steps
         while (reach := _reach(operand, extents)) > elements:
             possible = [axis for axis in axes if extents[axis] > 1 and steps[axis]]
@@ -126,7 +126,7 @@ def _crop_beside(beside: Beside, origin: int, stores: tuple[int, int], most: int
 
 def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
     """The bytes of elements ``first`` to ``end`` in whole vectors, and the elements of the region before them."""
-    bits = VALUE_TYPES[operand.data_type].bits
+    bits = DATA_TYPES[operand.data_type].bits
     start = first * bits // 8 // VECTOR * VECTOR
     stop = min(operand.region.size, -(-end * bits // (8 * VECTOR)) * VECTOR)
     return replace(operand.region, offset=operand.region.offset + start, size=stop - start), start * 8 // bits
@@ -142,7 +142,7 @@ def _vector_step(operands: Sequence[Operand], axis: int) -> int:
     """The steps along an axis after which every operand is at the start of a vector again: a power of two."""
     bits = VECTOR * 8
     return max(
-        bits // math.gcd(bits, operand.strides[axis] * VALUE_TYPES[operand.data_type].bits) for operand in operands
+        bits // math.gcd(bits, operand.strides[axis] * DATA_TYPES[operand.data_type].bits) for operand in operands
     )
 
 

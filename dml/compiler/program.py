@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from dml.compiler.kernels.scalar import Expression
+from dml.compiler.scalar import Expression
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.glslang import Source
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides

@@ -25,6 +25,24 @@ def max_steps(target: Target) -> int:
     return most if target.fewer_steps is None else min(most, target.fewer_steps)
 
 
+#: Lines of GLSL for the elements that an invocation takes at once above which the arithmetic outweighs what a workgroup
+#: costs.
+LONG_ARITHMETIC = 64
+
+
+def elementwise_steps(target: Target, units: int, lines: int, rounds: int) -> tuple[int, int]:
+    """Steps of an invocation of elementwise/vector.comp, each a unit of elements, and invocations of a workgroup.
+
+    units: those of the whole tensor. lines: of GLSL that each executes. rounds: of the loops in each, 1 without loops.
+
+    A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
+    takes as many steps as leave 16 workgroups for the cores.
+    """
+    lanes = max(4, min(32, target.subgroup_size))
+    steps = min(512, max_steps(target) // rounds, units // (16 * lanes)) // 4 * 4
+    return (steps, lanes) if target.is_cpu and steps and lines <= LONG_ARITHMETIC else (1, target.workgroup)
+
+
 # --- Products, convolutions, recurrences, attention -------------------------------------------------------------------
 
 

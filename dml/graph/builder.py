@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from dml import enums
 from dml.arguments import as_array, checked
+from dml.compiler.data_types import DATA_TYPES
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
@@ -161,7 +162,7 @@ class Tensor:
         )
 
     def _takes_scale(self, other: Operand) -> TypeGuard[int | float]:
-        return isinstance(other, int | float) and self.data_type in (FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16)
+        return isinstance(other, int | float) and DATA_TYPES[self.data_type].kind == "float"
 
     def __add__(self, other: Operand) -> Tensor:
         if self._takes_scale(other):

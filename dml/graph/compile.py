@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import EpilogueTooWideError, OperandOrArray, ProgramBuilder
 from dml.compiler.kernels.epilogue import epilogue_of
-from dml.compiler.kernels.expression import Leaf, apply
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import REGION_ALIGNMENT, Access, Operand, Program, Region, Space
+from dml.compiler.scalar import Leaf
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dml.compiler.kernels.scalar import Expression, Leaf, node
 from dml.compiler.operators.normalization.normalization import batch_expressions
+from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_CONVOLUTION_DIRECTION_FORWARD, DML_TENSOR_DATA_TYPE_FLOAT32

@@ -1,6 +1,7 @@
 """Fuses element-wise trees into one expression, and those behind the operator that produces one of their inputs.
 
-Between the operators of a fused tree values stay float32: FLOAT16 is rounded to once, where the result is stored.
+Between the operators of a fused tree values stay float32; to a narrower type they are rounded once, where the result is
+stored.
 """
 
 from __future__ import annotations
@@ -8,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dml import enums
-from dml.compiler.kernels.prelude import VALUE_TYPES
-from dml.compiler.kernels.scalar import Expression, Leaf, depth_of, node, substitute
-from dml.compiler.kernels.scalar import Node as Scalar
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import elementwise_of
 from dml.compiler.operators.normalization.normalization import batch_expressions
+from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
 from dml.compiler.target import Target
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE
@@ -45,7 +45,6 @@ _TAKES_EPILOGUE = frozenset(
 #: Nodes of an expression that may stand on each other: of a kernel's own, and of an epilogue, which kernels that keep
 #: many sums in registers repeat for each.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
-_FLOATS = (enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_FLOAT16)
 
 
 def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool] = lambda kind: True) -> None:
@@ -131,9 +130,11 @@ def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
             continue
         made = producer.outputs[0]
         assert made is not None
-        bits = VALUE_TYPES[seen.tensor.DataType].bits
-        narrow = bits < 32 and seen.tensor.DataType not in _FLOATS
-        if narrow or not same_layout(made[0].tensor, seen.tensor) or seen.tensor.Sizes != result.tensor.Sizes:
+        if (
+            DATA_TYPES[seen.tensor.DataType].wraps
+            or not same_layout(made[0].tensor, seen.tensor)
+            or seen.tensor.Sizes != result.tensor.Sizes
+        ):
             continue
         if value in static and whole not in static:
             continue
@@ -143,7 +144,7 @@ def _absorb_one(at: Node, most: int, static: set[Value]) -> Node | None:
         inputs, leaves = _joined(at, place, producer)
         if len(inputs) + 1 > most:
             continue
-        value_type = VALUE_TYPES[seen.tensor.DataType].glsl
+        value_type = DATA_TYPES[seen.tensor.DataType].glsl
         inner = _converted(_moved(producer, leaves[1]), _type(producer), value_type)
         at.expression = substitute(at.expression, [inner if leaf is None else leaf for leaf in leaves[0]])
         at.inputs = [*inputs]
@@ -180,12 +181,12 @@ def _moved(producer: Node, leaves: list[Expression]) -> Expression:
 
 
 def _type(producer: Node) -> str:
-    if isinstance(producer.expression, Scalar):
+    if isinstance(producer.expression, ScalarNode):
         return producer.expression.glsl
     assert isinstance(producer.expression, Leaf)
     port = producer.inputs[producer.expression.index]
     assert port is not None
-    return VALUE_TYPES[port[0].tensor.DataType].glsl
+    return DATA_TYPES[port[0].tensor.DataType].glsl
 
 
 def _converted(expression: Expression, found: str, wanted: str) -> Expression:
@@ -234,7 +235,7 @@ def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYP
     ((result, written),) = filter(None, at.outputs)
     if more:
         return None
-    floats = seen.tensor.DataType in _FLOATS and result.tensor.DataType in _FLOATS
+    floats = all(DATA_TYPES[port.tensor.DataType].kind == "float" for port in (seen, result))
     if not floats or result.tensor.Sizes != seen.tensor.Sizes:
         return None
     if not same_layout(made.tensor, seen.tensor) and not _reshaped(made.tensor, seen.tensor, result.tensor):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dml import enums
-from dml.compiler.kernels.scalar import Expression
+from dml.compiler.scalar import Expression
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dml.compiler.kernels.prelude import VALUE_TYPES
-from dml.compiler.kernels.scalar import Node as Scalar
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
+from dml.compiler.scalar import ScalarNode
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
 from dml.descriptors.movement import (
     DML_JOIN_OPERATOR_DESC,
@@ -25,7 +25,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 def read_views(node: Node, source: Operand) -> list[Operand] | None:
     """The outputs of a node as views of its one input, where it is one that only selects; else None."""
     desc = node.desc
-    if isinstance(node.expression, Scalar):
+    if isinstance(node.expression, ScalarNode):
         return None
     if isinstance(desc, DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC):
         return [source] if desc.ScaleBias is None and desc.InputTensor.Sizes == desc.OutputTensor.Sizes else None
@@ -65,7 +65,7 @@ def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_T
 
     made: how the removed operator would have laid the value out. None where no strides say it.
     """
-    if VALUE_TYPES[made.DataType].bits != VALUE_TYPES[seen.DataType].bits:
+    if DATA_TYPES[made.DataType].bits != DATA_TYPES[seen.DataType].bits:
         return None
     view = view.as_type(seen.DataType)
     if seen.Sizes == made.Sizes and seen.strides == made.strides:
@@ -88,7 +88,7 @@ def writable_in_place(value: Value, joined: DML_BUFFER_TENSOR_DESC) -> bool:
     Types narrower than a word stay out: neighbours would share words.
     """
     producer = value.producer
-    if producer is None or not value.is_private or VALUE_TYPES[joined.DataType].bits < 32:
+    if producer is None or not value.is_private or DATA_TYPES[joined.DataType].bits < 32:
         return False
     for port in producer.outputs:
         if port is not None and port[1] is value:

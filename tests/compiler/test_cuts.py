@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dml import enums
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.epilogue import epilogue_of
-from dml.compiler.kernels.prelude import VALUE_TYPES
-from dml.compiler.kernels.scalar import Leaf, node
 from dml.compiler.parts import crop, cut, in_parts
 from dml.compiler.program import Beside, Operand, Region, Space
+from dml.compiler.scalar import Leaf, node
 from dml.tensors import packed_strides
 
 TYPES = [
@@ -36,7 +36,7 @@ def operand(rng: np.random.Generator, sizes: tuple[int, ...], data_type: enums.D
             base += (sizes[axis] - 1) * step
             step = -step % 2**32
         strides[axis] = 0 if kind == 1 else step
-    size = -(-(int(base) + reach) * VALUE_TYPES[data_type].bits // 32) * 4
+    size = -(-(int(base) + reach) * DATA_TYPES[data_type].bits // 32) * 4
     return Operand(Region(Space.INPUT, 0, 16 * int(rng.integers(0, 5)), size), data_type, sizes, tuple(strides), base)
 
 
@@ -45,7 +45,7 @@ def places(tensor: Operand) -> list[int]:
     found = []
     for c in itertools.product(*map(range, tensor.sizes)):
         index = (tensor.base + sum(a * b for a, b in zip(c, tensor.strides, strict=True))) % 2**32
-        bits = VALUE_TYPES[tensor.data_type].bits
+        bits = DATA_TYPES[tensor.data_type].bits
         assert (index + 1) * bits <= tensor.region.size * 8
         found.append(tensor.region.offset * 8 + index * bits)
     return found

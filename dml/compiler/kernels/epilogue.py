@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dml.compiler.kernels.scalar import Constant, Emitted, Expression, emit
+from dml.compiler.kernels.expression import Emitted, emit
 from dml.compiler.program import Beside, Epilogue, Operand
+from dml.compiler.scalar import Constant, Expression
 
 #: Dimensions from the outermost in memory to the innermost: size, the result's stride, the operand's.
 _Dimensions = list[tuple[int, int, int]]

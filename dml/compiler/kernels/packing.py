@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dml.compiler.kernels.prelude import Bound
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Operand, Region
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
-
-if TYPE_CHECKING:
-    from dml.compiler.builder import ProgramBuilder
 
 #: A region, and where its words are instead: a shared region and the first word there.
 Moves = dict[Region, tuple[Region, int]]
@@ -31,7 +28,20 @@ class Pack:
     checked: int
 
 
-def share(builder: ProgramBuilder, tensors: Mapping[str, Bound], most: int) -> tuple[Mapping[str, Bound], Moves]:
+class PackingBuilder(Protocol):
+    """What packing needs of a program's builder: its dispatches so far, and ways to add copies to them."""
+
+    dispatches: list[Dispatch]
+    packs: dict[tuple[Region, ...], Pack]
+
+    def prepare(self, *operands: Operand) -> PackingBuilder: ...
+
+    def scratch(self, size: int) -> Region: ...
+
+    def for_each(self, kernel: str, result: Operand, tensors: Mapping[str, Operand]) -> None: ...
+
+
+def share(builder: PackingBuilder, tensors: Mapping[str, Bound], most: int) -> tuple[Mapping[str, Bound], Moves]:
     """The tensors in at most ``most`` storage buffers, two or more, and what to ``restore`` behind their kernel.
 
     Adds the dispatches that copy into shared buffers. What is known at initialization is copied there.
@@ -59,7 +69,7 @@ def share(builder: ProgramBuilder, tensors: Mapping[str, Bound], most: int) -> t
     return shared, saved
 
 
-def restore(builder: ProgramBuilder, saved: Moves) -> None:
+def restore(builder: PackingBuilder, saved: Moves) -> None:
     """Copy regions that were written elsewhere to their places."""
     for region, (pack, start) in saved.items():
         _copy(builder, _words(region), _words(pack, start, region.size))
@@ -69,7 +79,7 @@ def _smallest(regions: Iterable[Region], count: int) -> tuple[Region, ...]:
     return tuple(sorted(regions, key=lambda region: region.size)[:count])
 
 
-def _gathered(builder: ProgramBuilder, regions: tuple[Region, ...]) -> Moves:
+def _gathered(builder: PackingBuilder, regions: tuple[Region, ...]) -> Moves:
     """A copy of regions that a kernel only reads; the last one where nothing wrote to them since, as in a loop."""
     pack = builder.packs.get(regions)
     if pack is not None and not _written(builder.dispatches[pack.checked :], regions):
@@ -89,7 +99,7 @@ def _written(dispatches: Sequence[Dispatch], regions: Sequence[Region]) -> bool:
     )
 
 
-def _copied(stage: ProgramBuilder, regions: Sequence[Region]) -> Moves:
+def _copied(stage: PackingBuilder, regions: Sequence[Region]) -> Moves:
     starts, size = [], 0
     for region in regions:
         starts.append(size // 4)
@@ -105,5 +115,5 @@ def _words(region: Region, start: int = 0, size: int | None = None) -> Operand:
     return Operand(region, DML_TENSOR_DATA_TYPE_UINT32, (count,), (1,), start)
 
 
-def _copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
+def _copy(builder: PackingBuilder, result: Operand, source: Operand) -> None:
     builder.for_each("movement/copy_words.comp", result, {"source": source})

@@ -26,41 +26,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dml import enums
+from dml.compiler.data_types import DATA_TYPES, DataType
 from dml.compiler.kernels.epilogue import beside_name, emit_epilogue, emit_finish_four
-from dml.compiler.kernels.scalar import Constant as Constant
 from dml.compiler.program import Access, Operand, Region
-from dml.enums import DML_TENSOR_DATA_TYPE
-
-
-@dataclass(frozen=True)
-class ValueType:
-    """How a data type lives in 32-bit words, and what a kernel computes with."""
-
-    bits: int
-    glsl: str
-    kind: str  # float, int, uint, int64, uint64, float64
-
-    @property
-    def per_word(self) -> int:
-        return max(1, 32 // self.bits)
-
-
-VALUE_TYPES: dict[DML_TENSOR_DATA_TYPE, ValueType] = {
-    enums.DML_TENSOR_DATA_TYPE_FLOAT32: ValueType(32, "float", "float"),
-    enums.DML_TENSOR_DATA_TYPE_FLOAT16: ValueType(16, "float", "float"),
-    enums.DML_TENSOR_DATA_TYPE_UINT32: ValueType(32, "uint", "uint"),
-    enums.DML_TENSOR_DATA_TYPE_UINT16: ValueType(16, "uint", "uint"),
-    enums.DML_TENSOR_DATA_TYPE_UINT8: ValueType(8, "uint", "uint"),
-    enums.DML_TENSOR_DATA_TYPE_UINT4: ValueType(4, "uint", "uint"),
-    enums.DML_TENSOR_DATA_TYPE_INT32: ValueType(32, "int", "int"),
-    enums.DML_TENSOR_DATA_TYPE_INT16: ValueType(16, "int", "int"),
-    enums.DML_TENSOR_DATA_TYPE_INT8: ValueType(8, "int", "int"),
-    enums.DML_TENSOR_DATA_TYPE_INT4: ValueType(4, "int", "int"),
-    enums.DML_TENSOR_DATA_TYPE_FLOAT64: ValueType(64, "uvec2", "float64"),
-    enums.DML_TENSOR_DATA_TYPE_UINT64: ValueType(64, "uvec2", "uint64"),
-    enums.DML_TENSOR_DATA_TYPE_INT64: ValueType(64, "uvec2", "int64"),
-}
+from dml.compiler.scalar import Constant
 
 
 @dataclass(frozen=True)
@@ -102,7 +71,7 @@ def besides(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
         epilogue = bound.operand.epilogue
         for number, beside in enumerate(epilogue.besides if epilogue is not None else ()):
             assert epilogue is not None
-            bits = VALUE_TYPES[bound.operand.data_type].bits, VALUE_TYPES[beside.operand.data_type].bits
+            bits = DATA_TYPES[bound.operand.data_type].bits, DATA_TYPES[beside.operand.data_type].bits
             vector = bound.vector and bits == (32, 32) and beside.is_four_for_four(epilogue.origin)
             found[beside_name(name, number)] = read(beside.operand.view((), ()), vector=vector)
     return found
@@ -201,12 +170,12 @@ def _epilogue(name: str, tensors: Mapping[str, Bound]) -> tuple[str, Mapping[str
     operand = tensors[name].operand
     epilogue = operand.epilogue
     assert epilogue is not None
-    assert VALUE_TYPES[operand.data_type].kind == "float", name
+    assert DATA_TYPES[operand.data_type].kind == "float", name
     names = [beside_name(name, number) for number in range(len(epilogue.besides))]
-    types = {own: VALUE_TYPES[tensors[own].operand.data_type].glsl for own in names}
+    types = {own: DATA_TYPES[tensors[own].operand.data_type].glsl for own in names}
     emitted = emit_epilogue(name, epilogue, list(types.values()))
     lines = [emitted.code]
-    if tensors[name].vector and VALUE_TYPES[operand.data_type].bits == 32:
+    if tensors[name].vector and DATA_TYPES[operand.data_type].bits == 32:
         lines.append(emit_finish_four(name, epilogue, types, lambda own: tensors[own].vector))
     return "\n".join(lines), emitted.constants
 
@@ -222,7 +191,7 @@ def _coordinates(rank: int) -> str:
 def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
     """offset: the word at which the operand's region begins."""
     operand = bound.operand
-    value = VALUE_TYPES[operand.data_type]
+    value = DATA_TYPES[operand.data_type]
     rank = operand.rank
     qualifier = {Access.READ: "readonly ", Access.WRITE: "", Access.READ_WRITE: ""}[bound.access]
     element = "uvec4" if bound.vector else "uint"
@@ -243,13 +212,13 @@ def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
     lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
     if bound.vector:
         lines.append(f"uvec4 {name}_vector(uint v) {{ return {name}_data[({offset} >> 2) + v]; }}")
-    lines.append(_decode(name, value, operand.data_type))
+    lines.append(_decode(name, value))
     # An epilogue stands at the last door: whole words for FLOAT32, where kernels may store bits of their own making.
     finished = operand.epilogue is not None
     words = finished and value.bits == 32
     # Where the epilogue belongs to encoding there is no t_encode: who has no place for the element would leave it out.
     plain = f"{name}_plain" if finished and not words else name
-    lines.append(_encode(plain, value, operand.data_type))
+    lines.append(_encode(plain, value))
     if bound.access.writes:
         if value.bits != 64:
             finish = f"{name}_epilogue(v, i)" if finished and not words else "v"
@@ -264,21 +233,11 @@ def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
     return "\n".join(lines)
 
 
-def _decode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str:
+def _decode(name: str, value: DataType) -> str:
     """t_decode(bits): a value from the low bits of a word; t_load(i)."""
     if value.bits == 64:
         return f"uvec2 {name}_load(uint i) {{ return uvec2({name}_word(2u * i), {name}_word(2u * i + 1u)); }}"
-    if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32:
-        expression = "uintBitsToFloat(bits)"
-    elif data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
-        expression = "half_decode(bits & 0xffffu)"
-    elif value.bits == 32:
-        expression = f"{value.glsl}(bits)"
-    elif value.kind == "int":
-        expression = f"bitfieldExtract(int(bits), 0, {value.bits})"
-    else:
-        expression = f"bits & {(1 << value.bits) - 1}u"
-    decode = f"{value.glsl} {name}_decode(uint bits) {{ return {expression}; }}\n"
+    decode = f"{value.glsl} {name}_decode(uint bits) {{ return {value.decode}; }}\n"
     if value.bits == 32:
         return decode + f"{value.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word(i)); }}"
     shift, mask = int(math.log2(value.per_word)), value.per_word - 1
@@ -288,22 +247,14 @@ def _decode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str
     )
 
 
-def _encode(name: str, value: ValueType, data_type: DML_TENSOR_DATA_TYPE) -> str:
+def _encode(name: str, value: DataType) -> str:
     """t_encode(v): the bits of an element."""
     if value.bits == 64:
         return ""
-    if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT32:
-        expression = "floatBitsToUint(v)"
-    elif data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
-        expression = "half_encode(v)"
-    elif value.bits == 32:
-        expression = "uint(v)"
-    else:
-        expression = f"uint(v) & {(1 << value.bits) - 1}u"
-    return f"uint {name}_encode({value.glsl} v) {{ return {expression}; }}"
+    return f"uint {name}_encode({value.glsl} v) {{ return {value.encode}; }}"
 
 
-def _store(name: str, value: ValueType, word: str) -> str:
+def _store(name: str, value: DataType, word: str) -> str:
     head = f"void {name}_store(uint i, {value.glsl} v) {{ "
     if value.bits == 64:
         return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"

@@ -5,13 +5,14 @@ Sizes: B batch, N query heads, M key and value heads, S queries, K new keys, T a
 
 from __future__ import annotations
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.expression import Leaf, apply, node
 from dml.compiler.kernels.prelude import Bound, read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
 from dml.compiler.operators.gemm import matmul, transposed
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Leaf, node
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC

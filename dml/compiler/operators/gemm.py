@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.kernels.expression import Expression, Leaf, apply, emit, node
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, write
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import MATH, activate
 from dml.compiler.operators.activation.softmax import axes_of, softmax
@@ -16,6 +18,7 @@ from dml.compiler.operators.elementwise.elementwise import difference, quantized
 from dml.compiler.operators.reduction.reduction import kind_of
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
@@ -228,9 +231,9 @@ def quads(operand: Operand, *, store: bool = False) -> str | None:
     *batch, row, column = operand.strides
     *counts, rows, columns = operand.sizes
     last = operand.base + sum((size - 1) * stride for size, stride in zip(operand.sizes, operand.strides, strict=True))
-    elements = operand.region.size * 8 // VALUE_TYPES[operand.data_type].bits
+    elements = operand.region.size * 8 // DATA_TYPES[operand.data_type].bits
     outer = [stride for stride, size in zip(batch, counts, strict=True) if size > 1] + [operand.base]
-    if VALUE_TYPES[operand.data_type].bits < 16 or last // 4 * 4 + 4 > elements:
+    if DATA_TYPES[operand.data_type].bits < 16 or last // 4 * 4 + 4 > elements:
         return None
     if column == 1 and not any(step % 4 for step in (*outer, row if rows > 1 else 0, columns if store else 0)):
         return "row"
@@ -241,7 +244,7 @@ def quads(operand: Operand, *, store: bool = False) -> str | None:
 
 def _readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
     """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough."""
-    whole_words = VALUE_TYPES[operand.data_type].bits == 32
+    whole_words = DATA_TYPES[operand.data_type].bits == 32
     if uses < WORTH_PACKING or (whole_words and quads(operand) is not None):
         return operand
     if operand.strides[-1] > operand.strides[-2]:
@@ -285,14 +288,14 @@ def _product(
     kernel = _kernel(operands, builder.target)
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
-    integers = VALUE_TYPES[result.data_type].kind == "int"
+    integers = DATA_TYPES[result.data_type].kind == "int"
     emitted = emit(finish, ["int" if integers else "float"], "finish")
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(integers), **kernel.defines}
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]
         along = quads(operand, store=name == "result")
-        wide = along is not None and VALUE_TYPES[operand.data_type].bits == 32
+        wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
         tensors[name] = (write if name == "result" else read)(operand, vector=wide)
         defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()
         defines[f"{name.upper()}_WIDE"] = int(wide)

@@ -9,36 +9,31 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.expression import Expression, Leaf, apply, node
-from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import split
 from dml.compiler.operators.reduction.reduction import FLOAT_MIN, Monoid, reduce
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors import quantization as d
-from dml.enums import DML_TENSOR_DATA_TYPE
 
 MATH = "lib/math.glsl"
 DYNAMIC = "quantization/dynamic.glsl"
-
-
-def _limits(data_type: DML_TENSOR_DATA_TYPE) -> tuple[int, int]:
-    value = VALUE_TYPES[data_type]
-    return (-(1 << value.bits - 1), (1 << value.bits - 1) - 1) if value.kind == "int" else (0, (1 << value.bits) - 1)
 
 
 def _quantize(
     builder: ProgramBuilder, result: Operand, source: Operand, scale: Operand, zero_point: Operand | None
 ) -> None:
     """clamp(round(source / scale) + zero point)."""
-    low, high = _limits(result.data_type)
+    to = DATA_TYPES[result.data_type]
     rounded = node("round_quotient($x0, $x1)", Leaf(0), Leaf(1), includes=[MATH])
     # Beyond 1024 no zero point comes back into the range.
     moved: Expression = node("int(clamp($x0, -1024.0, 1024.0))", rounded, glsl="int")
     if zero_point is not None:
         moved = node("$x0 + int($x1)", moved, Leaf(2), glsl="int")
-    limited = node("clamp($x0, $Low, $High)", moved, glsl="int", Low=np.int32(low), High=np.int32(high))
+    limited = node("clamp($x0, $Low, $High)", moved, glsl="int", Low=np.int32(to.lowest), High=np.int32(to.highest))
     inputs = [source, scale] if zero_point is None else [source, scale, zero_point]
     apply(builder, limited, result, inputs)
 
@@ -94,13 +89,12 @@ def dynamic_quantize_linear(desc: d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, b
     """
     source, result = builder["InputTensor"], builder["OutputTensor"]
     scale, zero_point = builder["OutputScaleTensor"], builder["OutputZeroPointTensor"]
-    low, high = _limits(result.data_type)
-    limits = {"Low": float(low), "High": float(high)}
+    to = DATA_TYPES[result.data_type]
+    limits = {"Low": float(to.lowest), "High": float(to.highest)}
     found = node("dynamic_zero_point($x0, $Low, $High)", Leaf(0), glsl="int", includes=[DYNAMIC], **limits)
-    glsl = VALUE_TYPES[result.data_type].glsl
     results: list[tuple[Operand, Expression]] = [
         (scale, node("dynamic_scale($x0)", Leaf(0), includes=[DYNAMIC])),
-        (zero_point, node(f"{glsl}($x0)", found, glsl=glsl)),
+        (zero_point, node(f"{to.glsl}($x0)", found, glsl=to.glsl)),
     ]
     element = node("vec2($x0)", Leaf(0), glsl="vec2")
     reduce(builder, RANGE, [source], range(source.rank), results, element)

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.expression import Leaf, apply, emit
-from dml.compiler.kernels.prelude import Bound, Constant, read, update, write
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.gemm import matmul, transposed
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc

@@ -15,11 +15,12 @@ import numpy as np
 
 from dml import enums
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import copy, merge_between, raw, split
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
 from dml.compiler.selection import max_steps
 from dml.descriptors import resample as d
 
@@ -114,7 +115,7 @@ def _resample(builder: ProgramBuilder, result: Operand, source: Operand, axes: S
             lines.append("    return source_load(source_at(c));")
         else:
             lines += _weighted(places, chosen, kernel, parted=parted)
-            lines.append("    return finish(sum);" if VALUE_TYPES[to.data_type].bits == 8 else "    return sum;")
+            lines.append("    return finish(sum);" if DATA_TYPES[to.data_type].bits == 8 else "    return sum;")
         return [*lines, "}"]
 
     _in_parts(builder, result, source, chosen, kernel, math.prod(map(math.ceil, lengths)), sampled, places)
@@ -154,7 +155,7 @@ def _in_parts(
 
 def _most_rounds(builder: ProgramBuilder, result: Operand) -> int:
     """Of the loops for one element."""
-    return max_steps(builder.target) // VALUE_TYPES[result.data_type].per_word
+    return max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
 
 
 def _loop(place: str, range_: str, *, parted: bool) -> str:

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge
-from dml.compiler.kernels.expression import apply
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, write
-from dml.compiler.kernels.scalar import Expression, Leaf, node
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.reduction import MATH
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node
 from dml.descriptors.training import DML_ADAM_OPTIMIZER_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -46,7 +47,7 @@ def _step(
     desc: DML_ADAM_OPTIMIZER_OPERATOR_DESC, builder: ProgramBuilder, alpha: Operand, operands: Mapping[str, Operand]
 ) -> None:
     first = operands["x"]
-    unit = 128 // VALUE_TYPES[first.data_type].bits
+    unit = DATA_TYPES[first.data_type].per_vector
     vectors = all(operand.is_packed and operand.base % unit == 0 for operand in operands.values())
     bound = {
         name: read(operand, vector=vectors) if name in _INPUTS else write(operand, vector=vectors)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dml.compiler.kernels.expression import Expression, Leaf, Node, node, substitute
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import elementwise
+from dml.compiler.scalar import Constant, Expression, Leaf, ScalarNode, node, substitute
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -41,7 +41,7 @@ def activate(desc: OperatorDesc | None, x: Expression = X) -> Expression:
 
 def kind(tensor: DML_BUFFER_TENSOR_DESC | None) -> str:
     """What a kernel computes with for this tensor: float, int, uint, int64, uint64 or float64; float where fused."""
-    return "float" if tensor is None else VALUE_TYPES[tensor.DataType].kind
+    return "float" if tensor is None else DATA_TYPES[tensor.DataType].kind
 
 
 def integer(value: int, of: str) -> Constant:
@@ -69,20 +69,20 @@ def affine(tensor: DML_BUFFER_TENSOR_DESC | None, scale: float, bias: float, x: 
     if of in ("int", "uint"):
         if whole:
             factors: dict[str, Constant] = {"Scale": integer(int(scale), of), "Bias": integer(int(bias), of)}
-            return Node("$x0 * $Scale + $Bias", (x,), of, factors)
+            return ScalarNode("$x0 * $Scale + $Bias", (x,), of, factors)
         code = f"{of}_of_float(multiply_add(float($x0), $Scale, $Bias))"
         return node(code, x, glsl=of, includes=[MATH, INTEGER], Scale=float(scale), Bias=float(bias))
     if of == "float64":
         words64 = dict(zip(("ScaleLow", "ScaleHigh", "BiasLow", "BiasHigh"), words_of(scale, bias), strict=True))
         code = "add_f64(mul_f64($x0, uvec2($ScaleLow, $ScaleHigh)), uvec2($BiasLow, $BiasHigh))"
-        return Node(code, (x,), "uvec2", words64, ("lib/float64.glsl",))
+        return ScalarNode(code, (x,), "uvec2", words64, ("lib/float64.glsl",))
     letter = of[0]
     if whole:
         code = "add64(mul64($x0, uvec2($ScaleLow, $ScaleHigh)), uvec2($BiasLow, $BiasHigh))"
         words: dict[str, Constant] = {}
         for name, value in (("Scale", int(scale)), ("Bias", int(bias))):
             words |= {f"{name}Low": value & 0xFFFFFFFF, f"{name}High": value >> 32 & 0xFFFFFFFF}
-        return Node(code, (x,), "uvec2", words, (INT64,))
+        return ScalarNode(code, (x,), "uvec2", words, (INT64,))
     code = f"{letter}64_of_float(multiply_add(float_{letter}64($x0), $Scale, $Bias))"
     return node(code, x, glsl="uvec2", includes=[MATH, INT64], Scale=float(scale), Bias=float(bias))
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.kernels.expression import apply
-from dml.compiler.kernels.prelude import VALUE_TYPES, read, write
-from dml.compiler.kernels.scalar import Expression, Leaf, node
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.reduce import arg_reduce
 from dml.compiler.operators.reduction.reduction import (
@@ -26,6 +26,7 @@ from dml.compiler.operators.reduction.reduction import (
 )
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Expression, Leaf, node
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors import activation as d
@@ -130,7 +131,7 @@ def _steps(x: Operand, y: Operand, unit: int) -> str:
     if unit == 1:
         return "\n".join([*load, "    v[0] = x_load(at);", "}", *store, "    y_store(at, v[0]);", "}"])
     for name, operand, lines in (("x", x, load), ("y", y, store)):
-        bits = VALUE_TYPES[operand.data_type].bits
+        bits = DATA_TYPES[operand.data_type].bits
         per_vector = 128 // bits
         for vector in range(unit // per_vector):
             if name == "x":

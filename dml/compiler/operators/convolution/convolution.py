@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.kernels.expression import Expression, Leaf, apply, emit, node, substitute
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, write
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
@@ -25,6 +27,7 @@ from dml.compiler.operators.convolution.parts import Convolved
 from dml.compiler.operators.convolution.winograd import winograd, winograd_cost
 from dml.compiler.operators.gemm import along_dimension, matmul, quads, requantize, without_zero_point
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.convolution import (
@@ -139,7 +142,7 @@ def convolve(
 
 def _sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
     """In what the sums for a result are kept: the name in GLSL, and the data type."""
-    if VALUE_TYPES[result.data_type].kind == "int":
+    if DATA_TYPES[result.data_type].kind == "int":
         return "int", DML_TENSOR_DATA_TYPE_INT32
     return "float", DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -276,7 +279,7 @@ def _by_winograd(
         or windows.dilations[1:] != (1, 1)
         or windows.padding[0] != 0
         or x.sizes[2] != result.sizes[2]
-        or VALUE_TYPES[result.data_type].kind != "float"
+        or DATA_TYPES[result.data_type].kind != "float"
         or winograd_cost(builder.target, inputs, result) >= (math.inf if plan is None else plan.cost)
     ):
         return False
@@ -372,7 +375,7 @@ def _direct(
         | {f"STEP_{d}": np.int32(windows.step[d]) for d in range(3)},
     )
     emitted = emit(finish, [kind], "finish")
-    wide = VALUE_TYPES[result.data_type].bits == 32 and quads(result, store=True) == "row"
+    wide = DATA_TYPES[result.data_type].bits == 32 and quads(result, store=True) == "row"
     tensors = {
         "x": read(padded, vector=True),
         "weights": read(tiled, vector=plan.channels % 4 == 0),
@@ -429,7 +432,7 @@ def _general(
         constants[f"PADDING_{d}"] = geometry.padding[d]
         constants[f"LIMIT_{d}"] = result.sizes[2 + d] - (0 if geometry.backward else geometry.output_padding[d])
     # An invocation makes all elements of a word.
-    most = max_steps(builder.target) // VALUE_TYPES[result.data_type].per_word
+    most = max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
     parts = list(ranges((*weights.sizes[2:], inputs), most))
     sums = [builder.temporary(words, result.sizes) for _ in parts[1:3]]
     added = bias

@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.expression import Expression, emit
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, write
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm import matmul, product_cost, quads
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -101,7 +103,7 @@ def winograd(
     matmul(builder, spread, filters, None, products)
     emitted = emit(finish, ["float"], "finish")
     rows = quads(result, store=True) == "row"
-    wide = rows and VALUE_TYPES[result.data_type].bits == 32
+    wide = rows and DATA_TYPES[result.data_type].bits == 32
     tensors = {"products": read(products), "result": write(result, vector=wide)}
     if bias is not None:
         tensors["bias"] = read(bias)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dml import enums
-from dml.compiler.kernels.expression import Expression, Leaf, node
-from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import elementwise
+from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 
@@ -26,24 +25,23 @@ def cast(desc: DML_CAST_OPERATOR_DESC) -> Expression:
 
 def cast_expression(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
     """Leaf 0 of one data type as the value type of another."""
-    kind = VALUE_TYPES[result].kind
+    kind = DATA_TYPES[result].kind
     if kind == "float":
         return _to_float(source, result)
     if kind == "float64":
-        return _to_float64(VALUE_TYPES[source].kind)
-    if VALUE_TYPES[source].kind.startswith("float"):
+        return _to_float64(DATA_TYPES[source].kind)
+    if DATA_TYPES[source].is_floating:
         return _float_to_integer(source, result)
-    return _integer_to_integer(VALUE_TYPES[source].kind, VALUE_TYPES[result].kind)
+    return _integer_to_integer(DATA_TYPES[source].kind, DATA_TYPES[result].kind)
 
 
 def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
-    value = VALUE_TYPES[source]
-    half = result == enums.DML_TENSOR_DATA_TYPE_FLOAT16
+    value, wanted = DATA_TYPES[source], DATA_TYPES[result]
     made: Expression
     if value.kind == "float":
         made = Leaf(0)
     elif value.kind == "float64":
-        made = node(f"float_from_float64($x0, {str(half).lower()})", Leaf(0), includes=CONVERT)
+        made = node(f"float_from_float64($x0, {str(wanted.rounds).lower()})", Leaf(0), includes=CONVERT)
     elif value.bits < 32:
         made = node("float($x0)", Leaf(0))
     else:
@@ -51,7 +49,7 @@ def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Exp
         sign = "i" if value.kind.startswith("int") else "u"
         made = node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
     # Rounded here and not at the store alone: a graph may fuse what reads the result, which a cast is there to round.
-    return node("half_decode(half_encode($x0))", made) if half else made
+    return node(wanted.rounded, made) if wanted.rounds else made
 
 
 def _to_float64(kind: str) -> Expression:
@@ -66,8 +64,8 @@ def _to_float64(kind: str) -> Expression:
 
 
 def _float_to_integer(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Expression:
-    value = VALUE_TYPES[result]
-    float64 = VALUE_TYPES[source].kind == "float64"
+    value = DATA_TYPES[result]
+    float64 = DATA_TYPES[source].kind == "float64"
     if value.bits == 64:
         wide = "$x0" if float64 else "float64_from_float($x0)"
         sign = "i" if value.kind == "int64" else "u"
@@ -75,10 +73,9 @@ def _float_to_integer(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE
     suffix = "float64" if float64 else "float"
     if value.kind == "uint":
         code = f"uint_from_{suffix}($x0, $High)"
-        return node(code, Leaf(0), glsl="uint", includes=CONVERT, High=(1 << value.bits) - 1)
-    half = 1 << (value.bits - 1)
+        return node(code, Leaf(0), glsl="uint", includes=CONVERT, High=int(value.highest))
     code = f"int_from_{suffix}($x0, $Low, $High)"
-    return node(code, Leaf(0), glsl="int", includes=CONVERT, Low=np.int32(-half), High=np.int32(half - 1))
+    return node(code, Leaf(0), glsl="int", includes=CONVERT, Low=np.int32(value.lowest), High=np.int32(value.highest))
 
 
 def _integer_to_integer(source: str, result: str) -> Expression:

@@ -7,16 +7,13 @@ of words), float64 (bits only).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from dml import enums
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.expression import Expression, Leaf, apply, node
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.data_types import DATA_TYPES, FLOAT32, UNSIGNED
 from dml.compiler.lowering import elementwise, lowering
 from dml.compiler.operators.activation.functions import (
     INT64,
@@ -29,20 +26,12 @@ from dml.compiler.operators.activation.functions import (
     integer,
     kind,
 )
+from dml.compiler.scalar import Constant, Expression, Leaf, node
 from dml.descriptors import elementwise as d
 from dml.descriptors.base import OperatorDesc
-from dml.enums import DML_TENSOR_DATA_TYPE
-from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, nearest_float
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, nearest_float
 
 INCLUDES = {"float": (MATH,), "int": (INTEGER,), "uint": (INTEGER,), "int64": (INT64,), "uint64": (INT64,)}
-
-#: The unsigned type that holds an element's bits.
-BITS = {
-    8: enums.DML_TENSOR_DATA_TYPE_UINT8,
-    16: enums.DML_TENSOR_DATA_TYPE_UINT16,
-    32: enums.DML_TENSOR_DATA_TYPE_UINT32,
-    64: enums.DML_TENSOR_DATA_TYPE_UINT64,
-}
 
 
 def scaled(desc: Any, x: Expression = X) -> Expression:
@@ -52,7 +41,7 @@ def scaled(desc: Any, x: Expression = X) -> Expression:
 
 
 def glsl_of(tensor: DML_BUFFER_TENSOR_DESC) -> str:
-    return VALUE_TYPES[tensor.DataType].glsl
+    return DATA_TYPES[tensor.DataType].glsl
 
 
 # --- functions of one float -------------------------------------------------------------------------------------------
@@ -269,8 +258,8 @@ def bitwise(cls: type[OperatorDesc], inputs: Sequence[str], code: str) -> None:
     @lowering(cls)
     def lower_bitwise(desc: OperatorDesc, builder: ProgramBuilder) -> None:
         operands = [builder[name] for name in (*inputs, "OutputTensor")]
-        *sources, result = [operand.as_type(BITS[VALUE_TYPES[operand.data_type].bits]) for operand in operands]
-        glsl = VALUE_TYPES[sources[0].data_type].glsl
+        *sources, result = [operand.as_type(UNSIGNED[DATA_TYPES[operand.data_type].bits]) for operand in operands]
+        glsl = DATA_TYPES[sources[0].data_type].glsl
         apply(builder, node(code, *(Leaf(i) for i in range(len(inputs))), glsl=glsl), result, sources)
 
 
@@ -283,9 +272,9 @@ bitwise(d.DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC, ["InputTensor"], "~$x0")
 @lowering(d.DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC)
 def bit_count(desc: d.DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source = builder["InputTensor"]
-    bits = VALUE_TYPES[source.data_type].bits
+    bits = DATA_TYPES[source.data_type].bits
     code = "uint(bitCount($x0.x) + bitCount($x0.y))" if bits == 64 else "uint(bitCount($x0))"
-    apply(builder, node(code, Leaf(0), glsl="uint"), builder["OutputTensor"], [source.as_type(BITS[bits])])
+    apply(builder, node(code, Leaf(0), glsl="uint"), builder["OutputTensor"], [source.as_type(UNSIGNED[bits])])
 
 
 @elementwise(d.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, "InputTensor")
@@ -298,7 +287,7 @@ def copy_or_scale(desc: d.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, builder: Prog
     source, result = builder["InputTensor"], builder["OutputTensor"]
     if desc.ScaleBias is None:
         # Bits, so that subnormals and the payload of NaN stay as they are.
-        bits = BITS[VALUE_TYPES[source.data_type].bits]
+        bits = UNSIGNED[DATA_TYPES[source.data_type].bits]
         source, result = source.as_type(bits), result.as_type(bits)
     apply(builder, identity(desc), result, [source])
 
@@ -308,13 +297,10 @@ def copy_or_scale(desc: d.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, builder: Prog
 
 def bound(value: float | int, tensor: DML_BUFFER_TENSOR_DESC | None) -> int | float:
     """Min or Max as the tensor's data type has it: floats rounded, integers truncated and kept in their range."""
-    of = kind(tensor)
-    if tensor is None or of == "float":
-        half = tensor is not None and tensor.DataType == enums.DML_TENSOR_DATA_TYPE_FLOAT16
-        return nearest_float(value, np.float16) if half else float(value)
-    bits = VALUE_TYPES[tensor.DataType].bits
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if of in ("int", "int64") else (0, (1 << bits) - 1)
-    return int(min(max(value, low), high))
+    row = FLOAT32 if tensor is None else DATA_TYPES[tensor.DataType]
+    if row.is_floating:
+        return nearest_float(value, row.dtype.type)
+    return int(min(max(value, row.lowest), row.highest))
 
 
 def constant(name: str, value: int | float, of: str) -> tuple[str, dict[str, Constant]]:
@@ -345,19 +331,12 @@ def limited(tensor: DML_BUFFER_TENSOR_DESC | None, name: str, value: int | float
     return node(text, x, glsl="float" if tensor is None else glsl_of(tensor), includes=INCLUDES[of], **constants)
 
 
-def scalar(value: DML_SCALAR_UNION, data_type: DML_TENSOR_DATA_TYPE) -> int | float:
-    """A scalar's value in its data type; FLOAT16 lies in the leading two bytes."""
-    if data_type == enums.DML_TENSOR_DATA_TYPE_FLOAT16:
-        return float(struct.unpack_from("<e", value.Bytes)[0])
-    return value.value(data_type)
-
-
 def limits(desc: Any) -> tuple[int | float, int | float]:
     """Min and Max of the clip operators: floats, or scalars in MinMaxDataType."""
     tensor: DML_BUFFER_TENSOR_DESC | None = desc.InputTensor
     low, high = desc.Min, desc.Max
     if hasattr(desc, "MinMaxDataType"):
-        low, high = scalar(low, desc.MinMaxDataType), scalar(high, desc.MinMaxDataType)
+        low, high = low.value(desc.MinMaxDataType), high.value(desc.MinMaxDataType)
     return bound(low, tensor), bound(high, tensor)
 
 

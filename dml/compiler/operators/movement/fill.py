@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dml.compiler.builder import ProgramBuilder, merge, merge_around
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import constant_words, encode, fill, merge_between, raw, union_bits
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
 from dml.descriptors import movement as d
 
 
@@ -23,7 +24,7 @@ def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, builder: 
     result = builder["OutputTensor"]
     constants: dict[str, Constant] = {}
     code = ""
-    if VALUE_TYPES[result.data_type].kind == "float":
+    if DATA_TYPES[result.data_type].kind == "float":
         (result,) = merge(result)
         constants["START"] = float(desc.ValueStart.value(desc.ValueDataType))
         constants["DELTA"] = float(desc.ValueDelta.value(desc.ValueDataType))

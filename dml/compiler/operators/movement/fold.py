@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import raw, split
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
 from dml.compiler.selection import max_steps
 from dml.descriptors import movement as d
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
@@ -62,7 +63,7 @@ def unfold(desc: d.DML_UNFOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 def fold(desc: d.DML_FOLD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     columns, result = builder["InputTensor"], builder["OutputTensor"]
     source = _by_window(desc, columns, result.sizes[2:])
-    most = max_steps(builder.target) // VALUE_TYPES[result.data_type].per_word
+    most = max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
     tensors = {"source": source}
     for taps in ranges(desc.WindowSizes, most):
         is_last = all(end == size for (_, end), size in zip(taps, desc.WindowSizes, strict=True))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dml.compiler.builder import ProgramBuilder, merge
-from dml.compiler.kernels.prelude import Constant
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import align, move_each, raw
 from dml.compiler.parts import Box, boxes, cut, narrow
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
 from dml.descriptors import movement as d
 from dml.validator.movement import gather_cropped
 

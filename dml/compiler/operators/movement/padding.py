@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dml import enums
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import (
     constant_words,
@@ -15,6 +15,7 @@ from dml.compiler.operators.movement.views import (
     raw,
     union_bits,
 )
+from dml.compiler.scalar import Constant
 from dml.descriptors import movement as d
 
 _PLACES = {
@@ -42,8 +43,8 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
     )
     # In a vector the value stands as often as it fits.
     repeated = {4: "uvec4(VALUE * 0x11111111u)", 8: "uvec4(VALUE * 0x01010101u)", 16: "uvec4(VALUE * 0x00010001u)"}
-    vector = repeated.get(VALUE_TYPES[result.data_type].bits, f"uvec4({value}, {value})")
-    vector = "uvec4(VALUE)" if VALUE_TYPES[result.data_type].bits == 32 else vector
+    vector = repeated.get(DATA_TYPES[result.data_type].bits, f"uvec4({value}, {value})")
+    vector = "uvec4(VALUE)" if DATA_TYPES[result.data_type].bits == 32 else vector
     move_each(
         builder,
         "movement/padding.comp",

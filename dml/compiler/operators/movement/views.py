@@ -13,25 +13,19 @@ from dataclasses import replace
 import numpy as np
 
 from dml import enums
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.kernels.expression import Leaf, apply, node
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, update, write
+from dml.compiler.data_types import DATA_TYPES, UNSIGNED
+from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Leaf, node
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
-
-_UNSIGNED = {
-    4: enums.DML_TENSOR_DATA_TYPE_UINT4,
-    8: enums.DML_TENSOR_DATA_TYPE_UINT8,
-    16: enums.DML_TENSOR_DATA_TYPE_UINT16,
-    32: enums.DML_TENSOR_DATA_TYPE_UINT32,
-    64: enums.DML_TENSOR_DATA_TYPE_UINT64,
-}
 
 
 def raw(operand: Operand) -> Operand:
     """The same elements as unsigned integers, so that moving them changes no bit, whatever the device does to NaN."""
-    return operand.as_type(_UNSIGNED[VALUE_TYPES[operand.data_type].bits])
+    return operand.as_type(UNSIGNED[DATA_TYPES[operand.data_type].bits])
 
 
 def copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
@@ -41,7 +35,7 @@ def copy(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
 
 def fill(builder: ProgramBuilder, result: Operand, bits: int) -> None:
     """Write the same element everywhere, given as its bit pattern."""
-    if VALUE_TYPES[result.data_type].bits == 64:
+    if DATA_TYPES[result.data_type].bits == 64:
         value = node("uvec2($Low, $High)", glsl="uvec2", Low=bits & 0xFFFFFFFF, High=bits >> 32)
     else:
         value = node("$Bits", glsl="uint", Bits=bits)
@@ -118,22 +112,22 @@ def encode(value: float, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
     """The bits of a FLOAT attribute in a data type. Integers take its whole part, at most their limits; NaN gives 0."""
     dtype = numpy_dtype(data_type)
     value = float(np.float32(value))
-    if VALUE_TYPES[data_type].kind.startswith("float"):
+    if DATA_TYPES[data_type].kind.startswith("float"):
         with np.errstate(over="ignore"):
             return int.from_bytes(np.asarray(value).astype(dtype).tobytes(), "little")
     limits = np.iinfo(dtype)
     whole = 0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
-    return whole % (1 << VALUE_TYPES[data_type].bits)
+    return whole % (1 << DATA_TYPES[data_type].bits)
 
 
 def union_bits(value: DML_SCALAR_UNION, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
     """The bits that a scalar union holds for a data type of at least 8 bits."""
-    return int.from_bytes(value.Bytes[: VALUE_TYPES[data_type].bits // 8], "little")
+    return int.from_bytes(value.Bytes[: DATA_TYPES[data_type].bits // 8], "little")
 
 
 def constant_words(name: str, bits: int, data_type: enums.DML_TENSOR_DATA_TYPE) -> tuple[str, dict[str, Constant]]:
     """GLSL for an element given by its bits, as the unsigned value that ``raw`` operands have, and its constants."""
-    if VALUE_TYPES[data_type].bits == 64:
+    if DATA_TYPES[data_type].bits == 64:
         return f"uvec2({name}_LOW, {name}_HIGH)", {f"{name}_LOW": bits & 0xFFFFFFFF, f"{name}_HIGH": bits >> 32}
     return name, {name: bits}
 
@@ -179,7 +173,7 @@ def _move_each(
 ) -> None:
     tensors = [result, *moved.values()]
     defines = {"VECTORS": 0}
-    unit = 128 // VALUE_TYPES[result.data_type].bits
+    unit = DATA_TYPES[result.data_type].per_vector
     together = result.rank - 1 not in keep and all(operand.strides[-1] == 0 for operand in still.values())
     if not together or not all(_holds_vectors(operand, unit) for operand in tensors):
         unit = 1

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.expression import apply
-from dml.compiler.kernels.prelude import Constant, read, write
-from dml.compiler.kernels.scalar import Expression, Leaf, node, substitute
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.normalization.rows import Normalization, normalize_rows
@@ -22,6 +21,7 @@ from dml.compiler.operators.pooling.pooling import each_result
 from dml.compiler.operators.reduction.reduce import norm as reduce_norm
 from dml.compiler.operators.reduction.reduction import FLOAT_SUM, MATH, Monoid, reduce
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
 from dml.descriptors.normalization import (
     DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC,
     DML_BATCH_NORMALIZATION_OPERATOR_DESC,

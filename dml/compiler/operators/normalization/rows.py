@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, write
-from dml.compiler.kernels.scalar import Expression, Leaf, emit, node, substitute
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.reduction.reduction import MATH, adjacent, coordinates
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 
@@ -214,14 +216,14 @@ def _step_sums(x: Operand, unit: int) -> str:
 
 
 def _vectors(name: str, operand: Operand, unit: int, index: str) -> list[str]:
-    per_vector = 128 // VALUE_TYPES[operand.data_type].bits
+    per_vector = DATA_TYPES[operand.data_type].per_vector
     first = f"({index}) / {per_vector}u"
     return [f"    uvec4 {name}_{v} = {name}_vector({first} + {v}u);" for v in range(unit // per_vector)]
 
 
 def _element(name: str, operand: Operand, k: int) -> str:
     """Element k of a step whose vectors are loaded."""
-    vector, rest = divmod(k * VALUE_TYPES[operand.data_type].bits, 128)
+    vector, rest = divmod(k * DATA_TYPES[operand.data_type].bits, 128)
     return f"{name}_decode({name}_{vector}.{'xyzw'[rest // 32]} >> {rest % 32}u)"
 
 
@@ -279,7 +281,7 @@ def _write_step(
         return "\n".join([*lines, "}"])
     for name in ("x", *apart):
         lines += _vectors(name, operands[name], unit, f"from_{name}[row] + at")
-    bits = VALUE_TYPES[operands["y"].data_type].bits
+    bits = DATA_TYPES[operands["y"].data_type].bits
     per_vector = 128 // bits
     for vector in range(unit // per_vector):
         lines.append(f"    uvec4 y_{vector} = uvec4(0u);")

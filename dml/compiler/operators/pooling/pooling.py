@@ -14,13 +14,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, owns_whole_words
-from dml.compiler.kernels.expression import Expression, Leaf, apply, node
-from dml.compiler.kernels.prelude import VALUE_TYPES, Bound, Constant, read, update, write
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.reduction import FLOAT_SUM, MATH, Monoid, kind_of, largest_of, reduce
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node
 from dml.compiler.selection import max_steps
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
@@ -100,7 +102,7 @@ def _each_result(
 ) -> None:
     result = tensors["result"].operand
     target = builder.target
-    per_word = VALUE_TYPES[result.data_type].per_word
+    per_word = DATA_TYPES[result.data_type].per_word
     # The elements of a word share an invocation, and so what its loops may go round.
     whole = per_word > 1 and owns_whole_words(result) and box * cost * per_word <= max_steps(target)
     wide = box > min(wide_above, max_steps(target) // cost)

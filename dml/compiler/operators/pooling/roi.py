@@ -17,14 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.expression import Leaf, apply
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, update, write
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.pooling.pooling import each_result
 from dml.compiler.operators.reduction.reduction import FLOAT_SUM, reduce
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.descriptors.pooling import (
@@ -188,7 +190,7 @@ def _reduced(
 ) -> None:
     """Run a kernel that ends in "pooling/roi_reduced.glsl"."""
     tensors = {"source": source, "places": places.table, **sampling.batches}
-    count, steps, constants = places.parts(VALUE_TYPES[result.data_type].per_word)
+    count, steps, constants = places.parts(DATA_TYPES[result.data_type].per_word)
     constants.update(sampling.constants)
     defines: dict[str, object] = {"WINNER": 0, "PARTED": int(count > 1)}
     if count == 1:
@@ -287,7 +289,7 @@ def _gather(
                 steps=(places.rows, places.columns)[axis],
             )
     every = (rois, height, width)
-    for part in ranges(every, max_steps(target) // VALUE_TYPES[result.data_type].per_word):
+    for part in ranges(every, max_steps(target) // DATA_TYPES[result.data_type].per_word):
         is_last = tuple(end for _, end in part) == every
         to = result if is_last else builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
         ends: dict[str, Constant] = {}

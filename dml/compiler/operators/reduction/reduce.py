@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.kernels.expression import Expression, Leaf, node
-from dml.compiler.kernels.prelude import VALUE_TYPES
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.reduction import (
     FLOAT_MAX,
@@ -25,6 +24,7 @@ from dml.compiler.operators.reduction.reduction import (
     sum_of,
 )
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors.reduction import (
     DML_ARGMAX_OPERATOR_DESC,
     DML_ARGMIN_OPERATOR_DESC,
@@ -35,7 +35,6 @@ from dml.enums import (
     DML_AXIS_DIRECTION_DECREASING,
     DML_AXIS_DIRECTION_INCREASING,
     DML_REDUCE_FUNCTION,
-    DML_TENSOR_DATA_TYPE_FLOAT16,
     DML_TENSOR_DATA_TYPE_FLOAT32,
 )
 
@@ -89,7 +88,7 @@ def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> 
 
 def norm(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], more: float = 0.0) -> None:
     """The root of the sum of squares and ``more``, wherever float32 holds it, whether or not it holds the squares."""
-    if source.data_type == DML_TENSOR_DATA_TYPE_FLOAT16:  # it always holds these
+    if DATA_TYPES[source.data_type].has_exact_squares:
         finish = node("sqrt_accurate($x0 + $More)", VALUE, includes=[MATH], More=more)
         reduce(builder, FLOAT_SUM, [source], axes, [(result, finish)], square("float"))
         return
@@ -149,6 +148,6 @@ def arg_reduce(
             key = node(nan, key, glsl="uint")
         element = node("uvec2($x0, $x1)", key, position, glsl="uvec2")
         index = node("$x0.y", VALUE, glsl="uint")
-    if VALUE_TYPES[result.data_type].bits == 64:
+    if DATA_TYPES[result.data_type].bits == 64:
         index = node("uvec2($x0, 0u)", index, glsl="uvec2")
     reduce(builder, monoid, [source], axes, [(result, index)], element, positional=True)

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.kernels.expression import Expression, Leaf, emit, node, substitute
-from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, write
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
@@ -74,7 +76,7 @@ def _integer64(combine: str, identity: str) -> Monoid:
 
 
 def sum_of(kind: str) -> Monoid:
-    """The sum of a kind of value (see ValueType); integers wrap."""
+    """The sum of a kind of value (see DataType); integers wrap."""
     if kind == "float":
         return FLOAT_SUM
     return _integer64("add64(a, b)", "uvec2(0u)") if kind.endswith("64") else _integer(kind, "a + b", "0")
@@ -269,7 +271,7 @@ class _Plan:
         *,
         partial: bool,
     ) -> tuple[str, dict[str, Constant]]:
-        types = [VALUE_TYPES[operand.data_type].glsl for operand in self.inputs]
+        types = [DATA_TYPES[operand.data_type].glsl for operand in self.inputs]
         lines = [f'#include "{include}"' for include in monoid.includes]
         if monoid.declare:
             lines.append(monoid.declare)
@@ -285,7 +287,7 @@ class _Plan:
 
         body = []
         for i, (expression, target) in enumerate(zip(expressions, targets, strict=True)):
-            finish = emit(expression, [monoid.glsl, *types[1:]], f"finish{i}", VALUE_TYPES[target.data_type].glsl)
+            finish = emit(expression, [monoid.glsl, *types[1:]], f"finish{i}", DATA_TYPES[target.data_type].glsl)
             constants.update(finish.constants)
             lines.append(finish.code)
             for j in range(self.wide):
@@ -323,7 +325,7 @@ class _Plan:
             if group == 1:
                 lines.append(f"    x{i}_VALUE v{i} = x{i}_load(x{i}_at(c));")
                 continue
-            per_vector = 128 // VALUE_TYPES[operand.data_type].bits
+            per_vector = DATA_TYPES[operand.data_type].per_vector
             lines.append(f"    uint first{i} = x{i}_at(c) / {per_vector}u;")
             lines += [f"    uvec4 v{i}_{v} = x{i}_vector(first{i} + {v}u);" for v in range(group // per_vector)]
         elements = [self._element(k) for k in range(group)]
@@ -339,7 +341,7 @@ class _Plan:
         """The call of element() for place k of a step."""
         arguments = []
         for i, operand in enumerate(self.inputs):
-            bits = VALUE_TYPES[operand.data_type].bits
+            bits = DATA_TYPES[operand.data_type].bits
             vector, rest = divmod(k * bits, 128)
             component = rest // 32
             if i in self.rows:
@@ -426,16 +428,16 @@ def _plan(target: Target, inputs: Sequence[Operand], results: Sequence[Operand],
     wide = adjacent(full, kept - 1) if unit == 1 else 1
     step = full[0].strides[kept - 1]
     beside = wide > 1 or 0 < step < full[0].strides[-1]
-    row = sizes[kept - 1] * VALUE_TYPES[full[0].data_type].bits // 8 if beside else 0
+    row = sizes[kept - 1] * DATA_TYPES[full[0].data_type].bits // 8 if beside else 0
     lanes, chunks, workgroup = _share(target, count // wide, length // unit, row)
     return _Plan(tuple(inputs), tuple(results), kept, rows, wide, unit, lanes, chunks, workgroup)
 
 
 def adjacent(operands: Sequence[Operand], axis: int) -> int:
     """How many elements along an axis a step takes as whole uvec4; 1 where the layout forbids it."""
-    unit = max(128 // VALUE_TYPES[operand.data_type].bits for operand in operands)
+    unit = max(DATA_TYPES[operand.data_type].per_vector for operand in operands)
     for operand in operands:
-        bits = VALUE_TYPES[operand.data_type].bits
+        bits = DATA_TYPES[operand.data_type].bits
         others = [stride for d, stride in enumerate(operand.strides) if d != axis]
         if operand.strides[axis] != 1 or operand.sizes[axis] % unit:
             return 1
@@ -467,4 +469,4 @@ def _share(target: Target, results: int, steps: int, row: int) -> tuple[int, int
 
 def kind_of(operand: Operand) -> str:
     """What a kernel computes with for this operand: float, int, uint, int64, uint64 or float64."""
-    return VALUE_TYPES[operand.data_type].kind
+    return DATA_TYPES[operand.data_type].kind

@@ -11,7 +11,8 @@ import math
 
 from dml import enums
 from dml.compiler.builder import ProgramBuilder, merge_around
-from dml.compiler.kernels.prelude import VALUE_TYPES, Bound, read, write
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.reduction import coordinates, kind_of
 from dml.compiler.operators.reduction.scan import axis_last
@@ -50,7 +51,7 @@ def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operan
     words = 3 if wide else 2
     outputs: dict[str, Bound] = {"x": read(x), "values": write(values), "indices": write(indices)}
     line = coordinates("line", "x", x.rank, range(x.rank - 1))
-    if VALUE_TYPES[indices.data_type].bits == 64:
+    if DATA_TYPES[indices.data_type].bits == 64:
         line += "\nuvec2 index_of(uint i) { return uvec2(i, 0u); }"
     else:
         line += "\nuint index_of(uint i) { return i; }"

@@ -1,0 +1,87 @@
+"""Scalar expressions applied to tensors: what element-wise operators, activations and fused chains are.
+
+Expressions put together (an activation after an addition, a chain that a graph fuses) still make one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.compiler.builder import ProgramBuilder, merge
+from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
+from dml.compiler.kernels.expression import Emitted, emit, rounds_of_loops, scalar_body, vector_body
+from dml.compiler.kernels.prelude import read, write
+from dml.compiler.parts import in_parts
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Expression
+from dml.compiler.selection import elementwise_steps
+
+
+def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
+    """Write the expression's value for every element of ``result``. The inputs broadcast to its sizes.
+
+    Inputs and result may have any data types; the expression's type is converted to the result's value type.
+    """
+    merged = merge(*_in_memory_order(result, *(operand.broadcast(result.sizes) for operand in inputs)))
+    parameters = [DATA_TYPES[operand.data_type].glsl for operand in inputs]
+    emitted = emit(expression, parameters, result=DATA_TYPES[result.data_type].glsl)
+    for part in in_parts(merged, builder.target.max_region):
+        unit = _vector_elements(*part)
+        if unit is None:
+            _apply_to_each(builder, emitted, *part)
+        else:
+            _apply_to_vectors(builder, emitted, unit, *part)
+
+
+def _apply_to_each(builder: ProgramBuilder, emitted: Emitted, result: Operand, *inputs: Operand) -> None:
+    named = {f"x{i}": operand for i, operand in enumerate(inputs)}
+    loads = ", ".join(f"{name}_load({name}_at(c))" for name in named)
+    code = f"{emitted.code}\nresult_VALUE value(uint c[{result.rank}]) {{ return compute({loads}); }}"
+    builder.for_each("elementwise/elementwise.comp", result, named, constants=emitted.constants, code=code)
+
+
+def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, result: Operand, *inputs: Operand) -> None:
+    """unit: the elements that an invocation takes at once."""
+    named = {f"x{i}": operand for i, operand in enumerate(inputs)}
+    rounds = unit * rounds_of_loops(emitted.code) or 1
+    lines = unit * emitted.code.count("\n")
+    steps, workgroup = elementwise_steps(builder.target, -(-result.count // unit), lines, rounds)
+    builder.dispatch(
+        "elementwise/vector.comp",
+        {
+            "result": write(result, vector=True),
+            **{name: read(operand, vector=operand.strides[-1] == 1) for name, operand in named.items()},
+        },
+        space=result.sizes,
+        count=-(-result.count // (unit * steps)),
+        workgroup=workgroup,
+        constants=emitted.constants,
+        defines={"UNIT": f"{unit}u", "STEPS": steps, "UNROLL": min(steps, 4), "TAIL": int(result.count % unit > 0)},
+        code="\n".join([emitted.code, scalar_body(named, result.rank), vector_body(named, result, unit)]),
+        steps=steps * rounds,
+        each=-(-unit // rounds),
+    )
+
+
+def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:
+    """The operands, of equal sizes, with their dimensions as the result's lie in memory, the innermost last."""
+    order = sorted(range(result.rank), key=lambda d: -result.strides[d])
+    return [
+        operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
+        for operand in (result, *inputs)
+    ]
+
+
+def _vector_elements(result: Operand, *inputs: Operand) -> int | None:
+    """How many neighbouring elements an invocation takes to move whole uvec4, or None where the layout forbids it."""
+    moving = [operand for operand in (result, *inputs) if operand.strides[-1] != 0]
+    if result.strides[-1] != 1 or any(operand.strides[-1] != 1 for operand in moving):
+        return None
+    unit = max(DATA_TYPES[operand.data_type].per_vector for operand in moving)
+    if result.rank > 1 and result.sizes[-1] % unit:
+        return None
+    for operand in moving:
+        bits = DATA_TYPES[operand.data_type].bits
+        if any(step * bits % VECTOR_BITS for step in (operand.base, *operand.strides[:-1])):
+            return None
+    return unit

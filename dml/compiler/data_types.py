@@ -1,0 +1,151 @@
+"""The tensor data types as kernels see them: a row for each, and what follows from it.
+
+A kernel reads and writes 32-bit words. It computes with float, int, uint or, for the 64-bit types, uvec2 (low word
+first), whichever of them holds every value of the data type. A new data type is a row here, its NumPy dtype and its
+size in ``dml.tensors``, and what operators accept of it in the capability table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from dml import enums
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import HRESULT, DMLError
+from dml.tensors import element_bits, numpy_dtype
+
+#: What a kernel moves at once, a uvec4, and what its buffers are made of.
+VECTOR_BITS, WORD_BITS = 128, 32
+
+
+@dataclass(frozen=True)
+class DataType:
+    """How a data type lies in 32-bit words, what a kernel computes with for it, and how exact it is.
+
+    glsl: the type of its values in a kernel. kind: what these values are, one of float, int, uint, int64, uint64 and
+    float64. decode: GLSL of a value from ``bits``, a word whose low bits are an element, whatever the others are;
+    encode: of an element's bits, the others zero, from ``v``, a value. Both are empty for the types of 64 bits, whose
+    values are their bits. rounded: of the value nearest to ``$x0`` that an element holds (see dml.compiler.scalar);
+    empty where an element holds every value, or wraps.
+    """
+
+    data_type: DML_TENSOR_DATA_TYPE
+    glsl: str
+    kind: str
+    decode: str = ""
+    encode: str = ""
+    rounded: str = ""
+
+    @cached_property
+    def bits(self) -> int:
+        """The size of an element."""
+        return element_bits(self.data_type)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        return numpy_dtype(self.data_type)
+
+    @property
+    def per_word(self) -> int:
+        """Elements that begin in one word: 1 for those of a word or more."""
+        return max(1, WORD_BITS // self.bits)
+
+    @property
+    def per_vector(self) -> int:
+        """Elements of a uvec4."""
+        return VECTOR_BITS // self.bits
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether storing one element must be atomic on its word, because other elements share it."""
+        return self.bits < WORD_BITS
+
+    @property
+    def is_floating(self) -> bool:
+        return self.kind in ("float", "float64")
+
+    @cached_property
+    def lowest(self) -> int | float:
+        """The least finite number that it holds."""
+        return float(ml_dtypes.finfo(self.dtype).min) if self.is_floating else int(ml_dtypes.iinfo(self.dtype).min)
+
+    @cached_property
+    def highest(self) -> int | float:
+        """The greatest finite number that it holds."""
+        return float(ml_dtypes.finfo(self.dtype).max) if self.is_floating else int(ml_dtypes.iinfo(self.dtype).max)
+
+    @cached_property
+    def significand(self) -> int:
+        """Bits of a number that it holds exactly: every whole number of so many bits is among its values."""
+        if self.is_floating:
+            return int(ml_dtypes.finfo(self.dtype).nmant) + 1
+        return int(self.highest).bit_length()
+
+    @property
+    def rounds(self) -> bool:
+        """Whether storing a value may round it: a float in a type with fewer bits. (Integers wrap instead.)"""
+        return bool(self.rounded)
+
+    @property
+    def wraps(self) -> bool:
+        """Whether storing a value may lose its high bits: an integer in a type narrower than a word."""
+        return self.bits < WORD_BITS and not self.is_floating
+
+    @cached_property
+    def has_exact_squares(self) -> bool:
+        """Whether float32 holds the square of every element, no bit lost, and the sum of 2^32 of them without overflow.
+
+        So it does for FLOAT16: 22 bits, from 2^-48 to 2^32.
+        """
+        if not self.is_floating:
+            return False
+        smallest = float(ml_dtypes.finfo(self.dtype).smallest_subnormal)
+        return (
+            2 * self.significand <= FLOAT32.significand
+            and smallest**2 >= float(ml_dtypes.finfo(np.float32).smallest_normal)
+            and self.highest**2 * 2**32 <= FLOAT32.highest
+        )
+
+
+class _DataTypes(dict[DML_TENSOR_DATA_TYPE, DataType]):
+    """Rows by data type. One that has no row raises DMLError."""
+
+    def __missing__(self, data_type: DML_TENSOR_DATA_TYPE) -> DataType:
+        raise DMLError(f"no kernel can hold elements of tensor data type {data_type!r}", HRESULT.E_INVALIDARG)
+
+
+_ROWS = (
+    DataType(enums.DML_TENSOR_DATA_TYPE_FLOAT32, "float", "float", "uintBitsToFloat(bits)", "floatBitsToUint(v)"),
+    DataType(
+        enums.DML_TENSOR_DATA_TYPE_FLOAT16,
+        "float",
+        "float",
+        "half_decode(bits & 0xffffu)",
+        "half_encode(v)",
+        "half_decode(half_encode($x0))",
+    ),
+    DataType(enums.DML_TENSOR_DATA_TYPE_UINT32, "uint", "uint", "uint(bits)", "uint(v)"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_UINT16, "uint", "uint", "bits & 65535u", "uint(v) & 65535u"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_UINT8, "uint", "uint", "bits & 255u", "uint(v) & 255u"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_UINT4, "uint", "uint", "bits & 15u", "uint(v) & 15u"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_INT32, "int", "int", "int(bits)", "uint(v)"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_INT16, "int", "int", "bitfieldExtract(int(bits), 0, 16)", "uint(v) & 65535u"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_INT8, "int", "int", "bitfieldExtract(int(bits), 0, 8)", "uint(v) & 255u"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_INT4, "int", "int", "bitfieldExtract(int(bits), 0, 4)", "uint(v) & 15u"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_FLOAT64, "uvec2", "float64"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_UINT64, "uvec2", "uint64"),
+    DataType(enums.DML_TENSOR_DATA_TYPE_INT64, "uvec2", "int64"),
+)
+
+#: The row of each data type: ``DATA_TYPES[operand.data_type].bits``. Raises DMLError for one without elements.
+DATA_TYPES = _DataTypes({row.data_type: row for row in _ROWS})
+
+FLOAT32 = DATA_TYPES[enums.DML_TENSOR_DATA_TYPE_FLOAT32]
+
+#: The unsigned type that holds the bits of an element of so many.
+UNSIGNED = {row.bits: row.data_type for row in _ROWS if row.kind in ("uint", "uint64")}

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
-from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS, WORD_BITS
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels import lanes
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, ScalarNode
 
@@ -62,14 +63,6 @@ def rounds_of_loops(code: str) -> int:
     return _ROUNDS * len(_LOOPS.findall(code))
 
 
-def _place(operand: Operand, element: int) -> tuple[int, str, int]:
-    """Vector, components and shift of an element counted from an aligned one."""
-    bits = DATA_TYPES[operand.data_type].bits
-    vector, rest = divmod(element * bits, VECTOR_BITS)
-    component = rest // WORD_BITS
-    return vector, "xyzw"[component : component + max(1, bits // WORD_BITS)], rest % WORD_BITS
-
-
 def scalar_body(inputs: Mapping[str, Operand], rank: int) -> str:
     loads = ", ".join(f"{name}_load({name}_at(c))" for name in inputs)
     return f"void scalar(uint i) {{ uint c[{rank}]; coordinates(i, c); result_store(result_at(c), compute({loads})); }}"
@@ -78,33 +71,20 @@ def scalar_body(inputs: Mapping[str, Operand], rank: int) -> str:
 def vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> str:
     """void vectors(c): the elements from coordinates c on, every load before the first store."""
     lines = [f"void vectors(uint c[{result.rank}]) {{"]
+    held = {name: lanes.variables(f"{name}_", operand, unit) for name, operand in inputs.items()}
     for name, operand in inputs.items():
         if operand.strides[-1] == 0:
             lines.append(f"    {name}_VALUE {name}_same = {name}_load({name}_at(c));")
             continue
-        per_vector = DATA_TYPES[operand.data_type].per_vector
-        lines.append(f"    uint {name}_first = {name}_at(c) / {per_vector}u;")
-        for v in range(unit // per_vector):
-            lines.append(f"    uvec4 {name}_{v} = {name}_vector({name}_first + {v}u);")
-    per_vector = DATA_TYPES[result.data_type].per_vector
-    lines.append(f"    uint start = result_at(c), first = start / {per_vector}u;")
-    for v in range(unit // per_vector):
-        lines.append(f"    uvec4 r{v} = uvec4(0u);")
+        lines.append(f"    uint {name}_first = {name}_at(c) / {DATA_TYPES[operand.data_type].per_vector}u;")
+        lines += lanes.load(name, held[name], f"{name}_first")
+    made = lanes.variables("r", result, unit)
+    lines.append(f"    uint start = result_at(c), first = start / {DATA_TYPES[result.data_type].per_vector}u;")
+    lines += lanes.clear(made)
     for k in range(unit):
-        arguments = []
-        for name, operand in inputs.items():
-            if operand.strides[-1] == 0:
-                arguments.append(f"{name}_same")
-                continue
-            vector, components, shift = _place(operand, k)
-            if len(components) == 2:
-                arguments.append(f"{name}_{vector}.{components}")
-            else:
-                arguments.append(f"{name}_decode({name}_{vector}.{components} >> {shift}u)")
-        vector, components, shift = _place(result, k)
-        call = f"compute({', '.join(arguments)})"
-        encoded = call if len(components) == 2 else f"result_encode_at(start + {k}u, {call}) << {shift}u"
-        lines.append(f"    r{vector}.{components} |= {encoded};")
-    for v in range(unit // per_vector):
-        lines.append(f"    result_vector_store(first + {v}u, r{v});")
-    return "\n".join([*lines, "}"])
+        arguments = [
+            f"{name}_same" if operand.strides[-1] == 0 else lanes.element(name, operand, held[name], k)
+            for name, operand in inputs.items()
+        ]
+        lines.append(lanes.put("result", result, made, k, "start", f"compute({', '.join(arguments)})"))
+    return "\n".join([*lines, *lanes.store("result", made, "first"), "}"])

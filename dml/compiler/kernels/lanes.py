@@ -1,0 +1,55 @@
+"""Neighbouring elements in the vectors that hold them: GLSL that takes them apart and puts them together.
+
+A kernel that moves whole uvec4 loads those of some neighbours, the first at the start of a vector, into variables, and
+fills others to store. ``held`` names these variables, in order; ``k`` counts the elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS, WORD_BITS
+from dml.compiler.program import Operand
+
+
+def variables(prefix: str, operand: Operand, count: int) -> list[str]:
+    """Names for the vectors of ``count`` elements."""
+    return [f"{prefix}{v}" for v in range(count // DATA_TYPES[operand.data_type].per_vector)]
+
+
+def load(name: str, held: Sequence[str], first: str) -> list[str]:
+    """Declares the variables with a tensor's vectors, from number ``first`` on."""
+    return [f"    uvec4 {vector} = {name}_vector({first} + {v}u);" for v, vector in enumerate(held)]
+
+
+def element(name: str, operand: Operand, held: Sequence[str], k: int) -> str:
+    """The value of a loaded element."""
+    vector, components, shift = _place(operand, k)
+    if len(components) == 2:
+        return f"{held[vector]}.{components}"
+    return f"{name}_decode({held[vector]}.{components} >> {shift}u)"
+
+
+def clear(held: Sequence[str]) -> list[str]:
+    """Declares the variables, with no bit set."""
+    return [f"    uvec4 {vector} = uvec4(0u);" for vector in held]
+
+
+def put(name: str, operand: Operand, held: Sequence[str], k: int, first: str, value: str) -> str:
+    """Sets the bits of an element; ``first`` is the index of the first one in its tensor."""
+    vector, components, shift = _place(operand, k)
+    encoded = value if len(components) == 2 else f"{name}_encode_at({first} + {k}u, {value}) << {shift}u"
+    return f"    {held[vector]}.{components} |= {encoded};"
+
+
+def store(name: str, held: Sequence[str], first: str) -> list[str]:
+    """Stores the vectors to a tensor, from number ``first`` on."""
+    return [f"    {name}_vector_store({first} + {v}u, {vector});" for v, vector in enumerate(held)]
+
+
+def _place(operand: Operand, k: int) -> tuple[int, str, int]:
+    """The vector, its components and the shift in them of an element."""
+    bits = DATA_TYPES[operand.data_type].bits
+    vector, rest = divmod(k * bits, VECTOR_BITS)
+    component, shift = divmod(rest, WORD_BITS)
+    return vector, "xyzw"[component : component + max(1, bits // WORD_BITS)], shift

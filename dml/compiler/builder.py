@@ -17,9 +17,13 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.tensors import packed_strides
 
+#: Workgroups in one dimension that every Vulkan device takes (the least maxComputeWorkGroupCount). Grids above it fold
+#: on all devices alike, also those that take more.
+MOST_GROUPS = 65535
+
 
 class EpilogueTooWideError(Exception):
-    """A kernel and its result's epilogue together want more storage buffers than the device has."""
+    """A kernel and its result's epilogue together bind more buffers, or a larger one, than the device can."""
 
 
 OperandOrArray = Operand | tuple[Operand, ...] | None
@@ -114,50 +118,54 @@ class ProgramBuilder:
     ) -> None:
         """Add a dispatch of ``shaders/<kernel>`` over the named tensors.
 
-        The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations.
-        ``space`` gives the sizes of the iteration space. ``code`` is GLSL for the end of the prelude. ``steps`` and
-        ``each`` say how long an invocation is at work (see Dispatch); ``steps`` is at most ``selection.max_steps``.
-        Where the tensors are more than the device has storage buffers, some share one (see packing). Of a tensor larger
-        than what one of them shows, it binds what the operand spans: the kernel may read no more.
+        The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations,
+        by default those of ``space``, the sizes of the iteration space. ``code`` is GLSL for the end of the prelude.
+        ``steps`` and ``each`` say how long an invocation is at work (see Dispatch); ``steps`` is at most
+        ``selection.max_steps``. Where the tensors are more than the device has storage buffers, some share one (see
+        packing). Of a tensor larger than what one of them shows, it binds what the operand spans: the kernel may read
+        no more.
         Raises DMLError where the device's limits do not hold it, EpilogueTooWideError where an epilogue is to blame.
         """
         shape = workgroup if isinstance(workgroup, tuple) else (workgroup or self.target.workgroup, 1, 1)
-        if count is None and groups is None and space is not None:
-            count = math.prod(space)
         if groups is None:
-            assert count is not None, kernel
-            groups = -(-count // math.prod(shape))
-        if isinstance(groups, int):
-            groups = self._fold(groups)
-        if 0 in groups:
+            assert count is not None or space is not None, kernel
+            groups = -(-(math.prod(space or ()) if count is None else count) // math.prod(shape))
+        grid = self._fold(groups) if isinstance(groups, int) else groups
+        if 0 in grid:
             return
-        tensors = {name: replace(bound, operand=self.crop(bound.operand)) for name, bound in tensors.items()}
-        beside = besides(tensors)
-        if any(bound.region.size > self.target.max_region for bound in beside.values()):
-            raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than what one binding shows")
-        if beside and len(tensors) + len(beside) > self.target.max_storage_buffers:
-            raise EpilogueTooWideError(f"{kernel}: no storage buffers left for the operands of its epilogue")
-        tensors = {**beside, **tensors}
-        behind: packing.Moves = {}
-        if len(tensors) > self.target.max_storage_buffers:
-            tensors, behind = packing.share(self, tensors, self.target.max_storage_buffers)
-        text, values = prelude(tensors, constants or {}, space, shape, tuple(push or {}), code)
-        source = sources.source(kernel, text, defines or {})
+        bound, written_elsewhere = self._bind(kernel, tensors)
+        text, values = prelude(bound, constants or {}, space, shape, tuple(push or {}), code)
         dispatch = Dispatch(
-            kernel,
-            source,
-            values,
-            tuple(_binding([tensors[name] for name in names]) for names in storage_buffers(tensors)),
-            groups,
-            tuple((push or {}).values()),
-            self.node,
-            math.prod(shape),
-            max(1, steps),
-            max(1, each),
+            label=kernel,
+            source=sources.source(kernel, text, defines or {}),
+            constants=values,
+            bindings=tuple(_binding([bound[name] for name in names]) for names in storage_buffers(bound)),
+            groups=grid,
+            push=tuple((push or {}).values()),
+            node=self.node,
+            invocations=math.prod(shape),
+            steps=max(1, steps),
+            each=max(1, each),
         )
         self._check_limits(dispatch, shape)
         self.dispatches.append(dispatch)
-        packing.restore(self, behind)
+        packing.restore(self, written_elsewhere)
+
+    def _bind(self, kernel: str, tensors: Mapping[str, Bound]) -> tuple[Mapping[str, Bound], packing.Moves]:
+        """What a kernel over these tensors binds: what one binding can show of each, and what their epilogues read.
+
+        Where those are more than the device has storage buffers, some come in shared ones; the second result is for
+        ``packing.restore``, behind the kernel.
+        """
+        cropped = {name: replace(bound, operand=self.crop(bound.operand)) for name, bound in tensors.items()}
+        beside = besides(cropped)
+        if any(bound.region.size > self.target.max_region for bound in beside.values()):
+            raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than what one binding shows")
+        most = self.target.max_storage_buffers
+        if beside and len(cropped) + len(beside) > most:
+            raise EpilogueTooWideError(f"{kernel}: no storage buffers left for the operands of its epilogue")
+        every = {**beside, **cropped}
+        return packing.share(self, every, most) if len(every) > most else (every, {})
 
     def crop(self, operand: Operand) -> Operand:
         """The operand as a dispatch binds it: of a tensor too large for one binding, the bytes that it spans.
@@ -182,15 +190,14 @@ class ProgramBuilder:
         )
 
     def _fold(self, groups: int) -> tuple[int, int, int]:
-        limit = min(self.target.max_workgroup_count[0], 65535)
-        if groups <= limit:
-            return groups, 1, 1
-        y = -(-groups // limit)
-        if y <= self.target.max_workgroup_count[1]:
-            return -(-groups // y), y, 1
-        z = -(-y // self.target.max_workgroup_count[1])
-        y = -(-y // z)
-        return -(-groups // (y * z)), y, z
+        """A grid of at least so many workgroups: in one dimension if it can be, else about equal in two or three."""
+        across, down, _ = self.target.max_workgroup_count
+        rows = max(1, -(-groups // min(across, MOST_GROUPS)))
+        if rows <= down:
+            return -(-groups // rows), rows, 1
+        planes = -(-rows // down)
+        rows = -(-rows // planes)
+        return -(-groups // (rows * planes)), rows, planes
 
     def _check_limits(self, dispatch: Dispatch, shape: tuple[int, int, int]) -> None:
         target = self.target
@@ -233,38 +240,20 @@ class ProgramBuilder:
         also read what the result holds at c.
         """
         for part, *others in in_parts((result, *tensors.values()), self.target.max_region, alike):
-            named = dict(zip(tensors, others, strict=True))
-            self._for_each(kernel, part, named, constants, defines, code, steps, each, reads_result)
-
-    def _for_each(
-        self,
-        kernel: str,
-        result: Operand,
-        tensors: Mapping[str, Operand],
-        constants: Mapping[str, Constant] | None,
-        defines: Mapping[str, object] | None,
-        code: str,
-        steps: int,
-        each: int,
-        reads_result: bool,
-    ) -> None:
-        value = DATA_TYPES[result.data_type]
-        whole = value.per_word > 1 and owns_whole_words(result)
-        count = -(-result.count // value.per_word) if whole else result.count
-        self.dispatch(
-            kernel,
-            {
-                "result": (update if reads_result else write)(result),
-                **{name: read(operand) for name, operand in tensors.items()},
-            },
-            space=result.sizes,
-            count=count,
-            constants=constants,
-            defines={**(defines or {}), "WHOLE_WORDS": int(whole)},
-            code=code,
-            steps=steps * (value.per_word if whole else 1),
-            each=each,
-        )
+            row = DATA_TYPES[part.data_type]
+            elements = row.per_word if row.per_word > 1 and owns_whole_words(part) else 1
+            named = {name: read(operand) for name, operand in zip(tensors, others, strict=True)}
+            self.dispatch(
+                kernel,
+                {"result": update(part) if reads_result else write(part), **named},
+                space=part.sizes,
+                count=-(-part.count // elements),
+                constants=constants,
+                defines={**(defines or {}), "WHOLE_WORDS": int(elements > 1)},
+                code=code,
+                steps=steps * elements,
+                each=each,
+            )
 
 
 def _binding(bounds: Sequence[Bound]) -> Binding:
@@ -275,10 +264,10 @@ def _binding(bounds: Sequence[Bound]) -> Binding:
 
 def owns_whole_words(result: Operand) -> bool:
     """Whether a packed result shares no 32-bit word with other tensors (as a part of a larger one may)."""
-    value = DATA_TYPES[result.data_type]
+    row = DATA_TYPES[result.data_type]
     end = result.base + result.count
-    ends_region = end * value.bits > (result.region.size - 4) * 8
-    return result.is_packed and result.base % value.per_word == 0 and (end % value.per_word == 0 or ends_region)
+    ends_in_last_word = end * row.bits > (result.region.size - 4) * 8
+    return result.is_packed and result.base % row.per_word == 0 and (end % row.per_word == 0 or ends_in_last_word)
 
 
 def merge_dimensions(

@@ -128,12 +128,12 @@ class Beside:
     operand: Operand
     steps: tuple[tuple[int, int, int], ...]
 
-    def is_same_for_four(self, origin: int) -> bool:
-        """Whether four neighbouring stores, the first at a multiple of four, read one element."""
+    def reads_one_for_four(self, origin: int) -> bool:
+        """Whether four neighbouring stores, the first at a multiple of four, read the same element."""
         return origin % 4 == 0 and all(period % 4 == 0 and step % 4 == 0 for period, step, _ in self.steps)
 
-    def is_four_for_four(self, origin: int) -> bool:
-        """Whether they read four neighbours, the first at a multiple of four."""
+    def reads_four_for_four(self, origin: int) -> bool:
+        """Whether four neighbouring stores read four neighbours, both the first at a multiple of four."""
         *others, (period, step, stride) = self.steps or ((0, 0, 0),)
         return (
             (step, stride) == (1, 1)

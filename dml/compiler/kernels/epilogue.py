@@ -1,8 +1,8 @@
 """Epilogues: what a graph applies to each value of an operator's result on its way to memory.
 
-A kernel knows where it stores, not always which coordinates that is. So an epilogue's other operands are found from the
-place of the store alone: their elements' indices are sums of quotients of its index, exact for every layout whose
-dimensions nest (packed, any order of dimensions, gaps between rows).
+A kernel knows the index at which it stores an element, but not always the element's coordinates. So the elements of an
+epilogue's other operands are found from that index alone: theirs are sums of quotients of it, which is exact for every
+layout whose dimensions nest (packed, in any order of dimensions, with gaps between rows).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], ve
         if vectors(own):
             lines.append(f"    uvec4 b{number} = {own}_vector({own}_index(i) >> 2);")
             found = [f"{own}_decode(b{number}.{c})" for c in "xyzw"]
-        elif beside.is_same_for_four(epilogue.origin):
+        elif beside.reads_one_for_four(epilogue.origin):
             lines.append(f"    {types[own]} b{number} = {_load(own, 'i')};")
             found = [f"b{number}"] * 4
         else:

@@ -26,8 +26,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dml.compiler.data_types import DATA_TYPES, DataType
+from dml.compiler.data_types import DATA_TYPES, WORD_BITS, DataType
 from dml.compiler.kernels.epilogue import beside_name, emit_epilogue, emit_finish_four
+from dml.compiler.kernels.expression import Emitted
 from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant
 
@@ -72,7 +73,7 @@ def besides(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
         for number, beside in enumerate(epilogue.besides if epilogue is not None else ()):
             assert epilogue is not None
             bits = DATA_TYPES[bound.operand.data_type].bits, DATA_TYPES[beside.operand.data_type].bits
-            vector = bound.vector and bits == (32, 32) and beside.is_four_for_four(epilogue.origin)
+            vector = bound.vector and bits == (WORD_BITS, WORD_BITS) and beside.reads_four_for_four(epilogue.origin)
             found[beside_name(name, number)] = read(beside.operand.view((), ()), vector=vector)
     return found
 
@@ -121,28 +122,20 @@ def prelude(
     push: Sequence[str],
     code: str,
 ) -> tuple[str, tuple[int, ...]]:
-    """The text of prelude.glsl and the values of the specialization constants."""
-    named: dict[str, Constant] = {}
-    if space is not None:
-        named["COUNT"] = math.prod(space)
-        named.update({f"SIZE_{d}": size for d, size in enumerate(space)})
-    for name, bound in tensors.items():
-        operand = bound.operand
-        if bound.shared is not None:
-            named[f"{name}_START"] = bound.start
-        named[f"{name}_BASE"] = operand.base
-        named.update({f"{name}_SIZE_{d}": size for d, size in enumerate(operand.sizes)})
-        named.update({f"{name}_STRIDE_{d}": stride for d, stride in enumerate(operand.strides)})
-    named.update(constants)
-    epilogues: dict[str, str] = {}
-    for name, bound in tensors.items():
-        if bound.operand.epilogue is not None:
-            epilogues[name], more = _epilogue(name, tensors)
-            named.update(more)
+    """The text of prelude.glsl and the values of the specialization constants.
 
+    space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
+    code: GLSL for the end.
+    """
+    epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
+    named = {**_layout_constants(tensors, space), **constants}
+    for emitted in epilogues.values():
+        named |= emitted.constants
     x, y, z = workgroup
-    lines = [f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;"]
-    lines.append(f"const uint WORKGROUP = {x * y * z}u;")
+    lines = [
+        f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;",
+        f"const uint WORKGROUP = {x * y * z}u;",
+    ]
     for index, (name, value) in enumerate(named.items()):
         glsl_type, default = _constant_type(value)
         lines.append(f"layout(constant_id = {index}) const {glsl_type} {name} = {default};")
@@ -150,23 +143,40 @@ def prelude(
     words = [f"uint {names[0]}_OFFSET;" for names in buffers] + [f"uint {name};" for name in push]
     lines.append(f"layout(push_constant) uniform Push {{ {' '.join(words)} }} push_;")
     lines += [f"#define {name} push_.{name}" for name in push]
-    lines.append('#include "lib/grid.glsl"')
-    lines.append('#include "lib/half.glsl"')
+    lines += ['#include "lib/grid.glsl"', '#include "lib/half.glsl"']
     if space is not None:
         lines.append(_coordinates(len(space)))
     bindings = {name: binding for binding, names in enumerate(buffers) for name in names}
     for name, bound in tensors.items():
-        lines += [epilogues[name]] if name in epilogues else []
-        first = f"push_.{buffers[bindings[name]][0]}_OFFSET"
-        offset = first if bound.shared is None else f"({first} + {name}_START)"
+        if name in epilogues:
+            lines.append(epilogues[name].code)
+        offset = f"push_.{buffers[bindings[name]][0]}_OFFSET"
+        if bound.shared is not None:
+            offset = f"({offset} + {name}_START)"
         lines.append(_tensor(name, bindings[name], offset, bound))
     if code:
         lines.append(code)
     return "\n".join(lines) + "\n", tuple(constant_bits(value) for value in named.values())
 
 
-def _epilogue(name: str, tensors: Mapping[str, Bound]) -> tuple[str, Mapping[str, Constant]]:
-    """t_epilogue(v, i) of a written tensor, and t_finish_four(bits, i) where it is stored by vectors; the constants."""
+def _layout_constants(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> dict[str, Constant]:
+    """The sizes of the iteration space, and where each tensor's elements lie."""
+    named: dict[str, Constant] = {}
+    if space is not None:
+        named["COUNT"] = math.prod(space)
+        named |= {f"SIZE_{d}": size for d, size in enumerate(space)}
+    for name, bound in tensors.items():
+        operand = bound.operand
+        if bound.shared is not None:
+            named[f"{name}_START"] = bound.start
+        named[f"{name}_BASE"] = operand.base
+        named |= {f"{name}_SIZE_{d}": size for d, size in enumerate(operand.sizes)}
+        named |= {f"{name}_STRIDE_{d}": stride for d, stride in enumerate(operand.strides)}
+    return named
+
+
+def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:
+    """t_epilogue(v, i) of a written tensor, and t_finish_four(bits, i) where it is stored by vectors."""
     operand = tensors[name].operand
     epilogue = operand.epilogue
     assert epilogue is not None
@@ -174,10 +184,10 @@ def _epilogue(name: str, tensors: Mapping[str, Bound]) -> tuple[str, Mapping[str
     names = [beside_name(name, number) for number in range(len(epilogue.besides))]
     types = {own: DATA_TYPES[tensors[own].operand.data_type].glsl for own in names}
     emitted = emit_epilogue(name, epilogue, list(types.values()))
-    lines = [emitted.code]
-    if tensors[name].vector and DATA_TYPES[operand.data_type].bits == 32:
-        lines.append(emit_finish_four(name, epilogue, types, lambda own: tensors[own].vector))
-    return "\n".join(lines), emitted.constants
+    if not (tensors[name].vector and DATA_TYPES[operand.data_type].bits == WORD_BITS):
+        return emitted
+    four = emit_finish_four(name, epilogue, types, lambda own: tensors[own].vector)
+    return Emitted(f"{emitted.code}\n{four}", emitted.constants)
 
 
 def _coordinates(rank: int) -> str:
@@ -191,77 +201,88 @@ def _coordinates(rank: int) -> str:
 def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
     """offset: the word at which the operand's region begins."""
     operand = bound.operand
-    value = DATA_TYPES[operand.data_type]
+    row = DATA_TYPES[operand.data_type]
     rank = operand.rank
-    qualifier = {Access.READ: "readonly ", Access.WRITE: "", Access.READ_WRITE: ""}[bound.access]
+    qualifier = "" if bound.access.writes else "readonly "
     element = "uvec4" if bound.vector else "uint"
     lines = [
         f"layout(set = 0, binding = {binding}, std430) {qualifier}buffer {name}_Buffer {{ {element} {name}_data[]; }};",
-        f"#define {name}_VALUE {value.glsl}",
-        f"#define {name}_BITS {value.bits}u",
-        f"#define {name}_PER_WORD {value.per_word}u",
-        f"#define {name}_IS_{value.kind.upper()} 1",
+        f"#define {name}_VALUE {row.glsl}",
+        f"#define {name}_BITS {row.bits}u",
+        f"#define {name}_PER_WORD {row.per_word}u",
+        f"#define {name}_IS_{row.kind.upper()} 1",
         f"#define {name}_RANK {rank}u",
     ]
     if rank:
         terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
         lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
-    word = f"{name}_data[({offset} + w) >> 2][({offset} + w) & 3u]"
-    if not bound.vector:
-        word = f"{name}_data[{offset} + w]"
+    word = f"{name}_data[{offset} + w]"
+    if bound.vector:
+        word = f"{name}_data[({offset} + w) >> 2][({offset} + w) & 3u]"
+    vector = f"{name}_data[({offset} >> 2) + v]"
     lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
     if bound.vector:
-        lines.append(f"uvec4 {name}_vector(uint v) {{ return {name}_data[({offset} >> 2) + v]; }}")
-    lines.append(_decode(name, value))
-    # An epilogue stands at the last door: whole words for FLOAT32, where kernels may store bits of their own making.
-    finished = operand.epilogue is not None
-    words = finished and value.bits == 32
-    # Where the epilogue belongs to encoding there is no t_encode: who has no place for the element would leave it out.
-    plain = f"{name}_plain" if finished and not words else name
-    lines.append(_encode(plain, value))
-    if bound.access.writes:
-        if value.bits != 64:
-            finish = f"{name}_epilogue(v, i)" if finished and not words else "v"
-            lines.append(f"uint {name}_encode_at(uint i, {value.glsl} v) {{ return {plain}_encode({finish}); }}")
-        bits = f"floatBitsToUint({name}_epilogue(uintBitsToFloat(bits), w))" if words else "bits"
-        lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
-        if bound.vector:
-            vector = f"{name}_data[({offset} >> 2) + v]"
-            bits = f"{name}_finish_four(bits, v << 2)" if words else "bits"
-            lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
-        lines.append(_store(name, value, word))
+        lines.append(f"uvec4 {name}_vector(uint v) {{ return {vector}; }}")
+    lines += [_decode(name, row), *_stores(name, row, bound, word, vector)]
     return "\n".join(lines)
 
 
-def _decode(name: str, value: DataType) -> str:
+def _stores(name: str, row: DataType, bound: Bound, word: str, vector: str) -> list[str]:
+    """t_encode(v) and, of a tensor that is written, what stores its elements, words and vectors.
+
+    word, vector: those numbered w and v.
+
+    An epilogue is applied where every element passes: for FLOAT32 in the stores of words, since kernels store bits that
+    they made themselves; for narrower types in t_encode_at. These have no t_encode: it is not told the element's index,
+    so a kernel that called it would leave the epilogue out.
+    """
+    finishes_words = bound.operand.epilogue is not None and row.bits == WORD_BITS
+    finishes_elements = bound.operand.epilogue is not None and not finishes_words
+    plain = f"{name}_plain" if finishes_elements else name
+    lines = [_encode(plain, row)]
+    if not bound.access.writes:
+        return lines
+    if row.encode:
+        finished = f"{name}_epilogue(v, i)" if finishes_elements else "v"
+        lines.append(f"uint {name}_encode_at(uint i, {row.glsl} v) {{ return {plain}_encode({finished}); }}")
+    bits = f"floatBitsToUint({name}_epilogue(uintBitsToFloat(bits), w))" if finishes_words else "bits"
+    lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
+    if bound.vector:
+        bits = f"{name}_finish_four(bits, v << 2)" if finishes_words else "bits"
+        lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
+    return [*lines, _store(name, row, word)]
+
+
+def _decode(name: str, row: DataType) -> str:
     """t_decode(bits): a value from the low bits of a word; t_load(i)."""
-    if value.bits == 64:
+    if row.bits == 64:
         return f"uvec2 {name}_load(uint i) {{ return uvec2({name}_word(2u * i), {name}_word(2u * i + 1u)); }}"
-    decode = f"{value.glsl} {name}_decode(uint bits) {{ return {value.decode}; }}\n"
-    if value.bits == 32:
-        return decode + f"{value.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word(i)); }}"
-    shift, mask = int(math.log2(value.per_word)), value.per_word - 1
-    return decode + (
-        f"{value.glsl} {name}_load(uint i) {{ "
-        f"return {name}_decode({name}_word(i >> {shift}) >> ((i & {mask}u) * {value.bits}u)); }}"
-    )
+    decode = f"{row.glsl} {name}_decode(uint bits) {{ return {row.decode}; }}\n"
+    if row.bits == WORD_BITS:
+        return decode + f"{row.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word(i)); }}"
+    word, shift = _place(row)
+    return decode + f"{row.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word({word}) >> ({shift})); }}"
 
 
-def _encode(name: str, value: DataType) -> str:
+def _encode(name: str, row: DataType) -> str:
     """t_encode(v): the bits of an element."""
-    if value.bits == 64:
-        return ""
-    return f"uint {name}_encode({value.glsl} v) {{ return {value.encode}; }}"
+    return f"uint {name}_encode({row.glsl} v) {{ return {row.encode}; }}" if row.encode else ""
 
 
-def _store(name: str, value: DataType, word: str) -> str:
-    head = f"void {name}_store(uint i, {value.glsl} v) {{ "
-    if value.bits == 64:
+def _store(name: str, row: DataType, word: str) -> str:
+    """t_store(i, v)."""
+    head = f"void {name}_store(uint i, {row.glsl} v) {{ "
+    if row.bits == 64:
         return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
-    if value.bits == 32:
+    if not row.is_atomic:
         return head + f"{name}_word_store(i, {name}_encode_at(i, v)); }}"
-    shift, mask = int(math.log2(value.per_word)), value.per_word - 1
+    number, shift = _place(row)
     return head + (
-        f"uint w = i >> {shift}; uint at = (i & {mask}u) * {value.bits}u; "
-        f"atomicAnd({word}, ~({(1 << value.bits) - 1}u << at)); atomicOr({word}, {name}_encode_at(i, v) << at); }}"
+        f"uint w = {number}; uint at = {shift}; "
+        f"atomicAnd({word}, ~({(1 << row.bits) - 1}u << at)); atomicOr({word}, {name}_encode_at(i, v) << at); }}"
     )
+
+
+def _place(row: DataType) -> tuple[str, str]:
+    """The word that holds element i of a narrow type, and the element's first bit there."""
+    return f"i >> {row.per_word.bit_length() - 1}", f"(i & {row.per_word - 1}u) * {row.bits}u"

@@ -10,11 +10,12 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.activation.functions import MATH, activate
+from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.activation.softmax import axes_of, softmax
-from dml.compiler.operators.elementwise.elementwise import difference, quantized
+from dml.compiler.operators.elementwise.linear_quantization import difference, quantized
 from dml.compiler.operators.reduction.reduction import kind_of
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand

@@ -12,14 +12,15 @@ import numpy as np
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.kinds import MATH
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.elementwise.linear_quantization import moved
 from dml.compiler.operators.movement.views import split
 from dml.compiler.operators.reduction.reduction import FLOAT_MIN, Monoid, reduce
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors import quantization as d
 
-MATH = "lib/math.glsl"
 DYNAMIC = "quantization/dynamic.glsl"
 
 
@@ -29,11 +30,8 @@ def _quantize(
     """clamp(round(source / scale) + zero point)."""
     to = DATA_TYPES[result.data_type]
     rounded = node("round_quotient($x0, $x1)", Leaf(0), Leaf(1), includes=[MATH])
-    # Beyond 1024 no zero point comes back into the range.
-    moved: Expression = node("int(clamp($x0, -1024.0, 1024.0))", rounded, glsl="int")
-    if zero_point is not None:
-        moved = node("$x0 + int($x1)", moved, Leaf(2), glsl="int")
-    limited = node("clamp($x0, $Low, $High)", moved, glsl="int", Low=np.int32(to.lowest), High=np.int32(to.highest))
+    whole = moved(rounded, None if zero_point is None else Leaf(2))
+    limited = node("clamp($x0, $Low, $High)", whole, glsl="int", Low=np.int32(to.lowest), High=np.int32(to.highest))
     inputs = [source, scale] if zero_point is None else [source, scale, zero_point]
     apply(builder, limited, result, inputs)
 

@@ -10,9 +10,9 @@ import numpy as np
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import MATH
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node

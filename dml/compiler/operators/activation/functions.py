@@ -6,19 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.kinds import MATH, X, affine, integer, kind
 from dml.compiler.lowering import elementwise
-from dml.compiler.scalar import Constant, Expression, Leaf, ScalarNode, node, substitute
+from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT32
 
-MATH = "lib/math.glsl"
-INTEGER = "lib/integer.glsl"
-INT64 = "lib/int64.glsl"
-X = Leaf(0)
 _ACTIVATIONS: dict[type[OperatorDesc], Callable[[Any], Expression]] = {}
 
 
@@ -39,54 +34,6 @@ def activate(desc: OperatorDesc | None, x: Expression = X) -> Expression:
     return x if desc is None else substitute(_ACTIVATIONS[type(desc)](desc), [x])
 
 
-def kind(tensor: DML_BUFFER_TENSOR_DESC | None) -> str:
-    """What a kernel computes with for this tensor: float, int, uint, int64, uint64 or float64; float where fused."""
-    return "float" if tensor is None else DATA_TYPES[tensor.DataType].kind
-
-
-def integer(value: int, of: str) -> Constant:
-    """A constant of kind int or uint, modulo 2^32."""
-    bits = value & 0xFFFFFFFF
-    return np.int32(bits - (1 << 32) if bits >> 31 else bits) if of == "int" else bits
-
-
-def words_of(*values: float) -> tuple[int, ...]:
-    """The words of float32 values as FLOAT64, low word first."""
-    wide = np.array(values, np.float32).astype("<f8")
-    return tuple(int(word) for word in wide.view("<u4"))
-
-
-def affine(tensor: DML_BUFFER_TENSOR_DESC | None, scale: float, bias: float, x: Expression = X) -> Expression:
-    """x * scale + bias in the tensor's type.
-
-    The reference gives integers no rule of their own: whole scales and biases stay in integers, which wrap; with
-    others the product and sum are taken in float32 and truncated.
-    """
-    of = kind(tensor)
-    if of == "float":
-        return node("multiply_add($x0, $Scale, $Bias)", x, Scale=float(scale), Bias=float(bias), includes=[MATH])
-    whole = math.isfinite(scale) and math.isfinite(bias) and scale == int(scale) and bias == int(bias)
-    if of in ("int", "uint"):
-        if whole:
-            factors: dict[str, Constant] = {"Scale": integer(int(scale), of), "Bias": integer(int(bias), of)}
-            return ScalarNode("$x0 * $Scale + $Bias", (x,), of, factors)
-        code = f"{of}_of_float(multiply_add(float($x0), $Scale, $Bias))"
-        return node(code, x, glsl=of, includes=[MATH, INTEGER], Scale=float(scale), Bias=float(bias))
-    if of == "float64":
-        words64 = dict(zip(("ScaleLow", "ScaleHigh", "BiasLow", "BiasHigh"), words_of(scale, bias), strict=True))
-        code = "add_f64(mul_f64($x0, uvec2($ScaleLow, $ScaleHigh)), uvec2($BiasLow, $BiasHigh))"
-        return ScalarNode(code, (x,), "uvec2", words64, ("lib/float64.glsl",))
-    letter = of[0]
-    if whole:
-        code = "add64(mul64($x0, uvec2($ScaleLow, $ScaleHigh)), uvec2($BiasLow, $BiasHigh))"
-        words: dict[str, Constant] = {}
-        for name, value in (("Scale", int(scale)), ("Bias", int(bias))):
-            words |= {f"{name}Low": value & 0xFFFFFFFF, f"{name}High": value >> 32 & 0xFFFFFFFF}
-        return ScalarNode(code, (x,), "uvec2", words, (INT64,))
-    code = f"{letter}64_of_float(multiply_add(float_{letter}64($x0), $Scale, $Bias))"
-    return node(code, x, glsl="uvec2", includes=[MATH, INT64], Scale=float(scale), Bias=float(bias))
-
-
 @activation(d.DML_ACTIVATION_IDENTITY_OPERATOR_DESC)
 def identity(desc: d.DML_ACTIVATION_IDENTITY_OPERATOR_DESC) -> Expression:
     return Leaf(0)
@@ -97,7 +44,10 @@ def linear(desc: d.DML_ACTIVATION_LINEAR_OPERATOR_DESC) -> Expression:
     return affine(None, desc.Alpha, desc.Beta)
 
 
-# --- piecewise linear. NaN goes through by its bits: max() and min() leave it open, and a ? b : c may become one.
+# --- piecewise linear -------------------------------------------------------------------------------------------------
+#
+# Whether x is NaN is asked of its bits: max() and min() need not pass NaN on, and a driver may make one of them of a
+# comparison.
 
 
 @activation(d.DML_ACTIVATION_RELU_OPERATOR_DESC)
@@ -135,10 +85,11 @@ def shrink(desc: d.DML_ACTIVATION_SHRINK_OPERATOR_DESC) -> Expression:
     if of == "float":
         code = "$x0 > $Threshold ? $x0 - $Bias : $x0 < -$Threshold ? $x0 + $Bias : 0.0"
         return node(code, Leaf(0), Bias=desc.Bias, Threshold=desc.Threshold)
-    # x > t and x < -t of real numbers, said with the whole numbers on that side. Where no number of the type is, the
-    # end of the type stands for it, which none is beyond.
-    low, high = (-(2**31), 2**31 - 1) if of == "int" else (0, 2**32 - 1)
-    # A comparison with NaN holds nowhere.
+    # Over is the least whole number above the threshold, and Under the greatest below its negative. Where the type does
+    # not reach that far, Rises or Falls says that no element does.
+    row = DATA_TYPES[DML_TENSOR_DATA_TYPE_INT32 if of == "int" else DML_TENSOR_DATA_TYPE_UINT32]
+    low, high = row.lowest, row.highest
+    # No element is above a threshold that is NaN, nor below its negative.
     threshold = math.inf if math.isnan(desc.Threshold) else desc.Threshold
     over = math.floor(threshold) + 1 if math.isfinite(threshold) else threshold
     under = math.ceil(-threshold) - 1 if math.isfinite(threshold) else -threshold

@@ -14,6 +14,7 @@ from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 
+#: Conversions to and from the 64-bit types.
 CONVERT = ["lib/convert64.glsl"]
 
 

@@ -1,0 +1,87 @@
+"""Clips and thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dml.compiler.data_types import DATA_TYPES, FLOAT32
+from dml.compiler.kernels.kinds import INCLUDES, glsl_of, integer, kind, pair
+from dml.compiler.lowering import elementwise
+from dml.compiler.operators.activation.functions import activation
+from dml.compiler.operators.elementwise.numeric import scaled
+from dml.compiler.scalar import Constant, Expression, Leaf, node
+from dml.descriptors import elementwise as d
+from dml.tensors import DML_BUFFER_TENSOR_DESC, nearest_float
+
+
+def bound(value: float | int, tensor: DML_BUFFER_TENSOR_DESC | None) -> int | float:
+    """Min or Max as the tensor's data type has it: floats rounded, integers truncated and kept in their range."""
+    row = FLOAT32 if tensor is None else DATA_TYPES[tensor.DataType]
+    if row.is_floating:
+        return nearest_float(value, row.dtype.type)
+    return int(min(max(value, row.lowest), row.highest))
+
+
+def constant(name: str, value: int | float, of: str) -> tuple[str, dict[str, Constant]]:
+    """The GLSL of a bound and the specialization constants in it."""
+    if of == "float":
+        return f"${name}", {name: float(value)}
+    if of in ("int", "uint"):
+        return f"${name}", {name: integer(int(value), of)}
+    return pair(name, int(value))
+
+
+def less(of: str, a: str, b: str) -> str:
+    return f"less_{of[0]}64({a}, {b})" if of in ("int64", "uint64") else f"{a} < {b}"
+
+
+def limited(tensor: DML_BUFFER_TENSOR_DESC | None, name: str, value: int | float, x: Expression) -> Expression:
+    """x, but no less than the bound named Min, or no more than that named Max. NaN goes through."""
+    of = kind(tensor)
+    code, constants = constant(name, value, of)
+    if of in ("int64", "uint64"):
+        beyond = less(of, "$x0", code) if name == "Min" else less(of, code, "$x0")
+        text = f"{beyond} ? {code} : $x0"
+    else:
+        text = f"{'max' if name == 'Min' else 'min'}($x0, {code})"
+        text = f"is_nan($x0) ? $x0 : {text}" if of == "float" else text
+    return node(text, x, glsl=glsl_of(tensor), includes=INCLUDES[of], **constants)
+
+
+def limits(desc: Any) -> tuple[int | float, int | float]:
+    """Min and Max of the clip operators: floats, or scalars in MinMaxDataType."""
+    tensor: DML_BUFFER_TENSOR_DESC | None = desc.InputTensor
+    low, high = desc.Min, desc.Max
+    if hasattr(desc, "MinMaxDataType"):
+        low, high = low.value(desc.MinMaxDataType), high.value(desc.MinMaxDataType)
+    return bound(low, tensor), bound(high, tensor)
+
+
+@elementwise(d.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, "InputTensor")
+@activation(d.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC)
+def clip(desc: Any) -> Expression:
+    low, high = limits(desc)
+    return limited(desc.InputTensor, "Min", low, limited(desc.InputTensor, "Max", high, scaled(desc)))
+
+
+def clip_grad(desc: Any) -> Expression:
+    of, glsl = kind(desc.InputTensor), glsl_of(desc.InputTensor)
+    low, high = limits(desc)
+    low_code, low_constants = constant("Min", low, of)
+    high_code, high_constants = constant("Max", high, of)
+    inside = f"{less(of, low_code, '$x0')} && {less(of, '$x0', high_code)}"
+    zero = "uvec2(0u)" if glsl == "uvec2" else f"{glsl}(0)"
+    # NaN is at neither bound, so its gradient goes through.
+    free = f"{inside} || is_nan($x0)" if of == "float" else inside
+    return node(
+        f"{free} ? $x1 : {zero}", Leaf(0), Leaf(1), glsl=glsl, includes=INCLUDES[of], **low_constants, **high_constants
+    )
+
+
+for _cls in (d.DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC, d.DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC):
+    elementwise(_cls, "InputTensor", "InputGradientTensor")(clip_grad)
+
+
+@elementwise(d.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC, "InputTensor")
+def threshold(desc: d.DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC) -> Expression:
+    return limited(desc.InputTensor, "Min", bound(desc.Min, desc.InputTensor), scaled(desc))

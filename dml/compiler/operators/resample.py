@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,149 +50,125 @@ class Axis:
 
 @dataclass(frozen=True)
 class Filter:
-    """mode, and how NEAREST_NEIGHBOR rounds: "floor", "ceil" or "half_up". antialiased: see ``_wide``."""
+    """mode, and how NEAREST_NEIGHBOR rounds: "floor", "ceil" or "half_up". antialiased: see ``_is_wide``."""
 
     mode: enums.DML_INTERPOLATION_MODE
     rounding: str = "half_up"
     antialiased: bool = False
 
 
+@dataclass(frozen=True)
+class Resampling:
+    """A tensor resampled into another: dimension ``places[k]`` as ``axes[k]`` says; the others stay as they are."""
+
+    result: Operand
+    source: Operand
+    axes: tuple[Axis, ...]
+    kernel: Filter
+    places: tuple[int, ...]
+
+    @staticmethod
+    def of(result: Operand, source: Operand, axes: Sequence[Axis], kernel: Filter) -> Resampling:
+        """With an axis for each dimension; those in which nothing changes are left out."""
+        chosen = [
+            (place, axis)
+            for place, axis in enumerate(axes)
+            if not axis.is_identity or result.sizes[place] != source.sizes[place]
+        ]
+        return Resampling(result, source, tuple(a for _, a in chosen), kernel, tuple(p for p, _ in chosen))
+
+    def merged(self) -> Resampling:
+        """With the dimensions that stay merged."""
+        places, (result, source) = merge_between(self.places, self.result, self.source)
+        return replace(self, result=result, source=source, places=places)
+
+    def along(self, *chosen: int) -> Resampling:
+        """Of the axes with these numbers alone."""
+        return replace(self, axes=tuple(self.axes[k] for k in chosen), places=tuple(self.places[k] for k in chosen))
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        constants: dict[str, Constant] = {}
+        for k, axis in enumerate(self.axes):
+            constants[f"SCALE_{k}"] = float(axis.scale)
+            constants[f"INVERSE_{k}"] = 1 / float(axis.scale)
+            constants[f"INPUT_OFFSET_{k}"] = float(axis.input_offset)
+            constants[f"OUTPUT_OFFSET_{k}"] = float(axis.output_offset)
+        return constants
+
+    def position(self, k: int, element: str) -> str:
+        """GLSL of the place of an output element among the input's."""
+        # The quotient by a power of two is a product, on every device.
+        exact = self.axes[k].is_power_of_two
+        by = f"over_power({element}, INVERSE_{k}" if exact else f"position({element}, SCALE_{k}"
+        return f"{by}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k})"
+
+
 _DIRECTIONS = {enums.DML_AXIS_DIRECTION_INCREASING: "ceil", enums.DML_AXIS_DIRECTION_DECREASING: "floor"}
 
 
-def _wide(axis: Axis, kernel: Filter) -> bool:
+# --- Forward ----------------------------------------------------------------------------------------------------------
+
+
+def _resample(builder: ProgramBuilder, task: Resampling) -> None:
+    if task.kernel.mode == NEAREST:
+        task = replace(task, result=raw(task.result), source=raw(task.source))
+        if task.kernel.rounding == "half_up" and _repeats(task):
+            _repeat(builder, task.result, task.source)
+            return
+    lengths = [_filter_length(task, k) for k in range(len(task.axes))]
+    if _one_by_one(builder, _resample, task, lengths):
+        return
+    task = task.merged()
+
+    def sampled(to: Operand, *, parted: bool) -> list[str]:
+        lines = [f"result_VALUE sampled(uint c[{to.rank}]) {{"]
+        if task.kernel.mode == NEAREST:
+            for k, at in enumerate(task.places):
+                lines.append(f"    c[{at}] = nearest({task.position(k, f'c[{at}]')}, source_SIZE_{at});")
+            lines.append("    return source_load(source_at(c));")
+        else:
+            lines += _weighted(task, parted=parted)
+            lines.append("    return finish(sum);" if DATA_TYPES[to.data_type].bits == 8 else "    return sum;")
+        return [*lines, "}"]
+
+    _in_parts(builder, task, math.prod(lengths), sampled)
+
+
+def _repeats(task: Resampling) -> bool:
+    """Whether each element is repeated a whole number of times: element o is then that of o // Scale."""
+    return all(
+        axis.scale * task.source.sizes[at] == task.result.sizes[at]
+        and float(axis.scale).is_integer()
+        and axis.is_centred
+        for at, axis in zip(task.places, task.axes, strict=True)
+    )
+
+
+def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
+    """Copy each element of the source to a block of the result's, all of one size."""
+    sizes: list[int] = []
+    strides: list[int] = []
+    for at in reversed(range(source.rank)):
+        block = source.sizes[at], result.sizes[at] // source.sizes[at]
+        result = split(result, at, block)
+        sizes = [*block, *sizes]
+        strides = [source.strides[at], 0, *strides]
+    copy(builder, result, source.view(tuple(sizes), tuple(strides)))
+
+
+def _is_wide(axis: Axis, kernel: Filter) -> bool:
     """Whether the filter is stretched by 1 / Scale: as the page says, above a factor of 2, and not from 1 on."""
     return kernel.antialiased and kernel.mode != NEAREST and bool(1 / np.float32(axis.scale) > 2)
 
 
-def _active(result: Operand, source: Operand, axes: Sequence[Axis]) -> list[int]:
-    return [at for at, axis in enumerate(axes) if not axis.is_identity or result.sizes[at] != source.sizes[at]]
+def _filter_length(task: Resampling, k: int) -> int:
+    """Rounds of the loop over an axis: a stretched filter sees up to 2 / Scale elements."""
+    length = math.ceil(2 / task.axes[k].scale + 3) if _is_wide(task.axes[k], task.kernel) else 1
+    return min(length, task.source.sizes[task.places[k]])
 
 
-def _constants(axes: Sequence[Axis]) -> dict[str, Constant]:
-    constants: dict[str, Constant] = {}
-    for k, axis in enumerate(axes):
-        constants[f"SCALE_{k}"] = float(axis.scale)
-        constants[f"INVERSE_{k}"] = 1 / float(axis.scale)
-        constants[f"INPUT_OFFSET_{k}"] = float(axis.input_offset)
-        constants[f"OUTPUT_OFFSET_{k}"] = float(axis.output_offset)
-    return constants
-
-
-def _position(k: int, axis: Axis, element: str) -> str:
-    # The quotient by a power of two is a product, on every device.
-    by = f"over_power({element}, INVERSE_{k}" if axis.is_power_of_two else f"position({element}, SCALE_{k}"
-    return f"{by}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k})"
-
-
-def _resample(builder: ProgramBuilder, result: Operand, source: Operand, axes: Sequence[Axis], kernel: Filter) -> None:
-    if kernel.mode == NEAREST:
-        result, source = raw(result), raw(source)
-        if kernel.rounding == "half_up" and _repeats(result, source, axes):
-            repeated = result
-            sizes: list[int] = []
-            strides: list[int] = []
-            for at in reversed(range(source.rank)):
-                repeated = split(repeated, at, (source.sizes[at], result.sizes[at] // source.sizes[at]))
-                sizes = [source.sizes[at], result.sizes[at] // source.sizes[at], *sizes]
-                strides = [source.strides[at], 0, *strides]
-            copy(builder, repeated, source.view(tuple(sizes), tuple(strides)))
-            return
-    active = _active(result, source, axes)
-    # A stretched filter sees up to 2 / Scale elements.
-    lengths = [2 / axes[at].scale + 3 if _wide(axes[at], kernel) else 1 for at in active]
-    lengths = [min(length, source.sizes[at]) for at, length in zip(active, lengths, strict=True)]
-    if _one_by_one(builder, _resample, result, source, axes, kernel, dict(zip(active, lengths, strict=True))):
-        return
-    chosen = [axes[at] for at in active]
-    places, (result, source) = merge_between(active, result, source)
-
-    def sampled(to: Operand, *, parted: bool) -> list[str]:
-        lines = [f"result_VALUE sampled(uint c[{to.rank}]) {{"]
-        if kernel.mode == NEAREST:
-            for k, at in enumerate(places):
-                lines.append(f"    c[{at}] = nearest({_position(k, chosen[k], f'c[{at}]')}, source_SIZE_{at});")
-            lines.append("    return source_load(source_at(c));")
-        else:
-            lines += _weighted(places, chosen, kernel, parted=parted)
-            lines.append("    return finish(sum);" if DATA_TYPES[to.data_type].bits == 8 else "    return sum;")
-        return [*lines, "}"]
-
-    _in_parts(builder, result, source, chosen, kernel, math.prod(map(math.ceil, lengths)), sampled, places)
-
-
-def _in_parts(
-    builder: ProgramBuilder,
-    result: Operand,
-    source: Operand,
-    axes: Sequence[Axis],
-    kernel: Filter,
-    count: int,
-    sampled: Callable[..., list[str]],
-    places: Sequence[int],
-) -> None:
-    """Dispatch the kernel: once, or where its one loop has too many rounds, for FROM up to TO of them at a time.
-
-    count: rounds of the innermost loop. sampled: its lines, for the operand it writes. places: the dimensions of
-    ``axes``. Sums go from part to part in float32.
-    """
-    parts = list(ranges((count,), _most_rounds(builder, result)))
-    tensors = {"source": source}
-    for ((begin, end),) in parts:
-        is_last = end == count
-        to = result if is_last else builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
-        builder.for_each(
-            "resample/resample.comp",
-            to,
-            tensors,
-            constants=_constants(axes) | ({"FROM": begin, "TO": end} if len(parts) > 1 else {}),
-            code="\n".join([_head(kernel), *sampled(to, parted=len(parts) > 1)]),
-            steps=end - begin,
-            alike=[at for at in range(result.rank) if at not in places],
-        )
-        tensors["carry"] = to
-
-
-def _most_rounds(builder: ProgramBuilder, result: Operand) -> int:
-    """Of the loops for one element."""
-    return max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
-
-
-def _loop(place: str, range_: str, *, parted: bool) -> str:
-    if not parted:
-        return f"    for ({place} = {range_}.x; {place} <= {range_}.y; ++{place}) {{"
-    return f"    for ({place} = {range_}.x + FROM; {place} <= {range_}.y && {place} - {range_}.x < TO; ++{place}) {{"
-
-
-#: What a part starts from.
-_SUM = "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif"
-
-
-def _one_by_one(
-    builder: ProgramBuilder,
-    step: Callable[[ProgramBuilder, Operand, Operand, Sequence[Axis], Filter], None],
-    result: Operand,
-    source: Operand,
-    axes: Sequence[Axis],
-    kernel: Filter,
-    lengths: Mapping[int, float],
-) -> bool:
-    """Take one dimension apart from the others, where together they are too much for an invocation's loops.
-
-    lengths: how often the loop over each dimension goes round. The filters are products, so that the order is free.
-    Answers False where nothing had to be done, or can be.
-    """
-    if rounds([math.ceil(length) for length in lengths.values()]) <= _most_rounds(builder, result) or len(lengths) == 1:
-        return False
-    at = max(lengths, key=lambda axis: lengths[axis])
-    sizes = [size if axis == at else source.sizes[axis] for axis, size in enumerate(result.sizes)]
-    between = builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
-    step(builder, between, source, [one if axis == at else Axis(1.0) for axis, one in enumerate(axes)], kernel)
-    step(builder, result, between, [Axis(1.0) if axis == at else one for axis, one in enumerate(axes)], kernel)
-    return True
-
-
-def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter, *, parted: bool) -> list[str]:
+def _weighted(task: Resampling, *, parted: bool) -> list[str]:
     """GLSL that sums the weighted elements: loops over stretched filters, then both neighbours in the other dimensions.
 
     A weight of zero keeps even an infinity or NaN out.
@@ -200,9 +176,9 @@ def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter, *, pa
     lines = [_SUM, "    uint s[RANK] = c;"]
     outer, loops = "1.0", 0
     pairs: list[tuple[int, int]] = []
-    for k, (at, axis) in enumerate(zip(places, axes, strict=True)):
-        lines.append(f"    float x_{k} = {_position(k, axis, f'c[{at}]')};")
-        if not _wide(axis, kernel):
+    for k, (at, axis) in enumerate(zip(task.places, task.axes, strict=True)):
+        lines.append(f"    float x_{k} = {task.position(k, f'c[{at}]')};")
+        if not _is_wide(axis, task.kernel):
             pairs.append((k, at))
             lines.append(f"    Pair p_{k} = pair(x_{k}, source_SIZE_{at});")
             continue
@@ -219,14 +195,106 @@ def _weighted(places: Sequence[int], axes: Sequence[Axis], kernel: Filter, *, pa
     return [*lines, "    " + "}" * loops]
 
 
-def _repeats(result: Operand, source: Operand, axes: Sequence[Axis]) -> bool:
-    """Whether each element is repeated a whole number of times: element o is then that of o // Scale."""
-    return all(
-        axis.scale * source.sizes[at] == result.sizes[at]
-        and float(axis.scale).is_integer()
-        and (axis.input_offset, axis.output_offset) == (0.5, -0.5)
-        for at, axis in enumerate(axes)
-    )
+# --- Gradient ---------------------------------------------------------------------------------------------------------
+
+
+def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
+    """Each element of the forward input collects the gradients of the outputs it went into, with their weights."""
+    lengths = [_outputs_of_one(task, k) for k in range(len(task.axes))]
+    if _one_by_one(builder, _gradient, task, lengths):
+        return
+    task = task.merged()
+    share = "nearest_share" if task.kernel.mode == NEAREST else "linear_share"
+
+    def sampled(to: Operand, *, parted: bool) -> list[str]:
+        lines = [f"float sampled(uint c[{to.rank}]) {{", _SUM, "    uint s[RANK] = c;"]
+        weight = "1.0"
+        for k, at in enumerate(task.places):
+            offsets = f"SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k}"
+            lines += [
+                f"    uvec2 range_{k} = outputs_of(c[{at}], {offsets}, result_SIZE_{at}, source_SIZE_{at});",
+                _loop(f"s[{at}]", f"range_{k}", parted=parted),
+                f"    float x_{k} = {task.position(k, f's[{at}]')};",
+                f"    float w_{k} = {weight} * {share}(x_{k}, c[{at}], result_SIZE_{at});",
+                f"    if (w_{k} == 0.0) continue;",
+            ]
+            weight = f"w_{k}"
+        lines += [f"    sum += {weight} * source_load(source_at(s));", "    " + "}" * len(task.places)]
+        return [*lines, "    return sum;\n}"]
+
+    _in_parts(builder, task, math.prod(lengths), sampled)
+
+
+def _outputs_of_one(task: Resampling, k: int) -> int:
+    """Rounds of the loop over an axis: the outputs within 1 of an element and, of one at an edge, all beyond it."""
+    axis, at = task.axes[k], task.places[k]
+    outputs, inputs = task.source.sizes[at], task.result.sizes[at]
+    if not axis.is_centred:
+        return outputs
+    return min(outputs, math.ceil(2 * axis.scale + 6 + max(0.0, outputs - inputs * axis.scale)))
+
+
+# --- Loops over the elements that an element is made of ---------------------------------------------------------------
+
+#: What the sum of a part begins with.
+_SUM = "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif"
+
+
+def _loop(place: str, range_: str, *, parted: bool) -> str:
+    """The head of a loop from range_.x to range_.y, both included; where it goes in parts, from round FROM up to TO."""
+    if not parted:
+        return f"    for ({place} = {range_}.x; {place} <= {range_}.y; ++{place}) {{"
+    return f"    for ({place} = {range_}.x + FROM; {place} <= {range_}.y && {place} - {range_}.x < TO; ++{place}) {{"
+
+
+def _most_rounds(builder: ProgramBuilder, result: Operand) -> int:
+    """Of the loops for one element."""
+    return max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
+
+
+def _one_by_one(
+    builder: ProgramBuilder,
+    step: Callable[[ProgramBuilder, Resampling], None],
+    task: Resampling,
+    lengths: Sequence[int],
+) -> bool:
+    """Take one dimension apart from the others, where together they are too much for an invocation's loops.
+
+    lengths: how often the loop over each axis goes round. The filters are products, so that the order is free.
+    Answers False where nothing had to be done, or can be.
+    """
+    if rounds(lengths) <= _most_rounds(builder, task.result) or len(lengths) == 1:
+        return False
+    longest = max(range(len(lengths)), key=lambda k: lengths[k])
+    at = task.places[longest]
+    sizes = (*task.source.sizes[:at], task.result.sizes[at], *task.source.sizes[at + 1 :])
+    between = builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
+    step(builder, replace(task.along(longest), result=between))
+    step(builder, replace(task.along(*(k for k in range(len(lengths)) if k != longest)), source=between))
+    return True
+
+
+def _in_parts(builder: ProgramBuilder, task: Resampling, count: int, sampled: Callable[..., list[str]]) -> None:
+    """Dispatch the kernel: once, or where its one loop has too many rounds, for FROM up to TO of them at a time.
+
+    count: rounds of the innermost loop. sampled: its lines, for the operand it writes. Sums go from part to part in
+    float32.
+    """
+    parts = list(ranges((count,), _most_rounds(builder, task.result)))
+    tensors = {"source": task.source}
+    for ((begin, end),) in parts:
+        is_last = end == count
+        to = task.result if is_last else builder.temporary(enums.DML_TENSOR_DATA_TYPE_FLOAT32, task.result.sizes)
+        builder.for_each(
+            "resample/resample.comp",
+            to,
+            tensors,
+            constants=task.constants | ({"FROM": begin, "TO": end} if len(parts) > 1 else {}),
+            code="\n".join([_head(task.kernel), *sampled(to, parted=len(parts) > 1)]),
+            steps=end - begin,
+            alike=[at for at in range(task.result.rank) if at not in task.places],
+        )
+        tensors["carry"] = to
 
 
 def _head(kernel: Filter) -> str:
@@ -234,52 +302,20 @@ def _head(kernel: Filter) -> str:
     return f'float round_position(float x) {{ return {rounds}; }}\n#include "resample/filter.glsl"'
 
 
-def _gradient(builder: ProgramBuilder, result: Operand, source: Operand, axes: Sequence[Axis], kernel: Filter) -> None:
-    """Each element of the forward input collects the gradients of the outputs it went into, with their weights."""
-    active = _active(result, source, axes)
-    # An element has the outputs within 1 of it, those at the edges all beyond as well.
-    lengths: dict[int, float] = {}
-    for at in active:
-        outputs, scaled = source.sizes[at], result.sizes[at] * axes[at].scale
-        near = 2 * axes[at].scale + 6 + max(0.0, outputs - scaled) if axes[at].is_centred else outputs
-        lengths[at] = min(near, outputs)
-    if _one_by_one(builder, _gradient, result, source, axes, kernel, lengths):
-        return
-    places, (result, source) = merge_between(active, result, source)
-    share = "nearest_share" if kernel.mode == NEAREST else "linear_share"
-
-    def sampled(to: Operand, *, parted: bool) -> list[str]:
-        lines = [f"float sampled(uint c[{to.rank}]) {{", _SUM, "    uint s[RANK] = c;"]
-        weight = "1.0"
-        for k, at in enumerate(places):
-            offsets = f"SCALE_{k}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k}"
-            lines += [
-                f"    uvec2 range_{k} = outputs_of(c[{at}], {offsets}, result_SIZE_{at}, source_SIZE_{at});",
-                _loop(f"s[{at}]", f"range_{k}", parted=parted),
-                f"    float x_{k} = {_position(k, axes[active[k]], f's[{at}]')};",
-                f"    float w_{k} = {weight} * {share}(x_{k}, c[{at}], result_SIZE_{at});",
-                f"    if (w_{k} == 0.0) continue;",
-            ]
-            weight = f"w_{k}"
-        lines += [f"    sum += {weight} * source_load(source_at(s));", "    " + "}" * len(places)]
-        return [*lines, "    return sum;\n}"]
-
-    chosen = [axes[at] for at in active]
-    rounds = math.prod(math.ceil(lengths[at]) for at in active)
-    _in_parts(builder, result, source, chosen, kernel, rounds, sampled, places)
+# --- Operators --------------------------------------------------------------------------------------------------------
 
 
 @lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC)
 def upsample_2d(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, source = builder["OutputTensor"], builder["InputTensor"]
     axes = [Axis(1.0)] * (result.rank - 2) + [Axis(desc.ScaleSize.Height), Axis(desc.ScaleSize.Width)]
-    _resample(builder, result, source, axes, Filter(desc.InterpolationMode))
+    _resample(builder, Resampling.of(result, source, axes, Filter(desc.InterpolationMode)))
 
 
 @lowering(d.DML_RESAMPLE_OPERATOR_DESC)
 def resample(desc: d.DML_RESAMPLE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    axes = [Axis(scale) for scale in desc.Scales]
-    _resample(builder, builder["OutputTensor"], builder["InputTensor"], axes, Filter(desc.InterpolationMode))
+    axes, kernel = [Axis(scale) for scale in desc.Scales], Filter(desc.InterpolationMode)
+    _resample(builder, Resampling.of(builder["OutputTensor"], builder["InputTensor"], axes, kernel))
 
 
 _WithOffsets = (
@@ -305,7 +341,7 @@ def resample_with_offsets(
     builder: ProgramBuilder,
 ) -> None:
     axes, kernel = _read(desc)
-    _resample(builder, builder["OutputTensor"], builder["InputTensor"], axes, kernel)
+    _resample(builder, Resampling.of(builder["OutputTensor"], builder["InputTensor"], axes, kernel))
 
 
 @lowering(d.DML_RESAMPLE_GRAD_OPERATOR_DESC, d.DML_RESAMPLE_GRAD1_OPERATOR_DESC)
@@ -314,4 +350,4 @@ def resample_grad(
     builder: ProgramBuilder,
 ) -> None:
     axes, kernel = _read(desc)
-    _gradient(builder, builder["OutputGradientTensor"], builder["InputGradientTensor"], axes, kernel)
+    _gradient(builder, Resampling.of(builder["OutputGradientTensor"], builder["InputGradientTensor"], axes, kernel))

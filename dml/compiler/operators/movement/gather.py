@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import align, move_each, raw
+from dml.compiler.operators.movement.move import move_each
+from dml.compiler.operators.movement.views import align, raw
 from dml.compiler.parts import Box, boxes, cut, narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
@@ -43,7 +45,8 @@ def _gather(
     one index of a tuple to the next.
     """
     result, source, indices = merge(raw(result), raw(source), indices)
-    for box, part, table, own in _in_parts(builder, result, source, indices, dimensions, step):
+    whole = _Lookup(result, source, indices, tuple(dimensions), step)
+    for box, part in whole.parts(builder):
         extents, pitches, code = indexed(dimensions)
         if box is not None:
             firsts = {f"FIRST_{k}": start for k, (start, _) in enumerate(box)}
@@ -52,9 +55,9 @@ def _gather(
         move_each(
             builder,
             "movement/gather.comp",
-            part,
-            {"source": table},
-            {"indices": own},
+            part.result,
+            {"source": part.source},
+            {"indices": part.indices},
             pitches=pitches,
             constants={**extents, "STEP": step},
             code=code,
@@ -62,38 +65,44 @@ def _gather(
         )
 
 
-def _in_parts(
-    builder: ProgramBuilder,
-    result: Operand,
-    source: Operand,
-    indices: Operand,
-    dimensions: Sequence[tuple[int, int]],
-    step: int,
-) -> Iterator[tuple[Box | None, Operand, Operand, Operand]]:
-    """Result, source and indices by parts. Where the indexed dimensions are cut, the box says which places of them a
-    part holds: each writes the elements whose indices are there and leaves the others as they are.
-    """
-    most, rank = builder.target.max_region, result.rank
-    counts, pitches = zip(*dimensions, strict=True)
-    zeros = (0,) * len(counts)
-    # A dimension for each that is indexed, and one for the indices of a tuple.
-    views = [
-        result.view((*result.sizes, *counts, 1), (*result.strides, *zeros, 0)),
-        source.view((*source.sizes, *counts, 1), (*source.strides, *pitches, 0)),
-        indices.view((*indices.sizes, *counts, len(counts)), (*indices.strides, *zeros, step)),
-    ]
-    axes = range(rank + len(counts))
-    extents = cut(views, most, axes)
-    if extents is None:
-        extents = views[0].sizes[:-1]
-    is_cut = extents[rank:] != counts
-    for box in boxes(views[0].sizes[:-1], extents):
-        part, table, own = (narrow(view, axes, box) for view in views)
+@dataclass(frozen=True)
+class _Lookup:
+    """What ``_gather`` is told, merged."""
 
-        def seen(operand: Operand, sizes: tuple[int, ...] = part.sizes[:rank]) -> Operand:
-            return operand.view(sizes, operand.strides[:rank])
+    result: Operand
+    source: Operand
+    indices: Operand
+    dimensions: tuple[tuple[int, int], ...]
+    step: int
 
-        yield box[rank:] if is_cut else None, seen(part), seen(builder.crop(table)), seen(builder.crop(own))
+    def parts(self, builder: ProgramBuilder) -> Iterator[tuple[Box | None, _Lookup]]:
+        """Parts that are small enough to be bound.
+
+        Where the indexed dimensions are cut, the box says which places of them a part holds: each part writes the
+        elements whose indices are there and leaves the others as they are.
+        """
+        rank = self.result.rank
+        counts, pitches = zip(*self.dimensions, strict=True)
+        zeros = (0,) * len(counts)
+        # A dimension for each that is indexed, and one for the indices of a tuple.
+        views = [
+            self.result.view((*self.result.sizes, *counts, 1), (*self.result.strides, *zeros, 0)),
+            self.source.view((*self.source.sizes, *counts, 1), (*self.source.strides, *pitches, 0)),
+            self.indices.view((*self.indices.sizes, *counts, len(counts)), (*self.indices.strides, *zeros, self.step)),
+        ]
+        axes = range(rank + len(counts))
+        extents = cut(views, builder.target.max_region, axes) or views[0].sizes[:-1]
+        is_cut = extents[rank:] != counts
+        for box in boxes(views[0].sizes[:-1], extents):
+            result, source, indices = (narrow(view, axes, box) for view in views)
+            sizes = result.sizes[:rank]
+            part = replace(
+                self,
+                result=result.view(sizes, result.strides[:rank]),
+                source=builder.crop(source).view(sizes, source.strides[:rank]),
+                indices=builder.crop(indices).view(sizes, indices.strides[:rank]),
+            )
+            yield box[rank:] if is_cut else None, part
 
 
 @lowering(d.DML_GATHER_OPERATOR_DESC)

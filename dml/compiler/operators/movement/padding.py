@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dml import enums
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.move import move_each
 from dml.compiler.operators.movement.views import (
     constant_words,
     copy,
     encode,
     merge_between,
-    move_each,
     raw,
     union_bits,
 )
+from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.descriptors import movement as d
 
@@ -41,10 +42,6 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
     steps = "\n".join(
         f"    if (!{place}(c[{at}], START_{k}, source_SIZE_{at})) return false;" for k, at in enumerate(places)
     )
-    # In a vector the value stands as often as it fits.
-    repeated = {4: "uvec4(VALUE * 0x11111111u)", 8: "uvec4(VALUE * 0x01010101u)", 16: "uvec4(VALUE * 0x00010001u)"}
-    vector = repeated.get(DATA_TYPES[result.data_type].bits, f"uvec4({value}, {value})")
-    vector = "uvec4(VALUE)" if DATA_TYPES[result.data_type].bits == 32 else vector
     move_each(
         builder,
         "movement/padding.comp",
@@ -56,12 +53,23 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
         alike=[axis for axis in range(result.rank) if axis not in places],
         code="\n".join([
             '#include "movement/element.glsl"',
-            f"#if VECTORS\nuvec4 padding() {{ return {vector}; }}",
+            f"#if VECTORS\nuvec4 padding() {{ return {_repeated(value, result)}; }}",
             f"#else\nresult_VALUE padding() {{ return {value}; }}\n#endif",
             '#include "movement/padding.glsl"',
             f"bool locate(inout uint c[{result.rank}]) {{\n{steps}\n    return true;\n}}",
         ]),
     )  # fmt: skip
+
+
+def _repeated(value: str, result: Operand) -> str:
+    """GLSL of a vector that holds an element's bits as often as it has room for them."""
+    bits = DATA_TYPES[result.data_type].bits
+    if bits == 64:
+        return f"uvec4({value}, {value})"
+    if bits == WORD_BITS:
+        return f"uvec4({value})"
+    ones = sum(1 << shift for shift in range(0, WORD_BITS, bits))
+    return f"uvec4({value} * 0x{ones:08x}u)"
 
 
 @lowering(d.DML_PADDING_OPERATOR_DESC)

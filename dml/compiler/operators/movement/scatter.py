@@ -12,7 +12,8 @@ from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.kernels.prelude import read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.gather import indexed, last
-from dml.compiler.operators.movement.views import align, fill, move_each, raw
+from dml.compiler.operators.movement.move import move_each
+from dml.compiler.operators.movement.views import align, fill, raw
 from dml.compiler.program import Operand
 from dml.descriptors import movement as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32

@@ -7,8 +7,7 @@ stride -n modulo 2^32, and the index of every element still comes out right.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from dml import enums
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES, UNSIGNED
-from dml.compiler.kernels.prelude import read, update, write
-from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf, node
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
@@ -112,7 +109,7 @@ def encode(value: float, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
     """The bits of a FLOAT attribute in a data type. Integers take its whole part, at most their limits; NaN gives 0."""
     dtype = numpy_dtype(data_type)
     value = float(np.float32(value))
-    if DATA_TYPES[data_type].kind.startswith("float"):
+    if DATA_TYPES[data_type].is_floating:
         with np.errstate(over="ignore"):
             return int.from_bytes(np.asarray(value).astype(dtype).tobytes(), "little")
     limits = np.iinfo(dtype)
@@ -130,81 +127,3 @@ def constant_words(name: str, bits: int, data_type: enums.DML_TENSOR_DATA_TYPE) 
     if DATA_TYPES[data_type].bits == 64:
         return f"uvec2({name}_LOW, {name}_HIGH)", {f"{name}_LOW": bits & 0xFFFFFFFF, f"{name}_HIGH": bits >> 32}
     return name, {name: bits}
-
-
-def move_each(
-    builder: ProgramBuilder,
-    kernel: str,
-    result: Operand,
-    moved: Mapping[str, Operand],
-    still: Mapping[str, Operand],
-    *,
-    pitches: Mapping[str, int] | None = None,
-    constants: Mapping[str, Constant] | None = None,
-    keep: Sequence[int] = (),
-    code: str = "",
-    alike: Iterable[int] = (),
-    reads_result: bool = False,
-) -> None:
-    """Run a kernel that defines ``ELEMENT value(uint c[RANK])``, as ``for_each`` does, but by whole uvec4 if it can.
-
-    The kernel includes "movement/move.glsl", which reads elements of ``moved`` tensors with name_ELEMENT(i). It runs by
-    vectors where elements of the last dimension stay together: moved tensors are contiguous and aligned along it, those
-    in ``still`` (read as ever) do not vary, and it is not in ``keep``. pitches: constants that count elements of moved
-    tensors.
-    """
-    for part, *others in in_parts((result, *moved.values(), *still.values()), builder.target.max_region, alike):
-        named = dict(zip((*moved, *still), others, strict=True))
-        moving, staying = ({name: named[name] for name in names} for names in (moved, still))
-        _move_each(builder, kernel, part, moving, staying, pitches or {}, constants, keep, code, reads_result)
-
-
-def _move_each(
-    builder: ProgramBuilder,
-    kernel: str,
-    result: Operand,
-    moved: Mapping[str, Operand],
-    still: Mapping[str, Operand],
-    pitches: Mapping[str, int],
-    constants: Mapping[str, Constant] | None,
-    keep: Sequence[int],
-    code: str,
-    reads_result: bool,
-) -> None:
-    tensors = [result, *moved.values()]
-    defines = {"VECTORS": 0}
-    unit = DATA_TYPES[result.data_type].per_vector
-    together = result.rank - 1 not in keep and all(operand.strides[-1] == 0 for operand in still.values())
-    if not together or not all(_holds_vectors(operand, unit) for operand in tensors):
-        unit = 1
-    if any(pitch % unit for pitch in pitches.values()):
-        unit = 1
-    named = {**(constants or {}), **{name: pitch // unit for name, pitch in pitches.items()}}
-    readable = [*moved, "result"] if reads_result else moved
-    code = "\n".join(
-        [*(f"#define {name}_ELEMENT {name}_{'load' if unit == 1 else 'vector'}" for name in readable), code]
-    )
-    if unit == 1:
-        builder.for_each(
-            kernel, result, {**moved, **still}, constants=named, defines=defines, code=code, reads_result=reads_result
-        )
-        return
-    result = _in_vectors(builder.crop(result), unit)
-    bound = {"result": (update if reads_result else write)(result, vector=True)}
-    bound.update({name: read(_in_vectors(builder.crop(operand), unit), vector=True) for name, operand in moved.items()})
-    bound.update({name: read(operand.view(result.sizes, operand.strides)) for name, operand in still.items()})
-    builder.dispatch(kernel, bound, space=result.sizes, constants=named, defines={"VECTORS": 1}, code=code)
-
-
-def _holds_vectors(operand: Operand, unit: int) -> bool:
-    """Whether the last dimension is whole aligned vectors. Dimensions that run backwards are left out."""
-    *outer, inner = operand.strides
-    aligned = all(stride % unit == 0 and stride < 2**31 for stride in outer)
-    return inner == 1 and aligned and operand.sizes[-1] % unit == 0 and operand.base % unit == 0
-
-
-def _in_vectors(operand: Operand, unit: int) -> Operand:
-    """Counted in vectors of ``unit`` elements."""
-    sizes = (*operand.sizes[:-1], operand.sizes[-1] // unit)
-    strides = (*(stride // unit for stride in operand.strides[:-1]), 1)
-    return replace(operand, sizes=sizes, strides=strides, base=operand.base // unit)

@@ -41,11 +41,11 @@ class ProgramBuilder:
         self.target = target
         self._operands = operands or {}
         self.dispatches = program.dispatches
-        #: What dispatches are said to compute, in descriptions and profiles.
+        #: What descriptions and profiles say that the dispatches compute.
         self.node = ""
         #: The operator being lowered, for errors.
         self.operator = ""
-        #: Regions that kernels with more tensors than the device has storage buffers read from a copy.
+        #: Copies of regions, made for kernels with more tensors than the device has storage buffers.
         self.packs: dict[tuple[Region, ...], packing.Pack] = {}
         self._initializes = False
 

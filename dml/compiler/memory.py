@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space
 
-#: Orders of placing temporaries that are tried while the plan takes more than what lives at once.
+#: How many orders of placing the temporaries are tried at most. None is better than a plan as large as what lives at once.
 MOST_TRIALS = 8
 
 

@@ -15,7 +15,8 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.glslang import Source
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
-#: Regions of the temporary and persistent resources start at multiples of this many bytes.
+#: Regions of the temporary and persistent resources start at multiples of this many bytes: the largest
+#: minStorageBufferOffsetAlignment that Vulkan allows a device.
 REGION_ALIGNMENT = 256
 
 
@@ -56,8 +57,8 @@ class Operand:
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     base: int = 0
-    #: Applied to each value on its way into the tensor (what a graph fuses behind an operator). Only on operands that a
-    #: kernel writes.
+    #: What a graph fuses behind an operator: applied to each value before it is stored. Only operands that a kernel
+    #: writes have one.
     epilogue: Epilogue | None = None
 
     @property

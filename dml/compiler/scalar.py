@@ -31,7 +31,7 @@ class ScalarNode:
     glsl: str = "float"
     constants: Mapping[str, Constant] = field(default_factory=dict)
     includes: tuple[str, ...] = ()
-    #: How many nodes stand on each other.
+    #: The number of nodes on the longest way down to a leaf, this one included.
     depth: int = field(init=False)
 
     def __post_init__(self) -> None:

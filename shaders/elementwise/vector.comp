@@ -1,7 +1,8 @@
 #version 450
-// An expression over contiguous data: UNIT elements to a step, moved as whole uvec4; an invocation takes STEPS steps, a
-// workgroup's worth apart. vectors(c) and scalar(i) stand at the end of the generated prelude, and once each where
-// STEPS is 1: what CPUs' drivers take to compile grows with every copy.
+// Any expression over contiguous data. A step is UNIT elements, moved as whole uvec4. An invocation takes STEPS of
+// them, and its neighbours in the workgroup take those in between. vectors(c), a whole step, and scalar(i), an element,
+// are at the end of the generated prelude. Where STEPS is 1, each is called in one place only, because a driver for a
+// CPU compiles every inlined copy.
 #include "prelude.glsl"
 
 void whole(uint first) {

@@ -1,5 +1,5 @@
 #version 450
-// Words as they are.
+// Copies 32-bit words.
 #include "prelude.glsl"
 
 uint value(uint c[1]) {

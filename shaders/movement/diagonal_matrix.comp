@@ -1,5 +1,5 @@
 #version 450
-// A value along a band of diagonals; elsewhere what the source holds, or zero.
+// A value on a band of diagonals; elsewhere the source's element, or zero where there is no source.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

@@ -1,4 +1,4 @@
-// What a moving kernel moves at a time.
+// ELEMENT is what a kernel that moves elements takes at once: a whole vector of them, or one.
 #if VECTORS
 #define ELEMENT uvec4
 #else

@@ -1,5 +1,6 @@
 #version 450
-// The sum of what the windows hold for an element; gathered, in the generated prelude, loops over the window.
+// The sum of an element's values in all windows that cover it. gathered(c), in the generated prelude, loops over the
+// window's places.
 #include "prelude.glsl"
 
 float value(uint c[RANK]) { return gathered(c); }

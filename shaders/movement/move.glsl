@@ -1,4 +1,4 @@
-// ELEMENT value(c), which the kernel defines, for every place of the result: elements, or whole vectors of them.
+// Stores what the kernel's ELEMENT value(c) returns at every place of the result: an element or a whole vector of them.
 #if VECTORS
 void main() {
     uint unit = global_index();

@@ -1,5 +1,5 @@
 #version 450
-// The second of `values` at the index along AXIS that `indices` gives, the first everywhere else.
+// The value at ON in `values` where the coordinate along AXIS is what `indices` holds, the one at OFF everywhere else.
 #include "prelude.glsl"
 #include "movement/index.glsl"
 

@@ -1,5 +1,5 @@
-// From an output coordinate x to the input's, along a dimension with `start` elements of padding before `size` elements
-// of input; false where the padding value stands.
+// Each of these makes an output coordinate x the input's, along a dimension with `start` elements of padding before
+// `size` elements of input, and returns false where the padding value belongs.
 bool place_constant(inout uint x, uint start, uint size) {
     x -= start;
     return x < size;
@@ -10,7 +10,7 @@ bool place_edge(inout uint x, uint start, uint size) {
     return true;
 }
 
-// x - start modulo the period, which is never negative.
+// x - start modulo the period, from 0 to period - 1. Unsigned all the way: x - start may be negative.
 uint phase(uint x, uint start, uint period) {
     uint back = start % period;
     x %= period;

@@ -1,5 +1,6 @@
 #version 450
-// The first n elements along AXIS in reverse, the rest as they are; n is given per subsequence and clamped.
+// The first n elements along AXIS in reverse order, the rest in theirs. Each subsequence has its own n, of which no
+// more than the size of the axis counts.
 #include "prelude.glsl"
 
 uint length_at(uint c[RANK]) {

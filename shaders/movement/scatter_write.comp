@@ -1,5 +1,5 @@
 #version 450
-// The update that won the place, else the input's element.
+// The update whose number a place was marked with, or the input's element where there is none.
 #include "prelude.glsl"
 #include "movement/element.glsl"
 

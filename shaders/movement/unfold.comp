@@ -1,5 +1,6 @@
 #version 450
-// The element that a window covers, zero in the padding; locate, in the generated prelude, says where it stands.
+// An element of a window: the source's, or zero in the padding. locate(c, s), in the generated prelude, finds its
+// place s.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

@@ -1,5 +1,6 @@
 #version 450
-// Philox 4x32-10 (Salmon et al., SC 2011): each invocation makes the block of four words of one counter value.
+// Philox 4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): each invocation makes the
+// block of four words of one counter value.
 #include "prelude.glsl"
 
 uint given(uint i) { return state_load(state_BASE + i * STATE_STRIDE); }
@@ -15,6 +16,7 @@ uvec4 counter(uint blocks) {
     return c;
 }
 
+// Ten rounds; the multipliers and the increments of the key are the paper's.
 uvec4 philox(uvec4 c, uvec2 key) {
     for (uint i = 0u; i < 10u; ++i) {
         uint high0, low0, high1, low1;

@@ -1,5 +1,5 @@
 #version 450
-// A weighted sum of source elements; sampled(c) stands at the end of the generated prelude.
+// A weighted sum of source elements, which sampled(c), at the end of the generated prelude, computes.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) { return sampled(c); }

@@ -1,6 +1,7 @@
 #version 450
-// One step of Adam for each element. An element's inputs are read before its outputs are written: these may be the same
-// places. VECTORS: all tensors are contiguous, and an invocation takes UNIT elements, a uvec4 of each.
+// One step of Adam for each element. All inputs of an element are read before its outputs are written, since an output
+// may be bound where the input is. VECTORS: all tensors are contiguous, and an invocation takes UNIT elements, a
+// uvec4 of each tensor.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 

@@ -13,7 +13,7 @@ from dml.compiler.kernels.expression import Emitted, emit
 from dml.compiler.program import Beside, Epilogue, Operand
 from dml.compiler.scalar import Constant, Expression
 
-#: Dimensions from the outermost in memory to the innermost: size, the result's stride, the operand's.
+#: Size, the result's stride and the operand's stride of each dimension, from the outermost in memory to the innermost.
 _Dimensions = list[tuple[int, int, int]]
 
 

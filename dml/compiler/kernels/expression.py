@@ -53,7 +53,7 @@ def emit(
     return Emitted("\n".join(text), constants)
 
 
-#: Functions of shaders/lib that loop over the bits of a number, and the rounds that they make, at most.
+#: Functions of shaders/lib that loop over the bits of a number, and how many rounds such a loop has at most.
 _LOOPS = re.compile(r"\b(?:modulus_(?!uint|truncate_int|floor_int)\w+|quotient_[iu]64|power_\w+)\(")
 _ROUNDS = 64
 

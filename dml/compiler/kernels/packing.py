@@ -16,7 +16,7 @@ from dml.compiler.kernels.prelude import Bound
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Operand, Region
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: A region, and where its words are instead: a shared region and the first word there.
+#: Where the words of regions lie instead: in a shared region, from which word on.
 Moves = dict[Region, tuple[Region, int]]
 
 
@@ -52,7 +52,8 @@ def share(builder: PackingBuilder, tensors: Mapping[str, Bound], most: int) -> t
     moves: Moves = {region: (region, 0) for region in regions}
     excess = len(regions) - most
     if excess > 0 and len(read) > 1:
-        # Packing n regions frees n - 1 buffers. Enough static ones cost nothing when the program runs.
+        # Packing n regions frees n - 1 buffers. Static ones are copied at initialization, so they come first if they
+        # are enough.
         static = [region for region in read if _words(region).is_static]
         chosen = _smallest(static if len(static) > excess else read, excess + 1)
         moves |= _gathered(builder, chosen)

@@ -68,7 +68,7 @@ def dequantize(desc: d.DML_DEQUANTIZE_OPERATOR_DESC, builder: ProgramBuilder) ->
     apply(builder, node("float($x0) * $x1", whole, Leaf(1)), result, [source, scale, *zero_points])
 
 
-#: The least and the greatest of the elements and 0.
+#: The least and the greatest of the elements, or 0 where that is beyond.
 RANGE = Monoid(
     "vec2",
     "vec2(0.0)",

@@ -98,7 +98,7 @@ class Resampling:
 
     def position(self, k: int, element: str) -> str:
         """GLSL of the place of an output element among the input's."""
-        # The quotient by a power of two is a product, on every device.
+        # Dividing by a power of two is multiplying by its inverse, which is exact on every device.
         exact = self.axes[k].is_power_of_two
         by = f"over_power({element}, INVERSE_{k}" if exact else f"position({element}, SCALE_{k}"
         return f"{by}, INPUT_OFFSET_{k}, OUTPUT_OFFSET_{k})"
@@ -236,7 +236,7 @@ def _outputs_of_one(task: Resampling, k: int) -> int:
 
 # --- Loops over the elements that an element is made of ---------------------------------------------------------------
 
-#: What the sum of a part begins with.
+#: The sum begins with that of the part before, if there is one.
 _SUM = "    float sum = 0.0;\n#ifdef carry_VALUE\n    sum = carry_load(carry_at(c));\n#endif"
 
 

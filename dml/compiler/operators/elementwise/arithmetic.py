@@ -54,7 +54,7 @@ numeric(
     int64="modulus_floor_i64($x0, $x1)",
     uint64="modulus_u64($x0, $x1)",
 )
-# NaN wins a maximum and a minimum, whichever input it is in.
+# If either input is NaN, so are the maximum and the minimum.
 numeric(
     d.DML_ELEMENT_WISE_MAX_OPERATOR_DESC,
     float="is_nan($x0) ? $x0 : is_nan($x1) ? $x1 : max($x0, $x1)",
@@ -67,7 +67,7 @@ numeric(
     word="min($x0, $x1)",
     pair="less_{s}64($x1, $x0) ? $x1 : $x0",
 )
-# Halves first: the sum may not fit. Integers are truncated, as their division is.
+# Each is halved before the sum, which might overflow. Integers round toward zero, as in their division.
 numeric(
     d.DML_ELEMENT_WISE_MEAN_OPERATOR_DESC,
     float="0.5 * $x0 + 0.5 * $x1",
@@ -97,7 +97,7 @@ def power(desc: d.DML_ELEMENT_WISE_POW_OPERATOR_DESC) -> Expression:
     if of == "float":
         code = "pow_accurate($x0, $x1)"
     elif kind(desc.ExponentTensor) == "float":
-        # Whole exponents are exact here too.
+        # With a whole exponent the power is taken in integers, and so it is exact.
         whole = "trunc($x1) == $x1 && abs($x1) < 2147483648.0"
         code = f"{whole} ? power_{of}($x0, int($x1)) : {of}_of_float(pow_truncated(float($x0), $x1))"
     else:

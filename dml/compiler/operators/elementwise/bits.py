@@ -13,7 +13,7 @@ from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors import elementwise as d
 from dml.descriptors.base import OperatorDesc
 
-# A shift by the width or more leaves no bit.
+# A shift by the width of the type or more gives 0.
 numeric(d.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC, uint="shift_left($x0, $x1)",
         uint64="$x1.y != 0u ? uvec2(0u) : shift_left_64($x0, $x1.x)")  # fmt: skip
 numeric(d.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC, uint="shift_right($x0, $x1)",
@@ -54,7 +54,7 @@ def identity(desc: d.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC) -> Expression:
 def copy_or_scale(desc: d.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, result = builder["InputTensor"], builder["OutputTensor"]
     if desc.ScaleBias is None:
-        # Bits, so that subnormals and the payload of NaN stay as they are.
+        # Copied as bits, so that the device changes neither subnormals nor the payload of NaN.
         bits = UNSIGNED[DATA_TYPES[source.data_type].bits]
         source, result = source.as_type(bits), result.as_type(bits)
     apply(builder, identity(desc), result, [source])

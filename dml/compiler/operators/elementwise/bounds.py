@@ -71,7 +71,7 @@ def clip_grad(desc: Any) -> Expression:
     high_code, high_constants = constant("Max", high, of)
     inside = f"{less(of, low_code, '$x0')} && {less(of, '$x0', high_code)}"
     zero = "uvec2(0u)" if glsl == "uvec2" else f"{glsl}(0)"
-    # NaN is at neither bound, so its gradient goes through.
+    # NaN is not clipped, so its gradient passes.
     free = f"{inside} || is_nan($x0)" if of == "float" else inside
     return node(
         f"{free} ? $x1 : {zero}", Leaf(0), Leaf(1), glsl=glsl, includes=INCLUDES[of], **low_constants, **high_constants

@@ -49,7 +49,7 @@ def _to_float(source: DML_TENSOR_DATA_TYPE, result: DML_TENSOR_DATA_TYPE) -> Exp
         wide = {"int": "i64_from_int($x0)", "uint": "uvec2($x0, 0u)"}.get(value.kind, "$x0")
         sign = "i" if value.kind.startswith("int") else "u"
         made = node(f"float_from_{sign}64({wide})", Leaf(0), includes=CONVERT)
-    # Rounded here and not at the store alone: a graph may fuse what reads the result, which a cast is there to round.
+    # Rounded here, not only when it is stored: a graph may fuse the cast with what reads its result, and store nothing.
     return node(wanted.rounded, made) if wanted.rounds else made
 
 

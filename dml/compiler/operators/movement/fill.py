@@ -78,7 +78,7 @@ def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, values = raw(builder["OutputTensor"]), raw(builder["ValuesTensor"])
     indices = builder["IndicesTensor"].broadcast(result.sizes)
     axis, (result, indices) = merge_around(desc.Axis, result, indices)
-    # The second value stands one step along the fastest dimension that has a second element.
+    # Its second element is one step along the last dimension that has a second element.
     fastest = max(at for at, size in enumerate(values.sizes) if size > 1)
     builder.for_each(
         "movement/one_hot.comp",

@@ -84,7 +84,7 @@ class _Lookup:
         rank = self.result.rank
         counts, pitches = zip(*self.dimensions, strict=True)
         zeros = (0,) * len(counts)
-        # A dimension for each that is indexed, and one for the indices of a tuple.
+        # After the output's dimensions come one for each indexed dimension, and one for the indices of a tuple.
         views = [
             self.result.view((*self.result.sizes, *counts, 1), (*self.result.strides, *zeros, 0)),
             self.source.view((*self.source.sizes, *counts, 1), (*self.source.strides, *pitches, 0)),

@@ -83,7 +83,7 @@ def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
     winners, updates = builder.crop(builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)), builder.crop(updates)
     fill(builder, winners, 0)
-    # Updates that meet differ in their coordinate along the axis alone: that is number enough.
+    # Updates to one place differ only in their coordinate along the axis, so that coordinate can number them.
     numbers = tuple(int(dimension == axis) for dimension in range(result.rank))
     axis_of_winners = (result.sizes[axis], winners.strides[axis])
     _mark(builder, without_axis(winners, indices.sizes), numbers, indices, [axis_of_winners], 0)
@@ -97,7 +97,7 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, builder: ProgramBuilder) ->
     result = builder["OutputTensor"]
     indices = last(indices, desc.IndicesDimensionCount)
     tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
-    # Places are dimensions of the input that a tuple addresses; each takes a block of the dimensions after them.
+    # A tuple addresses a place in the first dimensions of the input; what is there is a block of those after them.
     blocks = desc.InputDimensionCount - coordinates
     places = last(source, desc.InputDimensionCount).sizes[:coordinates]
     winners = builder.crop(builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, places))

@@ -10,7 +10,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import packing, sources
 from dml.compiler.kernels.prelude import Bound, besides, prelude, read, storage_buffers, update, write
 from dml.compiler.parts import crop, in_parts
-from dml.compiler.program import Access, Binding, Dispatch, Operand, Program, Region, Space
+from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
 from dml.compiler.scalar import Constant
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
@@ -256,10 +256,10 @@ class ProgramBuilder:
             )
 
 
-def _binding(bounds: Sequence[Bound]) -> Binding:
+def _binding(bounds: Sequence[Bound]) -> StorageBinding:
     """The storage buffer that these tensors have in common."""
     kinds = {bound.access for bound in bounds}
-    return Binding(bounds[0].region, kinds.pop() if len(kinds) == 1 else Access.READ_WRITE)
+    return StorageBinding(bounds[0].region, kinds.pop() if len(kinds) == 1 else Access.READ_WRITE)
 
 
 def owns_whole_words(result: Operand) -> bool:

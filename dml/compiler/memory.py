@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space
 
-#: How many orders of placing the temporaries are tried at most. None is better than a plan as large as what lives at once.
+#: How many orders of placing the temporaries are tried at most, until a plan is as small as what lives at once.
 MOST_TRIALS = 8
 
 

@@ -167,7 +167,7 @@ class Access(Enum):
 
 
 @dataclass(frozen=True)
-class Binding:
+class StorageBinding:
     """One storage buffer of a dispatch. The region's offset reaches the shader as a push constant, in words."""
 
     region: Region
@@ -189,7 +189,7 @@ class Dispatch:
     label: str
     source: Source
     constants: tuple[int, ...]
-    bindings: tuple[Binding, ...]
+    bindings: tuple[StorageBinding, ...]
     groups: tuple[int, int, int]
     push: tuple[int, ...] = ()
     node: str = ""

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from dml.compiler.memory import place_temporaries
-from dml.compiler.program import Access, Binding, Dispatch, Region, Space
+from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
 from dml.glslang import Source
 
 
@@ -18,7 +18,10 @@ def dispatches(*bound: dict[int, int]) -> list[Dispatch]:
             "kernel",
             Source("", "", ()),
             (),
-            tuple(Binding(Region(Space.TEMPORARY, i, 0, 256 * size), Access.WRITE) for i, size in temporaries.items()),
+            tuple(
+                StorageBinding(Region(Space.TEMPORARY, i, 0, 256 * size), Access.WRITE)
+                for i, size in temporaries.items()
+            ),
             (1, 1, 1),
         )
         for temporaries in bound

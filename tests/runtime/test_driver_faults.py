@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dml.api.operator import CompiledOperator
-from dml.compiler.program import Access, Binding, Dispatch, Program, Region, Space
+from dml.compiler.program import Access, Dispatch, Program, Region, Space, StorageBinding
 from dml.glslang import Source
 from harness import tensor
 
@@ -25,7 +25,7 @@ void y_store(uint i, float v) { y_data[push_.y_OFFSET + i] = v; }
 def run(device: Any, kernel: str, x: np.ndarray) -> np.ndarray:
     """What one workgroup of 64 invocations stores of y, 64 floats as x."""
     regions = Region(Space.INPUT, 0, 0, 256), Region(Space.OUTPUT, 0, 0, 256)
-    bindings = Binding(regions[0], Access.READ), Binding(regions[1], Access.WRITE)
+    bindings = StorageBinding(regions[0], Access.READ), StorageBinding(regions[1], Access.WRITE)
     dispatch = Dispatch("fault", Source("tests/fault.comp", HEAD + kernel), (), bindings, (1, 1, 1))
     program = Program(inputs=[256], outputs=[256], dispatches=[dispatch])
     t = tensor("FLOAT32", (64,))

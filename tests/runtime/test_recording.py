@@ -11,7 +11,7 @@ import pytest
 
 import dml
 from dml.compiler.lowering import compile_operator
-from dml.compiler.program import Access, Binding, Dispatch, Region, Space
+from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
 from dml.glslang import Source
 from dml.runtime import commands
 from dml.runtime.arena import Arena, Islands
@@ -34,7 +34,7 @@ SIZE = 4096
 
 
 def step(source: Region, result: Region) -> Dispatch:
-    bindings = (Binding(source, Access.READ), Binding(result, Access.WRITE))
+    bindings = (StorageBinding(source, Access.READ), StorageBinding(result, Access.WRITE))
     return Dispatch("step", STEP, (), bindings, (SIZE // 4 // 64, 1, 1), invocations=64)
 
 

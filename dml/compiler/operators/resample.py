@@ -28,7 +28,7 @@ NEAREST = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR
 
 
 @dataclass(frozen=True)
-class Axis:
+class AxisScale:
     """How one dimension is resampled; by default about the centres of the elements."""
 
     scale: float
@@ -45,6 +45,7 @@ class Axis:
 
     @property
     def is_power_of_two(self) -> bool:
+        """Also well inside float32's range, so that its inverse and products with it are exact."""
         return math.frexp(self.scale)[0] == 0.5 and 2**-60 < self.scale < 2**60
 
 
@@ -63,12 +64,12 @@ class Resampling:
 
     result: Operand
     source: Operand
-    axes: tuple[Axis, ...]
+    axes: tuple[AxisScale, ...]
     kernel: Filter
     places: tuple[int, ...]
 
     @staticmethod
-    def of(result: Operand, source: Operand, axes: Sequence[Axis], kernel: Filter) -> Resampling:
+    def of(result: Operand, source: Operand, axes: Sequence[AxisScale], kernel: Filter) -> Resampling:
         """With an axis for each dimension; those in which nothing changes are left out."""
         chosen = [
             (place, axis)
@@ -157,13 +158,13 @@ def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
     copy(builder, result, source.view(tuple(sizes), tuple(strides)))
 
 
-def _is_wide(axis: Axis, kernel: Filter) -> bool:
+def _is_wide(axis: AxisScale, kernel: Filter) -> bool:
     """Whether the filter is stretched by 1 / Scale: as the page says, above a factor of 2, and not from 1 on."""
     return kernel.antialiased and kernel.mode != NEAREST and bool(1 / np.float32(axis.scale) > 2)
 
 
 def _filter_length(task: Resampling, k: int) -> int:
-    """Rounds of the loop over an axis: a stretched filter sees up to 2 / Scale elements."""
+    """Rounds of the loop over an axis: a stretched filter covers 2 / Scale elements and, rounding outwards, 3 more."""
     length = math.ceil(2 / task.axes[k].scale + 3) if _is_wide(task.axes[k], task.kernel) else 1
     return min(length, task.source.sizes[task.places[k]])
 
@@ -226,7 +227,10 @@ def _gradient(builder: ProgramBuilder, task: Resampling) -> None:
 
 
 def _outputs_of_one(task: Resampling, k: int) -> int:
-    """Rounds of the loop over an axis: the outputs within 1 of an element and, of one at an edge, all beyond it."""
+    """Rounds of the loop over an axis: the outputs within 1 of an element and, of one at an edge, all beyond it.
+
+    outputs_of, in shaders/resample/filter.glsl, takes up to 6 more, since it rounds outwards on both sides.
+    """
     axis, at = task.axes[k], task.places[k]
     outputs, inputs = task.source.sizes[at], task.result.sizes[at]
     if not axis.is_centred:
@@ -308,13 +312,13 @@ def _head(kernel: Filter) -> str:
 @lowering(d.DML_UPSAMPLE_2D_OPERATOR_DESC)
 def upsample_2d(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result, source = builder["OutputTensor"], builder["InputTensor"]
-    axes = [Axis(1.0)] * (result.rank - 2) + [Axis(desc.ScaleSize.Height), Axis(desc.ScaleSize.Width)]
+    axes = [AxisScale(1.0)] * (result.rank - 2) + [AxisScale(desc.ScaleSize.Height), AxisScale(desc.ScaleSize.Width)]
     _resample(builder, Resampling.of(result, source, axes, Filter(desc.InterpolationMode)))
 
 
 @lowering(d.DML_RESAMPLE_OPERATOR_DESC)
 def resample(desc: d.DML_RESAMPLE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    axes, kernel = [Axis(scale) for scale in desc.Scales], Filter(desc.InterpolationMode)
+    axes, kernel = [AxisScale(scale) for scale in desc.Scales], Filter(desc.InterpolationMode)
     _resample(builder, Resampling.of(builder["OutputTensor"], builder["InputTensor"], axes, kernel))
 
 
@@ -327,12 +331,12 @@ _WithOffsets = (
 )
 
 
-def _read(desc: _WithOffsets) -> tuple[list[Axis], Filter]:
+def _read(desc: _WithOffsets) -> tuple[list[AxisScale], Filter]:
     offsets = zip(desc.Scales, desc.InputPixelOffsets, desc.OutputPixelOffsets, strict=True)
     direction = getattr(desc, "RoundingDirection", None)
     rounding = "half_up" if direction is None else _DIRECTIONS[direction]
     kernel = Filter(desc.InterpolationMode, rounding, getattr(desc, "Antialiased", False))
-    return [Axis(*axis) for axis in offsets], kernel
+    return [AxisScale(*axis) for axis in offsets], kernel
 
 
 @lowering(d.DML_RESAMPLE1_OPERATOR_DESC, d.DML_RESAMPLE2_OPERATOR_DESC, d.DML_RESAMPLE3_OPERATOR_DESC)

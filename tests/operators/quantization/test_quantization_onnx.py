@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_quantize import dequantize_of, dynamic_of, output, quantize_of
+from test_quantization_values import dequantize_of, dynamic_of, output, quantize_of
 
 from harness import assert_exact, run
 from onnx_peer import onnx_run

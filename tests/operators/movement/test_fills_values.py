@@ -16,7 +16,7 @@ from movement_cases import (
     refuse,
     run,
 )
-from test_paddings import union
+from test_paddings_values import union
 
 import dml
 from harness import assert_exact, assert_ulp

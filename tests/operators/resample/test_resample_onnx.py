@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_resample import SUM, forward, positive, resample_of
+from test_resample_values import SUM, forward, positive, resample_of
 
 from harness import assert_exact, assert_ulp
 from onnx_peer import onnx_run

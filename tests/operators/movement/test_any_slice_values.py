@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from movement_cases import numbers, run
-from test_slices import grad_of, slice1_of, spread, taken
+from test_slices_values import grad_of, slice1_of, spread, taken
 
 from harness import LAYOUTS, assert_exact
 

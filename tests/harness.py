@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 import dml
 from dml.api.operator import Slot
@@ -107,6 +108,15 @@ def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer],
 def whole(buffer: Buffer) -> dml.DML_BUFFER_BINDING:
     """A binding of all of a buffer."""
     return dml.DML_BUFFER_BINDING(buffer, 0, buffer.size)
+
+
+def refuse(desc: dml.OperatorDesc, *words: str) -> None:
+    """The validator refuses the description with a message that has these words."""
+    with pytest.raises(dml.DMLError) as caught:
+        dml.validate(desc)
+    assert caught.value.hresult == dml.HRESULT.E_INVALIDARG
+    for word in words:
+        assert word in caught.value.message, caught.value.message
 
 
 def ulp(result: Array, expected: Array) -> float:

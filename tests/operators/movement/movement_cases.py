@@ -1,14 +1,13 @@
-"""What the movement tests share: data types, layouts by dimension count, and reading a refusal."""
+"""What the movement tests share: data types, layouts by dimension count."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import pytest
 
 import dml
-from harness import Array, like, random, run, tensor
+from harness import Array, like, random, refuse, run, tensor
 
 TYPES = ("FLOAT64", "FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
 INDEX_TYPES = ("INT64", "INT32", "UINT64", "UINT32")
@@ -45,15 +44,6 @@ def as_read(array: Array, layout: str) -> Array:
 
 def output(dtype: str, sizes: Any, layout: str = "packed") -> dml.DML_BUFFER_TENSOR_DESC:
     return tensor(dtype, tuple(sizes), layout)
-
-
-def refuse(desc: dml.OperatorDesc, *words: str) -> None:
-    """The validator refuses the description with a message that has these words."""
-    with pytest.raises(dml.DMLError) as caught:
-        dml.validate(desc)
-    assert caught.value.hresult == dml.HRESULT.E_INVALIDARG
-    for word in words:
-        assert word in caught.value.message, caught.value.message
 
 
 __all__ = [

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from movement_cases import like, numbers, output, refuse, run
+from movement_cases import like, numbers, output, run
 
 import dml
 from harness import assert_exact, assert_ulp
@@ -144,21 +144,3 @@ def test_unfold_and_fold(device, spatial, window, dtype, layout, out_layout):
     desc = fold_of(columns, x.shape, *window, layout=layout, out_layout=out_layout)
     result = run(device, desc, {"InputTensor": columns})["OutputTensor"]
     assert_ulp(result, folded(columns, x.shape, *window), 4, "a float32 sum of up to 8 positive numbers")
-
-
-def test_rules():
-    x = np.zeros((2, 3, 7, 6), np.float32)
-    window = WINDOWS[1][1]
-    good = unfold_of(x, *window)
-    dml.validate(good)
-    back = fold_of(np.zeros(good.OutputTensor.Sizes, np.float32), x.shape, *window)
-    dml.validate(back)
-    for desc, columns in ((good, "OutputTensor"), (back, "InputTensor")):
-        refuse(desc.replace(**{columns: output("FLOAT32", (2, 18, 7))}), columns, "{N, C x window, blocks}")
-        refuse(desc.replace(Strides=(0, 1)), "Strides", "at least 1")
-        refuse(desc.replace(Dilations=(1, 0)), "Dilations", "at least 1")
-        refuse(desc.replace(WindowSizes=(0, 3)), "WindowSizes", "at least 1")
-        refuse(desc.replace(WindowSizes=(2, 9)), "WindowSizes", "spatial dimension 1")
-        refuse(desc.replace(Strides=(1,)), "Strides", "2 item(s)")
-        shorter = {name: getattr(desc, name)[1:] for name in attributes(*window)}
-        refuse(desc.replace(**shorter), "WindowSizes", "2 item(s)")

@@ -113,23 +113,6 @@ def test_indices_count_from_the_end_and_stay_inside(device, index_type):
     assert_exact(both(device, elements_of(x, indices, 0), x, indices), expected)
 
 
-def test_gather_rules():
-    x, indices = np.zeros((1, 3, 4), np.float32), np.zeros((1, 2, 5), np.int32)
-    good = gather_of(x, indices, (2, 5, 4), 1, 2)
-    dml.validate(good)
-    refuse(good.replace(Axis=3), "Axis", "from 0 to 2")
-    refuse(good.replace(IndexDimensions=4), "IndexDimensions", "from 0 to 3")
-    refuse(good.replace(IndexDimensions=1), "IndicesTensor", "size 1 before its last 1")
-    refuse(good.replace(OutputTensor=output("FLOAT32", (2, 5, 3))), "OutputTensor", "(2, 5, 4)")
-    refuse(good.replace(OutputTensor=output("INT32", (2, 5, 4))), "OutputTensor", "data type")
-    refuse(good.replace(Axis=2, OutputTensor=output("FLOAT32", (2, 5, 4))), "OutputTensor", "(3, 2, 5)")
-    refuse(
-        gather_of(np.zeros((2, 3, 4), np.float32), indices, (2, 5, 4), 1, 2), "IndexDimensions", "no more dimensions"
-    )
-    with pytest.raises(dml.DMLError, match="DimensionCount: must be 4 at feature level 2_0"):
-        dml.validate(good, dml.DML_FEATURE_LEVEL_2_0)
-
-
 # --- GATHER_ELEMENTS
 
 
@@ -157,14 +140,6 @@ def test_gather_elements_every_dimension_count(device, rank):
     sizes = tuple(3 if d == axis else size for d, size in enumerate(x.shape))
     indices = np.random.default_rng(rank).integers(0, x.shape[axis], sizes).astype(np.uint32)
     assert_exact(both(device, elements_of(x, indices, axis), x, indices), np.take_along_axis(x, indices, axis))
-
-
-def test_gather_elements_rules():
-    good = elements_of(np.zeros((3, 4), np.float32), np.zeros((2, 4), np.int32), 0)
-    dml.validate(good)
-    refuse(good.replace(Axis=2), "Axis", "from 0 to 1")
-    refuse(good.replace(IndicesTensor=output("INT32", (2, 3))), "IndicesTensor", "(2, 4)")
-    refuse(good.replace(OutputTensor=output("FLOAT32", (3, 4))), "OutputTensor", "(2, 4)")
 
 
 # --- GATHER_ND
@@ -235,29 +210,6 @@ def test_gather_nd_every_dimension_count(device, rank):
     expected = np.asarray(expected).reshape((1,) * (rank - expected.ndim) + expected.shape)
     for batches in (None, 0):
         assert_exact(both(device, nd_of(x, tuple_, expected.shape, rank, 1, batches), x, tuple_), expected)
-
-
-@pytest.mark.parametrize("batches", [None, 0])
-def test_gather_nd_rules(batches):
-    x, indices = np.zeros((1, 3, 4, 5), np.float32), np.zeros((1, 1, 6, 2), np.int32)
-    good = nd_of(x, indices, (1, 1, 6, 5), 3, 2, batches)
-    dml.validate(good)
-    refuse(good.replace(InputDimensionCount=5), "InputDimensionCount", "from 1 to 4")
-    refuse(good.replace(InputDimensionCount=2), "InputTensor", "size 1 before its last 2")
-    refuse(good.replace(IndicesDimensionCount=0), "IndicesDimensionCount", "from 1 to 4")
-    refuse(good.replace(IndicesDimensionCount=1), "IndicesTensor", "size 1 before its last 1")
-    refuse(good.replace(IndicesTensor=output("INT32", (1, 1, 6, 4))), "IndicesTensor", "at most 3")
-    refuse(good.replace(OutputTensor=output("FLOAT32", (1, 1, 6, 4))), "OutputTensor", "(1, 1, 6, 5)")
-    many = nd_of(x, np.zeros((2, 2, 6, 1), np.int32), (1, 1, 6, 5), 3, 4, batches)
-    refuse(many, "IndicesDimensionCount", "no more dimensions")
-
-
-def test_gather_nd1_rules():
-    x, indices = np.zeros((2, 3, 4, 5), np.float32), np.zeros((1, 2, 6, 1), np.int32)
-    good = nd_of(x, indices, (2, 6, 4, 5), 4, 3, 1)
-    dml.validate(good)
-    refuse(good.replace(BatchDimensionCount=3), "BatchDimensionCount", "below")
-    refuse(good.replace(IndicesTensor=output("INT32", (1, 3, 6, 1))), "IndicesTensor", "batch dimensions")
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT64", "FLOAT32", "FLOAT16", "UINT8"])

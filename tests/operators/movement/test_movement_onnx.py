@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from movement_cases import numbers, run
 from test_casts_values import cast_of
+from test_fills_values import one_hot_of
 from test_gathers_values import elements_of, gather_of, nd_of
 from test_paddings_values import pad_of
 from test_rearrangements_values import rearrange
 from test_scatters_values import scatter_nd_of, scatter_of
 from test_slices_values import slice1_of
-from test_fills_values import one_hot_of
 
 import dml
 from harness import assert_exact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from movement_cases import as_read, cycled, like, numbers, output, refuse, run
+from movement_cases import as_read, cycled, like, numbers, output, run
 
 import dml
 from harness import assert_exact
@@ -107,29 +107,6 @@ def test_a_typed_value_keeps_all_its_bits(device):
 
 def test_no_padding_is_a_copy(device):
     assert_exact(run(device, pad_of(PAGE, "CONSTANT", (0,) * 4, (0,) * 4), {"InputTensor": PAGE})["OutputTensor"], PAGE)
-
-
-@pytest.mark.parametrize("typed", [False, True])
-def test_rules(typed):
-    good = pad_of(PAGE, "CONSTANT", (0, 0, 1, 2), (0, 0, 3, 4), 1, typed=typed)
-    refuse(good.replace(StartPadding=(0, 1, 2), EndPadding=(0, 3, 4)), "StartPadding", "4 item(s)")
-    refuse(good.replace(EndPadding=(0, 0, 3)), "EndPadding", "4 item(s)")
-    refuse(good.replace(OutputTensor=output("FLOAT32", (1, 1, 8, 9))), "OutputTensor", "(1, 1, 8, 10)")
-    refuse(good.replace(OutputTensor=output("INT32", (1, 1, 8, 10))), "OutputTensor", "data type")
-    wrap = pad_of(PAGE, "WRAP", (0, 0, 4, 5), (0, 0, 0, 0), typed=typed)
-    refuse(wrap, "StartPadding", "at most 4")
-    refuse(pad_of(PAGE, "WRAP", (0, 0, 4, 0), (0, 0, 0, 5), typed=typed), "EndPadding", "at most 4")
-    if typed:
-        refuse(good.replace(PaddingValueDataType=dml.DML_TENSOR_DATA_TYPE_INT32), "PaddingValueDataType", "FLOAT32")
-
-
-def test_younger_modes_need_their_levels():
-    desc = pad_of(PAGE, "SYMMETRIC", (0, 0, 1, 1), (0, 0, 0, 0))
-    with pytest.raises(dml.DMLError, match="SYMMETRIC is available from feature level 3_0"):
-        dml.validate(desc, dml.DML_FEATURE_LEVEL_2_0)
-    desc = pad_of(PAGE, "WRAP", (0, 0, 1, 1), (0, 0, 0, 0))
-    with pytest.raises(dml.DMLError, match="WRAP is available from feature level 6_4"):
-        dml.validate(desc, dml.DML_FEATURE_LEVEL_6_3)
 
 
 @pytest.mark.parametrize("mode", list(MODES))

@@ -17,7 +17,7 @@ from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES, UNSIGNED
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf, node
-from dml.tensors import DML_SCALAR_UNION, numpy_dtype
+from dml.tensors import DML_SCALAR_UNION, nearest_float
 
 
 def raw(operand: Operand) -> Operand:
@@ -107,14 +107,13 @@ def merge_between(keep: Iterable[int], *operands: Operand) -> tuple[tuple[int, .
 
 def encode(value: float, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:
     """The bits of a FLOAT attribute in a data type. Integers take its whole part, at most their limits; NaN gives 0."""
-    dtype = numpy_dtype(data_type)
-    value = float(np.float32(value))
-    if DATA_TYPES[data_type].is_floating:
+    row = DATA_TYPES[data_type]
+    value = nearest_float(value)
+    if row.is_floating:
         with np.errstate(over="ignore"):
-            return int.from_bytes(np.asarray(value).astype(dtype).tobytes(), "little")
-    limits = np.iinfo(dtype)
-    whole = 0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
-    return whole % (1 << DATA_TYPES[data_type].bits)
+            return int.from_bytes(np.asarray(value).astype(row.dtype).tobytes(), "little")
+    whole = 0 if math.isnan(value) else int(min(max(value, row.lowest), row.highest))
+    return whole % (1 << row.bits)
 
 
 def union_bits(value: DML_SCALAR_UNION, data_type: enums.DML_TENSOR_DATA_TYPE) -> int:

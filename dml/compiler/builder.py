@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import packing, sources
-from dml.compiler.kernels.prelude import Bound, besides, prelude, read, storage_buffers, update, write
+from dml.compiler.kernels.prelude import Bound, epilogue_operands, prelude, read, storage_buffers, update, write
 from dml.compiler.parts import crop, in_parts
 from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
 from dml.compiler.scalar import Constant
@@ -158,13 +158,13 @@ class ProgramBuilder:
         ``packing.restore``, behind the kernel.
         """
         cropped = {name: replace(bound, operand=self.crop(bound.operand)) for name, bound in tensors.items()}
-        beside = besides(cropped)
-        if any(bound.region.size > self.target.max_region for bound in beside.values()):
+        more = epilogue_operands(cropped)
+        if any(bound.region.size > self.target.max_region for bound in more.values()):
             raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than what one binding shows")
         most = self.target.max_storage_buffers
-        if beside and len(cropped) + len(beside) > most:
+        if more and len(cropped) + len(more) > most:
             raise EpilogueTooWideError(f"{kernel}: no storage buffers left for the operands of its epilogue")
-        every = {**beside, **cropped}
+        every = {**more, **cropped}
         return packing.share(self, every, most) if len(every) > most else (every, {})
 
     def crop(self, operand: Operand) -> Operand:

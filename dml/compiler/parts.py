@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from dml.compiler.data_types import DATA_TYPES
-from dml.compiler.program import Beside, Epilogue, Operand, Region, Space
+from dml.compiler.program import Epilogue, EpilogueOperand, Operand, Region, Space
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
 #: What is bound begins and ends at multiples of a vector, which kernels read whole.
@@ -99,29 +99,29 @@ def crop(operand: Operand, most: int) -> Operand:
         if operand.epilogue is not None:
             operand = replace(operand, epilogue=replace(operand.epilogue, origin=operand.epilogue.origin - skipped))
     if operand.epilogue is not None:
-        operand = replace(operand, epilogue=_crop_besides(operand.epilogue, operand.span, most))
+        operand = replace(operand, epilogue=_crop_operands(operand.epilogue, operand.span, most))
     return operand
 
 
-def _crop_besides(epilogue: Epilogue, stores: tuple[int, int], most: int) -> Epilogue:
+def _crop_operands(epilogue: Epilogue, stores: tuple[int, int], most: int) -> Epilogue:
     """stores: the first index that the epilogue is applied to, and the one after the last."""
-    besides = tuple(_crop_beside(beside, epilogue.origin, stores, most) for beside in epilogue.besides)
-    return replace(epilogue, besides=besides, origin=epilogue.origin % 2**32)
+    operands = tuple(_crop_operand(operand, epilogue.origin, stores, most) for operand in epilogue.operands)
+    return replace(epilogue, operands=operands, origin=epilogue.origin % 2**32)
 
 
-def _crop_beside(beside: Beside, origin: int, stores: tuple[int, int], most: int) -> Beside:
-    operand = beside.operand
+def _crop_operand(own: EpilogueOperand, origin: int, stores: tuple[int, int], most: int) -> EpilogueOperand:
+    operand = own.operand
     if operand.region.size <= most:
-        return beside
+        return own
     lowest = highest = operand.base
     begin, end = stores[0] - origin, stores[1] - 1 - origin
-    for period, step, stride in beside.steps:
+    for period, step, stride in own.steps:
         whole = period and begin // period != end // period
         low, high = (0, period - 1) if whole else (begin % period, end % period) if period else (begin, end)
         lowest += low // step * stride
         highest += high // step * stride
     region, skipped = _spanned(operand, lowest, highest + 1)
-    return replace(beside, operand=replace(operand, region=region, base=(operand.base - skipped) % 2**32))
+    return replace(own, operand=replace(operand, region=region, base=(operand.base - skipped) % 2**32))
 
 
 def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:

@@ -119,8 +119,8 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """An operand of an epilogue, and where its element for a store lies.
+class EpilogueOperand:
+    """Another operand of an epilogue, and which of its elements each store takes.
 
     steps: period (0 for none), step and stride, such that the element for a store at index i is at the operand's base
     plus the sum of ``(i - origin) % period / step * stride``.
@@ -147,12 +147,12 @@ class Beside:
 class Epilogue:
     """An expression of a value (leaf 0, a float whatever the tensor's data type) and of other operands' elements.
 
-    origin: the index in its region of the written tensor's first element. Its result is a float, rounded once, to the
-    tensor's data type.
+    Its result is a float, which is rounded once, to the tensor's data type. origin: the index of the written tensor's
+    first element in its region.
     """
 
     expression: Expression
-    besides: tuple[Beside, ...]
+    operands: tuple[EpilogueOperand, ...]
     origin: int
 
 
@@ -181,9 +181,9 @@ class Dispatch:
     constants: specialization constants 0, 1, ... as 32-bit patterns. push: the words after the bindings' offsets.
     node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
 
-    How long it takes is told by orders of magnitude. steps: rounds of the loops over sizes that its longest invocation
-    makes, each of which waits for memory about once; of nested loops, the innermost one's rounds. each: multiply-adds
-    or elements loaded, whichever are more, in one of them.
+    How long it takes, to an order of magnitude: steps are the rounds of the loops over sizes (of nested loops, of the
+    innermost) that its longest invocation makes, each of which waits for memory about once; each: multiply-adds or
+    elements loaded in one round, whichever are more.
     """
 
     label: str
@@ -207,10 +207,11 @@ class Dispatch:
 class Program:
     """Dispatches over bound resources.
 
-    inputs, outputs: the sizes in bytes of the slots, None where an optional tensor is absent. adopt, then initialize:
-    what runs once, at initialization. The first copies the inputs in ``owned`` to their places in the persistent
-    resource (who can put their bytes there needs no copies), the second computes what follows from them and from
-    ``constants`` (the bytes of Space.CONSTANT) alone.
+    inputs, outputs: the sizes in bytes of the slots, None where an optional tensor is absent.
+
+    Two stages run once, at initialization. ``adopt`` copies the inputs in ``owned`` to their places in the persistent
+    resource; a caller that put their bytes there itself leaves it out. Then ``initialize`` computes what depends only
+    on them and on ``constants``, the bytes of Space.CONSTANT.
     """
 
     inputs: list[int | None] = field(default_factory=list)

@@ -12,7 +12,7 @@ from dml import enums
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.epilogue import epilogue_of
 from dml.compiler.parts import crop, cut, in_parts
-from dml.compiler.program import Beside, Operand, Region, Space
+from dml.compiler.program import EpilogueOperand, Operand, Region, Space
 from dml.compiler.scalar import Leaf, node
 from dml.tensors import packed_strides
 
@@ -89,24 +89,24 @@ def test_parts_are_equal_and_begin_at_vectors() -> None:
     assert parts[0].count - parts[-1].count < 16 * len(parts)
 
 
-def place_beside(beside: Beside, origin: int, index: int) -> int:
+def place_of_operand(own: EpilogueOperand, origin: int, index: int) -> int:
     """The bit of its resource that a kernel reads for a store at ``index``: see emit_epilogue."""
-    at = beside.operand.base
-    for period, step, stride in beside.steps:
+    at = own.operand.base
+    for period, step, stride in own.steps:
         moved = (index - origin) % 2**32
         at += (moved % period if period else moved) // step * stride
-    assert (at % 2**32 + 1) * 32 <= beside.operand.region.size * 8
-    return beside.operand.region.offset * 8 + at % 2**32 * 32
+    assert (at % 2**32 + 1) * 32 <= own.operand.region.size * 8
+    return own.operand.region.offset * 8 + at % 2**32 * 32
 
 
-@pytest.mark.parametrize("beside_sizes", [(6, 7, 8), (1, 7, 8), (6, 1, 1), (1, 1, 8), (6, 1, 8)])
-def test_epilogues_stay_right_in_a_part(beside_sizes: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("operand_sizes", [(6, 7, 8), (1, 7, 8), (6, 1, 1), (1, 1, 8), (6, 1, 8)])
+def test_epilogues_stay_right_in_a_part(operand_sizes: tuple[int, ...]) -> None:
     sizes = (6, 7, 8)
     float32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
-    region = Region(Space.INPUT, 1, 32, 4 * math.prod(beside_sizes))
-    beside = Operand(region, float32, beside_sizes, packed_strides(beside_sizes))
+    region = Region(Space.INPUT, 1, 32, 4 * math.prod(operand_sizes))
+    added = Operand(region, float32, operand_sizes, packed_strides(operand_sizes))
     whole = Operand(Region(Space.OUTPUT, 0, 0, 4 * 400), float32, sizes, packed_strides(sizes), 12)
-    epilogue = epilogue_of(node("$x0 + $x1", Leaf(0), Leaf(1)), whole, [beside])
+    epilogue = epilogue_of(node("$x0 + $x1", Leaf(0), Leaf(1)), whole, [added])
     assert epilogue is not None
     made = Operand(whole.region, float32, sizes, whole.strides, 12, epilogue)
     most = 192
@@ -114,14 +114,14 @@ def test_epilogues_stay_right_in_a_part(beside_sizes: tuple[int, ...]) -> None:
     for (part,) in in_parts([made], most):
         cropped = crop(part, most)
         assert cropped.epilogue is not None
-        (own,) = cropped.epilogue.besides
+        (own,) = cropped.epilogue.operands
         skipped = (cropped.region.offset - whole.region.offset) // 4
         assert own.operand.region.size <= most
         for store in places(cropped):
             index = store // 32
             local = index - skipped - whole.region.offset // 4
             assert 0 <= cropped.epilogue.origin < 2**32
-            expected = place_beside(epilogue.besides[0], epilogue.origin, index)
-            assert place_beside(own, cropped.epilogue.origin, local) == expected
+            expected = place_of_operand(epilogue.operands[0], epilogue.origin, index)
+            assert place_of_operand(own, cropped.epilogue.origin, local) == expected
             seen += 1
     assert seen == whole.count

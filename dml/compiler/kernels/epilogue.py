@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dml.compiler.kernels.expression import Emitted, emit
-from dml.compiler.program import Beside, Epilogue, Operand
+from dml.compiler.program import Epilogue, EpilogueOperand, Operand
 from dml.compiler.scalar import Constant, Expression
 
 #: Size, the result's stride and the operand's stride of each dimension, from the outermost in memory to the innermost.
@@ -22,19 +22,20 @@ def epilogue_of(expression: Expression, result: Operand, operands: Sequence[Oper
 
     The operands broadcast to the sizes of ``result``. None where its layout does not tell their places.
     """
-    besides = []
+    placed = []
     for operand in operands:
-        beside = _beside(result, operand.broadcast(result.sizes))
-        if beside is None:
+        own = _placed(result, operand.broadcast(result.sizes))
+        if own is None:
             return None
-        besides.append(beside)
-    return Epilogue(expression, tuple(besides), result.base)
+        placed.append(own)
+    return Epilogue(expression, tuple(placed), result.base)
 
 
-def _beside(result: Operand, operand: Operand) -> Beside | None:
+def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
+    """Where the operand's elements lie, as the indices of the result's tell; None where those do not tell it."""
     dimensions = _dimensions(result, operand)
     if all(step == stride for _, step, stride in dimensions):
-        return Beside(operand, ((0, 1, 1),))
+        return EpilogueOperand(operand, ((0, 1, 1),))
     inside = 0
     for size, step, _ in reversed(dimensions):
         if step <= inside:
@@ -44,7 +45,7 @@ def _beside(result: Operand, operand: Operand) -> Beside | None:
     steps = [
         (period, step, stride) for period, (_, step, stride) in zip(periods, dimensions, strict=False) if stride != 0
     ]
-    return Beside(operand, tuple(steps))
+    return EpilogueOperand(operand, tuple(steps))
 
 
 def _dimensions(result: Operand, operand: Operand) -> _Dimensions:
@@ -61,23 +62,23 @@ def _dimensions(result: Operand, operand: Operand) -> _Dimensions:
     return merged
 
 
-def beside_name(name: str, number: int) -> str:
+def operand_name(name: str, number: int) -> str:
     """What a kernel that writes tensor ``name`` calls its epilogue's operand."""
     return f"{name}_beside{number}"
 
 
 def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str]) -> Emitted:
-    """``float t_epilogue(float v, uint i)``, of the value that goes to index i. types: the operands' value types.
+    """``float t_epilogue(float v, uint i)``: of the value that is stored at index i. types: the operands' value types.
 
-    It stands on ``t_apply(v, ...)``, of the operands' elements, and ``t_beside0_index(i)``, where those are.
+    It calls ``t_apply(v, ...)``, the expression of the operands' elements, and ``t_beside0_index(i)``, where they lie.
     """
     emitted = emit(epilogue.expression, ["float", *types], f"{name}_apply", "float")
     constants: dict[str, Constant] = {**emitted.constants, f"{name}_ORIGIN": epilogue.origin}
     lines = [emitted.code]
-    for number, beside in enumerate(epilogue.besides):
-        own = beside_name(name, number)
+    for number, operand in enumerate(epilogue.operands):
+        own = operand_name(name, number)
         terms = [f"{own}_BASE"]
-        for k, (period, step, stride) in enumerate(beside.steps):
+        for k, (period, step, stride) in enumerate(operand.steps):
             term = f"(i - {name}_ORIGIN)"
             for sign, key, value, neutral in (
                 ("%", "PERIOD", period, 0),
@@ -98,7 +99,7 @@ def _load(own: str, index: str) -> str:
 
 
 def _arguments(name: str, epilogue: Epilogue) -> str:
-    return ", ".join(["v"] + [_load(beside_name(name, k), "i") for k in range(len(epilogue.besides))])
+    return ", ".join(["v"] + [_load(operand_name(name, k), "i") for k in range(len(epilogue.operands))])
 
 
 def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], vectors: Callable[[str], bool]) -> str:
@@ -108,12 +109,12 @@ def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], ve
     """
     lines = [f"uvec4 {name}_finish_four(uvec4 bits, uint i) {{"]
     each: list[list[str]] = [[f"uintBitsToFloat(bits.{c})"] for c in "xyzw"]
-    for number, beside in enumerate(epilogue.besides):
-        own = beside_name(name, number)
+    for number, operand in enumerate(epilogue.operands):
+        own = operand_name(name, number)
         if vectors(own):
             lines.append(f"    uvec4 b{number} = {own}_vector({own}_index(i) >> 2);")
             found = [f"{own}_decode(b{number}.{c})" for c in "xyzw"]
-        elif beside.reads_one_for_four(epilogue.origin):
+        elif operand.reads_one_for_four(epilogue.origin):
             lines.append(f"    {types[own]} b{number} = {_load(own, 'i')};")
             found = [f"b{number}"] * 4
         else:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS, DataType
-from dml.compiler.kernels.epilogue import beside_name, emit_epilogue, emit_finish_four
+from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant
@@ -65,16 +65,16 @@ def update(operand: Operand, *, vector: bool = False) -> Bound:
     return Bound(operand, Access.READ_WRITE, vector)
 
 
-def besides(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
-    """What the epilogues of the tensors read, to be bound before them."""
+def epilogue_operands(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
+    """The other operands of the tensors' epilogues, by their names in the kernel. They are bound before the tensors."""
     found = {}
     for name, bound in tensors.items():
         epilogue = bound.operand.epilogue
-        for number, beside in enumerate(epilogue.besides if epilogue is not None else ()):
+        for number, own in enumerate(epilogue.operands if epilogue is not None else ()):
             assert epilogue is not None
-            bits = DATA_TYPES[bound.operand.data_type].bits, DATA_TYPES[beside.operand.data_type].bits
-            vector = bound.vector and bits == (WORD_BITS, WORD_BITS) and beside.reads_four_for_four(epilogue.origin)
-            found[beside_name(name, number)] = read(beside.operand.view((), ()), vector=vector)
+            bits = DATA_TYPES[bound.operand.data_type].bits, DATA_TYPES[own.operand.data_type].bits
+            vector = bound.vector and bits == (WORD_BITS, WORD_BITS) and own.reads_four_for_four(epilogue.origin)
+            found[operand_name(name, number)] = read(own.operand.view((), ()), vector=vector)
     return found
 
 
@@ -181,7 +181,7 @@ def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:
     epilogue = operand.epilogue
     assert epilogue is not None
     assert DATA_TYPES[operand.data_type].kind == "float", name
-    names = [beside_name(name, number) for number in range(len(epilogue.besides))]
+    names = [operand_name(name, number) for number in range(len(epilogue.operands))]
     types = {own: DATA_TYPES[tensors[own].operand.data_type].glsl for own in names}
     emitted = emit_epilogue(name, epilogue, list(types.values()))
     if not (tensors[name].vector and DATA_TYPES[operand.data_type].bits == WORD_BITS):

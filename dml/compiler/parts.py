@@ -12,12 +12,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
 from dml.compiler.program import Epilogue, EpilogueOperand, Operand, Region, Space
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: What is bound begins and ends at multiples of a vector, which kernels read whole.
-VECTOR = 16
+#: Bytes of a vector. What is bound begins and ends at multiples of it, since kernels read whole vectors.
+VECTOR = VECTOR_BITS // 8
 
 #: The start and the size of a part along each of some axes.
 Box = tuple[tuple[int, int], ...]
@@ -140,10 +140,8 @@ def _reach(operand: Operand, extents: dict[int, int]) -> int:
 
 def _vector_step(operands: Sequence[Operand], axis: int) -> int:
     """The steps along an axis after which every operand is at the start of a vector again: a power of two."""
-    bits = VECTOR * 8
-    return max(
-        bits // math.gcd(bits, operand.strides[axis] * DATA_TYPES[operand.data_type].bits) for operand in operands
-    )
+    moved = (operand.strides[axis] * DATA_TYPES[operand.data_type].bits for operand in operands)
+    return max(VECTOR_BITS // math.gcd(VECTOR_BITS, bits) for bits in moved)
 
 
 def _even(size: int, most: int, step: int) -> int:

@@ -8,6 +8,8 @@ from dml.compiler.lowering import lowering
 from dml.descriptors.random import DML_RANDOM_GENERATOR_OPERATOR_DESC
 
 KERNEL = "random/philox.comp"
+#: Words that Philox 4x32 makes of one value of its counter: those of a vector.
+BLOCK = 4
 
 
 @lowering(DML_RANDOM_GENERATOR_OPERATOR_DESC)
@@ -16,8 +18,8 @@ def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, builder: ProgramB
     the number of blocks made."""
     state, next_state = builder["InputStateTensor"], builder.get("OutputStateTensor")
     (result,) = merge(builder["OutputTensor"])
-    blocks = -(-result.count // 4)
-    vectors = result.is_packed and result.count % 4 == 0 and result.base % 4 == 0
+    blocks = -(-result.count // BLOCK)
+    vectors = result.is_packed and result.count % BLOCK == 0 and result.base % BLOCK == 0
     tensors: dict[str, Bound] = {"state": read(state), "result": write(result, vector=vectors)}
     constants = {"BLOCKS": blocks, "STATE_STRIDE": state.strides[-1]}
     if next_state is not None:

@@ -10,7 +10,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm import matmul, product_cost, quads
+from dml.compiler.operators.gemm.matmul import matmul, product_cost, quads
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
 from dml.compiler.target import Target

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dml
-from dml.compiler.operators import recurrent
+from dml.compiler.operators.recurrent import recurrence as recurrent
 from dml.compiler.selection import max_steps
 from dml.compiler.target import DeviceClass, Target
 from harness import assert_exact, run, tensor

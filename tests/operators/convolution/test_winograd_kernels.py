@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_convolution import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, assert_sums, build, products
+from test_convolution_values import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, assert_sums, build, products
 
 import dml
-from dml.compiler.operators.convolution import convolution
+from dml.compiler.operators.convolution import convolve
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 from harness import run
@@ -16,7 +16,7 @@ from harness import run
 @pytest.fixture
 def cheapest(monkeypatch):
     """Winograd wherever it can be, at sizes that test quickly."""
-    monkeypatch.setattr(convolution, "winograd_cost", lambda target, inputs, result: 0.0)
+    monkeypatch.setattr(convolve, "winograd_cost", lambda target, inputs, result: 0.0)
 
 
 KERNELS = ["winograd_input", "winograd_result"]

@@ -1,0 +1,1 @@
+"""Recurrent networks: GRU, LSTM and RNN."""

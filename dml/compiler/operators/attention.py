@@ -10,7 +10,8 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
-from dml.compiler.operators.gemm.matmul import matmul, transposed
+from dml.compiler.operators.gemm.layout import transposed
+from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
 from dml.compiler.selection import max_steps

@@ -25,6 +25,15 @@ def max_steps(target: Target) -> int:
     return most if target.fewer_steps is None else min(most, target.fewer_steps)
 
 
+#: Invocations side by side in a workgroup that shares no memory: at least, and at most.
+_FEWEST_LANES, _MOST_LANES = 4, 32
+
+
+def lanes(target: Target) -> int:
+    """Invocations of a workgroup whose invocations share nothing but the cache: what the device runs in step."""
+    return max(_FEWEST_LANES, min(_MOST_LANES, target.subgroup_size))
+
+
 #: Lines of GLSL for the elements that an invocation takes at once above which the arithmetic outweighs what a workgroup
 #: costs.
 LONG_ARITHMETIC = 64
@@ -38,12 +47,6 @@ def elementwise_steps(target: Target, units: int, lines: int, rounds: int) -> tu
     A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
     takes as many steps as leave 16 workgroups for the cores.
     """
-    lanes = max(4, min(32, target.subgroup_size))
-    steps = min(512, max_steps(target) // rounds, units // (16 * lanes)) // 4 * 4
-    return (steps, lanes) if target.is_cpu and steps and lines <= LONG_ARITHMETIC else (1, target.workgroup)
-
-
-# --- Products, convolutions, recurrences, attention -------------------------------------------------------------------
-
-
-# --- Rows, reductions, windows ----------------------------------------------------------------------------------------
+    vector = lanes(target)
+    steps = min(512, max_steps(target) // rounds, units // (16 * vector)) // 4 * 4
+    return (steps, vector) if target.is_cpu and steps and lines <= LONG_ARITHMETIC else (1, target.workgroup)

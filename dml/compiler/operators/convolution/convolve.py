@@ -25,7 +25,9 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.convolution.parts import Convolved
 from dml.compiler.operators.convolution.winograd import winograd, winograd_cost
-from dml.compiler.operators.gemm.matmul import along_dimension, matmul, quads, requantize, without_zero_point
+from dml.compiler.operators.gemm.integers import along_dimension, requantize, without_zero_point
+from dml.compiler.operators.gemm.layout import quads
+from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
 from dml.compiler.selection import max_steps

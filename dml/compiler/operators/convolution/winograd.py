@@ -10,9 +10,11 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.matmul import matmul, product_cost, quads
+from dml.compiler.operators.gemm.layout import quads
+from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
+from dml.compiler.selection.gemm import product_cost
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -51,7 +53,7 @@ def winograd_cost(target: Target, inputs: int, result: Operand) -> float:
         return math.inf
     transforms = tiles * (inputs * INPUT_COST + outputs * RESULT_COST) / 8
     weights = WEIGHT_COST * POINTS * inputs * outputs
-    return transforms + weights + inputs * product_cost(tiles, outputs, POINTS, target)
+    return transforms + weights + inputs * product_cost(target, tiles, outputs, POINTS)
 
 
 def winograd(

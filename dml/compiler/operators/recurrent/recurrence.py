@@ -16,7 +16,8 @@ from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
-from dml.compiler.operators.gemm.matmul import matmul, transposed
+from dml.compiler.operators.gemm.layout import transposed
+from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps

@@ -1,0 +1,60 @@
+"""How matrices lie in memory: transposed, read four elements at a time, and copied where they cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.compiler.apply import apply
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Leaf
+from dml.compiler.selection.gemm import is_worth_packing
+from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
+
+
+def transposed(matrix: Operand) -> Operand:
+    """The matrix with its last two dimensions exchanged: another view of the same elements."""
+    sizes, strides = matrix.sizes, matrix.strides
+    return matrix.view((*sizes[:-2], sizes[-1], sizes[-2]), (*strides[:-2], strides[-1], strides[-2]))
+
+
+def with_rows_of_fours(stage: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> Operand:
+    """A temporary tensor whose rows begin at multiples of four elements, to be read four at a time."""
+    *outer, columns = sizes
+    whole = stage.temporary(data_type, (*outer, -(-columns // 4) * 4))
+    return whole.view(tuple(sizes), whole.strides)
+
+
+def quads(operand: Operand, *, store: bool = False) -> str | None:
+    """The direction, "row" or "column", along which four elements can be read (stored) at once, or None.
+
+    They are neighbours in memory and begin at multiples of four elements. Reading may reach beyond the end of a row,
+    never beyond the region.
+    """
+    *batch, row, column = operand.strides
+    *counts, rows, columns = operand.sizes
+    last = operand.base + sum((size - 1) * stride for size, stride in zip(operand.sizes, operand.strides, strict=True))
+    elements = operand.region.size * 8 // DATA_TYPES[operand.data_type].bits
+    outer = [stride for stride, size in zip(batch, counts, strict=True) if size > 1] + [operand.base]
+    if DATA_TYPES[operand.data_type].bits < 16 or last // 4 * 4 + 4 > elements:
+        return None
+    if column == 1 and not any(step % 4 for step in (*outer, row if rows > 1 else 0, columns if store else 0)):
+        return "row"
+    if row == 1 and rows >= 4 and not store and not any(step % 4 for step in (*outer, column if columns > 1 else 0)):
+        return "column"
+    return None
+
+
+def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
+    """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough."""
+    whole_words = DATA_TYPES[operand.data_type].bits == 32
+    if not is_worth_packing(builder.target, uses) or (whole_words and quads(operand) is not None):
+        return operand
+    if operand.strides[-1] > operand.strides[-2]:
+        return transposed(readable(builder, transposed(operand), uses))
+    distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
+    stage = builder.prepare(operand)
+    copy = with_rows_of_fours(stage, operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, distinct)
+    apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
+    return copy.broadcast(operand.sizes)

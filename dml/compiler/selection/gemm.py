@@ -1,0 +1,200 @@
+"""Products of matrices: the kernel, its tile, and what is laid out anew for it.
+
+CPUs' drivers run an invocation on one lane of a vector register and have no shared memory of their own: what counts
+there is how often an element is read. Other devices hide the reads of many invocations behind each other, and share
+what is read through shared memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from dml.compiler.selection import lanes, max_steps
+from dml.compiler.target import Target
+
+#: Rows and columns of sums that an invocation of the tiled kernel may keep: more than 256 sums no longer stay in the
+#: registers and the first cache of a CPU's core. Columns are read four at a time.
+_TILED_ROWS, _TILED_COLUMNS = (1, 2, 4, 8, 16), (4, 8, 16)
+#: Reading an element into a register costs as much as this many multiplications on llvmpipe.
+_READ_COST = 20.0
+#: Fewer workgroups than this leave cores idle: they take as long as this many.
+_FEWEST_CPU_GROUPS = 8
+#: How many times as much the product may cost before the product of the transposes is made in its stead. The estimate
+#: is too rough to exchange the operands for less.
+_WORTH_TRANSPOSING = 1.5
+#: An operand whose elements are each used this often is worth a copy that can be read four elements at a time.
+_WORTH_PACKING = 32
+#: A product of fewer rows than this has its own kernel on GPUs: tiles of 32 rows would be half empty at best.
+_NARROW = 16
+#: What the narrow kernel's workgroups hold: the 128 invocations that every device takes.
+_NARROW_WORKGROUP = 128
+#: Steps, at most, in which the last few products are made one by one, or invocations' sums meet.
+_OTHER_STEPS = 6
+#: Elements of k in the smallest part of a product that goes in parts; parts are multiples of it, so that each begins
+#: at a whole step of every kernel.
+_PART_OF_K = 16
+
+
+@dataclass(frozen=True)
+class TiledProduct:
+    """gemm/tiled.comp: an invocation keeps rows x columns sums, ``lanes`` invocations stand side by side along n."""
+
+    rows: int
+    columns: int
+    lanes: int
+    #: Products of each sum in a step.
+    depth: int = 4
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns * self.lanes
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes
+
+
+@dataclass(frozen=True)
+class NarrowProduct:
+    """gemm/narrow.comp: ``slices`` invocations share the products of each of ``lanes`` columns.
+
+    k_first: neighbouring invocations take neighbouring k, else neighbouring columns.
+    """
+
+    rows: int
+    lanes: int
+    slices: int
+    k_first: bool
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.lanes
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes * self.slices
+
+    @property
+    def depth(self) -> int:
+        """Products of each column in a step of its invocations together."""
+        return self.slices
+
+
+@dataclass(frozen=True)
+class SharedProduct:
+    """gemm/shared.comp: a workgroup makes a square of ``size`` rows and columns through shared memory.
+
+    It loads ``slab`` steps of k at a time; an invocation keeps ``blocks`` x ``blocks`` blocks of 4 x 4 sums.
+    """
+
+    size: int
+    blocks: int
+    slab: int
+    #: Products of each sum in a step.
+    depth: int = 1
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.size, self.size
+
+    @property
+    def workgroup(self) -> int:
+        return (self.size // (4 * self.blocks)) ** 2
+
+    @property
+    def shared_memory(self) -> int:
+        """Bytes: a slab of either operand, with one block of four elements to spare in each of its rows."""
+        return 2 * self.slab * (self.size // 4 + 1) * 16
+
+
+ProductKernel = TiledProduct | NarrowProduct | SharedProduct
+
+
+def product_kernel(
+    target: Target, m: int, n: int, batch: int, *, a_along_columns: bool, b_along_k: bool
+) -> ProductKernel:
+    """The kernel for ``batch`` products of m rows and n columns.
+
+    a_along_columns: four neighbours of a column of a are read at once. b_along_k: elements of b along k lie closer
+    together than those along n.
+    """
+    if target.is_cpu:
+        return _tiled(target, m, n, batch, a_along_columns)
+    return _narrow(m, b_along_k) if m < _NARROW else _shared(target, m, n, batch)
+
+
+def _tiled(target: Target, m: int, n: int, batch: int, a_along_columns: bool) -> TiledProduct:
+    """The cheapest tile. Columns of a that are read four elements at a time ask for rows in fours."""
+    costs = _tile_costs(target, m, n, batch)
+    possible = [tile for tile in costs if not a_along_columns or tile[0] % 4 == 0]
+    return TiledProduct(*min(possible, key=lambda tile: costs[tile]), lanes(target))
+
+
+def _tile_costs(target: Target, m: int, n: int, batch: int) -> dict[tuple[int, int], float]:
+    """What a step of k costs on a CPU's driver, in multiplications of all lanes at once, by the tile's sizes."""
+    beside = lanes(target)
+    costs = {}
+    for rows, columns in itertools.product(_TILED_ROWS, _TILED_COLUMNS):
+        groups = batch * -(-m // rows) * -(-n // (columns * beside))
+        costs[rows, columns] = max(groups, _FEWEST_CPU_GROUPS) * (_READ_COST * (rows + columns) + rows * columns)
+    return costs
+
+
+def product_cost(target: Target, m: int, n: int, batch: int) -> float:
+    """What a step of k of ``batch`` products costs on a CPU's driver, in multiplications of all lanes at once."""
+    return min(_tile_costs(target, m, n, batch).values())
+
+
+def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
+    """Neighbouring invocations read neighbouring elements of b: 32 along k where they lie along k, else 32 columns."""
+    beside = 4 if b_along_k else 32
+    return NarrowProduct(1 << (m - 1).bit_length(), beside, _NARROW_WORKGROUP // beside, b_along_k)
+
+
+def _shared(target: Target, m: int, n: int, batch: int) -> SharedProduct:
+    """The largest tile of which there are enough to fill a device: the larger, the less often an element is read.
+
+    A tile of 128 x 128 takes 256 invocations, and no more than 8 steps of k of it fit the 16 KiB of shared memory that
+    every device has.
+    """
+
+    def tiles(size: int) -> int:
+        return batch * -(-m // size) * -(-n // size)
+
+    if target.max_workgroup_invocations >= 256 and tiles(128) >= 128:
+        return SharedProduct(128, 2, 8)
+    if tiles(64) >= 64:
+        return SharedProduct(64, 2, 16)
+    return SharedProduct(32, 1, 16)
+
+
+def is_better_transposed(target: Target, m: int, n: int, batch: int) -> bool:
+    """Whether the product of the transposes, in the other order, is the one that the kernels do well.
+
+    GPUs have a kernel for few rows and none for few columns.
+    """
+    if not target.is_cpu:
+        return n < min(m, _NARROW)
+    return _WORTH_TRANSPOSING * product_cost(target, n, m, batch) < product_cost(target, m, n, batch)
+
+
+def is_worth_packing(target: Target, uses: int) -> bool:
+    """Whether to copy an operand, of which each element is used so often, to be read four elements at a time.
+
+    GPUs' kernels reorder what they read as they put it in shared memory.
+    """
+    return target.is_cpu and uses >= _WORTH_PACKING
+
+
+def product_steps(kernel: ProductKernel, k: int) -> int:
+    """The steps (see Dispatch) of an invocation that adds k products to each of its sums."""
+    return -(-k // kernel.depth) + _OTHER_STEPS
+
+
+def longest_product(target: Target, kernel: ProductKernel) -> int:
+    """How many products of each sum one dispatch may add: what is longer goes in parts along k."""
+    return max(_PART_OF_K, (max_steps(target) - _OTHER_STEPS) * kernel.depth // _PART_OF_K * _PART_OF_K)

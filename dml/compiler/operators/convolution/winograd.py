@@ -2,120 +2,108 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import quads
+from dml.compiler.operators.convolution.geometry import three
+from dml.compiler.operators.convolution.windows import WindowedSum
+from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
-from dml.compiler.selection.gemm import product_cost
-from dml.compiler.target import Target
+from dml.compiler.selection.convolution import WINOGRAD_POINTS, WinogradGrid, winograd_grid
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
-#: Points at which the transforms evaluate: six along either axis.
-POINTS = 36
 #: Invocations of the transforms' workgroups, beside each other along channels.
-WORKGROUP = 32
-#: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
-FEWEST_CHANNELS = 16
-#: What eight invocations of a transform cost, in multiplications of as many: reading and writing is most of it.
-INPUT_COST, RESULT_COST = 5000.0, 2700.0
-#: What fetching a transformed weight from memory costs. There are four times as many as the filter has.
-WEIGHT_COST = 3.0
+_WORKGROUP = 32
 
 
-def _tiles(result: Operand) -> tuple[int, int, int]:
-    """The tiles of a slice along height and width, and of all slices."""
-    tiles_y, tiles_x = -(-result.sizes[3] // 4), -(-result.sizes[4] // 4)
-    return tiles_y, tiles_x, result.sizes[0] * result.sizes[2] * tiles_y * tiles_x
+def is_by_threes(sums: WindowedSum) -> bool:
+    """Whether these are sums of floats by windows of 3 x 3 that move by one, in a single group."""
+    windows = sums.windows
+    return (
+        sums.weights.sizes[0] == 1
+        and windows.taps == (1, 3, 3)
+        and windows.strides == (1, 1, 1)
+        and windows.dilations[1:] == (1, 1)
+        and windows.padding[0] == 0
+        and sums.x.sizes[2] == sums.result.sizes[2]
+        and DATA_TYPES[sums.result.data_type].kind == "float"
+    )
 
 
-def _row(columns: int) -> int:
-    """Elements from one row of a temporary to the next."""
-    return -(-columns // 4) * 4
+def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
+    """``result = finish(sums)``, an expression of Leaf(0), where ``is_by_threes``.
 
-
-def winograd_cost(target: Target, inputs: int, result: Operand) -> float:
-    """What ``winograd`` costs, in the units of the direct kernel's plan; infinite where it is not to be used.
-
-    Devices with registers and caches of their own would need costs of their own: none is known yet.
+    x and result are of FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes NaN of the 4 x 4 results
+    around it.
     """
-    outputs, tiles = result.sizes[1], _tiles(result)[2]
-    across = max(_row(inputs), _row(outputs))
-    largest = 4 * POINTS * max(tiles * across, inputs * _row(outputs))
-    if not target.is_cpu or min(inputs, outputs) < FEWEST_CHANNELS or largest > target.max_region:
-        return math.inf
-    transforms = tiles * (inputs * INPUT_COST + outputs * RESULT_COST) / 8
-    weights = WEIGHT_COST * POINTS * inputs * outputs
-    return transforms + weights + inputs * product_cost(target, tiles, outputs, POINTS)
+    grid = winograd_grid(sums.result.sizes[0], three(sums.result.sizes[2:]))
+    weights, x = _weights_at_points(builder, sums), _input_at_points(builder, sums, grid)
+    # Rows of the products are filled up as those of the weights are: matmul writes them best so.
+    products = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (WINOGRAD_POINTS, grid.count, weights.sizes[2]))
+    matmul(builder, x, weights, None, products)
+    _results_of_points(builder, sums, grid, products, finish)
 
 
-def winograd(
-    builder: ProgramBuilder,
-    x: Operand,
-    weights: Operand,
-    bias: Operand | None,
-    result: Operand,
-    padding: tuple[int, int],
-    first: tuple[int, int],
-    step: tuple[int, int],
-    finish: Expression,
-) -> None:
-    """``result = finish(convolution of x with weights + bias)``.
-
-    x and result are {batch, channel, depth, height, width} of FLOAT32 or FLOAT16, weights {output channel, input
-    channel, 3, 3}, of which tap j of an axis is element ``first + step * j``. padding: before height and width; fewer
-    than none cut x off. Sums accumulate in float32. An infinity in x makes NaN of the 4 x 4 results around it.
-    """
-    outputs, inputs = weights.sizes[:2]
-    tiles_y, tiles_x, tiles = _tiles(result)
-
-    def points(stage: ProgramBuilder, rows: int, columns: int) -> Operand:
-        """{point, row, column}: rows begin at multiples of four elements, as matmul reads and writes them best."""
-        return stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (POINTS, rows, _row(columns)))
-
+def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
+    """{point, input channel, output channel}, with the last output channel repeated to fill rows up to fours."""
+    _, outputs, inputs = sums.weights.sizes[:3]
+    _, by_output, by_input, _, *window = sums.weights.strides
+    weights = sums.weights.view((outputs, inputs, 3, 3), (by_output, by_input, *window))
     stage = builder.prepare(weights)
-    filters = points(stage, inputs, outputs)
+    sizes = (WINOGRAD_POINTS, inputs, -(-outputs // 4) * 4)
+    points = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     stage.dispatch(
         "convolution/winograd_weights.comp",
-        {"filter": read(weights), "result": write(filters)},
-        space=filters.sizes[1:],
-        each=POINTS,
-        constants={f"FIRST_{d}": np.int32(first[d]) for d in range(2)}
-        | {f"STEP_{d}": np.int32(step[d]) for d in range(2)},
+        {"filter": read(weights), "result": write(points)},
+        space=points.sizes[1:],
+        each=WINOGRAD_POINTS,
+        constants={f"FIRST_{d}": np.int32(sums.windows.first[1 + d]) for d in range(2)}
+        | {f"STEP_{d}": np.int32(sums.windows.step[1 + d]) for d in range(2)},
     )
-    spread = points(builder, tiles, inputs)
-    spread = spread.view((POINTS, tiles, inputs), spread.strides)
-    shape: dict[str, Constant] = {"TILES_Y": tiles_y, "TILES_X": tiles_x}
+    return points
+
+
+def _input_at_points(builder: ProgramBuilder, sums: WindowedSum, grid: WinogradGrid) -> Operand:
+    """{point, tile, input channel}."""
+    sizes = (WINOGRAD_POINTS, grid.count, sums.x.sizes[1])
+    points = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     builder.dispatch(
         "convolution/winograd_input.comp",
-        {"x": read(x), "result": write(spread)},
-        space=(tiles, inputs),
-        workgroup=WORKGROUP,
-        each=POINTS,
-        constants={**shape, **{f"PADDING_{d}": np.int32(padding[d]) for d in range(2)}},
+        {"x": read(sums.x), "result": write(points)},
+        space=points.sizes[1:],
+        workgroup=_WORKGROUP,
+        each=WINOGRAD_POINTS,
+        constants={**_tiles(grid), **{f"PADDING_{d}": np.int32(sums.windows.padding[1 + d]) for d in range(2)}},
     )
-    products = points(builder, tiles, outputs)
-    matmul(builder, spread, filters, None, products)
+    return points
+
+
+def _results_of_points(
+    builder: ProgramBuilder, sums: WindowedSum, grid: WinogradGrid, products: Operand, finish: Expression
+) -> None:
+    """products: {point, tile, output channel}."""
     emitted = emit(finish, ["float"], "finish")
-    rows = quads(result, store=True) == "row"
-    wide = rows and DATA_TYPES[result.data_type].bits == 32
-    tensors = {"products": read(products), "result": write(result, vector=wide)}
-    if bias is not None:
-        tensors["bias"] = read(bias)
+    rows = quads(sums.result, store=True) == "row"
+    wide = rows and DATA_TYPES[sums.result.data_type].bits == 32
+    tensors = {"products": read(products), "result": write(sums.result, vector=wide)}
+    if sums.bias is not None:
+        tensors["bias"] = read(sums.bias)
     builder.dispatch(
         "convolution/winograd_result.comp",
         tensors,
-        space=(tiles, outputs),
-        workgroup=WORKGROUP,
-        each=POINTS,
-        constants={**shape, **emitted.constants},
-        defines={"HAS_BIAS": int(bias is not None), "RESULT_ROWS": int(rows), "RESULT_WIDE": int(wide)},
+        space=(grid.count, sums.result.sizes[1]),
+        workgroup=_WORKGROUP,
+        each=WINOGRAD_POINTS,
+        constants={**_tiles(grid), **emitted.constants},
+        defines={"HAS_BIAS": int(sums.bias is not None), "RESULT_ROWS": int(rows), "RESULT_WIDE": int(wide)},
         code=emitted.code,
     )
+
+
+def _tiles(grid: WinogradGrid) -> dict[str, Constant]:
+    return {"TILES_Y": grid.high, "TILES_X": grid.wide}

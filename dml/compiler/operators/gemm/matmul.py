@@ -10,7 +10,6 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import quads, readable, transposed
-from dml.compiler.operators.reduction.reduction import kind_of
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
@@ -24,7 +23,7 @@ from dml.compiler.selection.gemm import (
     product_steps,
 )
 from dml.compiler.target import Target
-from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
+from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
 from dml.tensors import packed_strides
 
 
@@ -59,6 +58,13 @@ def matmul(
     operands = _merge_batch(operands)
     for products in _parts(operands, target):
         _sum_of_products(builder, products, alpha, beta, activation or Leaf(0))
+
+
+def sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
+    """In what the sums for a result are kept: the name in GLSL, and the data type."""
+    if DATA_TYPES[result.data_type].kind == "int":
+        return "int", DML_TENSOR_DATA_TYPE_INT32
+    return "float", DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Mapping[str, Operand]]]:
@@ -103,8 +109,7 @@ def _sum_of_products(
         if sums is not None:
             operands["c"], beta = sums, 1.0
         if not is_last:
-            kind = DML_TENSOR_DATA_TYPE_INT32 if kind_of(result) == "int" else DML_TENSOR_DATA_TYPE_FLOAT32
-            operands["result"] = sums = builder.temporary(kind, result.sizes)
+            operands["result"] = sums = builder.temporary(sum_type(result)[1], result.sizes)
         _product(builder, operands, alpha, beta, finish if is_last else Leaf(0))
 
 
@@ -173,9 +178,9 @@ def _product(
     shader, tile = _kernel_defines(kernel, operands)
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
-    integers = DATA_TYPES[result.data_type].kind == "int"
-    emitted = emit(finish, ["int" if integers else "float"], "finish")
-    defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(integers), **tile}
+    kind, _ = sum_type(result)
+    emitted = emit(finish, [kind], "finish")
+    defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int"), **tile}
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]

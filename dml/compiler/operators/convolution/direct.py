@@ -1,0 +1,98 @@
+"""The direct kernel: sums kept in registers over a padded copy of x, with the weights laid out for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import read, write
+from dml.compiler.operators.convolution.windows import WindowedSum
+from dml.compiler.operators.gemm.layout import quads
+from dml.compiler.operators.gemm.matmul import sum_type
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression
+from dml.compiler.selection import lanes
+from dml.compiler.selection.convolution import DirectTile
+
+
+def direct(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, finish: Expression) -> None:
+    """``result = finish(sums)``, an expression of Leaf(0)."""
+    x, weights = _padded(builder, sums, tile), _tiled_weights(builder, sums, tile)
+    _sums(builder, sums, tile, x, weights, finish)
+
+
+def _padded(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Operand:
+    """A copy of x that no window leaves, in 32-bit words, whose rows begin at multiples of four elements."""
+    _, words = sum_type(sums.result)
+    padded = builder.temporary(words, tile.padded)
+    builder.dispatch(
+        "convolution/pad.comp",
+        {"x": read(sums.x), "result": write(padded, vector=True)},
+        space=(*tile.padded[:4], tile.padded[4] // 4),
+        constants={f"PADDING_{d}": np.int32(sums.windows.padding[d]) for d in range(3)},
+    )
+    return padded
+
+
+def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Operand:
+    """{tile of output channels, input channel, window, output channel in the tile}; once, where they are static."""
+    groups, outputs, inputs = sums.weights.sizes[:3]
+    _, words = sum_type(sums.result)
+    tiles = groups * -(-outputs // tile.channels)
+    stage = builder.prepare(sums.weights)
+    tiled = stage.temporary(words, (tiles, inputs, *sums.windows.taps, tile.channels))
+    stage.for_each(
+        "convolution/weights.comp",
+        tiled,
+        {"filter": sums.weights},
+        constants={f"FIRST_{d}": np.int32(sums.windows.first[d]) for d in range(3)}
+        | {f"STEP_{d}": np.int32(sums.windows.step[d]) for d in range(3)},
+    )
+    return tiled
+
+
+def _sums(
+    builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, x: Operand, weights: Operand, finish: Expression
+) -> None:
+    kind, _ = sum_type(sums.result)
+    result, windows, sizes = sums.result, sums.windows, sums.sizes
+    emitted = emit(finish, [kind], "finish")
+    wide = DATA_TYPES[result.data_type].bits == 32 and quads(result, store=True) == "row"
+    wide_weights = tile.channels % 4 == 0
+    tensors = {
+        "x": read(x, vector=True),
+        "weights": read(weights, vector=wide_weights),
+        "result": write(result, vector=wide),
+    }
+    if sums.bias is not None:
+        tensors["bias"] = read(sums.bias)
+    constants: dict[str, Constant] = {"GROUPS": sizes.groups, "GROUP_OUTPUTS": sizes.outputs}
+    constants |= {f"MOVE_{d}": windows.strides[d] for d in range(3)}
+    constants |= {f"DILATION_{d}": windows.dilations[d] for d in range(3)}
+    depth, height, width = sizes.places
+    patches = sizes.batch * depth * -(-height // tile.rows) * -(-width // tile.columns)
+    builder.dispatch(
+        "convolution/direct.comp",
+        tensors,
+        count=patches * weights.sizes[0],
+        workgroup=lanes(builder.target),
+        constants={**constants, **emitted.constants},
+        defines={
+            "TILE_C": f"{tile.channels}u",
+            "TILE_Y": f"{tile.rows}u",
+            "TILE_X": f"{tile.columns}u",
+            "SPAN": f"{tile.span}u",
+            "TAPS": f"{windows.taps[2]}u",
+            "SUM_IS_INT": int(kind == "int"),
+            "WEIGHTS_WIDE": int(wide_weights),
+            "RESULT_WIDE": int(wide),
+            "HAS_BIAS": int(sums.bias is not None),
+        },
+        # No constants: drivers would unroll short loops whose body is long as it is.
+        push={"GROUP_INPUTS": sizes.inputs, "TAPS_DEEP": windows.taps[0], "TAPS_HIGH": windows.taps[1]},
+        code=emitted.code,
+        steps=sizes.rows_of_taps,
+        each=tile.sums * windows.taps[2],
+    )

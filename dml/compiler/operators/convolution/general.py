@@ -1,0 +1,62 @@
+"""The kernel for every convolution: an invocation for each element of the result, or each word of it."""
+
+from __future__ import annotations
+
+import math
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.loops import ranges
+from dml.compiler.operators.convolution.geometry import Convolution
+from dml.compiler.operators.gemm.matmul import sum_type
+from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection import max_steps
+
+
+def general(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
+    """``result = finish(convolution)``, in as many dispatches as an invocation's loops ask for.
+
+    Each adds its sums to the last one's, which it is given in the bias's place.
+    """
+    x, weights, result, geometry = convolution.x, convolution.weights, convolution.result, convolution.geometry
+    kind, words = sum_type(result)
+    # An invocation makes all elements of a word.
+    most = max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
+    parts = list(ranges((*weights.sizes[2:], convolution.inputs), most))
+    sums = [builder.temporary(words, result.sizes) for _ in parts[1:3]]
+    added = convolution.bias
+    for number, part in enumerate(parts):
+        is_last = number == len(parts) - 1
+        to = result if is_last else sums[number % 2]
+        emitted = emit(finish if is_last else Leaf(0), [kind], "finish")
+        builder.for_each(
+            "convolution/general.comp",
+            to,
+            {"x": x, "filter": weights} | ({} if added is None else {"bias": added.broadcast(result.sizes)}),
+            constants={**_constants(convolution), **emitted.constants},
+            defines={
+                "SUM": kind,
+                "BACKWARD": int(geometry.backward),
+                "FLIPPED": int(geometry.flipped),
+                "HAS_BIAS": int(added is not None),
+            }
+            | {f"FROM_{d}": f"{begin}u" for d, (begin, _) in enumerate(part)}
+            | {f"TO_{d}": f"{end}u" for d, (_, end) in enumerate(part)},
+            code=emitted.code,
+            steps=math.prod(end - begin for begin, end in part),
+        )
+        added = to
+
+
+def _constants(convolution: Convolution) -> dict[str, Constant]:
+    geometry = convolution.geometry
+    constants: dict[str, Constant] = {"GROUP_INPUTS": convolution.inputs, "GROUP_OUTPUTS": convolution.outputs}
+    for d in range(3):
+        beyond = 0 if geometry.backward else geometry.output_padding[d]
+        constants[f"TAPS_{d}"] = convolution.weights.sizes[2 + d]
+        constants[f"MOVE_{d}"] = geometry.strides[d]
+        constants[f"DILATION_{d}"] = geometry.dilations[d]
+        constants[f"PADDING_{d}"] = geometry.padding[d]
+        constants[f"LIMIT_{d}"] = convolution.result.sizes[2 + d] - beyond
+    return constants

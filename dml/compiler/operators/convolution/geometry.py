@@ -1,0 +1,97 @@
+"""What a convolution is given: tensors in three spatial dimensions, and how its windows lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dml.compiler.program import Operand
+from dml.compiler.selection.convolution import Three
+from dml.enums import DML_CONVOLUTION_DIRECTION_BACKWARD, DML_CONVOLUTION_MODE_CONVOLUTION
+
+
+def three(values: Sequence[int]) -> Three:
+    """Three values as a tuple that type checkers know the length of."""
+    z, y, x = values
+    return z, y, x
+
+
+def in_three_dimensions(tensor: Operand) -> Operand:
+    """{a, b, [depth], [height], width} as {a, b, depth, height, width}."""
+    missing = 5 - tensor.rank
+    sizes, strides = tensor.sizes, tensor.strides
+    return tensor.view((*sizes[:2], *(1,) * missing, *sizes[2:]), (*strides[:2], *(0,) * missing, *strides[2:]))
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How windows lie, for depth, height and width. output_padding: results that no window of a forward one makes."""
+
+    strides: Three
+    dilations: Three
+    padding: Three
+    output_padding: Three
+    groups: int
+    backward: bool = False
+    flipped: bool = False
+
+    @staticmethod
+    def of(desc: Any) -> Geometry:
+        """That of any of the convolutions' descriptors, which have one to three spatial dimensions."""
+
+        def filled(values: tuple[int, ...], missing: int) -> Three:
+            return three((missing,) * (3 - len(values)) + values)
+
+        return Geometry(
+            filled(desc.Strides, 1),
+            filled(desc.Dilations, 1),
+            filled(desc.StartPadding, 0),
+            filled(getattr(desc, "OutputPadding", ()), 0),
+            desc.GroupCount,
+            getattr(desc, "Direction", None) == DML_CONVOLUTION_DIRECTION_BACKWARD,
+            getattr(desc, "Mode", None) == DML_CONVOLUTION_MODE_CONVOLUTION,
+        )
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """``result = convolution of x with weights + bias``. The operands have five dimensions:
+
+    x and result {batch, channel, depth, height, width}, weights {output channel, input channel of a group, window} or,
+    backward, {input channel, output channel of a group, window}, bias {1, channel, 1, 1, 1}.
+    """
+
+    x: Operand
+    weights: Operand
+    bias: Operand | None
+    result: Operand
+    geometry: Geometry
+
+    @property
+    def inputs(self) -> int:
+        """Input channels of a group."""
+        return self.x.sizes[1] // self.geometry.groups
+
+    @property
+    def outputs(self) -> int:
+        """Output channels of a group."""
+        return self.result.sizes[1] // self.geometry.groups
+
+    @property
+    def weights_by_group(self) -> Operand:
+        """{group, output channel, input channel, window}, whichever the direction."""
+        first, second, *window = self.weights.strides
+        if self.geometry.backward:
+            channels = (self.inputs * first, second, first)
+        else:
+            channels = (self.outputs * first, first, second)
+        sizes = (self.geometry.groups, self.outputs, self.inputs, *self.weights.sizes[2:])
+        return self.weights.view(sizes, (*channels, *window))
+
+    def to(self, result: Operand) -> Convolution:
+        """The same with another tensor to write."""
+        return replace(self, result=result)
+
+    def without_bias(self) -> Convolution:
+        return replace(self, bias=None)

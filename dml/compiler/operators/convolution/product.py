@@ -1,0 +1,49 @@
+"""Convolutions by windows of one element, which are products of matrices."""
+
+from __future__ import annotations
+
+import math
+
+from dml.compiler.builder import ProgramBuilder, merge_dimensions
+from dml.compiler.operators.convolution.windows import WindowedSum
+from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Expression
+
+
+def is_product(sums: WindowedSum) -> bool:
+    """Whether each window is the element of x at the result's own place, and the places are one dimension in both."""
+    windows, x, result = sums.windows, sums.x, sums.result
+    return (
+        windows.taps == windows.strides == (1, 1, 1)
+        and windows.padding == (0, 0, 0)
+        and x.sizes[2:] == result.sizes[2:]
+        and len(_places(sums)[0]) <= 1
+    )
+
+
+def _places(sums: WindowedSum) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The spatial dimensions merged: sizes, and the strides of x and result."""
+    return merge_dimensions(sums.x.sizes[2:], [sums.x.strides[2:], sums.result.strides[2:]])
+
+
+def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
+    """A matrix of weights times one of x, {input channel, place}, for each image and group."""
+    places, strides = _places(sums)
+    step_x, step_result = (own[0] if own else 1 for own in strides)
+    groups, outputs, inputs = sums.weights.sizes[:3]
+
+    def matrices(tensor: Operand, rows: int, step: int) -> Operand:
+        batch, channel = tensor.strides[:2]
+        sizes = (tensor.sizes[0], groups, rows, math.prod(places))
+        return tensor.view(sizes, (batch, rows * channel, channel, step))
+
+    bias = sums.bias
+    matmul(
+        builder,
+        sums.weights.view((groups, outputs, inputs), sums.weights.strides[:3]),
+        matrices(sums.x, inputs, step_x),
+        bias and bias.view((groups, outputs, 1), (outputs * bias.strides[1], bias.strides[1], 0)),
+        matrices(sums.result, outputs, step_result),
+        activation=finish,
+    )

@@ -1,0 +1,133 @@
+"""Convolutions of either direction as sums over windows that move forward."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from dml.compiler.operators.convolution.geometry import Convolution, Geometry, three
+from dml.compiler.program import Operand
+from dml.compiler.selection.convolution import Three, WindowSizes, goes_by_phases
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How windows move forward over x, for depth, height and width.
+
+    Along each axis, tap j of ``taps`` reads x ``dilations * j`` elements on, and is element ``first + step * j`` of the
+    filter. ``padding`` elements come before x; fewer than none cut its beginning off.
+    """
+
+    taps: Three
+    first: Three
+    step: Three
+    strides: Three
+    dilations: Three
+    padding: Three
+
+
+@dataclass(frozen=True)
+class WindowedSum:
+    """``result = sum of the windows of x times weights + bias``: a convolution, or the part of one that a phase makes.
+
+    weights: {group, output channel, input channel, window}. The other operands are those of Convolution.
+    """
+
+    x: Operand
+    weights: Operand
+    bias: Operand | None
+    result: Operand
+    windows: Windows
+
+    @property
+    def sizes(self) -> WindowSizes:
+        """What kernels are chosen by."""
+        groups, outputs, inputs = self.weights.sizes[:3]
+        windows = self.windows
+        return WindowSizes(
+            self.result.sizes[0],
+            groups,
+            inputs,
+            outputs,
+            three(self.result.sizes[2:]),
+            windows.taps,
+            windows.strides,
+            windows.dilations,
+        )
+
+
+def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
+    """The sums that make the convolution's result together; None where it is none of a few such sums."""
+    geometry, weights, taps = convolution.geometry, convolution.weights_by_group, three(convolution.weights.sizes[2:])
+    if not geometry.backward:
+        if any(geometry.output_padding):
+            return None
+        found = [(_forward(taps, geometry), convolution.result)]
+    else:
+        phases = _phases(taps, geometry, convolution.result) if goes_by_phases(geometry.strides) else None
+        if phases is None:
+            return None
+        found = phases
+    return [WindowedSum(convolution.x, weights, convolution.bias, result, windows) for windows, result in found]
+
+
+def _forward(taps: Three, geometry: Geometry) -> Windows:
+    first, step = (three([count - 1 for count in taps]), -1) if geometry.flipped else ((0, 0, 0), 1)
+    return Windows(taps, first, (step,) * 3, geometry.strides, geometry.dilations, geometry.padding)
+
+
+def _phases(taps: Three, geometry: Geometry, result: Operand) -> list[tuple[Windows, Operand]] | None:
+    """A backward convolution's windows, each with the results that it makes; None where some results have no window.
+
+    Backward, each element of x adds a window to the result. The results at the same place modulo the stride get theirs
+    from the same taps. Seen from them, that is a forward convolution with a stride of one, by those taps in reverse.
+    """
+    axes = [_phases_of_axis(taps, geometry, result.sizes[2 + axis], axis) for axis in range(3)]
+    if not all(axes):
+        return None
+    found = []
+    for phase in itertools.product(*axes):
+        counts, firsts, steps, apart, before = (
+            three(values)
+            for values in zip(*((p.taps, p.first, p.step, p.dilation, p.padding) for p in phase), strict=True)
+        )
+        found.append((Windows(counts, firsts, steps, (1, 1, 1), apart, before), _results_of(result, geometry, phase)))
+    return found
+
+
+@dataclass(frozen=True)
+class AxisPhase:
+    """Along one axis: the results ``place``, ``place + stride``, ... and the windows that make them (see Windows)."""
+
+    place: int
+    taps: int
+    first: int
+    step: int
+    dilation: int
+    padding: int
+
+
+def _phases_of_axis(taps: Three, geometry: Geometry, size: int, axis: int) -> list[AxisPhase]:
+    """One for each place modulo the stride; none at all where one of them has no tap and holds the bias alone."""
+    count, stride, dilation = taps[axis], geometry.strides[axis], geometry.dilations[axis]
+    between = stride // math.gcd(stride, dilation)  # from one tap of a phase to the next
+    found = []
+    for place in range(min(stride, size)):
+        last_first = reversed(range(count))
+        used = [tap for tap in last_first if (place + geometry.padding[axis] - tap * dilation) % stride == 0]
+        if not used:
+            return []
+        ahead = (place + geometry.padding[axis] - used[0] * dilation) // stride
+        first, step = (count - 1 - used[0], between) if geometry.flipped else (used[0], -between)
+        found.append(AxisPhase(place, len(used), first, step, between * dilation // stride, -ahead))
+    return found
+
+
+def _results_of(result: Operand, geometry: Geometry, phase: tuple[AxisPhase, ...]) -> Operand:
+    strides, own = geometry.strides, result.strides[2:]
+    sizes = tuple(-(-(result.sizes[2 + d] - phase[d].place) // strides[d]) for d in range(3))
+    base = sum(own[d] * phase[d].place for d in range(3))
+    return result.view(
+        (*result.sizes[:2], *sizes), (*result.strides[:2], *(own[d] * strides[d] for d in range(3))), base
+    )

@@ -1,0 +1,191 @@
+"""Convolutions: which kernel, and what an invocation of the direct one makes.
+
+Costs are counted in multiplications, as for matrix products (see selection.gemm).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from dml.compiler.selection import max_steps
+from dml.compiler.selection.gemm import product_cost
+from dml.compiler.target import Target
+
+Three = tuple[int, int, int]
+
+
+def window_reach(taps: int, dilation: int = 1) -> int:
+    return (taps - 1) * dilation + 1
+
+
+def covered_size(count: int, reach: int, stride: int) -> int:
+    return (count - 1) * stride + reach
+
+
+#: A backward convolution is made of at most this many forward ones, one for each place modulo the strides: each is a
+#: dispatch, and a pipeline of its own.
+_MOST_PHASES = 36
+
+# --- The direct kernel ------------------------------------------------------------------------------------------------
+
+#: Output channels, rows and columns that an invocation may make.
+_CHANNELS, _ROWS, _COLUMNS = (1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)
+#: What an invocation's tile reaches, at most, along a row or a column of the result.
+LARGEST_TILE = max(*_ROWS, *_COLUMNS)
+#: The sums that an invocation may keep; fewer where registers are real.
+_MOST_SUMS, _MOST_SUMS_OF_GPUS = 256, 32
+#: The products that a round of its innermost loop may add: longer code no longer stays in a CPU's instruction cache.
+_MOST_PRODUCTS = 1024
+#: Reading four elements costs as much as this many multiplications: on llvmpipe four times what matrix products count
+#: for one; GPUs hide reads behind each other, and none has been measured.
+_READ_COST, _READ_COST_OF_GPUS = 80, 8
+#: Fewer vectors of invocations than this leave a CPU's cores idle, fewer invocations a GPU's: they take as long as so
+#: many.
+_FEWEST_VECTORS, _FEWEST_INVOCATIONS_OF_GPUS = 8, 4096
+
+
+@dataclass(frozen=True)
+class WindowSizes:
+    """The sizes of a convolution whose windows move forward. inputs, outputs: channels of a group.
+
+    places: of the result; these, taps, strides and dilations are of depth, height and width.
+    """
+
+    batch: int
+    groups: int
+    inputs: int
+    outputs: int
+    places: Three
+    taps: Three
+    strides: Three
+    dilations: Three
+
+    @property
+    def rows_of_taps(self) -> int:
+        """Rounds of the direct kernel's innermost loop: each takes a row of a window in an input channel."""
+        return self.inputs * self.taps[0] * self.taps[1]
+
+
+@dataclass(frozen=True)
+class DirectTile:
+    """What an invocation of the direct kernel makes: rows of columns in each of some output channels.
+
+    span: the elements of a row of x that ``columns`` windows reach, in fours. padded: sizes of the copy of x that all
+    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution.
+    """
+
+    channels: int
+    rows: int
+    columns: int
+    span: int
+    padded: tuple[int, ...]
+    cost: float
+
+    @property
+    def sums(self) -> int:
+        return self.channels * self.rows * self.columns
+
+
+def goes_by_phases(strides: Three) -> bool:
+    """Whether a backward convolution is made of forward ones, one for each place modulo the strides."""
+    return math.prod(strides) <= _MOST_PHASES
+
+
+def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
+    """The cheapest tile of the direct kernel.
+
+    None where the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of
+    the weights is too large for a binding.
+    """
+    # With the rounds in which the loops over a window's planes and rows begin and end.
+    if sizes.inputs * (2 + sizes.taps[0] * (3 + sizes.taps[1])) > max_steps(target):
+        return None
+    tiles = (_direct_tile(target, sizes, *tile) for tile in itertools.product(_CHANNELS, _ROWS, _COLUMNS))
+    best = min((tile for tile in tiles if tile is not None), key=lambda tile: tile.cost, default=None)
+    if best is None:
+        return None
+    weights = sizes.groups * -(-sizes.outputs // best.channels) * best.channels * sizes.rows_of_taps * sizes.taps[2]
+    return best if 4 * max(math.prod(best.padded), weights) <= target.max_region else None
+
+
+def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, columns: int) -> DirectTile | None:
+    """A tile of these sizes; None where it is too large for the device or the result has too few channels for it."""
+    sums, taps = channels * rows * columns, sizes.taps[2]
+    most = _MOST_SUMS if target.is_cpu else _MOST_SUMS_OF_GPUS
+    if sums > most or sums * taps > _MOST_PRODUCTS or (channels > 1 and channels >= 2 * sizes.outputs):
+        return None
+    depth, height, width = sizes.places
+    reach = covered_size(columns, window_reach(taps, sizes.dilations[2]), sizes.strides[2])
+    span = -(-reach // 4) * 4
+    tiles_y, tiles_x = -(-height // rows), -(-width // columns)
+    invocations = sizes.batch * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
+    # Weights are read in fours where the tile's channels are.
+    reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
+    if target.is_cpu:
+        vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
+        cost = vectors * (_READ_COST * reads + sums * taps)
+    else:
+        cost = max(invocations, _FEWEST_INVOCATIONS_OF_GPUS) * (_READ_COST_OF_GPUS * reads + sums * taps)
+    padded = (
+        sizes.batch,
+        sizes.groups * sizes.inputs,
+        covered_size(depth, window_reach(sizes.taps[0], sizes.dilations[0]), sizes.strides[0]),
+        covered_size(tiles_y * rows, window_reach(sizes.taps[1], sizes.dilations[1]), sizes.strides[1]),
+        (tiles_x - 1) * columns * sizes.strides[2] + span,
+    )
+    return DirectTile(channels, rows, columns, span, padded, cost * sizes.rows_of_taps)
+
+
+# --- Winograd's products ----------------------------------------------------------------------------------------------
+
+#: Points at which the transforms evaluate: six along either axis.
+WINOGRAD_POINTS = 36
+#: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
+_FEWEST_CHANNELS = 16
+#: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
+#: is most of it.
+_INPUT_COST, _RESULT_COST = 5000.0, 2700.0
+#: What fetching a transformed weight from memory costs. There are four times as many as the filter has.
+_WEIGHT_COST = 3.0
+
+
+@dataclass(frozen=True)
+class WinogradGrid:
+    """The tiles of 4 x 4 results: those of a slice along height and width, and those of all slices of all images."""
+
+    high: int
+    wide: int
+    count: int
+
+
+def winograd_grid(batch: int, places: Three) -> WinogradGrid:
+    """The tiles of a result {batch, channel, depth, height, width}; places: its last three sizes."""
+    depth, height, width = places
+    high, wide = -(-height // 4), -(-width // 4)
+    return WinogradGrid(high, wide, batch * depth * high * wide)
+
+
+def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTile | None) -> bool:
+    """Whether Winograd's products, which can make the convolution, are to. direct: the other kernel's tile if any.
+
+    It took half the CPU time on llvmpipe at 64 channels of 56 x 56.
+    """
+    return winograd_cost(target, sizes) < (math.inf if direct is None else direct.cost)
+
+
+def winograd_cost(target: Target, sizes: WindowSizes) -> float:
+    """What Winograd's products cost, in the units of DirectTile's cost; infinite where they are not to be used.
+
+    Devices with registers and caches of their own would need costs of their own: none is known yet.
+    """
+    inputs, outputs, tiles = sizes.inputs, sizes.outputs, winograd_grid(sizes.batch, sizes.places).count
+    # Rows begin at multiples of four elements.
+    input_row, output_row = -(-inputs // 4) * 4, -(-outputs // 4) * 4
+    largest = 4 * WINOGRAD_POINTS * max(tiles * max(input_row, output_row), inputs * output_row)
+    if not target.is_cpu or min(inputs, outputs) < _FEWEST_CHANNELS or largest > target.max_region:
+        return math.inf
+    transforms = tiles * (inputs * _INPUT_COST + outputs * _RESULT_COST) / 8
+    weights = _WEIGHT_COST * WINOGRAD_POINTS * inputs * outputs
+    return transforms + weights + inputs * product_cost(target, tiles, outputs, WINOGRAD_POINTS)

@@ -1,4 +1,4 @@
-"""Multi-head attention: two products with a masked softmax between them. Heads and stacked parts are strides.
+"""Multi-head attention: two products with a masked softmax between them. Heads and stacked parts are views of tensors.
 
 Sizes: B batch, N query heads, M key and value heads, S queries, K new keys, T all keys, H and V head sizes.
 """
@@ -10,12 +10,11 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
-from dml.compiler.operators.gemm.layout import transposed
+from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
-from dml.compiler.selection import max_steps
-from dml.compiler.target import Target
+from dml.compiler.selection.attention import attention_softmax
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -30,23 +29,20 @@ _MASK_RANKS = {
 }
 
 
+AttentionDesc = DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
+
+
 @lowering(DML_MULTIHEAD_ATTENTION_OPERATOR_DESC)
 def attention(desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    _attend(desc, builder, builder.target, desc.HeadCount, desc.HeadCount)
+    _attend(desc, builder, desc.HeadCount, desc.HeadCount)
 
 
 @lowering(DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC)
 def attention1(desc: DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    _attend(desc, builder, builder.target, desc.QueryHeadCount, desc.KeyValueHeadCount)
+    _attend(desc, builder, desc.QueryHeadCount, desc.KeyValueHeadCount)
 
 
-def _attend(
-    desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
-    builder: ProgramBuilder,
-    target: Target,
-    heads: int,
-    key_heads: int,
-) -> None:
+def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads: int) -> None:
     """Where the reference leaves something open:
 
     - The filter value is added to what a mask of any kind closes, as its formula has it ("add mask"), so that a row
@@ -59,37 +55,15 @@ def _attend(
       query's row would be closed as a whole.
     """
     query, key, value = _parts(builder, heads, key_heads)
-    batch, _, queries, _ = query.sizes
-    biases = _biases(builder.get("BiasTensor"), query, key, value)
-    if biases[0] is not None:
-        biased = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, query.sizes)
-        bias = biases[0]
-        bias = bias.view(query.sizes, (0, bias.strides[0], 0, bias.strides[1]))
-        apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), biased, [query, bias])
-        query = biased
+    query_bias, key_bias, value_bias = _biases(builder.get("BiasTensor"), query, key, value)
+    query = query if query_bias is None else _biased(builder, query, query_bias)
     lengths = builder.get("PastSequenceLengthsTensor")
     lengths = lengths and trailing(lengths, 1)
     new = key.sizes[2]
-    key = _total(builder, "Key", key, biases[1], lengths)
-    value = _total(builder, "Value", value, biases[2], lengths)
-    keys = key.sizes[2]
-
-    # Rows of scores begin at multiples of four elements.
-    width = -(-keys // 4) * 4
-    scores = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, width))
-    scores = scores.view((batch, heads, queries, keys), scores.strides)
-    relative = builder.get("RelativePositionBiasTensor")
-    if relative is not None:
-        relative = _shared_heads(trailing(relative, 4), key_heads)
-    matmul(
-        builder,
-        _shared_heads(query, key_heads),
-        transposed(_shared_heads(key, key_heads)),
-        relative,
-        _shared_heads(scores, key_heads),
-        alpha=float(desc.Scale),
-    )
-    _softmax(desc, builder, target, scores, lengths, new)
+    key = _total(builder, "Key", key, key_bias, lengths)
+    value = _total(builder, "Value", value, value_bias, lengths)
+    scores = _scores(builder, query, key, key_heads, float(desc.Scale))
+    _softmax(desc, builder, scores, lengths, new)
     output = split_heads(trailing(builder["OutputTensor"], 3), heads)
     matmul(
         builder,
@@ -98,6 +72,30 @@ def _attend(
         None,
         _shared_heads(output, key_heads),
     )
+
+
+def _biased(builder: ProgramBuilder, query: Operand, bias: Operand) -> Operand:
+    """The query plus its bias {head, element}, in FLOAT32."""
+    biased = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, query.sizes)
+    everywhere = bias.view(query.sizes, (0, bias.strides[0], 0, bias.strides[1]))
+    apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), biased, [query, everywhere])
+    return biased
+
+
+def _scores(builder: ProgramBuilder, query: Operand, key: Operand, key_heads: int, scale: float) -> Operand:
+    """``scale * query x key + relative position bias``, {batch, head, query, key}."""
+    batch, heads, queries, _ = query.sizes
+    scores = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
+    relative = builder.get("RelativePositionBiasTensor")
+    matmul(
+        builder,
+        _shared_heads(query, key_heads),
+        transposed(_shared_heads(key, key_heads)),
+        relative and _shared_heads(trailing(relative, 4), key_heads),
+        _shared_heads(scores, key_heads),
+        alpha=scale,
+    )
+    return scores
 
 
 def trailing(operand: Operand, rank: int) -> Operand:
@@ -187,14 +185,8 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
     return operand.view((batch, key_heads, each, *sizes), (by_batch, each * by_head, by_head, *strides))
 
 
-def _softmax(
-    desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
-    builder: ProgramBuilder,
-    target: Target,
-    scores: Operand,
-    lengths: Operand | None,
-    new: int,
-) -> None:
+def _softmax(desc: AttentionDesc, builder: ProgramBuilder, scores: Operand, lengths: Operand | None, new: int) -> None:
+    """The scores masked, and their softmax along keys, in place. new: keys that are not past ones."""
     batch, heads, queries, keys = scores.sizes
     bound: dict[str, Bound] = {"scores": update(scores, vector=True)}
     mask = builder.get("MaskTensor")
@@ -203,20 +195,18 @@ def _softmax(
         bound["mask"] = read(trailing(mask, _MASK_RANKS[kind]))
     if lengths is not None:
         bound["lengths"] = read(lengths)
-    workgroup = 8 if target.is_cpu else target.workgroup
+    chosen = attention_softmax(builder.target, keys)
     rows, fours = batch * heads * queries, -(-keys // 4)
-    steps = 3 * -(-fours // workgroup) + workgroup.bit_length()
-    apart = steps > max_steps(target)
     builder.dispatch(
         "attention/softmax.comp",
         bound,
-        groups=-(-rows * fours // workgroup) if apart else rows,
+        groups=-(-rows * fours // chosen.workgroup) if chosen.masks_alone else rows,
         space=(batch, heads, queries),
-        workgroup=workgroup,
+        workgroup=chosen.workgroup,
         constants={"KEYS": keys, "NEW": new, "BATCH": batch, "FILTER": float(desc.MaskFilterValue)},
-        defines={"MASK": int(kind), "MASK_ALONE": int(apart)},
-        steps=1 if apart else steps,
+        defines={"MASK": int(kind), "MASK_ALONE": int(chosen.masks_alone)},
+        steps=chosen.steps,
         each=4,
     )
-    if apart:
+    if chosen.masks_alone:
         softmax(builder, scores, scores, (3,))

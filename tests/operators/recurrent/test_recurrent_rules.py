@@ -1,4 +1,4 @@
-"""Sizes and activations of RNN and LSTM; GRU's are in tests/validator."""
+"""Sizes and activations of RNN and LSTM; GRU's are in test_gru_rules.py."""
 
 from __future__ import annotations
 

@@ -1,0 +1,51 @@
+"""The input's part of a recurrent network: one product of matrices for all steps."""
+
+from __future__ import annotations
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.operators.gemm.layout import transposed
+from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.recurrent.cells import Cell
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+
+
+def drop(operand: Operand, axis: int) -> Operand:
+    """Without a dimension of size 1."""
+    sizes, strides = operand.sizes, operand.strides
+    return operand.view((*sizes[:axis], *sizes[axis + 1 :]), (*strides[:axis], *strides[axis + 1 :]))
+
+
+def project(builder: ProgramBuilder, cell: Cell, directions: int) -> Operand:
+    """The input's part of every gate at every step: {direction, step, row, gate * unit}, FLOAT32, biases added."""
+    x, w, bias = drop(builder["InputTensor"], 0), drop(builder["WeightTensor"], 0), builder.get("BiasTensor")
+    steps, batch, size = x.sizes
+    width = w.sizes[1]
+    gates = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (directions, steps, batch, width))
+    addend = None if bias is None else _joined_bias(builder, cell, drop(drop(bias, 0), 0))
+    if x.strides[0] == batch * x.strides[1] or steps == 1 or batch == 1:
+        # Rows of all steps are evenly apart: one matrix.
+        step = x.strides[0] if batch == 1 else x.strides[1]
+        a = x.view((1, steps * batch, size), (0, step, x.strides[2]))
+        result = gates.view((directions, steps * batch, width), (steps * batch * width, width, 1))
+        b = transposed(w)
+        c = addend and addend.view((directions, 1, width), (width, 0, 1))
+    else:
+        a = x.view((1, steps, batch, size), (0, *x.strides))
+        result = gates
+        b = transposed(w).view((directions, 1, size, width), (w.strides[0], 0, w.strides[2], w.strides[1]))
+        c = addend and addend.view((directions, 1, 1, width), (width, 0, 0, 1))
+    matmul(builder, a, b, c, result)
+    return gates
+
+
+def _joined_bias(builder: ProgramBuilder, cell: Cell, bias: Operand) -> Operand:
+    """{direction, gate * unit}: the input's bias, and the recurrence's of the gates that it is joined in."""
+    directions, both = bias.sizes
+    width = both // 2
+    stage = builder.prepare(bias)
+    joined = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (directions, width))
+    constants: dict[str, Constant] = {"ADDED": cell.joined * (width // cell.gates)}
+    stage.for_each("recurrent/bias.comp", joined, {"bias": bias}, constants=constants)
+    return joined

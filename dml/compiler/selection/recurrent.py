@@ -1,0 +1,143 @@
+"""Recurrences: how the steps go into dispatches, and how rows and hidden units go to invocations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dml.compiler.selection import max_steps
+from dml.compiler.target import Target
+
+# --- CPUs' drivers ----------------------------------------------------------------------------------------------------
+
+#: Rows of a workgroup at most, and workgroups at least: one for each of two cores.
+_MOST_ROWS, _FEWEST_GROUPS = 8, 2
+#: Invocations side by side in llvmpipe's vectors. A workgroup no wider need not wait at barriers.
+_VECTOR, _MOST_INVOCATIONS = 8, 64
+#: Units of an invocation where it has more than four rows; else as many as have this many products, all gates together.
+_UNITS_OF_MANY_ROWS, _PRODUCTS_OF_FEW_ROWS = 2, 12
+#: A direction's weights up to this many bytes stay in a core's own cache from step to step.
+_RESIDENT_BYTES = 1 << 20
+#: Multiplications from which on fetching them into an invocation's memory, and compiling a kernel with so much of it,
+#: pays.
+RESIDENT_WORK = 1 << 23
+
+# --- GPUs -------------------------------------------------------------------------------------------------------------
+
+#: Rows of a workgroup, and units of an invocation in a tile, at most.
+_MOST_ROWS_OF_GPUS, _MOST_UNITS_OF_GPUS = 4, 2
+#: Workgroups are multiples of the widest subgroup that is common, and take the invocations that every device has.
+_SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
+#: A larger state is worth a dispatch per step, which all cores share.
+_LARGEST_STATE_OF_A_GPUS_WORKGROUP = 512
+
+
+@dataclass(frozen=True)
+class RecurrenceSizes:
+    """What a network's recurrence is cut by.
+
+    gates: products of a unit in a step. phases: parts of a step that wait for each other. hidden: units.
+    """
+
+    gates: int
+    phases: int
+    steps: int
+    batch: int
+    hidden: int
+    directions: int
+
+    @property
+    def fours(self) -> int:
+        """Groups of four units, which are read at once."""
+        return -(-self.hidden // 4)
+
+
+@dataclass(frozen=True)
+class RecurrenceCut:
+    """How the recurrence is cut: see shaders/recurrent/recurrence.glsl.
+
+    stepwise: a dispatch for each phase of each step, else workgroups loop over steps. workgroup: invocations. units:
+    hidden units of an invocation in each of ``tiles`` tiles. rows: of a workgroup. resident: invocations hold their
+    weights in memory of their own. at_once: steps of a dispatch, an even number unless all of them.
+    """
+
+    stepwise: bool
+    workgroup: int
+    units: int
+    tiles: int
+    rows: int
+    resident: bool
+    at_once: int
+
+
+def recurrence_cut(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
+    """The cut for a device."""
+    # The state of a row lies in shared memory twice, as vectors of four float32.
+    fitting_rows = target.shared_memory // (2 * 16 * sizes.fours)
+    cut = (_cut_of_cpus if target.is_cpu else _cut_of_gpus)(target, sizes, fitting_rows)
+    around, each = recurrence_rounds(sizes, cut)
+    if cut.stepwise or around + sizes.steps * each <= max_steps(target):
+        return cut
+    at_once = (max_steps(target) - around) // each // 2 * 2
+    return replace(cut, at_once=at_once) if at_once > 0 else replace(cut, stepwise=True, resident=False)
+
+
+def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
+    """A CPU's driver runs a workgroup on one core, invocations side by side in vectors.
+
+    What costs there is fetching, so an invocation takes many units and rows. It can hold its weights in memory of its
+    own, which is fetched fastest (not on SwiftShader, whose stacks are small; it has the narrower vectors).
+    """
+    stepwise = fitting_rows < 1
+    weights = sizes.gates * sizes.hidden * sizes.hidden
+    resident = (
+        not stepwise
+        and target.subgroup_size >= _VECTOR
+        and 4 * weights <= _RESIDENT_BYTES
+        and weights * sizes.steps * sizes.batch >= RESIDENT_WORK
+    )
+    rows = min(_MOST_ROWS, -(-sizes.batch * sizes.directions // _FEWEST_GROUPS), sizes.batch)
+    if resident or sizes.phases == 2:
+        workgroup = _VECTOR
+    else:
+        workgroup = min(_MOST_INVOCATIONS, -(-sizes.hidden // _VECTOR) * _VECTOR)
+    units = _UNITS_OF_MANY_ROWS if rows > 4 else max(1, _PRODUCTS_OF_FEW_ROWS // sizes.gates)
+    return _cut(sizes, stepwise, workgroup, units, rows, fitting_rows, resident)
+
+
+def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
+    """A GPU spreads a workgroup over its lanes: many invocations with few units and rows each."""
+    stepwise = fitting_rows < 1 or sizes.hidden > _LARGEST_STATE_OF_A_GPUS_WORKGROUP
+    wide = -(-sizes.hidden // _SUBGROUP_OF_GPUS) * _SUBGROUP_OF_GPUS
+    workgroup = min(_MOST_INVOCATIONS_OF_GPUS, target.max_workgroup_invocations, wide)
+    rows = min(_MOST_ROWS_OF_GPUS, sizes.batch)
+    return _cut(sizes, stepwise, workgroup, _MOST_UNITS_OF_GPUS, rows, fitting_rows, resident=False)
+
+
+def _cut(
+    sizes: RecurrenceSizes,
+    stepwise: bool,
+    workgroup: int,
+    most_units: int,
+    most_rows: int,
+    fitting_rows: int,
+    resident: bool,
+) -> RecurrenceCut:
+    """All steps in one dispatch, or each in its own, with no more units than there are and rows than fit."""
+    units = min(most_units, -(-sizes.hidden // workgroup))
+    tiles = -(-sizes.hidden // (workgroup * units))
+    rows = most_rows if stepwise else min(most_rows, fitting_rows)
+    return RecurrenceCut(stepwise, workgroup, units, tiles, rows, resident, sizes.steps)
+
+
+def recurrence_rounds(sizes: RecurrenceSizes, cut: RecurrenceCut) -> tuple[int, int]:
+    """Rounds of an invocation's loops in a dispatch: around its steps of time, and in each of them.
+
+    llvmpipe counts one more for each loop that ends, and up to six for a step (measured): inner loops are short here.
+    """
+    tile = 2 + sizes.fours + cut.units * (2 + cut.rows)
+    if cut.stepwise:
+        return 0, tile
+    around = -(-4 * cut.rows * sizes.fours // cut.workgroup) + 2 * cut.tiles * tile
+    if cut.resident:
+        around += cut.tiles * sizes.fours * sizes.gates * cut.units
+    return around, 6 + sizes.phases * (1 + cut.tiles * tile)

@@ -1,0 +1,176 @@
+"""Networks to try: their descriptions and data, and what float64 NumPy makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import reference_recurrent as reference
+
+import dml
+from harness import run, tensor
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+FUNCTIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
+DIRECTIONS = ("FORWARD", "BACKWARD", "BIDIRECTIONAL")
+OPTIONAL_INPUTS = ("BiasTensor", "HiddenInitTensor", "CellMemInitTensor", "SequenceLengthsTensor", "PeepholeTensor")
+OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
+
+SIGMOID = (dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(), reference.sigmoid)
+TANH = (dml.DML_ACTIVATION_TANH_OPERATOR_DESC(), np.tanh)
+
+
+def softplus(x: Any) -> Any:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def gelu(x: Any) -> Any:
+    return x * 0.5 * (1 + np.vectorize(math.erf)(x / np.sqrt(2)))
+
+
+#: Every activation that networks may use, with parameters, and what it is.
+ACTIVATIONS: dict[str, tuple[dml.OperatorDesc, Callable[[Any], Any]]] = {
+    "LINEAR": (dml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=0.5, Beta=0.25), lambda x: 0.5 * x + 0.25),
+    "SIGMOID": SIGMOID,
+    "HARD_SIGMOID": (
+        dml.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(Alpha=0.3, Beta=0.4),
+        lambda x: np.clip(0.3 * x + 0.4, 0, 1),
+    ),
+    "TANH": TANH,
+    "SCALED_TANH": (
+        dml.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC(Alpha=0.7, Beta=1.5),
+        lambda x: 0.7 * np.tanh(1.5 * x),
+    ),
+    "RELU": (dml.DML_ACTIVATION_RELU_OPERATOR_DESC(), lambda x: np.maximum(x, 0)),
+    "LEAKY_RELU": (dml.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.2), lambda x: np.where(x >= 0, x, 0.2 * x)),
+    "THRESHOLDED_RELU": (
+        dml.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC(Alpha=0.1),
+        lambda x: np.where(x > 0.1, x, 0),
+    ),
+    "ELU": (dml.DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha=0.8), lambda x: np.where(x >= 0, x, 0.8 * np.expm1(x))),
+    "CELU": (
+        dml.DML_ACTIVATION_CELU_OPERATOR_DESC(Alpha=0.5),
+        lambda x: np.maximum(x, 0) + np.minimum(0, 0.5 * np.expm1(x / 0.5)),
+    ),
+    "SCALED_ELU": (
+        dml.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC(Alpha=1.6, Gamma=0.7),
+        lambda x: 0.7 * np.where(x > 0, x, 1.6 * np.expm1(x)),
+    ),
+    "SOFTPLUS": (dml.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC(Steepness=2.0), lambda x: softplus(2 * x) / 2),
+    "PARAMETRIC_SOFTPLUS": (
+        dml.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC(Alpha=0.6, Beta=1.2),
+        lambda x: 0.6 * softplus(1.2 * x),
+    ),
+    "SOFTSIGN": (dml.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC(), lambda x: x / (1 + np.abs(x))),
+    "IDENTITY": (dml.DML_ACTIVATION_IDENTITY_OPERATOR_DESC(), lambda x: x),
+    "SHRINK": (
+        dml.DML_ACTIVATION_SHRINK_OPERATOR_DESC(Bias=0.1, Threshold=0.2),
+        lambda x: np.where(x < -0.2, x + 0.1, np.where(x > 0.2, x - 0.1, 0)),
+    ),
+    "GELU": (dml.DML_ACTIVATION_GELU_OPERATOR_DESC(), gelu),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One network: everything that its description and data depend on. sizes: steps, batch, input, hidden."""
+
+    kind: str
+    sizes: tuple[int, int, int, int] = (5, 3, 6, 10)
+    direction: str = "FORWARD"
+    data_type: str = "FLOAT32"
+    absent: tuple[str, ...] = ()
+    lengths: Sequence[int] | None = None
+    layouts: tuple[str, str] = ("packed", "packed")  # of the inputs, of the outputs
+    activations: tuple[str, ...] = ()
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def functions(self) -> list[tuple[dml.OperatorDesc, Callable[[Any], Any]]]:
+        count = FUNCTIONS[self.kind] * (2 if self.direction == "BIDIRECTIONAL" else 1)
+        default = {"RNN": ("TANH",), "GRU": ("SIGMOID", "TANH"), "LSTM": ("SIGMOID", "TANH", "TANH")}[self.kind]
+        names = self.activations or default * 2
+        return [ACTIVATIONS[name] for name in names[:count]]
+
+
+def data(case: Case) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    steps, batch, size, hidden = case.sizes
+    gates, d = GATES[case.kind], 2 if case.direction == "BIDIRECTIONAL" else 1
+    kind = dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{case.data_type}"])
+
+    def uniform(reach: float, *sizes: int) -> Any:
+        return rng.uniform(-reach, reach, sizes).astype(kind)
+
+    lengths = rng.integers(0, steps + 2, batch) if case.lengths is None else np.array(case.lengths)
+    inputs = {
+        "InputTensor": uniform(1, 1, steps, batch, size),
+        "WeightTensor": uniform(size**-0.5, 1, d, gates * hidden, size),
+        "RecurrenceTensor": uniform(hidden**-0.5, 1, d, gates * hidden, hidden),
+        "BiasTensor": uniform(0.5, 1, 1, d, 2 * gates * hidden),
+        "HiddenInitTensor": uniform(1, 1, d, batch, hidden),
+        "SequenceLengthsTensor": lengths.astype(np.uint32).reshape(1, 1, 1, batch),
+    }
+    if case.kind == "LSTM":
+        inputs["CellMemInitTensor"] = uniform(1, 1, d, batch, hidden)
+        inputs["PeepholeTensor"] = uniform(0.5, 1, 1, d, 3 * hidden)
+    return {name: array for name, array in inputs.items() if name not in case.absent}
+
+
+def describe(case: Case, inputs: dict[str, Any]) -> dml.OperatorDesc:
+    steps, batch, _, hidden = case.sizes
+    d = 2 if case.direction == "BIDIRECTIONAL" else 1
+    sizes = {"OutputSequenceTensor": (steps, d, batch, hidden), "OutputSingleTensor": (1, d, batch, hidden)}
+    more: dict[str, Any] = {}
+    if case.kind == "LSTM":
+        sizes["OutputCellSingleTensor"] = (1, d, batch, hidden)
+        more = {"ClipThreshold": 0.0, "UseClipThreshold": False, "CoupleInputForget": False}
+    elif case.kind == "GRU":
+        more = {"LinearBeforeReset": True}
+    return getattr(dml, f"DML_{case.kind}_OPERATOR_DESC")(
+        **{n: tensor(dml.data_type_of(a.dtype), a.shape, case.layouts[0]) for n, a in inputs.items()},
+        **{n: tensor(case.data_type, s, case.layouts[1]) for n, s in sizes.items() if n not in case.absent},
+        ActivationDescs=[desc for desc, _ in case.functions],
+        Direction=dml.DML_RECURRENT_NETWORK_DIRECTION[f"DML_RECURRENT_NETWORK_DIRECTION_{case.direction}"],
+        **{**more, **case.attributes},
+    )
+
+
+def expect(case: Case, inputs: dict[str, Any]) -> dict[str, Any]:
+    def of(name: str, drop: int) -> Any:
+        array = inputs.get(name)
+        return None if array is None else array.astype(np.float64).reshape(array.shape[drop:])
+
+    network = reference.Network(
+        *(of(name, 1) for name in ("InputTensor", "WeightTensor", "RecurrenceTensor")),
+        of("BiasTensor", 2),
+        of("HiddenInitTensor", 1),
+        of("SequenceLengthsTensor", 3),
+        [function for _, function in case.functions],
+        case.direction,
+    )
+    attributes = case.attributes
+    if case.kind == "RNN":
+        results = reference.rnn(network)
+    elif case.kind == "GRU":
+        results = reference.gru(network, attributes.get("LinearBeforeReset", True))
+    else:
+        clip = attributes["ClipThreshold"] if attributes.get("UseClipThreshold") else None
+        c0, peepholes = of("CellMemInitTensor", 1), of("PeepholeTensor", 2)
+        results = reference.lstm(network, c0, peepholes, clip, attributes.get("CoupleInputForget", False))
+    return dict(zip(OUTPUTS, [results[0], *(last[None] for last in results[1:])], strict=False))
+
+
+def check(device: dml.Device, case: Case) -> None:
+    inputs = data(case)
+    outputs = run(device, describe(case, inputs), inputs)
+    expected = expect(case, inputs)
+    # float32: sums of tens of products of numbers around 1, rounding at each, carried over a few steps. float16: all
+    # that is float32, then one rounding to 11 bits.
+    rtol, atol = (1e-5, 3e-6) if case.data_type == "FLOAT32" else (2**-11 * 1.01, 4e-6)
+    assert {name for name in outputs if outputs[name] is not None} == set(expected) - set(case.absent)
+    for name, result in outputs.items():
+        np.testing.assert_allclose(result.astype(np.float64), expected[name], rtol, atol, err_msg=name)

@@ -1,0 +1,95 @@
+"""Every way to cut GRU, LSTM and RNN into dispatches, workgroups and tiles gives what float64 NumPy gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from recurrent_cases import OPTIONAL_INPUTS, OUTPUTS, Case, check, data, describe, expect
+
+import dml
+from dml.compiler.selection import max_steps
+from dml.compiler.selection.recurrent import RESIDENT_WORK, RecurrenceCut, RecurrenceSizes, recurrence_cut
+from dml.compiler.target import DeviceClass, Target
+from harness import assert_exact, run
+
+#: Cuts of the recurrence that devices of other limits take.
+CUTS: dict[str, dict[str, Any]] = {
+    "steps": {"stepwise": True, "resident": False},
+    "steps, several tiles": {"stepwise": True, "resident": False, "workgroup": 8, "units": 2, "rows": 3},
+    "several tiles": {"resident": False, "workgroup": 16, "units": 1, "rows": 2},
+    "many units and rows": {"resident": False, "workgroup": 8, "units": 3, "rows": 8},
+    "resident": {"resident": True, "workgroup": 8, "units": 2, "rows": 2},
+    "a GPU's": {"resident": False, "workgroup": 32, "units": 2, "rows": 4},
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("kind", ["GRU", "GRU, reset first", "LSTM", "RNN"])
+def test_cuts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, cut: str) -> None:
+    """Every way to cut the work gives the same."""
+
+    def other(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
+        chosen = replace(recurrence_cut(target, sizes), **CUTS[cut])
+        return replace(chosen, tiles=-(-sizes.hidden // (chosen.workgroup * chosen.units)))
+
+    monkeypatch.setattr("dml.compiler.operators.recurrent.recurrence.recurrence_cut", other)
+    attributes = {"LinearBeforeReset": kind == "GRU"} if kind.startswith("GRU") else {}
+    check(device, Case(kind.split(",")[0], (4, 5, 3, 37), "BIDIRECTIONAL", attributes=attributes))
+
+
+def test_weights_resident_at_size(device: dml.Device) -> None:
+    """Enough work for the cut that CPUs take then."""
+    assert RESIDENT_WORK <= 3 * 64 * 64 * 90 * 8
+    check(device, Case("GRU", (90, 8, 5, 64), attributes={"LinearBeforeReset": False}))
+
+
+def test_state_above_shared_memory(device: dml.Device) -> None:
+    """A state that no workgroup's shared memory holds: a dispatch per step."""
+    hidden = device.vulkan.target.shared_memory // 8 + 4
+    case = Case("RNN", (2, 2, 3, hidden), absent=OPTIONAL_INPUTS)
+    assert recurrence_cut(device.vulkan.target, RecurrenceSizes(1, 1, 2, 2, hidden, 1)).stepwise
+    check(device, case)
+
+
+PARTS = {
+    "RNN": Case("RNN", (43, 5, 3, 10), "BIDIRECTIONAL", lengths=(43, 0, 7, 16, 50)),
+    "GRU": Case("GRU", (42, 3, 4, 37), data_type="FLOAT16"),
+    "GRU, reset first": Case("GRU", (41, 4, 3, 9), "BACKWARD", attributes={"LinearBeforeReset": False}),
+    "LSTM": Case("LSTM", (45, 3, 4, 11), "BIDIRECTIONAL"),
+    "no state given or wanted": Case("LSTM", (45, 3, 4, 11), absent=(*OPTIONAL_INPUTS, *OUTPUTS[1:])),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("device_class", [DeviceClass.CPU, DeviceClass.DISCRETE])
+def test_parts_are_the_whole_to_the_bit(
+    seen_as: Callable[..., dml.Device], name: str, device_class: DeviceClass
+) -> None:
+    """Few steps of time to a dispatch, which hands its state on."""
+    case = PARTS[name]
+    inputs = data(case)
+    found = []
+    for fewer in (None, 256):
+        device = seen_as(device_class=device_class, fewer_steps=fewer)
+        compiled = device.compile_operator(device.create_operator(describe(case, inputs)))
+        loops = [d for d in compiled.program.dispatches if d.label == f"recurrent/{case.kind.lower()}.comp"]
+        assert (len(loops) > 1) == (fewer is not None)
+        assert len(loops) < case.sizes[0]
+        assert max(dispatch.steps for dispatch in loops) <= max_steps(device.vulkan.target)
+        found.append(compiled.dispatch(inputs))
+    for output, whole in found[0].items():
+        if whole is not None:
+            assert_exact(found[1][output], whole)
+
+
+def test_a_long_sequence(device: dml.Device) -> None:
+    """Above what llvmpipe grants an invocation's loops, which it ended without a word."""
+    case = Case("GRU", (5000, 1, 2, 16), attributes={"LinearBeforeReset": True}, lengths=(5000,))
+    inputs = data(case)
+    outputs, expected = run(device, describe(case, inputs), inputs), expect(case, inputs)
+    for name, result in outputs.items():
+        np.testing.assert_allclose(result, expected[name], 1e-4, 1e-5, err_msg=name)

@@ -151,3 +151,18 @@ def assert_exact(result: Array, expected: Array) -> None:
     if result.dtype in (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)):
         result, expected = result.astype(np.int8), expected.astype(np.int8)
     np.testing.assert_array_equal(result, expected)
+
+
+def assert_sums(result: Array, expected: Array, terms: Array, count: int, slope: float = 1.0) -> None:
+    """Fail where a result is not the sum of ``count`` products that it should be, added in any order.
+
+    Each product and each sum may be off by half an ulp of float32, and so may a few factors and addends beside them; a
+    float16 result rounds once more. terms: the sums of the products' magnitudes. slope: the largest of what is applied
+    to the sum.
+    """
+    assert result.shape == expected.shape, (result.shape, expected.shape)
+    allowed = (count + 6) * 2.0**-24 * terms * slope + 4 * 2.0**-24 * abs(expected)
+    if result.dtype == np.float16:
+        allowed = allowed + 2.0**-11 * abs(expected) + 2.0**-25
+    excess = abs(result.astype(np.float64) - expected) - allowed
+    assert np.all(excess <= 0), (float(excess.max()), np.unravel_index(excess.argmax(), excess.shape))

@@ -105,11 +105,6 @@ class SharedProduct:
     def workgroup(self) -> int:
         return (self.size // (4 * self.blocks)) ** 2
 
-    @property
-    def shared_memory(self) -> int:
-        """Bytes: a slab of either operand, with one block of four elements to spare in each of its rows."""
-        return 2 * self.slab * (self.size // 4 + 1) * 16
-
 
 ProductKernel = TiledProduct | NarrowProduct | SharedProduct
 

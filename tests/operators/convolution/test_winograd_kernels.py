@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_convolution_values import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, assert_sums, build, products
+from convolution_cases import BACKWARD, CONVOLUTION, CORRELATION, FORWARD, build, products
 
 import dml
 from dml.graph import operations as op
 from dml.graph.builder import Builder
-from harness import run
+from harness import assert_sums, run
 
 
 @pytest.fixture

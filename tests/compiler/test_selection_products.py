@@ -1,0 +1,267 @@
+"""What devices get for products, convolutions, recurrences and attention: within limits, and with a reason."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from dml.compiler.selection import lanes, max_steps
+from dml.compiler.selection.attention import attention_softmax
+from dml.compiler.selection.convolution import (
+    DirectTile,
+    WindowSizes,
+    direct_tile,
+    goes_by_phases,
+    is_cheaper_by_winograd,
+    winograd_grid,
+)
+from dml.compiler.selection.gemm import (
+    NarrowProduct,
+    ProductKernel,
+    SharedProduct,
+    TiledProduct,
+    is_better_transposed,
+    is_worth_packing,
+    longest_product,
+    product_kernel,
+    product_steps,
+)
+from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
+from dml.compiler.target import DeviceClass, Target
+
+LLVMPIPE = Target(device_class=DeviceClass.CPU, max_workgroup_invocations=1024, shared_memory=32768, subgroup_size=8)
+SWIFTSHADER = Target(device_class=DeviceClass.CPU, max_workgroup_invocations=256, subgroup_size=4)
+DESKTOP = Target(
+    device_class=DeviceClass.DISCRETE, max_workgroup_invocations=1024, shared_memory=49152, subgroup_size=32
+)
+MINIMUM = Target()
+FEW_STEPS = replace(LLVMPIPE, fewer_steps=256)
+TARGETS = {
+    "llvmpipe": LLVMPIPE,
+    "SwiftShader": SWIFTSHADER,
+    "desktop": DESKTOP,
+    "Vulkan's minimum": MINIMUM,
+    "few steps": FEW_STEPS,
+    "few steps on a desktop": replace(DESKTOP, fewer_steps=256),
+}
+
+every_target = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+
+
+@every_target
+def test_lanes_fit_a_workgroup(target: Target) -> None:
+    assert 1 <= lanes(target) <= target.max_workgroup_invocations
+
+
+# --- Products of matrices ---------------------------------------------------------------------------------------------
+
+SIZES = (1, 3, 15, 16, 33, 100, 513, 4096)
+
+
+def kernels(target: Target) -> dict[tuple[int, int, int, bool, bool], ProductKernel]:
+    cases = itertools.product(SIZES, SIZES, (1, 64), (False, True), (False, True))
+    return {
+        (m, n, batch, a, b): product_kernel(target, m, n, batch, a_along_columns=a, b_along_k=b)
+        for m, n, batch, a, b in cases
+    }
+
+
+def shared_bytes(kernel: ProductKernel) -> int:
+    """What the kernel's shader declares, in words of four bytes."""
+    if isinstance(kernel, SharedProduct):
+        return 2 * 16 * kernel.slab * (kernel.size // 4 + 1)
+    return 4 * kernel.rows * kernel.lanes * kernel.slices if isinstance(kernel, NarrowProduct) else 0
+
+
+@every_target
+def test_products_fit_the_device(target: Target) -> None:
+    for case, kernel in kernels(target).items():
+        assert kernel.workgroup <= target.max_workgroup_invocations, case
+        assert shared_bytes(kernel) <= target.shared_memory, case
+
+
+@every_target
+def test_few_rows_leave_a_tile_no_more_than_half_empty(target: Target) -> None:
+    for (m, *case), kernel in kernels(target).items():
+        if isinstance(kernel, NarrowProduct):
+            assert m <= kernel.rows < 2 * m, (m, *case)
+
+
+def test_columns_of_a_are_read_in_fours() -> None:
+    for (*case, a_along_columns, _), kernel in kernels(LLVMPIPE).items():
+        assert isinstance(kernel, TiledProduct)
+        assert not a_along_columns or kernel.rows % 4 == 0, case
+
+
+def test_larger_products_get_no_smaller_tiles() -> None:
+    sizes = [product_kernel(DESKTOP, n, n, 1, a_along_columns=False, b_along_k=False) for n in (64, 256, 1024, 4096)]
+    squares = [kernel.size for kernel in sizes if isinstance(kernel, SharedProduct)]
+    assert squares == sorted(squares)
+    assert len(squares) == len(sizes)
+    assert len(set(squares)) > 1
+
+
+@every_target
+def test_products_go_in_parts_that_an_invocation_may_make(target: Target) -> None:
+    for case, kernel in kernels(target).items():
+        longest = longest_product(target, kernel)
+        assert longest % kernel.depth == 0 or longest < kernel.depth, case
+        assert product_steps(kernel, longest) <= max_steps(target), case
+
+
+@every_target
+def test_transposing_is_never_better_both_ways(target: Target) -> None:
+    for m, n, batch in itertools.product(SIZES, SIZES, (1, 64)):
+        assert not (is_better_transposed(target, m, n, batch) and is_better_transposed(target, n, m, batch))
+
+
+def test_columns_alone_are_better_transposed() -> None:
+    for target in (LLVMPIPE, DESKTOP, MINIMUM):
+        assert is_better_transposed(target, 4096, 1, 1)
+
+
+def test_only_cpus_copy_operands_that_are_used_often() -> None:
+    assert is_worth_packing(LLVMPIPE, 4096)
+    assert not is_worth_packing(LLVMPIPE, 1)
+    assert not is_worth_packing(DESKTOP, 4096)
+
+
+# --- Convolutions -----------------------------------------------------------------------------------------------------
+
+
+def windows(inputs: int, outputs: int, side: int, taps: int, *, stride: int = 1, dilation: int = 1) -> WindowSizes:
+    """Square windows over the slices of a volume of two."""
+    return WindowSizes(
+        3, 2, inputs, outputs, (2, side, side), (1, taps, taps), (1, stride, stride), (1, dilation, dilation)
+    )
+
+
+def tiles(target: Target) -> list[tuple[WindowSizes, DirectTile | None]]:
+    cases = itertools.product((1, 3, 64), (1, 5, 64), (1, 7, 56), (1, 3, 7, 40), (1, 2), (1, 3))
+    sizes = [windows(*case[:4], stride=case[4], dilation=case[5]) for case in cases]
+    return [(each, direct_tile(target, each)) for each in sizes]
+
+
+@every_target
+def test_direct_tiles(target: Target) -> None:
+    """Sums stay in registers, all that a tile reads lies in the copy of x, and loops are no longer than they may be."""
+    found = 0
+    for sizes, tile in tiles(target):
+        if tile is None:
+            continue
+        found += 1
+        assert tile.sums * sizes.taps[2] <= 1024
+        assert target.is_cpu or tile.sums <= 32
+        assert sizes.rows_of_taps <= max_steps(target)
+        assert tile.span % 4 == 0
+        assert tile.padded[4] % 4 == 0
+        batch, channels, depth, height, width = tile.padded
+        assert (batch, channels) == (sizes.batch, sizes.groups * sizes.inputs)
+        for extent, places, axis in ((depth, 2, 0), (height, sizes.places[1], 1), (width, sizes.places[2], 2)):
+            last = (places - 1) * sizes.strides[axis] + (sizes.taps[axis] - 1) * sizes.dilations[axis]
+            assert last < extent
+    assert found > 20
+
+
+@every_target
+def test_what_the_direct_kernel_copies_fits_a_binding(target: Target) -> None:
+    small = replace(target, max_storage_buffer_range=1 << 16)
+    refused = 0
+    for sizes, tile in tiles(small):
+        if tile is None:
+            refused += direct_tile(target, sizes) is not None
+            continue
+        channels = sizes.groups * -(-sizes.outputs // tile.channels) * tile.channels
+        weights = channels * sizes.rows_of_taps * sizes.taps[2]
+        batch, inputs, depth, height, width = tile.padded
+        assert 4 * max(weights, batch * inputs * depth * height * width) <= small.max_region
+    assert refused
+
+
+def test_windows_too_wide_for_registers_have_no_direct_tile() -> None:
+    assert direct_tile(DESKTOP, windows(4, 4, 64, 301)) is None
+
+
+def test_phases_of_a_backward_convolution_are_few() -> None:
+    assert goes_by_phases((1, 1, 1))
+    assert goes_by_phases((2, 2, 2))
+    assert not goes_by_phases((8, 8, 8))
+
+
+def test_winograd_pays_for_many_channels_and_places_on_cpus() -> None:
+    many = WindowSizes(1, 1, 64, 64, (1, 56, 56), (1, 3, 3), (1, 1, 1), (1, 1, 1))
+    assert is_cheaper_by_winograd(LLVMPIPE, many, direct_tile(LLVMPIPE, many))
+    assert not is_cheaper_by_winograd(DESKTOP, many, direct_tile(DESKTOP, many))
+    for fewer in (replace(many, inputs=8), replace(many, outputs=8), replace(many, places=(1, 3, 3))):
+        assert not is_cheaper_by_winograd(LLVMPIPE, fewer, direct_tile(LLVMPIPE, fewer))
+
+
+def test_winograd_stays_within_a_binding() -> None:
+    many = WindowSizes(1, 1, 64, 64, (1, 56, 56), (1, 3, 3), (1, 1, 1), (1, 1, 1))
+    assert not is_cheaper_by_winograd(replace(LLVMPIPE, max_storage_buffer_range=1 << 18), many, None)
+
+
+@pytest.mark.parametrize("places", [(1, 1, 1), (2, 4, 5), (3, 56, 57)])
+def test_winograd_tiles_cover_the_result(places: tuple[int, int, int]) -> None:
+    grid = winograd_grid(2, places)
+    assert 0 <= 4 * grid.high - places[1] < 4
+    assert 0 <= 4 * grid.wide - places[2] < 4
+    assert grid.count == 2 * places[0] * grid.high * grid.wide
+
+
+# --- Recurrences ------------------------------------------------------------------------------------------------------
+
+GATES_AND_PHASES = ((1, 1), (3, 1), (3, 2), (4, 1))
+
+
+def cuts(target: Target) -> list[tuple[RecurrenceSizes, RecurrenceCut]]:
+    cases = itertools.product(
+        GATES_AND_PHASES, (1, 64, 5000), (1, 2, 8, 100), (1, 7, 64, 256, 512, 513, 2048, 9000), (1, 2)
+    )
+    sizes = [RecurrenceSizes(*kind, steps, batch, hidden, d) for kind, steps, batch, hidden, d in cases]
+    return [(each, recurrence_cut(target, each)) for each in sizes]
+
+
+@every_target
+def test_recurrences(target: Target) -> None:
+    """Limits hold, and every unit and row has its place."""
+    for sizes, cut in cuts(target):
+        assert cut.workgroup <= target.max_workgroup_invocations
+        assert cut.tiles * cut.units * cut.workgroup >= sizes.hidden
+        assert (cut.tiles - 1) * cut.units * cut.workgroup < sizes.hidden
+        assert 1 <= cut.rows <= sizes.batch
+        if not cut.stepwise:
+            assert 2 * 16 * sizes.fours * cut.rows <= target.shared_memory
+            assert cut.at_once == sizes.steps or cut.at_once % 2 == 0
+            around, each = recurrence_rounds(sizes, cut)
+            assert around + cut.at_once * each <= max_steps(target)
+
+
+def test_only_wide_vectors_hold_weights() -> None:
+    """Narrower ones are SwiftShader's, whose stacks are small."""
+    held = {name: any(cut.resident for _, cut in cuts(target)) for name, target in TARGETS.items()}
+    assert held["llvmpipe"]
+    assert not any(held[name] for name in ("SwiftShader", "desktop", "Vulkan's minimum"))
+
+
+def test_two_cores_share_the_rows() -> None:
+    for sizes, cut in cuts(LLVMPIPE):
+        groups = sizes.directions * -(-sizes.batch // cut.rows)
+        assert groups >= min(2, sizes.directions * sizes.batch)
+
+
+# --- Attention --------------------------------------------------------------------------------------------------------
+
+
+@every_target
+def test_softmax_of_attention(target: Target) -> None:
+    alone = set()
+    for keys in (1, 4, 129, 4096, 1 << 17, 1 << 26):
+        chosen = attention_softmax(target, keys)
+        assert chosen.workgroup <= target.max_workgroup_invocations
+        assert chosen.workgroup & (chosen.workgroup - 1) == 0  # sums meet by halves
+        assert chosen.steps <= max_steps(target)
+        alone.add(chosen.masks_alone)
+    assert alone == {False, True}

@@ -1,0 +1,69 @@
+"""Every kernel of CONVOLUTION but Winograd's, at sizes that do not fill tiles and loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference_convolution as reference
+from convolution_cases import BACKWARD, CASES, CORRELATION, FORWARD, build, check
+
+import dml
+from harness import like, tensor
+
+
+@pytest.mark.parametrize(
+    "dtype, direction, groups, inputs, window, parts",
+    [
+        ("FLOAT32", FORWARD, 1, 1, (300, 300), 2),
+        ("FLOAT32", FORWARD, 2, 1, (2, 260, 260), 4),
+        ("FLOAT16", FORWARD, 1, 1, (260, 260), 3),
+        ("FLOAT32", FORWARD, 1, 12001, (3,), 1),
+        ("FLOAT32", FORWARD, 1, 23001, (3,), 2),
+        ("FLOAT32", BACKWARD, 1, 23001, (3,), 2),
+        ("FLOAT32", BACKWARD, 1, 61001, (2,), 4),
+    ],
+)
+def test_more_products_than_a_cpu_driver_loops(device, dtype, direction, groups, inputs, window, parts):
+    """Sums of many small integers, exact in float32: whatever loop ends too early shows."""
+    rng = np.random.default_rng(3)
+    rank, kind = len(window), np.dtype(dtype.lower())
+    x = rng.integers(0, 3, (1, groups * inputs, *window[:-1], window[-1] + 1)).astype(kind)
+    shape = (groups * inputs, 1) if direction == BACKWARD else (groups, inputs)
+    w = rng.integers(-2, 4, (*shape, *window)).astype(kind)
+    # As far as all of the window is over the input: backward, padding takes the rest away.
+    ends = [size - 1 if direction == BACKWARD else 0 for size in window]
+    function = reference.backward if direction == BACKWARD else reference.forward
+    arguments = ((1,) * rank, (1,) * rank, ends, ends, groups, False, (0,) * rank)
+    expected = function(x.astype(np.float64), w.astype(np.float64), *arguments)
+    desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=like(x),
+        FilterTensor=like(w),
+        OutputTensor=tensor(dtype, expected.shape),
+        Mode=CORRELATION,
+        Direction=direction,
+        Strides=(1,) * rank,
+        Dilations=(1,) * rank,
+        StartPadding=ends,
+        EndPadding=ends,
+        OutputPadding=(0,) * rank,
+        GroupCount=groups,
+    )
+    compiled = device.compile_operator(device.create_operator(desc))
+    if device.vulkan.target.is_cpu:
+        assert compiled.describe().count("dispatch convolution/general.comp") == parts
+    result = compiled.dispatch({"InputTensor": x, "FilterTensor": w})["OutputTensor"]
+    np.testing.assert_array_equal(result, expected.astype(kind))
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+def test_kernels_of_gpus(as_discrete, case, direction):
+    check(as_discrete, *build("FLOAT32", 2, direction=direction, **case))
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (7, 7), (16, 16), (3, 40)])
+@pytest.mark.parametrize("channels", [(3, 16), (16, 20), (1, 1)])
+def test_tiles(device, sizes, channels):
+    inputs, outputs = channels
+    case = build("FLOAT32", 1, 1, inputs, outputs, sizes, (3, 3), start=(1, 1), end=(1, 1))
+    check(device, *case)

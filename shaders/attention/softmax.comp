@@ -1,8 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Softmax along the rows of scores [batch, head, query, key], in place, after MASK adds FILTER where it says so. A
-// workgroup takes a row, in steps of four elements; rows begin at multiples of four, what is behind KEYS counts for
-// nothing and becomes zero. MASK_ALONE: another kernel makes the softmax, and an invocation takes four elements.
+// Softmax along the rows of scores [batch, head, query, key], in place, with FILTER added first to the scores that the
+// mask closes (MASK: the type of mask, a DML_MULTIHEAD_ATTENTION_MASK_TYPE). A workgroup takes a row, four elements at
+// a time. Rows begin at multiples of four elements; what lies between KEYS and the next row counts for nothing and
+// becomes zero. MASK_ALONE: the kernel adds the mask and no more, and an invocation takes four elements.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 
@@ -11,7 +12,7 @@ const uint FOURS = (KEYS + 3u) / 4u;
 
 shared float partial[WORKGROUP];
 
-// The keys that count at all, and those that are not masked.
+// Keys before `end` count at all; those from first_open to before end_open are not masked.
 uint end, first_open, end_open;
 
 void limits(uint batch) {

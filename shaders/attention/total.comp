@@ -1,6 +1,6 @@
 #version 450
-// Keys or values [batch, head, position, element] with the past ones before them and the bias added to the new ones.
-// With past lengths, only that many past positions count: the new ones follow them, and zeros those.
+// Keys or values [batch, head, position, element]: the past ones, then the new ones with their bias. With past lengths,
+// only so many past positions of a batch element count; its new ones follow these, and zeros fill what is left.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

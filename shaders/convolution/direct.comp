@@ -1,9 +1,10 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Convolution by sums kept in registers: an invocation makes TILE_Y rows of TILE_X elements in each of TILE_C output
-// channels, so that every element read serves many products. x is padded so that no window leaves it, and its rows begin
-// at multiples of four elements; weights lie as weights.comp puts them. SPAN: the elements of a row of x that TILE_X
-// windows reach, a multiple of four. TAPS: the window's width; its height and depth are TAPS_HIGH and TAPS_DEEP.
+// channels, so that every element it reads serves many products. x is padded so that no window leaves it, and its rows
+// begin at multiples of four elements; weights lie as weights.comp writes them. SPAN: the elements of a row of x that
+// TILE_X windows reach, rounded up to a multiple of four. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height,
+// depth. MOVE_d: elements from one window to the next along axis d of depth, height, width.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 

@@ -1,19 +1,20 @@
 #version 450
-// Any convolution, one element of result to an invocation. All tensors are {batch, channel, depth, height, width};
-// filter is {output channel, input channel / groups, window}, BACKWARD {input channel, output channel / groups, window}.
-// For axis d of the three: TAPS_d elements of the window, MOVE_d positions between outputs, DILATION_d between taps,
-// PADDING_d before the input. Results at LIMIT_d and beyond are output padding: no window reaches them. The sum is that
-// of taps FROM_d up to TO_d, over input channels FROM_3 up to TO_3 of the group.
+// Any convolution, one element of result at a time. Tensors are {batch, channel, depth, height, width}; filter is
+// {output channel, input channel of a group, window} or, BACKWARD, {input channel, output channel of a group, window}.
+// Along axis d of depth, height, width, a window has TAPS_d elements, DILATION_d apart, windows are MOVE_d apart, and
+// PADDING_d elements come before x. Results from LIMIT_d on are output padding, which no window reaches. The loops go
+// from FROM_d to before TO_d: taps along the three axes, and (d = 3) input channels of the group.
 #include "prelude.glsl"
 
-// Where tap k of the window that makes element o lies along an axis of `size` elements; false where outside.
+// Along an axis of x with `size` elements: the element `at` that tap k reads for element o of the result. False where
+// there is none.
 bool locate(uint o, uint k, uint move, uint dilation, uint padding, uint size, out uint at) {
 #if BACKWARD
     uint t = o + padding - k * dilation;
     at = t / move;
     return o + padding >= k * dilation && t % move == 0u && at < size;
 #else
-    at = o * move + k * dilation - padding;  // below zero: above every size
+    at = o * move + k * dilation - padding;  // below zero, it wraps around to more than any size
     return at < size;
 #endif
 }

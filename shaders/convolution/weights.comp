@@ -1,6 +1,6 @@
 #version 450
-// The filter as the direct kernel reads it: {tile of output channels, input channel, window, output channel in the
-// tile}. filter is {group, output channel, input channel, window}; tap j of axis d is its element FIRST_d + j STEP_d.
+// The filter {group, output channel, input channel, window} as the direct kernel reads it: {tile of output channels,
+// input channel, window, output channel in the tile}. Tap j along axis d is the filter's element FIRST_d + j * STEP_d.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// x {batch, channel, depth, height, width} at Winograd's points: result {point, tile, channel}; a tile makes 4 x 4
-// neighbouring elements, TILES_Y x TILES_X of them a slice. PADDING_d elements come before x along height and width;
-// fewer than none cut x off. An invocation takes a tile of a channel.
+// The values of x {batch, channel, depth, height, width} at Winograd's points: result {point, tile, channel}. A tile is
+// what 4 x 4 neighbouring results need; a slice has TILES_Y x TILES_X of them. PADDING_0 rows and PADDING_1 columns
+// come before x; negative numbers cut its beginning off. An invocation takes a tile of a channel.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 
@@ -14,7 +14,7 @@ void main() {
     uint tile = c[0], channel = c[1];
     uint slice = tile / (TILES_Y * TILES_X);
     uint corner[5] = uint[5](slice / x_SIZE_2, channel, slice % x_SIZE_2, 0u, 0u);
-    // Before the beginning is, unsigned, behind the end.
+    // Places before the beginning wrap around to large numbers, which are behind the end.
     uint y0 = tile / TILES_X % TILES_Y * 4u - uint(PADDING_0), x0 = tile % TILES_X * 4u - uint(PADDING_1);
     uint from = x_at(corner);
 

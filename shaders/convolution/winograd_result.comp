@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(what the products {point, tile, channel} at Winograd's points make + bias); result is {batch, channel,
-// depth, height, width} in TILES_Y x TILES_X tiles of 4 x 4. RESULT_ROWS: four elements of a row of result are aligned
-// and stored at once. An invocation makes a tile of a channel.
+// The result {batch, channel, depth, height, width} from the products {point, tile, channel} at Winograd's points, with
+// the bias added and finish() applied. A slice has TILES_Y x TILES_X tiles of 4 x 4. RESULT_ROWS: four elements of a
+// row of result begin at a multiple of four and are stored at once. An invocation makes a tile of a channel.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 

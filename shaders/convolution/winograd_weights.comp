@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// The filter {output channel, input channel, 3, 3} at Winograd's points: result {point, input channel, output channel}.
-// Tap j of axis d is the filter's element FIRST_d + j STEP_d. An invocation takes one pair of channels; rows of result
-// are filled up with the last output channel.
+// The values of the filter {output channel, input channel, 3, 3} at Winograd's points: result {point, input channel,
+// output channel}, whose rows are filled up with the last output channel. Tap j along axis d of height, width is the
+// filter's element FIRST_d + j * STEP_d. An invocation takes one pair of channels.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 
@@ -14,7 +14,8 @@ void main() {
     float g[3][3], rows[6][3];
     [[unroll]] for (uint y = 0u; y < 3u; ++y) {
         [[unroll]] for (uint x = 0u; x < 3u; ++x) {
-            uint at[4] = uint[4](min(c[1], filter_SIZE_0 - 1u), c[0], uint(FIRST_0 + int(y) * STEP_0), uint(FIRST_1 + int(x) * STEP_1));
+            uint at[4] = uint[4](min(c[1], filter_SIZE_0 - 1u), c[0], uint(FIRST_0 + int(y) * STEP_0),
+                                 uint(FIRST_1 + int(x) * STEP_1));
             g[y][x] = filter_load(filter_at(at));
         }
     }

@@ -1,16 +1,18 @@
-// What the kernels of matrix products share: four neighbouring elements at once, and the way from a sum to an element.
-// The last two dimensions of a, b, c and result are the matrix, those before it the batch. Generated for each tensor t:
-// t_batch(at), where a batch element's matrix begins, T_ROW and T_COLUMN, its strides; and finish(x), the activation.
+// What the kernels of matrix products share: reading four neighbouring elements at once, and making elements of sums.
+// The last two dimensions of a, b, c and result are the matrix, those before it the batch. Generated for each tensor t
+// are t_batch(at), the index where a batch element's matrix begins, and its strides T_ROW and T_COLUMN; and finish(x),
+// the activation.
 //
-// A_ALONG, B_ALONG: ROW or COLUMN, where neighbours along a row (column) are neighbours in memory and begin at multiples
-// of four elements; NOWHERE where they are not. RESULT_ALONG: the same of stores. T_WIDE: float32, bound as uvec4;
-// T_PAIRS: float16, two to a word.
+// A_ALONG, B_ALONG: ROW (COLUMN) where the elements of a row (column) are neighbours in memory and fours of them begin
+// at multiples of four, NOWHERE where neither is so. RESULT_ALONG: the same for stores. A_WIDE, B_WIDE, RESULT_WIDE:
+// 32-bit elements, bound as uvec4. A_PAIRS, B_PAIRS: float16, two to a word.
 #define NOWHERE 0
 #define ROW 1
 #define COLUMN 2
 
 #include "lib/sum.glsl"
 
+// Elements i to i + 3 of a, and of b: two functions, since GLSL passes no buffers to functions.
 FOUR a_four(uint i) {
 #if A_WIDE
     return FOUR_OF_BITS(a_vector(i >> 2));
@@ -33,7 +35,7 @@ FOUR b_four(uint i) {
 #endif
 }
 
-// The element of result that a sum of products becomes; c_row: where the row of c begins.
+// The element of result, in column n, that a sum of products becomes; c_row: the index where its row of c begins.
 SUM finished(SUM sum, uint c_row, uint n) {
 #if SUM_IS_INT && HAS_C
     return sum + c_load(c_row + n * C_COLUMN);
@@ -46,7 +48,7 @@ SUM finished(SUM sum, uint c_row, uint n) {
 #endif
 }
 
-// Four sums that stand beside each other along a row.
+// Stores what four neighbouring sums of a row become, from column n on; row, c_row: the indices where the rows begin.
 void store_four(uint row, uint c_row, uint n, FOUR sums) {
     uint i = row + n * RESULT_COLUMN;
 #if RESULT_ALONG == ROW

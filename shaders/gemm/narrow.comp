@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// result = finish(ALPHA * a x b + BETA * c) of few rows, where only the columns of b are many: a workgroup takes TILE_M
-// rows of LANES columns and shares the steps of k among SLICES invocations for each, whose sums then meet pairwise, in
-// an order that never changes. K_FIRST: neighbouring invocations take neighbouring steps of k, else columns.
+// result = finish(ALPHA * a x b + BETA * c) where the result has few rows. A workgroup makes TILE_M rows of LANES
+// columns. SLICES invocations share the products of each column; their sums are then added in pairs, in an order that
+// never changes. K_FIRST: neighbouring invocations take neighbouring k, else neighbouring columns.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -38,7 +38,7 @@ void main() {
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) partial[m][slice][lane] += partial[m][slice + half_of][lane];
         }
     }
-    // The first slice made the last sums itself.
+    // The first slice added the last pairs, and needs no barrier to read what it wrote.
     if (slice != 0u || n >= N) return;
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         if (m0 + m < M) {

@@ -1,16 +1,16 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
-// A workgroup takes TILE_M x TILE_N of result, TILE_K steps of k at a time; an invocation keeps 4 * FOURS_M x
-// 4 * FOURS_N sums in registers, as blocks of four that lie GROUPS_M (GROUPS_N) blocks apart, so that neighbours read
-// neighbouring words.
+// A workgroup makes TILE_M x TILE_N of result and loads TILE_K steps of k at a time. An invocation keeps 4 * FOURS_M x
+// 4 * FOURS_N sums in registers: blocks of 4 x 4 that lie GROUPS_M blocks apart down and GROUPS_N across, so that
+// neighbouring invocations read neighbouring words.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
 const uint GROUPS_M = TILE_M / (4u * FOURS_M);
 const uint GROUPS_N = TILE_N / (4u * FOURS_N);
 
-// [k][m / 4] and [k][n / 4]; a column more than needed, so that writes along k meet different banks.
+// [k][m / 4] and [k][n / 4]; rows are a block longer than needed, so that writes along k go to different banks.
 shared FOUR tile_a[TILE_K][TILE_M / 4u + 1u];
 shared FOUR tile_b[TILE_K][TILE_N / 4u + 1u];
 

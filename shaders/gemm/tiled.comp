@@ -1,8 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) without shared memory. An invocation keeps TILE_M x TILE_N sums in
-// registers and takes four steps of k at a time; the invocations of a workgroup stand beside each other along n, so
-// that they read the same rows of a.
+// registers and takes four steps of k at a time. The invocations of a workgroup make neighbouring columns, so that they
+// read the same rows of a.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -24,7 +24,7 @@ void main() {
     uint at[RANK];
     coordinates(batch, at);
 
-    // Beyond the edges the last elements are read again: what becomes of them is not stored.
+    // Rows and columns beyond the edges read the last ones again; their sums are not stored.
     uint rows[TILE_M], columns[TILE_N];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, (M - 1u) / ROWS * ROWS) * A_ROW;
     [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
@@ -70,7 +70,7 @@ void main() {
 #else
             [[unroll]] for (uint q = 0u; q < 4u; ++q) a[0][q] = a_load(rows[m] + (k + q) * A_COLUMN);
 #endif
-            // Along k inside: a sum is read and written once for four steps.
+            // k is the innermost loop: a sum is read and written once for four steps.
             [[unroll]] for (uint p = 0u; p < ROWS; ++p) {
                 [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
                     [[unroll]] for (uint q = 0u; q < 4u; ++q) sums[m + p][n] += a[p][q] * b[n][q];

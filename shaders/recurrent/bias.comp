@@ -1,6 +1,6 @@
 #version 450
-// The bias of the input projection, [direction, gate * unit]: that of the input, and of the recurrence where it is
-// added before the activation too.
+// The bias that the input's product is given, [direction, gate * unit]: the input's, plus, for the first ADDED of a
+// direction, the recurrence's.
 #include "prelude.glsl"
 
 float value(uint c[RANK]) {

@@ -1,6 +1,6 @@
 #version 450
-// z = f(...), r = f(...), h~ = g(...), h = (1 - z) h~ + z h. With RESET_FIRST the reset gate multiplies the state before
-// the product, which therefore waits for the reset gates of all units; else it multiplies the product.
+// z = f(...), r = f(...), h~ = g(...), h = (1 - z) h~ + z h. With RESET_FIRST the reset gate multiplies the state
+// before the product, which therefore waits for the reset gates of all units; else it multiplies the product.
 #include "prelude.glsl"
 #include "recurrent/recurrence.glsl"
 

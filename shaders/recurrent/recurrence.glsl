@@ -1,12 +1,12 @@
 // What the recurrences share. A workgroup takes ROWS sequences of one direction. Its invocations take hidden units:
 // each UNITS of them in each of TILES tiles, so that a weight that is read serves ROWS rows.
 //
-// Two forms. A loop over the steps: the state of the rows lies in shared memory, twice, since units are replaced while
-// others still read them. PARTED, several dispatches make the steps, each those from FIRST (an even number) to before
-// LAST, and hand the state on in buffers. STEPWISE, a dispatch per step (push constant STEP) and phase: the state
-// lies in a buffer, and a workgroup has one tile.
+// There are two forms. In the first, workgroups loop over the steps. The state of their rows lies in shared memory,
+// twice, since units are replaced while others still read them. PARTED: several dispatches make the steps, each those
+// from FIRST (an even number) to before LAST, and hand the state on in buffers. In the second, STEPWISE, there is a
+// dispatch for each phase of each step (push constant STEP). The state lies in a buffer, and a workgroup has one tile.
 //
-// A cell defines phase_0(step, tile), and phase_1 where all units must be through phase 0 first.
+// A cell defines phase_0(step, tile), and phase_1(step, tile) for what must wait for phase 0 of all units.
 #extension GL_EXT_control_flow_attributes : require
 
 uint direction, first_row, tile_of_group;
@@ -31,7 +31,7 @@ bool stores(uint unit, uint row) {
     return unit < HIDDEN && first_row + row < BATCH;
 }
 
-// The place in time of a row's step: a backward pass begins at the sequence's own last element.
+// The element of a row's sequence that a step takes: a backward pass begins at the sequence's own last one.
 uint time_of(uint step, uint row) {
     uint n = lengths_of_rows[row];
     bool backward = direction == BACKWARD_DIRECTION;
@@ -39,7 +39,8 @@ uint time_of(uint step, uint row) {
 }
 
 float projected(uint step, uint row, uint gate, uint unit) {
-    return gates_load(gates_at(uint[4](direction, time_of(step, row), clamped_row(row), gate * HIDDEN + min(unit, HIDDEN - 1u))));
+    return gates_load(gates_at(uint[4](direction, time_of(step, row), clamped_row(row),
+                                       gate * HIDDEN + min(unit, HIDDEN - 1u))));
 }
 
 #if STEPWISE
@@ -88,7 +89,7 @@ void state_set(uint which, uint row, uint unit, float v) {
 }
 
 #if KEEPS
-// What a unit's own invocation alone needs of it.
+// What units keep beside their state, which nobody but their own invocation reads.
 float kept_values[TILES * UNITS * ROWS];
 
 float kept_get(uint tile, uint u, uint row) {
@@ -107,7 +108,7 @@ void kept_set(uint tile, uint u, uint row, float v) {
 #endif
 
 #if RESIDENT
-// The invocation's weights, read once: reading its own memory is what a CPU's driver does best.
+// The invocation's weights, fetched once: CPUs' drivers read an invocation's own memory fastest.
 vec4 resident[TILES * K4 * GATES * UNITS];
 #endif
 
@@ -116,7 +117,8 @@ uint weight_index(uint tile, uint k4, uint gate, uint u) {
 }
 
 vec4 weight_from_memory(uint index) {
-    return uintBitsToFloat(weights_vector((direction * TILES * K4 * GATES * UNITS + index) * WORKGROUP + gl_LocalInvocationIndex));
+    return uintBitsToFloat(weights_vector((direction * TILES * K4 * GATES * UNITS + index) * WORKGROUP +
+                                          gl_LocalInvocationIndex));
 }
 
 vec4 weight_of(uint tile, uint k4, uint gate, uint u) {
@@ -164,8 +166,8 @@ void multiply(uint first, uint end, uint which, uint tile) {
     }
 }
 
-// The unit's new value, to state number `next`: the old one where the sequence has ended, whose place in the output
-// sequence is then zero.
+// Writes a unit's new value to state number `next`, and to the output sequence. Where the row's sequence has ended, the
+// state stays the old one, and the output sequence gets zero.
 void advance(uint step, uint row, uint unit, uint next, float old, float new) {
     bool runs = step < lengths_of_rows[row];
     state_set(next, row, unit, runs ? new : old);

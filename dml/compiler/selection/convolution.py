@@ -25,7 +25,7 @@ def covered_size(count: int, reach: int, stride: int) -> int:
 
 
 #: A backward convolution is made of at most this many forward ones, one for each place modulo the strides: each is a
-#: dispatch, and a pipeline of its own.
+#: dispatch of its own.
 _MOST_PHASES = 36
 
 # --- The direct kernel ------------------------------------------------------------------------------------------------
@@ -138,10 +138,23 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     return DirectTile(channels, rows, columns, span, padded, cost * sizes.rows_of_taps)
 
 
+# --- The general kernel -----------------------------------------------------------------------------------------------
+
+
+def general_rounds(target: Target, per_word: int) -> int:
+    """The most rounds that the general kernel's loops may make for an element; longer ones go in parts.
+
+    per_word: elements of the result in a 32-bit word, which an invocation makes one after the other.
+    """
+    return max_steps(target) // per_word
+
+
 # --- Winograd's products ----------------------------------------------------------------------------------------------
 
 #: Points at which the transforms evaluate: six along either axis.
 WINOGRAD_POINTS = 36
+#: Invocations of the transforms' workgroups, side by side along channels.
+WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing

@@ -150,21 +150,22 @@ def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
     return NarrowProduct(1 << (m - 1).bit_length(), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
+#: Square tiles, the largest first, with how many of them fill a device. The larger the tile, the less often an element
+#: is read; of the largest, no more than 8 steps of k fit the 16 KiB of shared memory that every device has.
+_SQUARES = (
+    (SharedProduct(size=128, blocks=2, slab=8), 128),
+    (SharedProduct(size=64, blocks=2, slab=16), 64),
+    (SharedProduct(size=32, blocks=1, slab=16), 1),
+)
+
+
 def _shared(target: Target, m: int, n: int, batch: int) -> SharedProduct:
-    """The largest tile of which there are enough to fill a device: the larger, the less often an element is read.
-
-    A tile of 128 x 128 takes 256 invocations, and no more than 8 steps of k of it fit the 16 KiB of shared memory that
-    every device has.
-    """
-
-    def tiles(size: int) -> int:
-        return batch * -(-m // size) * -(-n // size)
-
-    if target.max_workgroup_invocations >= 256 and tiles(128) >= 128:
-        return SharedProduct(128, 2, 8)
-    if tiles(64) >= 64:
-        return SharedProduct(64, 2, 16)
-    return SharedProduct(32, 1, 16)
+    """The largest square that the device's workgroups can make and of which there are enough."""
+    for square, enough in _SQUARES:
+        tiles = batch * -(-m // square.size) * -(-n // square.size)
+        if square.workgroup <= target.max_workgroup_invocations and tiles >= enough:
+            break
+    return square
 
 
 def is_better_transposed(target: Target, m: int, n: int, batch: int) -> bool:

@@ -9,7 +9,7 @@ from dml.compiler.target import Target
 
 # --- CPUs' drivers ----------------------------------------------------------------------------------------------------
 
-#: Rows of a workgroup at most, and workgroups at least: one for each of two cores.
+#: Rows of a workgroup at most, and workgroups at least, so that two cores have work.
 _MOST_ROWS, _FEWEST_GROUPS = 8, 2
 #: Invocations side by side in llvmpipe's vectors. A workgroup no wider need not wait at barriers.
 _VECTOR, _MOST_INVOCATIONS = 8, 64
@@ -25,7 +25,7 @@ RESIDENT_WORK = 1 << 23
 
 #: Rows of a workgroup, and units of an invocation in a tile, at most.
 _MOST_ROWS_OF_GPUS, _MOST_UNITS_OF_GPUS = 4, 2
-#: Workgroups are multiples of the widest subgroup that is common, and take the invocations that every device has.
+#: Workgroups are whole subgroups of the GPUs that have 32 lanes, and at most what every device takes.
 _SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
 #: A larger state is worth a dispatch per step, which all cores share.
 _LARGEST_STATE_OF_A_GPUS_WORKGROUP = 512

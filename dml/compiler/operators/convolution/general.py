@@ -11,7 +11,7 @@ from dml.compiler.loops import ranges
 from dml.compiler.operators.convolution.geometry import Convolution
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Constant, Expression, Leaf
-from dml.compiler.selection import max_steps
+from dml.compiler.selection.convolution import general_rounds
 
 
 def general(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
@@ -21,8 +21,7 @@ def general(builder: ProgramBuilder, convolution: Convolution, finish: Expressio
     """
     x, weights, result, geometry = convolution.x, convolution.weights, convolution.result, convolution.geometry
     kind, words = sum_type(result)
-    # An invocation makes all elements of a word.
-    most = max_steps(builder.target) // DATA_TYPES[result.data_type].per_word
+    most = general_rounds(builder.target, DATA_TYPES[result.data_type].per_word)
     parts = list(ranges((*weights.sizes[2:], convolution.inputs), most))
     sums = [builder.temporary(words, result.sizes) for _ in parts[1:3]]
     added = convolution.bias

@@ -14,11 +14,8 @@ from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
-from dml.compiler.selection.convolution import WINOGRAD_POINTS, WinogradGrid, winograd_grid
+from dml.compiler.selection.convolution import WINOGRAD_POINTS, WINOGRAD_WORKGROUP, WinogradGrid, winograd_grid
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
-
-#: Invocations of the transforms' workgroups, beside each other along channels.
-_WORKGROUP = 32
 
 
 def is_by_threes(sums: WindowedSum) -> bool:
@@ -76,7 +73,7 @@ def _input_at_points(builder: ProgramBuilder, sums: WindowedSum, grid: WinogradG
         "convolution/winograd_input.comp",
         {"x": read(sums.x), "result": write(points)},
         space=points.sizes[1:],
-        workgroup=_WORKGROUP,
+        workgroup=WINOGRAD_WORKGROUP,
         each=WINOGRAD_POINTS,
         constants={**_tiles(grid), **{f"PADDING_{d}": np.int32(sums.windows.padding[1 + d]) for d in range(2)}},
     )
@@ -97,7 +94,7 @@ def _results_of_points(
         "convolution/winograd_result.comp",
         tensors,
         space=(grid.count, sums.result.sizes[1]),
-        workgroup=_WORKGROUP,
+        workgroup=WINOGRAD_WORKGROUP,
         each=WINOGRAD_POINTS,
         constants={**_tiles(grid), **emitted.constants},
         defines={"HAS_BIAS": int(sums.bias is not None), "RESULT_ROWS": int(rows), "RESULT_WIDE": int(wide)},

@@ -23,7 +23,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 def along_dimension(parameter: Operand, rank: int, axis: int) -> Operand:
     """A scale or zero point as a tensor that broadcasts to ``rank`` dimensions.
 
-    It has one element, or one for each place along ``axis``, in whichever of its dimensions that is.
+    It has one element, or one for each place along ``axis``; those may lie along any one of its own dimensions.
     """
     (size, stride), *others = sorted(zip(parameter.sizes, parameter.strides, strict=True), reverse=True)
     assert all(other == 1 for other, _ in others), parameter.sizes
@@ -56,8 +56,9 @@ def requantize(
 ) -> None:
     """``result = clamp(round((sums + bias) * (scales[0] * scales[1] / scales[2])) + zero_point)``, all broadcasting.
 
-    tensor: the description of result, of an 8-bit type. Rounds to nearest even. The pages ask for what mathematically
-    equals quantizing a dequantized product; that the scales make one float32 factor is as ONNX Runtime has it.
+    tensor: the description of result, of an 8-bit type. Rounds to nearest even. The reference asks for results that
+    mathematically equal those of quantizing a dequantized product; as in ONNX Runtime, the three scales are put
+    together to one float32 factor first.
     """
     sources = [sums, *scales]
     total: Expression = Leaf(0)

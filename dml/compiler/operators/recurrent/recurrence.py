@@ -53,13 +53,14 @@ class Recurrence:
     constants: Mapping[str, Constant]
     defines: Mapping[str, object]
     code: str
-    hidden: CarriedState
-    memory: CarriedState
+    hidden_state: CarriedState
+    cell_memory: CarriedState
 
     @property
     def carried(self) -> list[CarriedState]:
         """The states that loops over steps carry. What a cell keeps from one phase to the next stays in its step."""
-        return [self.hidden, self.memory] if self.cell.keeps and self.cell.phases == 1 else [self.hidden]
+        has_memory = self.cell.keeps and self.cell.phases == 1
+        return [self.hidden_state, self.cell_memory] if has_memory else [self.hidden_state]
 
     def dispatch(
         self,
@@ -228,16 +229,16 @@ def _several_dispatches(recurrence: Recurrence) -> None:
 
 
 def _step_by_step(recurrence: Recurrence) -> None:
-    """A dispatch for each phase of each step. The state lies in a buffer, twice: units that are replaced are read."""
+    """A dispatch for each phase of each step. The state lies in a buffer twice: one is read as the other is written."""
     cell, sizes, cut = recurrence.cell, recurrence.sizes, recurrence.cut
     _, each = recurrence_rounds(sizes, cut)
-    state = recurrence.started(2, 4 * sizes.fours, recurrence.hidden)
-    kept = recurrence.started(1, sizes.hidden, recurrence.memory) if cell.keeps else None
+    state = recurrence.started(2, 4 * sizes.fours, recurrence.hidden_state)
+    kept = recurrence.started(1, sizes.hidden, recurrence.cell_memory) if cell.keeps else None
     states = {"state": update(state, vector=True)} | ({} if kept is None else {"kept": update(kept)})
     for step in range(sizes.steps):
         for phase in range(cell.phases):
             recurrence.dispatch(states, tiles=cut.tiles, defines={"PHASE": phase}, push={"STEP": step}, steps=each)
-    hidden_end, memory_end = recurrence.hidden.end, recurrence.memory.end
+    hidden_end, memory_end = recurrence.hidden_state.end, recurrence.cell_memory.end
     if hidden_end is not None:
         # Two phases leave the state in its first copy, else steps take turns.
         last = 0 if cell.phases == 2 else sizes.steps % 2

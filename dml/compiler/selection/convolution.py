@@ -1,6 +1,7 @@
 """Convolutions: which kernel, and what an invocation of the direct one makes.
 
-Costs are counted in multiplications, as for matrix products (see selection.gemm).
+Costs are counted in multiplications, as for matrix products; selection.gemm says how times were taken. A 3 x 3 window
+over 64 channels of 56 x 56 takes llvmpipe 45 ms with the direct kernel and 1.7 s with the general one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,11 @@
 
 CPUs' drivers run an invocation on one lane of a vector register and have no shared memory of their own: what counts
 there is how often an element is read. Other devices hide the reads of many invocations behind each other, and share
-what is read through shared memory.
+what is read through shared memory. A product of 512 x 512 x 512 takes llvmpipe 37 ms with the tiled kernel and 192 with
+the one that uses shared memory.
+
+Times in this package are those of a whole operator in float32 on llvmpipe (two cores that had other work too): the best
+of 10.
 """
 
 from __future__ import annotations
@@ -14,14 +18,15 @@ from dml.compiler.selection import lanes, max_steps
 from dml.compiler.target import Target
 
 #: Rows and columns of sums that an invocation of the tiled kernel may keep: more than 256 sums no longer stay in the
-#: registers and the first cache of a CPU's core. Columns are read four at a time.
+#: registers and the first cache of a CPU's core. Columns are read four at a time. 512 x 512 x 512 takes llvmpipe 348 ms
+#: with 1 x 4 sums, 167 with 8 x 8 and 37 with 16 x 16.
 _TILED_ROWS, _TILED_COLUMNS = (1, 2, 4, 8, 16), (4, 8, 16)
 #: Reading an element into a register costs as much as this many multiplications on llvmpipe.
 _READ_COST = 20.0
 #: Fewer workgroups than this leave cores idle: they take as long as this many.
 _FEWEST_CPU_GROUPS = 8
 #: How many times as much the product may cost before the product of the transposes is made in its stead. The estimate
-#: is too rough to exchange the operands for less.
+#: is too rough to exchange the operands for less. 4096 x 1024 x 3 takes llvmpipe 16 ms so, and 38 as it is given.
 _WORTH_TRANSPOSING = 1.5
 #: An operand whose elements are each used this often is worth a copy that can be read four elements at a time.
 _WORTH_PACKING = 32

@@ -15,7 +15,8 @@ _MOST_ROWS, _FEWEST_GROUPS = 8, 2
 _VECTOR, _MOST_INVOCATIONS = 8, 64
 #: Units of an invocation where it has more than four rows; else as many as have this many products, all gates together.
 _UNITS_OF_MANY_ROWS, _PRODUCTS_OF_FEW_ROWS = 2, 12
-#: A direction's weights up to this many bytes stay in a core's own cache from step to step.
+#: A direction's weights up to this many bytes stay in a core's own cache from step to step. 64 steps of a GRU of 8 rows
+#: and 256 units take llvmpipe 48 ms with the weights in invocations' memory, and 138 without.
 _RESIDENT_BYTES = 1 << 20
 #: Multiplications from which on fetching them into an invocation's memory, and compiling a kernel with so much of it,
 #: pays.

@@ -16,7 +16,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.activation.softmax import axes_of, softmax
 from dml.compiler.operators.elementwise.linear_quantization import difference, quantized
-from dml.compiler.operators.reduction.reduction import kind_of
+from dml.compiler.operators.reduction.engine import kind_of
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node

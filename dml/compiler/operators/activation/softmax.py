@@ -14,8 +14,7 @@ from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduce import arg_reduce
-from dml.compiler.operators.reduction.reduction import (
+from dml.compiler.operators.reduction.engine import (
     FLOAT_MAX,
     FLOAT_SUM,
     MATH,
@@ -24,6 +23,7 @@ from dml.compiler.operators.reduction.reduction import (
     coordinates,
     reduce,
 )
+from dml.compiler.operators.reduction.reduce import arg_reduce
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node

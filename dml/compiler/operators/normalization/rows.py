@@ -10,7 +10,7 @@ from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.reduction.reduction import MATH, adjacent, coordinates
+from dml.compiler.operators.reduction.engine import MATH, adjacent, coordinates
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import (
+from dml.compiler.operators.reduction.engine import (
     FLOAT_MAX,
     FLOAT_SUM,
     INT64,

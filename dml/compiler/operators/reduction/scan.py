@@ -8,7 +8,7 @@ from dml import enums
 from dml.compiler.builder import ProgramBuilder, merge_around
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import Monoid, coordinates, kind_of, product_of, sum_of
+from dml.compiler.operators.reduction.engine import Monoid, coordinates, kind_of, product_of, sum_of
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.selection import max_steps

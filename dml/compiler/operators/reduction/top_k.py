@@ -14,7 +14,7 @@ from dml.compiler.builder import ProgramBuilder, merge_around
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import coordinates, kind_of
+from dml.compiler.operators.reduction.engine import coordinates, kind_of
 from dml.compiler.operators.reduction.scan import axis_last
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand

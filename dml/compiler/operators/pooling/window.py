@@ -19,7 +19,7 @@ from dml.compiler.builder import ProgramBuilder, owns_whole_words
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import FLOAT_SUM, MATH, Monoid, kind_of, largest_of, reduce
+from dml.compiler.operators.reduction.engine import FLOAT_SUM, MATH, Monoid, kind_of, largest_of, reduce
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node

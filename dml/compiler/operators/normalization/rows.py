@@ -14,8 +14,13 @@ from dml.compiler.operators.reduction.engine import MATH, adjacent, coordinates
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
-from dml.compiler.selection import max_steps
-from dml.compiler.target import Target
+from dml.compiler.selection.lines import (
+    WALKS,
+    Rows,
+    normalization_fits_one_dispatch,
+    normalization_sharing,
+    rows_together,
+)
 
 
 @dataclass(frozen=True)
@@ -41,37 +46,21 @@ def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
     """Add the dispatch, or answer False where the rows want reductions that split them."""
     kept, operands = _row_views(what)
     views, outer, most = tuple(operands.values()), range(kept), builder.target.max_region
-    if not _shape(what, kept, operands).fits(builder.target) or cut(views, most, outer) is None:
+    rows, _ = _sizes(what, kept, operands)
+    if not normalization_fits_one_dispatch(builder.target, rows) or cut(views, most, outer) is None:
         return False
     for part in in_parts(views, most, outer):
         _dispatch(builder, what, kept, dict(zip(operands, part, strict=True)))
     return True
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """Rows of ``segments`` times ``length`` elements, in steps of ``unit``. beside: side by side in memory."""
-
-    rows: int
-    segments: int
-    length: int
-    unit: int
-    beside: bool
-
-    def lanes(self, target: Target) -> tuple[int, int]:
-        return _lanes(target, self.beside, self.rows, self.segments, self.length // self.unit)
-
-    def fits(self, target: Target) -> bool:
-        lanes, _ = self.lanes(target)
-        return _fits(target, self.beside, self.rows, self.segments, self.length // self.unit, lanes)
-
-
-def _shape(what: Normalization, kept: int, operands: Mapping[str, Operand]) -> _Shape:
+def _sizes(what: Normalization, kept: int, operands: Mapping[str, Operand]) -> tuple[Rows, int]:
+    """The rows, and how many neighbouring elements make a step."""
     x, y = operands["x"], operands["y"]
     last = x.rank - 1
     unit = adjacent([x, y, *(operands[name] for name in _varying(what, operands))], last)
     beside = x.strides[kept - 1] == 1 and x.strides[last] != 1
-    return _Shape(math.prod(x.sizes[:kept]), math.prod(x.sizes[kept:last]), x.sizes[last], unit, beside)
+    return Rows(math.prod(x.sizes[:kept]), math.prod(x.sizes[kept:last]), x.sizes[last] // unit, beside), unit
 
 
 def _varying(what: Normalization, operands: Mapping[str, Operand]) -> list[str]:
@@ -83,11 +72,11 @@ def _dispatch(builder: ProgramBuilder, what: Normalization, kept: int, operands:
     x, y = operands["x"], operands["y"]
     rank, last = x.rank, x.rank - 1
     varying = _varying(what, operands)
-    shape = _shape(what, kept, operands)
-    rows, segments, length, unit = shape.rows, shape.segments, shape.length, shape.unit
-    lanes, workgroup = shape.lanes(builder.target)
+    rows, unit = _sizes(what, kept, operands)
+    sharing = normalization_sharing(builder.target, rows)
+    iterations = WALKS * rows.iterations(sharing.lanes)
     common = [name for name in varying if not any(operands[name].strides[:kept])]
-    each = _rows_each(builder.target, rows * lanes, 3 * _share(segments, length // unit, lanes)) if common else 1
+    each = rows_together(builder.target, rows.rows * sharing.lanes, iterations) if common else 1
     emitted = emit(_value(what), ["float"] * (3 + len(what.parameters)), "finish", "float")
     code = [
         f'#include "{MATH}"',
@@ -100,7 +89,12 @@ def _dispatch(builder: ProgramBuilder, what: Normalization, kept: int, operands:
         _load_step(operands, common, unit),
         _write_step(operands, list(what.parameters), varying, common, unit),
     ]
-    constants: dict[str, Constant] = {"ROWS": rows, "SEGMENTS": segments, "LENGTH": length, "EPSILON": what.epsilon}
+    constants: dict[str, Constant] = {
+        "ROWS": rows.rows,
+        "SEGMENTS": rows.segments,
+        "LENGTH": x.sizes[last],
+        "EPSILON": what.epsilon,
+    }
     builder.dispatch(
         "normalization/rows.comp",
         {
@@ -109,18 +103,18 @@ def _dispatch(builder: ProgramBuilder, what: Normalization, kept: int, operands:
             **{name: read(operands[name], vector=unit > 1 and name in varying) for name in what.parameters},
             **{name: write(operands[name]) for name in what.statistics},
         },
-        count=-(-rows // each) * lanes,
-        workgroup=workgroup,
+        count=-(-rows.rows // each) * sharing.lanes,
+        workgroup=sharing.workgroup,
         constants={**constants, **emitted.constants},
         defines={
-            "LANES": lanes,
+            "LANES": sharing.lanes,
             "EACH": each,
             "UNIT": unit,
             "USE_MEAN": int(what.use_mean),
             "USE_VARIANCE": int(what.use_variance),
         },
         code="\n".join(code),
-        steps=3 * each * _share(segments, length // unit, lanes),
+        steps=each * iterations,
         each=unit,
     )
 
@@ -153,44 +147,6 @@ def _row_views(what: Normalization) -> tuple[int, dict[str, Operand]]:
         for (name, operand), o, i in zip(named.items(), outer, inner, strict=True)
     }
     return len(kept), views
-
-
-def _lanes(target: Target, beside: bool, rows: int, segments: int, steps: int) -> tuple[int, int]:
-    """Lanes to a row, and the size of a workgroup. Rows beside each other in memory take an invocation each."""
-    if target.is_cpu:
-        # A row to an invocation is best where that keeps the cores busy. Else eight lanes: a vector of the CPU driver,
-        # and a workgroup of that size has no costly barrier.
-        few = rows < 32 or 3 * _share(segments, steps, 1) >= max_steps(target)
-        return (8 if few and steps >= 16 and not beside else 1), 8
-    lanes = 1
-    while not beside and lanes < target.workgroup and steps >= 2 * lanes:
-        lanes *= 2
-    return lanes, target.workgroup
-
-
-def _rows_each(target: Target, invocations: int, iterations: int) -> int:
-    """Rows to an invocation, which reads parameters common to them once: CPUs' drivers fetch each lane's by itself."""
-    each = 4
-    while each > 1 and not (target.is_cpu and invocations >= 64 * each and each * iterations < max_steps(target)):
-        each //= 2
-    return each
-
-
-def _share(segments: int, steps: int, lanes: int) -> int:
-    """Loop iterations of an invocation for one walk along its row."""
-    return segments * (-(-steps // lanes) + -(-steps // (lanes * 32)) + 1)
-
-
-def _fits(target: Target, beside: bool, rows: int, segments: int, steps: int, lanes: int) -> bool:
-    """Whether an invocation's share of a row is small enough, and enough invocations are busy."""
-    share = _share(segments, steps, lanes)
-    if 3 * share >= max_steps(target):
-        return False
-    if target.is_cpu and beside and share > 512:
-        return False  # each pass along rows beside each other brings all of their neighbours into the cache again
-    if target.is_cpu:
-        return rows * lanes >= 16 or share < 256
-    return share < 256 or (share < 4096 and rows * lanes >= 8192)
 
 
 def _step_sums(x: Operand, unit: int) -> str:

@@ -13,7 +13,6 @@ ROI_POOLING rounds halves away from zero and gives 0 for a cell outside the imag
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +27,7 @@ from dml.compiler.operators.reduction.engine import FLOAT_SUM, reduce
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.windows import PLACE_SEARCH, places_at_once, places_parts
 from dml.compiler.target import Target
 from dml.descriptors.pooling import (
     DML_ROI_ALIGN1_OPERATOR_DESC,
@@ -45,10 +45,6 @@ from dml.errors import HRESULT, DMLError
 
 #: Dispatches that share the samples of an output, at most.
 _MOST_PARTS = 1024
-#: A cell of ROI_POOLING may hold all of the input, but seldom does: inputs of more elements have a workgroup for each.
-_WIDE_ABOVE = 60000
-#: Steps in which the next place of a list is found, on average.
-_SEARCH = 12
 
 
 def _last(operand: Operand, dimensions: int) -> Operand:
@@ -66,7 +62,7 @@ def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, builder: ProgramBuilder) ->
     }
     area = source.sizes[2] * source.sizes[3]
     constants = {"SPATIAL_SCALE": float(desc.SpatialScale)}
-    each_result(builder, "pooling/roi_pooling.comp", tensors, area, constants, wide_above=_WIDE_ABOVE)
+    each_result(builder, "pooling/roi_pooling.comp", tensors, area, constants, seldom_full=True)
 
 
 @dataclass(frozen=True)
@@ -134,7 +130,7 @@ class _Sampling:
                 HRESULT.E_OUTOFMEMORY,
             )
         table = self.builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (self.pooled[0], words))
-        at_once = max(1, limit // _SEARCH)
+        at_once = places_at_once(self.builder.target)
         constants["AT_ONCE"] = at_once
         for first in range(0, max(longest), at_once):
             is_last = first + at_once >= max(longest)
@@ -152,7 +148,7 @@ class _Sampling:
                     "IS_FIRST": int(first == 0),
                     "IS_LAST": int(is_last),
                 },
-                steps=_SEARCH * min(at_once, max(longest)),
+                steps=PLACE_SEARCH * min(at_once, max(longest)),
             )
         return _Places(self.builder.target, table, longest[0], longest[1])
 
@@ -168,10 +164,7 @@ class _Places:
 
     def parts(self, outputs: int = 1) -> tuple[int, int, dict[str, Constant]]:
         """In how many dispatches to walk the lists of an invocation's outputs, their steps, and their constants."""
-        most, parts = max_steps(self.target), [1, 1]
-        while self._steps(parts) * outputs > most:
-            rows, columns = -(-self.rows // parts[0]), -(-self.columns // parts[1])
-            parts[int(columns > rows)] *= 2
+        parts = places_parts(self.target, self.rows, self.columns, outputs)
         if math.prod(parts) > _MOST_PARTS:
             raise DMLError(
                 f"ROI_ALIGN: an output may have {self.rows} x {self.columns} places at which it samples its input, "
@@ -179,10 +172,7 @@ class _Places:
                 HRESULT.E_OUTOFMEMORY,
             )
         steps = -(-self.columns // parts[1]) * -(-self.rows // parts[0])
-        return math.prod(parts), steps, {"PARTS_Y": parts[0], "PARTS_X": parts[1], "LIGHT": most}
-
-    def _steps(self, parts: Sequence[int]) -> int:
-        return -(-self.columns // parts[1]) * (-(-self.rows // parts[0]) + 2)
+        return math.prod(parts), steps, {"PARTS_Y": parts[0], "PARTS_X": parts[1], "LIGHT": max_steps(self.target)}
 
 
 def _reduced(

@@ -23,7 +23,7 @@ from dml.compiler.operators.reduction.engine import FLOAT_SUM, MATH, Monoid, kin
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node
-from dml.compiler.selection import max_steps
+from dml.compiler.selection.windows import largest_window, window_sharing
 from dml.descriptors.pooling import (
     DML_AVERAGE_POOLING1_OPERATOR_DESC,
     DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
@@ -40,10 +40,6 @@ from dml.descriptors.pooling import (
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.errors import HRESULT, DMLError
 
-#: Boxes of more places than this are walked by a workgroup together.
-WIDE_ABOVE = 512
-#: Invocations that share one.
-TOGETHER = 128
 #: Batch and channel: windows stay in one plane.
 PLANES = (0, 1)
 
@@ -75,19 +71,19 @@ def each_result(
     constants: Mapping[str, Constant],
     defines: Mapping[str, object] | None = None,
     *,
-    wide_above: int = WIDE_ABOVE,
+    seldom_full: bool = False,
     cost: int = 1,
     alike: Iterable[int] = (),
 ) -> None:
     """Run a kernel that ends in "pooling/store.glsl" for each element of tensors["result"].
 
-    box: places that it visits for one element, at most. Small boxes take one invocation, those of more than
-    ``wide_above`` places a workgroup. cost: loop iterations that a place takes. alike: as for ``for_each``.
+    box: places that it visits for one element, at most (seldom_full: mostly far fewer). Small boxes take one
+    invocation, large ones a workgroup. cost: loop iterations that a place takes. alike: as for ``for_each``.
     Raises DMLError where a box is too large for the loops of a workgroup.
     """
     for part in in_parts([bound.operand for bound in tensors.values()], builder.target.max_region, alike):
         bound = {name: replace(tensors[name], operand=operand) for name, operand in zip(tensors, part, strict=True)}
-        _each_result(builder, kernel, bound, box, constants, defines or {}, wide_above, cost)
+        _each_result(builder, kernel, bound, box, constants, defines or {}, seldom_full, cost)
 
 
 def _each_result(
@@ -97,35 +93,25 @@ def _each_result(
     box: int,
     constants: Mapping[str, Constant],
     defines: Mapping[str, object],
-    wide_above: int,
+    seldom_full: bool,
     cost: int,
 ) -> None:
     result = tensors["result"].operand
-    target = builder.target
-    per_word = DATA_TYPES[result.data_type].per_word
-    # The elements of a word share an invocation, and so what its loops may go round.
-    whole = per_word > 1 and owns_whole_words(result) and box * cost * per_word <= max_steps(target)
-    wide = box > min(wide_above, max_steps(target) // cost)
-    workgroup = TOGETHER if wide else target.workgroup
-    most = workgroup * max_steps(target) // cost
-    if target.is_cpu and wide and box * cost <= 8 * max_steps(target):
-        workgroup = 8  # one vector of the CPU driver: larger workgroups with barriers are slow there
+    per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
+    most = largest_window(builder.target, cost)
     if box > most:
         raise DMLError(f"{kernel}: a window of {box} elements, above this device's limit {most}", HRESULT.E_OUTOFMEMORY)
-    if wide:
-        steps = -(-box // workgroup) * cost
-    else:
-        steps = box * cost * (per_word if whole else 1)
+    sharing = window_sharing(builder.target, box, cost, per_word, seldom_full=seldom_full)
     builder.dispatch(
         kernel,
         tensors,
         space=result.sizes,
-        groups=result.count if wide else None,
-        count=-(-result.count // per_word) if whole else result.count,
-        workgroup=workgroup,
+        groups=result.count if sharing.together else None,
+        count=-(-result.count // per_word) if sharing.whole_words else result.count,
+        workgroup=sharing.workgroup,
         constants=constants,
-        defines={**defines, "WHOLE_WORDS": int(whole and not wide), "WIDE": int(wide)},
-        steps=steps,
+        defines={**defines, "WHOLE_WORDS": int(sharing.whole_words), "WIDE": int(sharing.together)},
+        steps=sharing.steps,
     )
 
 
@@ -135,7 +121,7 @@ def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Express
     Answers False where a workgroup does, or where windows hold padding.
     """
     source, result = volume(builder["InputTensor"]), volume(builder["OutputTensor"])
-    if math.prod(desc.WindowSize) <= TOGETHER * max_steps(builder.target):
+    if math.prod(desc.WindowSize) <= largest_window(builder.target):
         return False
     at = {name: int(value) for name, value in window(desc).items()}
     sizes = tuple(at[f"WINDOW_{axis}"] for axis in range(3))

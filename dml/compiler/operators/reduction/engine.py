@@ -17,7 +17,7 @@ from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
-from dml.compiler.selection import max_steps
+from dml.compiler.selection.lines import SUM_BLOCK, LineSharing, reduction_sharing
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.tensors import packed_strides
@@ -162,9 +162,7 @@ class _Plan:
     rows: frozenset[int]
     wide: int
     unit: int
-    lanes: int
-    chunks: int
-    workgroup: int
+    sharing: LineSharing
 
     @property
     def kept_sizes(self) -> tuple[int, ...]:
@@ -180,8 +178,8 @@ class _Plan:
         """finish: an expression for each result."""
         count = math.prod(self.kept_sizes)
         steps = math.prod(self.inputs[0].sizes[self.kept :]) // self.unit
-        chunk = -(-steps // self.chunks)
-        chunks = -(-steps // chunk)
+        chunk, chunks = self.sharing.cut(steps)
+        lanes = self.sharing.lanes
         expressions, targets = finish, self.results
         if chunks > 1:
             expressions = _packed(monoid)
@@ -197,19 +195,19 @@ class _Plan:
                     for i, operand in enumerate(self.inputs)
                 },
             },
-            count=groups * chunks * self.lanes,
-            workgroup=self.workgroup,
+            count=groups * chunks * lanes,
+            workgroup=self.sharing.workgroup,
             constants={"RESULTS": groups, "CHUNKS": chunks, "CHUNK": chunk, "STEPS": steps, **constants},
             defines={
                 "ACC": monoid.glsl,
                 "IDENTITY": monoid.identity,
-                "LANES": self.lanes,
+                "LANES": lanes,
                 "WIDE": self.wide,
                 "UNIT": self.unit,
-                "BLOCK": 32,
+                "BLOCK": SUM_BLOCK,
             },
             code=code,
-            steps=-(-chunk // self.lanes),
+            steps=-(-chunk // lanes),
             each=self.wide * self.unit,
         )
         if chunks > 1:
@@ -429,8 +427,8 @@ def _plan(target: Target, inputs: Sequence[Operand], results: Sequence[Operand],
     step = full[0].strides[kept - 1]
     beside = wide > 1 or 0 < step < full[0].strides[-1]
     row = sizes[kept - 1] * DATA_TYPES[full[0].data_type].bits // 8 if beside else 0
-    lanes, chunks, workgroup = _share(target, count // wide, length // unit, row)
-    return _Plan(tuple(inputs), tuple(results), kept, rows, wide, unit, lanes, chunks, workgroup)
+    sharing = reduction_sharing(target, count // wide, length // unit, row)
+    return _Plan(tuple(inputs), tuple(results), kept, rows, wide, unit, sharing)
 
 
 def adjacent(operands: Sequence[Operand], axis: int) -> int:
@@ -444,27 +442,6 @@ def adjacent(operands: Sequence[Operand], axis: int) -> int:
         if any(step * bits % 128 for step in (operand.base, *others)):
             return 1
     return unit
-
-
-def _share(target: Target, results: int, steps: int, row: int) -> tuple[int, int, int]:
-    """Lanes to a result, chunks of its steps, and the size of a workgroup.
-
-    row: the bytes of neighbouring results' elements where those are adjacent in memory, else 0: then each invocation
-    has a result of its own.
-    """
-    if target.is_cpu:
-        # Barriers are dear there and the invocations of a group run in step: each has its results to itself. Where
-        # they read side by side, a chunk is what stays in the cache until the neighbours have read their part of it.
-        length = min(2048, max(32, (1 << 16) // row)) if row * steps > 1 << 19 else 2048
-        length = min(length, max_steps(target))
-        parallel = min(256 // max(1, results), steps // 32)
-        return 1, max(1, parallel, -(-steps // length)), min(32, target.max_workgroup_invocations)
-    lanes = 1
-    while not row and lanes < target.workgroup and steps >= 4 * lanes:
-        lanes *= 2
-    # Enough invocations to fill the device, enough steps for each to be worth it, and no more than keeps sums exact.
-    parallel = min(32768 // max(1, results * lanes), steps // (32 * lanes))
-    return lanes, max(1, parallel, -(-steps // (min(2048, max_steps(target)) * lanes))), target.workgroup
 
 
 def kind_of(operand: Operand) -> str:

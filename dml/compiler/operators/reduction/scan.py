@@ -11,8 +11,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.engine import Monoid, coordinates, kind_of, product_of, sum_of
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
-from dml.compiler.selection import max_steps
-from dml.compiler.target import Target
+from dml.compiler.selection.lines import scan_sharing
 from dml.descriptors.reduction import (
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
@@ -51,17 +50,17 @@ def scan(
 def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, exclusive: bool, backwards: bool) -> None:
     """Along the last dimension."""
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
-    lanes, items, chunks, workgroup = _share(builder.target, x, lines, length)
-    chunk = -(-length // chunks)
-    chunks = -(-length // chunk)
+    beside = lines > 1 and 0 < x.strides[-2] < x.strides[-1]
+    sharing = scan_sharing(builder.target, lines, length, beside=beside)
+    chunk, chunks = sharing.cut(length)
     compensated = monoid.glsl == "float" and monoid.combine == "a + b"
 
     def dispatch(tensors: dict[str, Bound], *, totals: bool) -> None:
         builder.dispatch(
             KERNEL,
             tensors,
-            count=lines * chunks * lanes,
-            workgroup=workgroup,
+            count=lines * chunks * sharing.lanes,
+            workgroup=sharing.workgroup,
             constants={
                 "LINES": lines,
                 "LENGTH": length,
@@ -71,8 +70,8 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
                 "BACKWARDS": backwards,
             },
             defines={
-                "LANES": lanes,
-                "ITEMS": items,
+                "LANES": sharing.lanes,
+                "ITEMS": sharing.items,
                 "ACC": monoid.glsl,
                 "IDENTITY": monoid.identity,
                 "COMPENSATED": int(compensated),
@@ -86,7 +85,7 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
                     coordinates("line", "x", x.rank, range(x.rank - 1)),
                 ]
             ),
-            steps=-(-chunk // lanes),
+            steps=-(-chunk // sharing.lanes),
         )
 
     if chunks == 1:
@@ -105,21 +104,6 @@ def axis_last(operand: Operand, axis: int) -> Operand:
     if len(order) == 1:
         sizes, strides = [1, *sizes], [0, *strides]
     return operand.view(tuple(sizes), tuple(strides))
-
-
-def _share(target: Target, x: Operand, lines: int, length: int) -> tuple[int, int, int, int]:
-    """Lanes to a chunk, items to a lane, chunks to a line, and the size of a workgroup."""
-    lanes, items = 1, 1
-    if target.is_cpu:
-        chunks = max(1, min(256 // lines, length // 64), -(-length // max_steps(target)))
-        return lanes, items, chunks, min(32, target.max_workgroup_invocations)
-    beside = x.rank > 1 and 0 < x.strides[-2] < x.strides[-1] and lines > 1
-    if not beside or lines < 1024:
-        items = 4
-        while lanes < target.workgroup and length >= 2 * lanes * items:
-            lanes *= 2
-    chunks = min(32768 // max(1, lines * lanes), length // (8 * lanes * items))
-    return lanes, items, max(1, chunks, -(-length // (max_steps(target) // items * items * lanes))), target.workgroup
 
 
 @lowering(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)

@@ -1,0 +1,228 @@
+"""How lines of elements are shared: reductions, scans, softmax, normalizations, top k.
+
+Kernels along lines (rows, reduced dimensions, scans) share a line among `lanes` neighbouring invocations, and cut it
+into `chunks` where lines are too few to keep the device busy. On CPU drivers an invocation has
+its lines to itself where that keeps the cores busy: the invocations of a vector run in step anyway, and a barrier makes
+the driver save and load all that the invocations hold, unless the workgroup is a single vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dml.compiler.selection import max_steps
+from dml.compiler.target import Target
+
+#: Invocations in one vector of llvmpipe (with AVX2). A workgroup of this size has no costly barrier.
+CPU_VECTOR = 8
+#: Invocations of a workgroup whose kernel has no barrier, on CPU drivers.
+CPU_WORKGROUP = 32
+#: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU.
+CPU_PARALLEL, GPU_PARALLEL = 256, 32768
+#: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
+#: not worth a chunk of their own.
+SUM_BLOCK = 32
+
+
+@dataclass(frozen=True)
+class LineSharing:
+    """How the invocations of a dispatch share lines of elements.
+
+    lanes: neighbours in a workgroup, a power of two, that share a chunk. chunks: parts of each line that work by
+    themselves, and whose results another dispatch combines. items: neighbouring elements that a lane takes at a time.
+    """
+
+    lanes: int
+    workgroup: int
+    chunks: int = 1
+    items: int = 1
+
+    def cut(self, steps: int) -> tuple[int, int]:
+        """For lines of so many steps: the steps of a chunk, and the chunks that there are of that length."""
+        chunk = -(-steps // self.chunks)
+        return chunk, -(-steps // chunk)
+
+
+def _lanes(target: Target, steps: int, each: int) -> int:
+    """Neighbours that share a line: as many of a workgroup as have at least ``each`` steps to make."""
+    lanes = 1
+    while lanes < target.workgroup and steps >= 2 * each * lanes:
+        lanes *= 2
+    return lanes
+
+
+#: Steps of a reduction that an invocation makes at most, so that float sums of sums stay exact to a few ulp.
+MOST_SUMMED = 2048
+#: Bytes that stay in a core's cache until all invocations of a workgroup have read their part of them, and bytes for
+#: which that is of no concern.
+CACHED, CACHED_ANYWAY = 1 << 16, 1 << 19
+
+
+def reduction_sharing(target: Target, results: int, steps: int, row: int) -> LineSharing:
+    """For reductions of ``steps`` steps to each of ``results``.
+
+    row: the bytes of neighbouring results' elements where those are adjacent in memory, else 0. An invocation then has
+    a result of its own, and neighbours read side by side.
+    """
+    longest = min(MOST_SUMMED, max_steps(target))
+    if target.is_cpu:
+        if row * steps > CACHED_ANYWAY:
+            # A vector of the memory that one invocation reads holds elements of its neighbours, who come to it later.
+            longest = min(longest, max(SUM_BLOCK, CACHED // row))
+        parallel = min(CPU_PARALLEL // max(1, results), steps // SUM_BLOCK)
+        workgroup = min(CPU_WORKGROUP, target.max_workgroup_invocations)
+        return LineSharing(1, workgroup, chunks=max(1, parallel, -(-steps // longest)))
+    lanes = 1 if row else _lanes(target, steps, each=2)
+    parallel = min(GPU_PARALLEL // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
+    return LineSharing(lanes, target.workgroup, chunks=max(1, parallel, -(-steps // (longest * lanes))))
+
+
+#: Elements of a line of a scan that are worth a chunk of their own on a CPU.
+CPU_SCANNED = 64
+#: Neighbouring elements that a lane of a scan combines by itself, between the steps that wait for the other lanes; and
+#: how many times it does that at least in a chunk.
+SCAN_ITEMS, SCAN_ROUNDS = 4, 8
+#: Lines of a scan that fill a GPU well enough with one invocation each, where these read side by side.
+MANY_LINES = 1024
+
+
+def scan_sharing(target: Target, lines: int, length: int, *, beside: bool) -> LineSharing:
+    """For running sums along ``lines`` of ``length``. beside: neighbouring lines lie side by side in memory."""
+    most = max_steps(target)
+    if target.is_cpu:
+        chunks = max(1, min(CPU_PARALLEL // lines, length // CPU_SCANNED), -(-length // most))
+        return LineSharing(1, min(CPU_WORKGROUP, target.max_workgroup_invocations), chunks)
+    lanes, items = 1, 1
+    if not beside or lines < MANY_LINES:
+        items = SCAN_ITEMS
+        lanes = _lanes(target, length, each=items)
+    chunks = min(GPU_PARALLEL // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
+    longest = most // items * items * lanes
+    return LineSharing(lanes, target.workgroup, max(1, chunks, -(-length // longest)), items)
+
+
+def nonzero_chunk(count: int) -> int:
+    """Elements whose coordinates one invocation writes: few, and some 64 invocations where there are few elements."""
+    return max(1, min(32, count // 64))
+
+
+#: Times that softmax (maximum, sum, result) and normalizations (mean, variance, result) walk along a row.
+WALKS = 3
+#: Rows too long and too few (length, number) for one dispatch: split rows keep more invocations busy.
+CPU_LONG_ROWS, GPU_LONG_ROWS = (8192, 64), (65536, 256)
+
+
+def softmax_sharing(target: Target, steps: int) -> LineSharing:
+    """For rows of so many steps, each of which goes through one dispatch."""
+    if target.is_cpu:
+        return LineSharing(1, min(CPU_VECTOR, target.max_workgroup_invocations))
+    return LineSharing(_lanes(target, steps, each=1), target.workgroup)
+
+
+def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int) -> bool:
+    """Whether rows of ``length`` elements in ``steps`` steps need no reductions that split them."""
+    long, few = CPU_LONG_ROWS if target.is_cpu else GPU_LONG_ROWS
+    if length > long and rows < few:
+        return False
+    return WALKS * -(-steps // softmax_sharing(target, steps).lanes) <= max_steps(target)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to normalize: each is ``segments`` stretches of ``steps`` steps. beside: they lie side by side in memory."""
+
+    rows: int
+    segments: int
+    steps: int
+    beside: bool
+
+    def iterations(self, lanes: int) -> int:
+        """Rounds of an invocation's loops for one walk along its share of a row, those over blocks of 32 included."""
+        return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
+
+
+def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
+    """For rows that each go through one dispatch. Where they lie side by side, each has one invocation."""
+    if target.is_cpu:
+        # A row to an invocation where that keeps the cores busy and the loops hold it, else a vector to a row.
+        few = rows.rows < 32 or WALKS * rows.iterations(1) >= max_steps(target)
+        return LineSharing(CPU_VECTOR if few and rows.steps >= 16 and not rows.beside else 1, CPU_VECTOR)
+    return LineSharing(1 if rows.beside else _lanes(target, rows.steps, each=1), target.workgroup)
+
+
+def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
+    """Whether an invocation's share of a row is small enough, and enough invocations are busy; else rows are split."""
+    lanes = normalization_sharing(target, rows).lanes
+    share = rows.iterations(lanes)
+    if WALKS * share >= max_steps(target):
+        return False
+    if target.is_cpu and rows.beside and share > 512:
+        return False  # each walk along rows side by side brings all of their neighbours into the cache again
+    if share < 256:
+        return True
+    return rows.rows * lanes >= 16 if target.is_cpu else share < 4096 and rows.rows * lanes >= 8192
+
+
+def rows_together(target: Target, invocations: int, iterations: int) -> int:
+    """Rows that an invocation normalizes side by side, so that it reads what they have in common once: 1, 2 or 4.
+
+    A CPU's driver fetches such a parameter for each invocation by itself. invocations, iterations: with a row each.
+    """
+    together = 4 if target.is_cpu else 1
+    while together > 1 and (invocations < 64 * together or together * iterations >= max_steps(target)):
+        together //= 2
+    return together
+
+
+#: The largest K for which an invocation of a CPU driver selects the first elements one after the other.
+MOST_SELECTED = 128
+#: Elements of a block that a workgroup sorts, at most. Every exchange ends in a barrier, which is dear on CPU drivers.
+#: Others are bounded by shared memory: 12 bytes for an element of 64 bits and its place, of Vulkan's 16 KiB.
+CPU_SORTED, GPU_SORTED = 16, 1024
+#: Elements that a workgroup sorts at least, in several blocks where lines are short.
+SORTED_AT_ONCE = 256
+#: Invocations that sort together on a GPU: what every device has.
+GPU_SORTERS = 128
+
+
+@dataclass(frozen=True)
+class BlockSharing:
+    """How the first K of each line are found: in blocks of ``block`` elements, whose first are merged afterwards.
+
+    selects: one invocation picks the first of a block one after the other; else a workgroup sorts a block. per_group:
+    the blocks of a workgroup. steps: of an invocation.
+    """
+
+    block: int
+    selects: bool
+    per_group: int
+    workgroup: int
+    steps: int
+
+
+def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockSharing:
+    """For the first ``k`` of each of ``lines`` of ``length`` elements."""
+    if target.is_cpu and k <= MOST_SELECTED:
+        return _selected(target, lines, length, k)
+    block = min(CPU_SORTED if target.is_cpu else GPU_SORTED, 1 << max(1, (length - 1).bit_length()))
+    while block > 2 and _sorted(target, block).steps > max_steps(target):
+        block //= 2
+    return _sorted(target, block)
+
+
+def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
+    """Few lines are split, but into blocks of which most elements (7 of 8) stay behind."""
+    most = max_steps(target)
+    blocks = max(1, min(CPU_PARALLEL // lines, length // (8 * k)), -(-length * k // most))
+    block = max(1, min(-(-length // blocks), most // k))
+    return BlockSharing(block, True, target.workgroup, target.workgroup, min(k, block) * block)
+
+
+def _sorted(target: Target, block: int) -> BlockSharing:
+    """A bitonic sort of a power of two of elements. Its steps: reading, exchanges, writing."""
+    per_group = max(1, SORTED_AT_ONCE // block)
+    sorters = CPU_VECTOR if target.is_cpu else GPU_SORTERS
+    workgroup = min(sorters, block * per_group // 2, target.max_workgroup_invocations)
+    shares = -(-block * per_group // workgroup)
+    exchanges = (block.bit_length() - 1) * block.bit_length() // 2
+    return BlockSharing(block, False, per_group, workgroup, 2 * shares + exchanges * (1 + shares // 2))

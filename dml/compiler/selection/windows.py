@@ -32,7 +32,7 @@ class WindowSharing:
 
 def largest_window(target: Target, cost: int = 1) -> int:
     """Places of the largest window that the loops of a workgroup hold. cost: loop iterations that a place takes."""
-    return TOGETHER * max_steps(target) // cost
+    return TOGETHER * (max_steps(target) // cost)
 
 
 def window_sharing(
@@ -46,7 +46,7 @@ def window_sharing(
     most = max_steps(target)
     if places > min(ALONE_IF_SELDOM_FULL if seldom_full else ALONE, most // cost):
         # Larger workgroups with barriers are slow on CPU drivers.
-        workgroup = CPU_VECTOR if target.is_cpu and places * cost <= CPU_VECTOR * most else TOGETHER
+        workgroup = CPU_VECTOR if target.is_cpu and places <= CPU_VECTOR * (most // cost) else TOGETHER
         return WindowSharing(True, False, workgroup, -(-places // workgroup) * cost)
     whole_words = per_word > 1 and places * cost * per_word <= most
     return WindowSharing(False, whole_words, target.workgroup, places * cost * (per_word if whole_words else 1))

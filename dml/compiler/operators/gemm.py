@@ -16,7 +16,6 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.activation.softmax import axes_of, softmax
 from dml.compiler.operators.elementwise.linear_quantization import difference, quantized
-from dml.compiler.operators.reduction.engine import kind_of
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node
@@ -127,7 +126,11 @@ def _sum_of_products(
         if sums is not None:
             made["c"], beta = sums, 1.0
         if not is_last:
-            kind = DML_TENSOR_DATA_TYPE_INT32 if kind_of(made["result"]) == "int" else DML_TENSOR_DATA_TYPE_FLOAT32
+            kind = (
+                DML_TENSOR_DATA_TYPE_INT32
+                if DATA_TYPES[made["result"].data_type].kind == "int"
+                else DML_TENSOR_DATA_TYPE_FLOAT32
+            )
             made["result"] = sums = builder.temporary(kind, made["result"].sizes)
         _product(builder, made, alpha, beta, finish if is_last else Leaf(0))
 

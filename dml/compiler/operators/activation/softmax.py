@@ -10,19 +10,15 @@ import math
 from collections.abc import Sequence
 
 from dml.compiler.apply import apply
-from dml.compiler.builder import ProgramBuilder, merge_dimensions
+from dml.compiler.builder import ProgramBuilder, merge_axes
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.coordinates import coordinates
+from dml.compiler.kernels.kinds import MATH
+from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.engine import (
-    FLOAT_MAX,
-    FLOAT_SUM,
-    MATH,
-    VALUE,
-    adjacent,
-    coordinates,
-    reduce,
-)
+from dml.compiler.operators.reduction.engine import VALUE, reduce
+from dml.compiler.operators.reduction.monoids import FLOAT_MAX, FLOAT_SUM
 from dml.compiler.operators.reduction.reduce import arg_reduce
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
@@ -76,16 +72,10 @@ def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operan
     """Both operands as (..., length) where the axes are one contiguous dimension of each."""
     kept = [axis for axis in range(source.rank) if axis not in axes]
     both = (source, result)
-    inner, inner_strides = merge_dimensions(
-        [source.sizes[axis] for axis in sorted(axes)], [[o.strides[axis] for axis in sorted(axes)] for o in both]
-    )
+    inner, inner_strides = merge_axes(both, sorted(axes))
     if len(inner) != 1 or inner_strides != [(1,), (1,)]:
         return None
-    outer, outer_strides = merge_dimensions(
-        [source.sizes[axis] for axis in kept], [[o.strides[axis] for axis in kept] for o in both]
-    )
-    if not outer:
-        outer, outer_strides = (1,), [(0,), (0,)]
+    outer, outer_strides = merge_axes(both, kept)
     x, y = (operand.view((*outer, *inner), (*s, 1)) for operand, s in zip(both, outer_strides, strict=True))
     return x, y
 

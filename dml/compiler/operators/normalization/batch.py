@@ -13,12 +13,14 @@ from typing import Any, cast
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.normalization.rows import Normalization, normalize_rows
 from dml.compiler.operators.pooling.window import each_result
-from dml.compiler.operators.reduction.engine import FLOAT_SUM, MATH, Monoid, reduce
+from dml.compiler.operators.reduction.engine import reduce
+from dml.compiler.operators.reduction.monoids import FLOAT_SUM, Monoid
 from dml.compiler.operators.reduction.reduce import norm as reduce_norm
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute

@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dml.compiler.builder import ProgramBuilder, merge_dimensions
+from dml.compiler.builder import ProgramBuilder, merge_axes
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.kinds import MATH
+from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.reduction.engine import MATH, adjacent, coordinates
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
@@ -134,14 +136,8 @@ def _row_views(what: Normalization) -> tuple[int, dict[str, Operand]]:
     kept_axes = [d for d in range(x.rank) if d not in what.axes]
     reduced_axes = sorted(set(what.axes), key=lambda d: -x.strides[d])
 
-    def merged(axes: Sequence[int]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        sizes, strides = merge_dimensions(
-            [x.sizes[d] for d in axes], [[o.strides[d] for d in axes] for o in named.values()]
-        )
-        return (sizes, strides) if sizes else ((1,), [(0,)] * len(named))
-
-    kept, outer = merged(kept_axes)
-    reduced, inner = merged(reduced_axes)
+    kept, outer = merge_axes(list(named.values()), kept_axes)
+    reduced, inner = merge_axes(list(named.values()), reduced_axes)
     views = {
         name: operand.view((*kept, *reduced), (*o, *i))
         for (name, operand), o, i in zip(named.items(), outer, inner, strict=True)

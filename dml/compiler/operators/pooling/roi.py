@@ -23,7 +23,8 @@ from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.pooling.window import each_result
-from dml.compiler.operators.reduction.engine import FLOAT_SUM, reduce
+from dml.compiler.operators.reduction.engine import reduce
+from dml.compiler.operators.reduction.monoids import FLOAT_SUM
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps

@@ -17,9 +17,11 @@ from typing import Any
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, owns_whole_words
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.engine import FLOAT_SUM, MATH, Monoid, kind_of, largest_of, reduce
+from dml.compiler.operators.reduction.engine import reduce
+from dml.compiler.operators.reduction.monoids import FLOAT_SUM, Monoid, largest_of
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node
@@ -172,10 +174,10 @@ def lp(desc: DML_LP_POOLING_OPERATOR_DESC | DML_LP_POOLING1_OPERATOR_DESC, build
 
 @lowering(DML_MAX_POOLING_OPERATOR_DESC, DML_MAX_POOLING1_OPERATOR_DESC, DML_MAX_POOLING2_OPERATOR_DESC)
 def maximum(desc: Any, builder: ProgramBuilder) -> None:
-    tensors = {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))}
-    indices = builder.get("OutputIndicesTensor")
-    if indices is None and _reduced(desc, builder, largest_of(kind_of(builder["InputTensor"])), Leaf(0)):
+    source, indices = builder["InputTensor"], builder.get("OutputIndicesTensor")
+    if indices is None and _reduced(desc, builder, largest_of(DATA_TYPES[source.data_type].kind), Leaf(0)):
         return
+    tensors = {"result": write(volume(builder["OutputTensor"])), "source": read(volume(source))}
     if indices is not None:
         tensors["indices"] = write(volume(indices))
     defines = {"INDICES_ALONE": 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.engine import sum_of
+from dml.compiler.operators.reduction.monoids import sum_of
 from dml.compiler.operators.reduction.scan import scan
 from dml.compiler.selection.lines import nonzero_chunk
 from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC

@@ -7,19 +7,16 @@ from collections.abc import Sequence
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.kinds import INT64, MATH
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.engine import (
+from dml.compiler.operators.reduction.engine import VALUE, reduce
+from dml.compiler.operators.reduction.monoids import (
     FLOAT_MAX,
     FLOAT_SUM,
-    INT64,
-    MATH,
     NORM,
-    VALUE,
     Monoid,
-    kind_of,
     largest_of,
     product_of,
-    reduce,
     smallest_of,
     sum_of,
 )
@@ -60,7 +57,7 @@ def _glsl(kind: str) -> str:
 def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """REDUCE. FLOAT16 accumulates in float32; integers wrap; NaN among the elements makes MIN and MAX NaN."""
     source, result = builder["InputTensor"], builder["OutputTensor"]
-    axes, kind = desc.Axes, kind_of(source)
+    axes, kind = desc.Axes, DATA_TYPES[source.data_type].kind
     name = DML_REDUCE_FUNCTION(desc.Function).name.removeprefix("DML_REDUCE_FUNCTION_")
     if name in ("ARGMIN", "ARGMAX"):
         arg_reduce(builder, source, result, axes, largest=name == "ARGMAX", direction=DML_AXIS_DIRECTION_INCREASING)
@@ -127,7 +124,7 @@ def arg_reduce(
 
     NaN wins in both, as in NumPy; the zeros are equal. result: any integer type of 32 or 64 bits.
     """
-    kind = kind_of(source)
+    kind = DATA_TYPES[source.data_type].kind
     position = Leaf(1)
     last = direction == DML_AXIS_DIRECTION_DECREASING
     before, none = (">", "0u") if last else ("<", "0xffffffffu")

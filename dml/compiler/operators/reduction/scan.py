@@ -6,9 +6,11 @@ import math
 
 from dml import enums
 from dml.compiler.builder import ProgramBuilder, merge_around
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.engine import Monoid, coordinates, kind_of, product_of, sum_of
+from dml.compiler.operators.reduction.monoids import Monoid, product_of, sum_of
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.selection.lines import scan_sharing
@@ -91,7 +93,7 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
     if chunks == 1:
         dispatch({"x": read(x), "y": write(y)}, totals=False)
         return
-    totals = builder.temporary(_TOTALS[kind_of(x)], (lines, chunks))
+    totals = builder.temporary(_TOTALS[DATA_TYPES[x.data_type].kind], (lines, chunks))
     dispatch({"x": read(x), "totals": write(totals)}, totals=True)
     scan(builder, monoid, totals, totals, 1, exclusive=True)
     dispatch({"x": read(x), "y": write(y), "offsets": read(totals)}, totals=False)
@@ -113,8 +115,8 @@ def cumulative(
 ) -> None:
     source, result = builder["InputTensor"], builder["OutputTensor"]
     if isinstance(desc, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC):
-        monoid, exclusive = sum_of(kind_of(source)), desc.HasExclusiveSum
+        monoid, exclusive = sum_of(DATA_TYPES[source.data_type].kind), desc.HasExclusiveSum
     else:
-        monoid, exclusive = product_of(kind_of(source)), desc.HasExclusiveProduct
+        monoid, exclusive = product_of(DATA_TYPES[source.data_type].kind), desc.HasExclusiveProduct
     backwards = desc.AxisDirection == enums.DML_AXIS_DIRECTION_DECREASING
     scan(builder, monoid, source, result, desc.Axis, exclusive=exclusive, backwards=backwards)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from dml import enums
 from dml.compiler.builder import ProgramBuilder, merge_around
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.engine import coordinates, kind_of
 from dml.compiler.operators.reduction.scan import axis_last
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
@@ -82,7 +82,7 @@ class _LineSearch:
 
     @property
     def has_wide_keys(self) -> bool:
-        return kind_of(self.x).endswith("64")
+        return DATA_TYPES[self.x.data_type].kind.endswith("64")
 
     @property
     def outputs(self) -> dict[str, Bound]:
@@ -151,4 +151,4 @@ class _LineSearch:
     def _key_code(self) -> str:
         """key_of(v): an unsigned integer that is the smaller the earlier an element comes."""
         key, turned = "uvec2" if self.has_wide_keys else "uint", "~" if self.largest else ""
-        return f"{key} key_of(x_VALUE v) {{ return {turned}order_{kind_of(self.x)}(v); }}"
+        return f"{key} key_of(x_VALUE v) {{ return {turned}order_{DATA_TYPES[self.x.data_type].kind}(v); }}"

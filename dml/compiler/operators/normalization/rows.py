@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from dml.compiler.builder import ProgramBuilder, merge_axes
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels import lanes
 from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.kinds import MATH
@@ -154,8 +155,8 @@ def _step_sums(x: Operand, unit: int) -> str:
     if unit == 1:
         elements = [f"x_load(from + at * x_STRIDE_{x.rank - 1})"]
     else:
-        lines += _vectors("x", x, unit, "from + at")
-        elements = [_element("x", x, k) for k in range(unit)]
+        lines += _load_vectors("x", x, unit, "from + at")
+        elements = [_element("x", x, unit, k) for k in range(unit)]
     lines += [f"    float v{k} = {element} - shift;" for k, element in enumerate(elements)]
 
     def tree(terms: list[str]) -> str:
@@ -167,16 +168,15 @@ def _step_sums(x: Operand, unit: int) -> str:
     return "\n".join([*lines, f"    return vec2({sums[0]}, {sums[1]});", "}"])
 
 
-def _vectors(name: str, operand: Operand, unit: int, index: str) -> list[str]:
-    per_vector = DATA_TYPES[operand.data_type].per_vector
-    first = f"({index}) / {per_vector}u"
-    return [f"    uvec4 {name}_{v} = {name}_vector({first} + {v}u);" for v in range(unit // per_vector)]
+def _load_vectors(name: str, operand: Operand, unit: int, index: str) -> list[str]:
+    """Loads the vectors of a step that begins at an element's index; ``_element`` takes them apart."""
+    first = f"({index}) / {DATA_TYPES[operand.data_type].per_vector}u"
+    return lanes.load(name, lanes.variables(f"{name}_", operand, unit), first)
 
 
-def _element(name: str, operand: Operand, k: int) -> str:
+def _element(name: str, operand: Operand, unit: int, k: int) -> str:
     """Element k of a step whose vectors are loaded."""
-    vector, rest = divmod(k * DATA_TYPES[operand.data_type].bits, 128)
-    return f"{name}_decode({name}_{vector}.{'xyzw'[rest // 32]} >> {rest % 32}u)"
+    return lanes.element(name, operand, lanes.variables(f"{name}_", operand, unit), k)
 
 
 def _segment(operands: Mapping[str, Operand], parameters: list[str], varying: list[str], each: int) -> str:
@@ -202,8 +202,8 @@ def _load_step(operands: Mapping[str, Operand], common: list[str], unit: int) ->
                 f"    step_{name}_0 = {name}_load(from_{name}[0] + at * {name}_STRIDE_{operands['x'].rank - 1});"
             )
             continue
-        lines += _vectors(name, operands[name], unit, f"from_{name}[0] + at")
-        lines += [f"    step_{name}_{k} = {_element(name, operands[name], k)};" for k in range(unit)]
+        lines += _load_vectors(name, operands[name], unit, f"from_{name}[0] + at")
+        lines += [f"    step_{name}_{k} = {_element(name, operands[name], unit, k)};" for k in range(unit)]
     return "\n".join([*lines, "}"])
 
 
@@ -222,7 +222,7 @@ def _write_step(
             return f"all_{name}[row]"
         if unit == 1:
             return f"{name}_load(from_{name}[row] + at * {name}_STRIDE_{last})"
-        return _element(name, operands[name], k)
+        return _element(name, operands[name], unit, k)
 
     def finished(k: int) -> str:
         arguments = [element(name, k) for name in ("x", *parameters)]
@@ -232,15 +232,13 @@ def _write_step(
         lines.append(f"    y_store(from_y[row] + at * y_STRIDE_{last}, {finished(0)});")
         return "\n".join([*lines, "}"])
     for name in ("x", *apart):
-        lines += _vectors(name, operands[name], unit, f"from_{name}[row] + at")
-    bits = DATA_TYPES[operands["y"].data_type].bits
-    per_vector = 128 // bits
-    for vector in range(unit // per_vector):
-        lines.append(f"    uvec4 y_{vector} = uvec4(0u);")
-        for k in range(vector * per_vector, (vector + 1) * per_vector):
-            component, shift = divmod(k * bits % 128, 32)
-            encoded = f"y_encode_at(from_y[row] + at + {k}u, {finished(k)}) << {shift}u"
-            lines.append(f"    y_{vector}.{'xyzw'[component]} |= {encoded};")
-    for vector in range(unit // per_vector):
-        lines.append(f"    y_vector_store((from_y[row] + at) / {per_vector}u + {vector}u, y_{vector});")
+        lines += _load_vectors(name, operands[name], unit, f"from_{name}[row] + at")
+    y, first = operands["y"], "from_y[row] + at"
+    held = lanes.variables("y_", y, unit)
+    per_vector = DATA_TYPES[y.data_type].per_vector
+    for v, vector in enumerate(held):
+        lines += lanes.clear([vector])
+        elements = range(v * per_vector, (v + 1) * per_vector)
+        lines += [lanes.put("y", y, held, k, first, finished(k)) for k in elements]
+    lines += lanes.store("y", held, f"({first}) / {per_vector}u")
     return "\n".join([*lines, "}"])

@@ -22,7 +22,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.pooling.window import each_result
+from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.operators.reduction.engine import reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM
 from dml.compiler.program import Operand
@@ -30,12 +30,7 @@ from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
 from dml.compiler.selection.windows import PLACE_SEARCH, places_at_once, places_parts
 from dml.compiler.target import Target
-from dml.descriptors.pooling import (
-    DML_ROI_ALIGN1_OPERATOR_DESC,
-    DML_ROI_ALIGN_GRAD_OPERATOR_DESC,
-    DML_ROI_ALIGN_OPERATOR_DESC,
-    DML_ROI_POOLING_OPERATOR_DESC,
-)
+from dml.descriptors import pooling as d
 from dml.enums import (
     DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
     DML_REDUCE_FUNCTION_MAX,
@@ -53,8 +48,8 @@ def _last(operand: Operand, dimensions: int) -> Operand:
     return operand.view(operand.sizes[-dimensions:], operand.strides[-dimensions:])
 
 
-@lowering(DML_ROI_POOLING_OPERATOR_DESC)
-def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_ROI_POOLING_OPERATOR_DESC)
+def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source = builder["InputTensor"]
     tensors = {
         "result": write(builder["OutputTensor"]),
@@ -63,7 +58,7 @@ def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, builder: ProgramBuilder) ->
     }
     area = source.sizes[2] * source.sizes[3]
     constants = {"SPATIAL_SCALE": float(desc.SpatialScale)}
-    each_result(builder, "pooling/roi_pooling.comp", tensors, area, constants, seldom_full=True)
+    each_result(builder, BoxKernel("pooling/roi_pooling.comp", tensors, area, constants, seldom_full=True))
 
 
 @dataclass(frozen=True)
@@ -203,8 +198,8 @@ def _reduced(
     apply(builder, Leaf(0), result, [total])
 
 
-@lowering(DML_ROI_ALIGN_OPERATOR_DESC, DML_ROI_ALIGN1_OPERATOR_DESC)
-def roi_align(desc: DML_ROI_ALIGN_OPERATOR_DESC | DML_ROI_ALIGN1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_ROI_ALIGN_OPERATOR_DESC, d.DML_ROI_ALIGN1_OPERATOR_DESC)
+def roi_align(desc: d.DML_ROI_ALIGN_OPERATOR_DESC | d.DML_ROI_ALIGN1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, result = builder["InputTensor"], builder["OutputTensor"]
     sampling = _Sampling.of(desc, builder, result, source)
     largest = desc.ReductionFunction == DML_REDUCE_FUNCTION_MAX
@@ -212,8 +207,8 @@ def roi_align(desc: DML_ROI_ALIGN_OPERATOR_DESC | DML_ROI_ALIGN1_OPERATOR_DESC, 
     _reduced(builder, kernel, result, source, sampling, sampling.places(extremes=largest))
 
 
-@lowering(DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
-def roi_align_grad(desc: DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
+def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Both gradients gather in a fixed order. A maximum passes its gradient to the sample that won."""
     gradient = builder["InputGradientTensor"]
     result, edges = builder.get("OutputGradientTensor"), builder.get("OutputROIGradientTensor")

@@ -10,37 +10,23 @@ a maximum lets NaN through; Lp pooling takes magnitudes, as in ONNX.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 from dml.compiler.apply import apply
-from dml.compiler.builder import ProgramBuilder, owns_whole_words
+from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
-from dml.compiler.kernels.prelude import Bound, read, update, write
+from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.operators.reduction.engine import reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM, Monoid, largest_of
-from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf, node
-from dml.compiler.selection.windows import largest_window, window_sharing
-from dml.descriptors.pooling import (
-    DML_AVERAGE_POOLING1_OPERATOR_DESC,
-    DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
-    DML_AVERAGE_POOLING_OPERATOR_DESC,
-    DML_LP_POOLING1_OPERATOR_DESC,
-    DML_LP_POOLING_OPERATOR_DESC,
-    DML_MAX_POOLING1_OPERATOR_DESC,
-    DML_MAX_POOLING2_OPERATOR_DESC,
-    DML_MAX_POOLING_GRAD_OPERATOR_DESC,
-    DML_MAX_POOLING_OPERATOR_DESC,
-    DML_MAX_UNPOOLING_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
-)
+from dml.compiler.selection.windows import largest_window
+from dml.descriptors import pooling as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
-from dml.errors import HRESULT, DMLError
 
 #: Batch and channel: windows stay in one plane.
 PLANES = (0, 1)
@@ -53,68 +39,26 @@ def volume(operand: Operand) -> Operand:
     return operand.view((*operand.sizes[:2], 1, *operand.sizes[2:]), (*operand.strides[:2], 0, *operand.strides[2:]))
 
 
+def dilations(desc: Any) -> tuple[int, ...]:
+    """The window's dilations; 1 for operators that have none."""
+    found: tuple[int, ...] = getattr(desc, "Dilations", (1,) * len(desc.WindowSize))
+    return found
+
+
 def window(desc: Any) -> dict[str, Constant]:
     """The window as constants by spatial axis: WINDOW_0 (depth) to WINDOW_2, STEP_d, DILATION_d and START_d."""
-    dilations = getattr(desc, "Dilations", (1,) * len(desc.WindowSize))
-    fields = {"WINDOW": desc.WindowSize, "STEP": desc.Strides, "DILATION": dilations, "START": desc.StartPadding}
+    fields = {
+        "WINDOW": desc.WindowSize,
+        "STEP": desc.Strides,
+        "DILATION": dilations(desc),
+        "START": desc.StartPadding,
+    }
     constants: dict[str, Constant] = {}
     for name, values in fields.items():
         if len(values) == 2:
             values = (0 if name == "START" else 1, *values)
         constants.update({f"{name}_{axis}": value for axis, value in enumerate(values)})
     return constants
-
-
-def each_result(
-    builder: ProgramBuilder,
-    kernel: str,
-    tensors: dict[str, Bound],
-    box: int,
-    constants: Mapping[str, Constant],
-    defines: Mapping[str, object] | None = None,
-    *,
-    seldom_full: bool = False,
-    cost: int = 1,
-    alike: Iterable[int] = (),
-) -> None:
-    """Run a kernel that ends in "pooling/store.glsl" for each element of tensors["result"].
-
-    box: places that it visits for one element, at most (seldom_full: mostly far fewer). Small boxes take one
-    invocation, large ones a workgroup. cost: loop iterations that a place takes. alike: as for ``for_each``.
-    Raises DMLError where a box is too large for the loops of a workgroup.
-    """
-    for part in in_parts([bound.operand for bound in tensors.values()], builder.target.max_region, alike):
-        bound = {name: replace(tensors[name], operand=operand) for name, operand in zip(tensors, part, strict=True)}
-        _each_result(builder, kernel, bound, box, constants, defines or {}, seldom_full, cost)
-
-
-def _each_result(
-    builder: ProgramBuilder,
-    kernel: str,
-    tensors: Mapping[str, Bound],
-    box: int,
-    constants: Mapping[str, Constant],
-    defines: Mapping[str, object],
-    seldom_full: bool,
-    cost: int,
-) -> None:
-    result = tensors["result"].operand
-    per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
-    most = largest_window(builder.target, cost)
-    if box > most:
-        raise DMLError(f"{kernel}: a window of {box} elements, above this device's limit {most}", HRESULT.E_OUTOFMEMORY)
-    sharing = window_sharing(builder.target, box, cost, per_word, seldom_full=seldom_full)
-    builder.dispatch(
-        kernel,
-        tensors,
-        space=result.sizes,
-        groups=result.count if sharing.together else None,
-        count=-(-result.count // per_word) if sharing.whole_words else result.count,
-        workgroup=sharing.workgroup,
-        constants=constants,
-        defines={**defines, "WHOLE_WORDS": int(sharing.whole_words), "WIDE": int(sharing.together)},
-        steps=sharing.steps,
-    )
 
 
 def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Expression) -> bool:
@@ -141,9 +85,9 @@ def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Express
     return True
 
 
-@lowering(DML_AVERAGE_POOLING_OPERATOR_DESC, DML_AVERAGE_POOLING1_OPERATOR_DESC)
+@lowering(d.DML_AVERAGE_POOLING_OPERATOR_DESC, d.DML_AVERAGE_POOLING1_OPERATOR_DESC)
 def average(
-    desc: DML_AVERAGE_POOLING_OPERATOR_DESC | DML_AVERAGE_POOLING1_OPERATOR_DESC,
+    desc: d.DML_AVERAGE_POOLING_OPERATOR_DESC | d.DML_AVERAGE_POOLING1_OPERATOR_DESC,
     builder: ProgramBuilder,
 ) -> None:
     mean = node("divide($x0, $Count)", Leaf(0), includes=[MATH], Count=float(math.prod(desc.WindowSize)))
@@ -151,28 +95,32 @@ def average(
         return
     each_result(
         builder,
-        "pooling/average.comp",
-        {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
-        math.prod(desc.WindowSize),
-        {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
-        alike=PLANES,
+        BoxKernel(
+            "pooling/average.comp",
+            {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
+            math.prod(desc.WindowSize),
+            {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+            alike=PLANES,
+        ),
     )
 
 
-@lowering(DML_LP_POOLING_OPERATOR_DESC, DML_LP_POOLING1_OPERATOR_DESC)
-def lp(desc: DML_LP_POOLING_OPERATOR_DESC | DML_LP_POOLING1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_LP_POOLING_OPERATOR_DESC, d.DML_LP_POOLING1_OPERATOR_DESC)
+def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     each_result(
         builder,
-        "pooling/lp.comp",
-        {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
-        math.prod(desc.WindowSize),
-        {**window(desc), "P": desc.P},
-        cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # two rounds, and the bits of P for each power
-        alike=PLANES,
+        BoxKernel(
+            "pooling/lp.comp",
+            {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
+            math.prod(desc.WindowSize),
+            {**window(desc), "P": desc.P},
+            cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # two rounds, and the bits of P for each power
+            alike=PLANES,
+        ),
     )
 
 
-@lowering(DML_MAX_POOLING_OPERATOR_DESC, DML_MAX_POOLING1_OPERATOR_DESC, DML_MAX_POOLING2_OPERATOR_DESC)
+@lowering(d.DML_MAX_POOLING_OPERATOR_DESC, d.DML_MAX_POOLING1_OPERATOR_DESC, d.DML_MAX_POOLING2_OPERATOR_DESC)
 def maximum(desc: Any, builder: ProgramBuilder) -> None:
     source, indices = builder["InputTensor"], builder.get("OutputIndicesTensor")
     if indices is None and _reduced(desc, builder, largest_of(DATA_TYPES[source.data_type].kind), Leaf(0)):
@@ -180,14 +128,21 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
     tensors = {"result": write(volume(builder["OutputTensor"])), "source": read(volume(source))}
     if indices is not None:
         tensors["indices"] = write(volume(indices))
-    defines = {"INDICES_ALONE": 0}
-    # Indices count through the whole tensor.
-    alike = PLANES if indices is None else ()
-    each_result(builder, "pooling/max.comp", tensors, math.prod(desc.WindowSize), window(desc), defines, alike=alike)
+    each_result(
+        builder,
+        BoxKernel(
+            "pooling/max.comp",
+            tensors,
+            math.prod(desc.WindowSize),
+            window(desc),
+            {"INDICES_ALONE": 0},
+            alike=PLANES if indices is None else (),  # indices count through the whole tensor
+        ),
+    )
 
 
-@lowering(DML_MAX_UNPOOLING_OPERATOR_DESC)
-def max_unpooling(desc: DML_MAX_UNPOOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_MAX_UNPOOLING_OPERATOR_DESC)
+def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """Elements claim their places first, so that equal indices have one winner, the last element, on every device."""
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)
@@ -197,18 +152,18 @@ def max_unpooling(desc: DML_MAX_UNPOOLING_OPERATOR_DESC, builder: ProgramBuilder
     builder.for_each("pooling/unpool.comp", result, {"source": source, "winner": winner})
 
 
-@lowering(DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
-def average_grad(desc: DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
+def average_grad(desc: d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     _gather(builder, desc, {"INCLUDE_PADDING": desc.IncludePadding}, None)
 
 
-@lowering(DML_MAX_POOLING_GRAD_OPERATOR_DESC)
-def max_grad(desc: DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+@lowering(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC)
+def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """The winner of each window first, then each element gathers the gradients of the windows it won."""
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, volume(builder["InputGradientTensor"]).sizes)
     tensors = {"result": write(winner), "source": read(volume(builder["InputTensor"]))}
-    defines = {"INDICES_ALONE": 1}
-    each_result(builder, "pooling/max.comp", tensors, math.prod(desc.WindowSize), window(desc), defines)
+    places, defines = math.prod(desc.WindowSize), {"INDICES_ALONE": 1}
+    each_result(builder, BoxKernel("pooling/max.comp", tensors, places, window(desc), defines))
     _gather(builder, desc, {}, winner)
 
 
@@ -218,54 +173,52 @@ def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant
     tensors = {"result": write(volume(builder["OutputGradientTensor"])), "gradient": read(gradient)}
     if winner is not None:
         tensors["winner"] = read(winner)
-    dilations = getattr(desc, "Dilations", (1,) * len(desc.WindowSize))
     windows = [
         min((size - 1) * dilation // step + 1, count)
         for size, dilation, step, count in zip(
-            desc.WindowSize, dilations, desc.Strides, gradient.sizes[-len(dilations) :], strict=True
+            desc.WindowSize, dilations(desc), desc.Strides, gradient.sizes[-len(desc.WindowSize) :], strict=True
         )
     ]
     box = {f"BOX_{axis}": size for axis, size in enumerate([1] * (3 - len(windows)) + windows)}
-    defines = {"MAXIMUM": int(winner is not None)}
     each_result(
         builder,
-        "pooling/grad.comp",
-        tensors,
-        math.prod(windows),
-        {**window(desc), **box, **constants},
-        defines,
-        alike=PLANES if winner is None else (),
+        BoxKernel(
+            "pooling/grad.comp",
+            tensors,
+            math.prod(windows),
+            {**window(desc), **box, **constants},
+            {"MAXIMUM": int(winner is not None)},
+            alike=PLANES if winner is None else (),
+        ),
     )
 
 
-@lowering(DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
-def quantized_average(desc: DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+#: Scales and zero points, as the kernel and the descriptor name them.
+_PARAMETERS = {
+    "input_scale": "InputScaleTensor",
+    "input_zero_point": "InputZeroPointTensor",
+    "output_scale": "OutputScaleTensor",
+    "output_zero_point": "OutputZeroPointTensor",
+}
+
+
+@lowering(d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
+def quantized_average(desc: d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     result = volume(builder["OutputTensor"])
-
-    def parameter(name: str) -> dict[str, Operand]:
-        """A scale or zero point, one for the tensor or one per channel, at every element of the result."""
-        operand = builder.get(f"{name}Tensor")
-        if operand is None:
-            return {}
-        if operand.count == 1:
-            operand = operand.view((1,), (0,))
-        else:
-            operand = volume(operand)
-        snake = {"Scale": "scale", "ZeroPoint": "zero_point"}
-        key = "input_" if name.startswith("Input") else "output_"
-        key += snake[name.removeprefix("Input").removeprefix("Output")]
-        return {key: operand.broadcast(result.sizes)}
-
-    parameters: dict[str, Operand] = {}
-    for name in ("InputScale", "InputZeroPoint", "OutputScale", "OutputZeroPoint"):
-        parameters.update(parameter(name))
     tensors = {"result": write(result), "source": read(volume(builder["InputTensor"]))}
-    tensors.update({name: read(operand) for name, operand in parameters.items()})
+    for name, field in _PARAMETERS.items():
+        operand = builder.get(field)
+        if operand is not None:
+            # One for the tensor, or one per channel.
+            each = operand.view((1,), (0,)) if operand.count == 1 else volume(operand)
+            tensors[name] = read(each.broadcast(result.sizes))
     each_result(
         builder,
-        "pooling/quantized.comp",
-        tensors,
-        math.prod(desc.WindowSize),
-        {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
-        alike=PLANES,
+        BoxKernel(
+            "pooling/quantized.comp",
+            tensors,
+            math.prod(desc.WindowSize),
+            {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+            alike=PLANES,
+        ),
     )

@@ -38,8 +38,7 @@ def kernel_code(
     emitted = emit(what.element, [*_types(layout), "uint"], "element", monoid.glsl)
     stores, constants = _store_results(layout, what, stored, partial=partial)
     lines = [
-        *(f'#include "{include}"' for include in monoid.includes),
-        f"{monoid.glsl} combine({monoid.glsl} a, {monoid.glsl} b) {{ return {monoid.combine}; }}",
+        *monoid.function,
         emitted.code,
         coordinates("kept", "x0", rank, range(layout.kept), layout.wide),
         coordinates("reduced", "x0", rank, range(layout.kept, rank), layout.unit),

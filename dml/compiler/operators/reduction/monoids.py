@@ -25,6 +25,12 @@ class Monoid:
     unpack: str
     includes: tuple[str, ...] = ()
 
+    @property
+    def function(self) -> list[str]:
+        """combine(a, b), with what it includes."""
+        head = f"{self.glsl} combine({self.glsl} a, {self.glsl} b)"
+        return [*(f'#include "{include}"' for include in self.includes), f"{head} {{ return {self.combine}; }}"]
+
 
 FLOAT_SUM = Monoid("float", "0.0", "a + b", ("floatBitsToUint($x0)",), "uintBitsToFloat($x0)")
 FLOAT_PRODUCT = replace(FLOAT_SUM, identity="1.0", combine="a * b")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from dml import enums
-from dml.compiler.builder import ProgramBuilder, merge_around
+from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import Monoid, product_of, sum_of
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
@@ -43,10 +44,9 @@ def scan(
 
     exclusive: of the elements before each one. backwards: from the last element on. Float sums are compensated.
     """
-    at, merged = merge_around(axis, source, result)
-    x, y = (axis_last(operand, at) for operand in merged)
-    for lines in in_parts((x, y), builder.target.max_region, range(x.rank - 1)):
-        _scan(builder, monoid, *lines, exclusive=exclusive, backwards=backwards)
+    lines = lines_along(axis, source, result)
+    for x, y in in_parts(lines, builder.target.max_region, range(lines[0].rank - 1)):
+        _scan(builder, monoid, x, y, exclusive=exclusive, backwards=backwards)
 
 
 def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, exclusive: bool, backwards: bool) -> None:
@@ -80,13 +80,7 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
                 "TOTALS": int(totals),
                 "OFFSETS": int("offsets" in tensors),
             },
-            code="\n".join(
-                [
-                    *(f'#include "{include}"' for include in monoid.includes),
-                    f"{monoid.glsl} combine({monoid.glsl} a, {monoid.glsl} b) {{ return {monoid.combine}; }}",
-                    coordinates("line", "x", x.rank, range(x.rank - 1)),
-                ]
-            ),
+            code="\n".join([*monoid.function, coordinates("line", "x", x.rank, range(x.rank - 1))]),
             steps=-(-chunk // sharing.lanes),
         )
 
@@ -97,15 +91,6 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
     dispatch({"x": read(x), "totals": write(totals)}, totals=True)
     scan(builder, monoid, totals, totals, 1, exclusive=True)
     dispatch({"x": read(x), "y": write(y), "offsets": read(totals)}, totals=False)
-
-
-def axis_last(operand: Operand, axis: int) -> Operand:
-    """The operand with this dimension innermost, and at least one before it."""
-    order = [d for d in range(operand.rank) if d != axis] + [axis]
-    sizes, strides = ([values[d] for d in order] for values in (operand.sizes, operand.strides))
-    if len(order) == 1:
-        sizes, strides = [1, *sizes], [0, *strides]
-    return operand.view(tuple(sizes), tuple(strides))
 
 
 @lowering(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)

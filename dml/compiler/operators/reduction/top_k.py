@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass, replace
 
 from dml import enums
-from dml.compiler.builder import ProgramBuilder, merge_around
+from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.scan import axis_last
+from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.selection.lines import top_k_sharing
@@ -38,9 +38,8 @@ def top_k(
     builder: ProgramBuilder, source: Operand, values: Operand, indices: Operand, axis: int, k: int, *, largest: bool
 ) -> None:
     """The k largest elements along ``axis``, falling, or the k smallest, rising, with their places along it."""
-    at, merged = merge_around(axis, source, values, indices)
-    apart = [axis_last(operand, at) for operand in merged]
-    for x, y, z in in_parts(apart, builder.target.max_region, range(apart[0].rank - 1)):
+    lines = lines_along(axis, source, values, indices)
+    for x, y, z in in_parts(lines, builder.target.max_region, range(lines[0].rank - 1)):
         _top_k(builder, x, y, z, k, largest=largest)
 
 

@@ -101,14 +101,20 @@ def scan_sharing(target: Target, lines: int, length: int, *, beside: bool) -> Li
     return LineSharing(lanes, target.workgroup, max(1, chunks, -(-length // longest)), items)
 
 
+#: Elements of NONZERO_COORDINATES that an invocation goes through at most, since it writes their coordinates one after
+#: the other; and the invocations that there are to be before one takes several elements.
+NONZERO_CHUNK, NONZERO_CHUNKS = 32, 64
+
+
 def nonzero_chunk(count: int) -> int:
-    """Elements whose coordinates one invocation writes: few, and some 64 invocations where there are few elements."""
-    return max(1, min(32, count // 64))
+    """Elements whose coordinates one invocation writes."""
+    return max(1, min(NONZERO_CHUNK, count // NONZERO_CHUNKS))
 
 
 #: Times that softmax (maximum, sum, result) and normalizations (mean, variance, result) walk along a row.
 WALKS = 3
-#: Rows too long and too few (length, number) for one dispatch: split rows keep more invocations busy.
+#: Softmax of rows that are longer than the first and fewer than the second takes several dispatches: reductions split
+#: rows and so keep more invocations busy, at the price of reading them once more.
 CPU_LONG_ROWS, GPU_LONG_ROWS = (8192, 64), (65536, 256)
 
 
@@ -141,12 +147,25 @@ class Rows:
         return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
 
 
+#: Rows that keep the cores of a CPU busy with an invocation each.
+CPU_MANY_ROWS = 32
+#: Steps of a row that are worth the barriers of a vector of invocations: two each.
+CPU_SHARED_STEPS = 2 * CPU_VECTOR
+#: Iterations for one walk along a row that are few enough for an invocation, however few rows there are.
+SHORT_WALK = 256
+#: The same on CPU drivers where rows lie side by side: every walk brings the memory of all neighbours into the cache.
+CPU_WALK_BESIDE = 512
+#: Busy invocations that make up for longer walks: on a CPU, and on a GPU, where a walk is then this long at most.
+CPU_BUSY, GPU_BUSY, GPU_WALK = 16, 8192, 4096
+
+
 def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
     """For rows that each go through one dispatch. Where they lie side by side, each has one invocation."""
     if target.is_cpu:
         # A row to an invocation where that keeps the cores busy and the loops hold it, else a vector to a row.
-        few = rows.rows < 32 or WALKS * rows.iterations(1) >= max_steps(target)
-        return LineSharing(CPU_VECTOR if few and rows.steps >= 16 and not rows.beside else 1, CPU_VECTOR)
+        few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
+        shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.beside
+        return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR)
     return LineSharing(1 if rows.beside else _lanes(target, rows.steps, each=1), target.workgroup)
 
 
@@ -156,26 +175,34 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
     share = rows.iterations(lanes)
     if WALKS * share >= max_steps(target):
         return False
-    if target.is_cpu and rows.beside and share > 512:
-        return False  # each walk along rows side by side brings all of their neighbours into the cache again
-    if share < 256:
+    if target.is_cpu and rows.beside and share > CPU_WALK_BESIDE:
+        return False
+    if share < SHORT_WALK:
         return True
-    return rows.rows * lanes >= 16 if target.is_cpu else share < 4096 and rows.rows * lanes >= 8192
+    busy = rows.rows * lanes
+    return busy >= CPU_BUSY if target.is_cpu else share < GPU_WALK and busy >= GPU_BUSY
+
+
+#: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves.
+CPU_TOGETHER, CPU_LEFT_BUSY = 4, 64
 
 
 def rows_together(target: Target, invocations: int, iterations: int) -> int:
-    """Rows that an invocation normalizes side by side, so that it reads what they have in common once: 1, 2 or 4.
+    """Rows that an invocation normalizes side by side, so that it reads parameters that they have in common once.
 
-    A CPU's driver fetches such a parameter for each invocation by itself. invocations, iterations: with a row each.
+    A CPU's driver fetches such a parameter for each invocation by itself; a GPU's caches serve them all. invocations,
+    iterations: with a row each.
     """
-    together = 4 if target.is_cpu else 1
-    while together > 1 and (invocations < 64 * together or together * iterations >= max_steps(target)):
+    together = CPU_TOGETHER if target.is_cpu else 1
+    while together > 1 and (invocations < CPU_LEFT_BUSY * together or together * iterations >= max_steps(target)):
         together //= 2
     return together
 
 
 #: The largest K for which an invocation of a CPU driver selects the first elements one after the other.
 MOST_SELECTED = 128
+#: Lines are split where they are few, into blocks of at least so many times K elements: most of a block stays behind.
+SELECTED_FROM = 8
 #: Elements of a block that a workgroup sorts, at most. Every exchange ends in a barrier, which is dear on CPU drivers.
 #: Others are bounded by shared memory: 12 bytes for an element of 64 bits and its place, of Vulkan's 16 KiB.
 CPU_SORTED, GPU_SORTED = 16, 1024
@@ -211,9 +238,9 @@ def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockShari
 
 
 def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
-    """Few lines are split, but into blocks of which most elements (7 of 8) stay behind."""
+    """An invocation goes through its block once for each element that it selects."""
     most = max_steps(target)
-    blocks = max(1, min(CPU_PARALLEL // lines, length // (8 * k)), -(-length * k // most))
+    blocks = max(1, min(CPU_PARALLEL // lines, length // (SELECTED_FROM * k)), -(-length * k // most))
     block = max(1, min(-(-length // blocks), most // k))
     return BlockSharing(block, True, target.workgroup, target.workgroup, min(k, block) * block)
 

@@ -4,6 +4,8 @@ Kernels along lines (rows, reduced dimensions, scans) share a line among `lanes`
 into `chunks` where lines are too few to keep the device busy. On CPU drivers an invocation has
 its lines to itself where that keeps the cores busy: the invocations of a vector run in step anyway, and a barrier makes
 the driver save and load all that the invocations hold, unless the workgroup is a single vector.
+
+Times are those of a whole operator in float32 on llvmpipe (Mesa on two cores that had other work too): the best of 20.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from dml.compiler.target import Target
 
 #: Invocations in one vector of llvmpipe (with AVX2). A workgroup of this size has no costly barrier.
 CPU_VECTOR = 8
-#: Invocations of a workgroup whose kernel has no barrier, on CPU drivers.
+#: Invocations of a workgroup whose kernel has no barrier, on CPU drivers. Not critical: sums of 4096 rows of 1024 take
+#: 3.6, 3.1 and 2.9 ms with 8, 32 and 128.
 CPU_WORKGROUP = 32
-#: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU.
+#: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU. A sum of 2^24
+#: elements takes llvmpipe 54, 26 and 29 ms with 16, 256 and 4096.
 CPU_PARALLEL, GPU_PARALLEL = 256, 32768
 #: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
 #: not worth a chunk of their own.
@@ -54,7 +58,7 @@ def _lanes(target: Target, steps: int, each: int) -> int:
 #: Steps of a reduction that an invocation makes at most, so that float sums of sums stay exact to a few ulp.
 MOST_SUMMED = 2048
 #: Bytes that stay in a core's cache until all invocations of a workgroup have read their part of them, and bytes for
-#: which that is of no concern.
+#: which that is of no concern. Sums of the columns of 4096 x 4096 take 82 ms, without such chunks 427 ms.
 CACHED, CACHED_ANYWAY = 1 << 16, 1 << 19
 
 
@@ -183,7 +187,8 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
     return busy >= CPU_BUSY if target.is_cpu else share < GPU_WALK and busy >= GPU_BUSY
 
 
-#: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves.
+#: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves: 4096
+#: rows of 1024 with scale and bias take 39, 28 and 22 ms with 1, 2 and 4 together.
 CPU_TOGETHER, CPU_LEFT_BUSY = 4, 64
 
 
@@ -199,12 +204,14 @@ def rows_together(target: Target, invocations: int, iterations: int) -> int:
     return together
 
 
-#: The largest K for which an invocation of a CPU driver selects the first elements one after the other.
+#: The largest K for which an invocation of a CPU driver selects the first elements one after the other. Of 64 lines of
+#: 4096 that takes 8 ms for 10 elements and 187 for 100, where sorting takes 60 and 149.
 MOST_SELECTED = 128
 #: Lines are split where they are few, into blocks of at least so many times K elements: most of a block stays behind.
 SELECTED_FROM = 8
-#: Elements of a block that a workgroup sorts, at most. Every exchange ends in a barrier, which is dear on CPU drivers.
-#: Others are bounded by shared memory: 12 bytes for an element of 64 bits and its place, of Vulkan's 16 KiB.
+#: Elements of a block that a workgroup sorts, at most. Every exchange ends in a barrier, which is dear on CPU drivers:
+#: the first 200 of 64 lines of 4096 take 162, 177, 250 and 329 ms by blocks of 16, 64, 256 and 1024. Others are bounded
+#: by shared memory: 12 bytes for an element of 64 bits and its place, of Vulkan's 16 KiB.
 CPU_SORTED, GPU_SORTED = 16, 1024
 #: Elements that a workgroup sorts at least, in several blocks where lines are short.
 SORTED_AT_ONCE = 256

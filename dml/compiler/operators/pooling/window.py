@@ -28,7 +28,7 @@ from dml.compiler.selection.windows import largest_window
 from dml.descriptors import pooling as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: Batch and channel: windows stay in one plane.
+#: The dimensions that windows do not reach along: batch and channel.
 PLANES = (0, 1)
 
 
@@ -62,9 +62,9 @@ def window(desc: Any) -> dict[str, Constant]:
 
 
 def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Expression) -> bool:
-    """Pool windows that are too large for a workgroup as reductions, which share them further.
+    """Pool windows that are too large for a workgroup by reductions, which split them further.
 
-    Answers False where a workgroup does, or where windows hold padding.
+    Answers False where they are not too large, or hold padding, which reductions do not know.
     """
     source, result = volume(builder["InputTensor"]), volume(builder["OutputTensor"])
     if math.prod(desc.WindowSize) <= largest_window(builder.target):

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from dml.compiler.kernels.kinds import INT64
 
-REDUCE = "lib/reduce.glsl"
+#: Libraries of shaders/: extremes that let NaN through, and unsigned keys in the order of any type's elements.
+REDUCE, ORDER = "lib/reduce.glsl", "lib/order.glsl"
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ FLOAT_PRODUCT = replace(FLOAT_SUM, identity="1.0", combine="a * b")
 FLOAT_MAX = replace(FLOAT_SUM, identity="uintBitsToFloat(0xff800000u)", combine="reduce_max(a, b)", includes=(REDUCE,))
 FLOAT_MIN = replace(FLOAT_SUM, identity="uintBitsToFloat(0x7f800000u)", combine="reduce_min(a, b)", includes=(REDUCE,))
 
-#: The root of a sum of squares that may leave float32's range where the root does not: the squares of large, medium and
-#: small elements are summed apart, each sort scaled. Elements are ``norm_terms``, the outcome ``norm_of``.
+#: For the root of a sum of squares, which float32 may hold where it does not hold the squares: those of large, medium
+#: and small elements are scaled each in their way and summed apart. ``norm_terms`` makes an element's three terms, and
+#: ``norm_of`` the root of three sums.
 NORM = Monoid(
     "vec3",
     "vec3(0.0)",
@@ -61,19 +63,21 @@ def _integer64(combine: str, identity: str) -> Monoid:
 
 
 def sum_of(kind: str) -> Monoid:
-    """The sum of a kind of value (see DataType); integers wrap."""
+    """The sum of values of a kind (see DataType); integers wrap."""
     if kind == "float":
         return FLOAT_SUM
     return _integer64("add64(a, b)", "uvec2(0u)") if kind.endswith("64") else _integer(kind, "a + b", "0")
 
 
 def product_of(kind: str) -> Monoid:
+    """The product of values of a kind; integers wrap."""
     if kind == "float":
         return FLOAT_PRODUCT
     return _integer64("mul64(a, b)", "uvec2(1u, 0u)") if kind.endswith("64") else _integer(kind, "a * b", "1")
 
 
 def largest_of(kind: str) -> Monoid:
+    """The largest value of a kind; NaN where there is one."""
     if kind == "float":
         return FLOAT_MAX
     if kind.endswith("64"):
@@ -83,6 +87,7 @@ def largest_of(kind: str) -> Monoid:
 
 
 def smallest_of(kind: str) -> Monoid:
+    """The smallest value of a kind; NaN where there is one."""
     if kind == "float":
         return FLOAT_MIN
     if kind.endswith("64"):

@@ -16,6 +16,7 @@ from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.lines import lines_along
+from dml.compiler.operators.reduction.monoids import ORDER
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.selection.lines import top_k_sharing
@@ -24,7 +25,6 @@ from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERAT
 SORT = "reduction/sort_blocks.comp"
 SELECT = "reduction/select_blocks.comp"
 MERGE = "reduction/merge_runs.comp"
-ORDER = "lib/order.glsl"
 
 
 @lowering(DML_TOP_K_OPERATOR_DESC, DML_TOP_K1_OPERATOR_DESC)

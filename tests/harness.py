@@ -110,10 +110,10 @@ def whole(buffer: Buffer) -> dml.DML_BUFFER_BINDING:
     return dml.DML_BUFFER_BINDING(buffer, 0, buffer.size)
 
 
-def refuse(desc: dml.OperatorDesc, *words: str) -> None:
-    """The validator refuses the description with a message that has these words."""
+def refuse(desc: dml.OperatorDesc, *words: str, level: dml.DML_FEATURE_LEVEL = dml.DML_FEATURE_LEVEL_6_4) -> None:
+    """The validator refuses the description, at this feature level, with a message that has these words."""
     with pytest.raises(dml.DMLError) as caught:
-        dml.validate(desc)
+        dml.validate(desc, level)
     assert caught.value.hresult == dml.HRESULT.E_INVALIDARG
     for word in words:
         assert word in caught.value.message, caught.value.message

@@ -293,6 +293,16 @@ def merge_dimensions(
     return tuple(merged_sizes), [tuple(m) for m in merged]
 
 
+def merge_axes(operands: Sequence[Operand], axes: Sequence[int]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The sizes of these dimensions, merged as by ``merge_dimensions``, and each operand's strides.
+
+    The operands have equal sizes along ``axes``. One dimension of size 1 is left where there would be none.
+    """
+    sizes = [operands[0].sizes[axis] for axis in axes]
+    merged, strides = merge_dimensions(sizes, [[operand.strides[axis] for axis in axes] for operand in operands])
+    return (merged, strides) if merged else ((1,), [(0,)] * len(operands))
+
+
 def merge(*operands: Operand) -> tuple[Operand, ...]:
     """Operands of equal sizes with their common dimensions merged; at least one dimension is left."""
     sizes, strides = merge_dimensions(operands[0].sizes, [operand.strides for operand in operands])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dml.compiler.operators.normalization.normalization import batch_expressions
+from dml.compiler.operators.normalization.batch import batch_expressions
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dml import enums
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import elementwise_of
-from dml.compiler.operators.normalization.normalization import batch_expressions
+from dml.compiler.operators.normalization.batch import batch_expressions
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
 from dml.compiler.target import Target
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC

@@ -1,6 +1,7 @@
 #version 450
 // Softmax or its logarithm along rows that are contiguous in memory: LANES neighbours of a workgroup share a row, UNIT
-// adjacent elements make a step. The end of the generated prelude holds row_coordinates(), load_step() and store_step().
+// adjacent elements make a step. The end of the generated prelude holds row_coordinates(), load_step() and
+// store_step().
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -52,7 +53,7 @@ void main() {
 #if LANES > 1
     total = lanes_sum(total, lane, LANES);
 #endif
-    // exp_nonpositive is not asked about NaN: it shows in the largest element, and an infinity there gives NaN too.
+    // exp_nonpositive() is not defined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
     bool finite = !is_nan(most) && !is_inf(most);
 #if LOG
     float shift = finite ? log_accurate(total) : NOT_A_NUMBER;

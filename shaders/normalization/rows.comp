@@ -1,7 +1,8 @@
 #version 450
-// Normalizes rows, statistics and all: LANES neighbours of a workgroup share a row, which is SEGMENTS stretches of
-// LENGTH elements; UNIT adjacent elements make a step. An invocation takes EACH rows. The end of the generated prelude
-// holds the coordinates of rows and segments, step_sums(), start_segment(), load_step() and write_step(), which uses
+// Normalizes rows in one dispatch: statistics first, then the result. LANES neighbours of a workgroup share a row,
+// which is SEGMENTS stretches of LENGTH elements; UNIT adjacent elements make a step. An invocation takes EACH rows,
+// one after the other for the statistics, and side by side for the results. The generated prelude ends with
+// row_coordinates() and segment_coordinates(), step_sums(), start_segment(), load_step() and write_step(), which uses
 // row_mean and row_factor.
 #include "prelude.glsl"
 #include "lib/compensated.glsl"
@@ -43,8 +44,8 @@ float row_sum(uint c[x_RANK], uint lane, bool inside, float shift, bool squared)
 }
 
 #if USE_MEAN && USE_VARIANCE
-// Count, mean and sum of squared differences to it, of a part of the row. Far from 0, what a mean loses to rounding is
-// not small beside the distances between means, which go into the variance.
+// Count, mean and sum of squared differences to the mean, of a part of the row. The mean is a compensated sum: where it
+// is far from 0, its rounding error would not be small beside the distances between means, which go into the variance.
 struct Moments {
     float count;
     CompensatedSum mean;
@@ -63,9 +64,10 @@ Moments merge_moments(Moments a, Moments b) {
 WORKGROUP_REDUCTION(merge_lanes, Moments, merge_moments)
 #endif
 
-// What a row's first block of so many steps goes around: the mean of its first half, or of eight steps of 32. The
-// further from the block's mean that is, the more digits cancel. The mean of a half or a quarter of the elements lies at
-// most 1 or 1.8 standard deviations away, in whatever order they come; a single element can be any outlier.
+// The number to which the first block of a row, of so many steps, takes its differences. The further it lies from the
+// block's mean, the more digits cancel, so it is the mean of the block's first half (of eight steps where there are
+// 32): whatever the order of the elements, the mean of a half or a quarter of them lies at most 1 or 1.8 standard
+// deviations from the mean of all. A single element might be any outlier.
 float first_shift(uint from, uint first, uint steps) {
     uint some = min((steps + 1u) / 2u, 8u);
     float guess = step_sums(from, first, 0.0).x / float(UNIT), sum = 0.0;
@@ -73,8 +75,8 @@ float first_shift(uint from, uint first, uint steps) {
     return guess + sum / float(some * UNIT);
 }
 
-// One walk along what the lane has of the row: blocks of 32 steps, each around the mean of what came before it, and
-// merged.
+// One walk along the lane's part of the row, in blocks of 32 steps. Each block takes its differences to the mean of
+// what came before it, and its moments are merged with theirs.
 Moments lane_moments(uint c[x_RANK], uint lane) {
     Moments row = Moments(0.0, CompensatedSum(0.0, 0.0), 0.0);
     for (uint segment = 0u; segment < SEGMENTS; ++segment) {
@@ -134,7 +136,7 @@ void main() {
     uint slot = (workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES) * EACH;
     uint lane = gl_LocalInvocationIndex % LANES;
     bool inside = slot < ROWS;
-    // The last invocation's rows may be fewer: it then does the last one several times.
+    // Where fewer rows are left for the last invocation, it does the last one several times.
     uint c[EACH][x_RANK];
     for (uint row = 0u; row < EACH; ++row) {
         for (uint d = 0u; d < x_RANK; ++d) c[row][d] = 0u;

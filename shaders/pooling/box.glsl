@@ -1,6 +1,7 @@
-// Walking a box of BOX_0 x BOX_1 x BOX_2 places: EACH_ELEMENT { ... } runs where PLACE(axis, dimension) holds for each
-// axis. WIDE: the workgroup shares the box, and TOGETHER reduces what its invocations found. One alone takes small boxes
-// only: besides the time, some drivers bound the iterations of an invocation's loops (llvmpipe: 65,535 in all).
+// Walking a box of BOX_0 x BOX_1 x BOX_2 places: EACH_ELEMENT { ... } runs at those where PLACE(axis, dimension), which
+// the kernel defines, holds for each axis. WIDE: the workgroup shares the box, and TOGETHER(reduction, v) reduces what
+// its invocations found. Large boxes are always shared: one invocation would take long, and llvmpipe ends its loops
+// after 65,535 iterations in all.
 #if WIDE
 #include "lib/reduce.glsl"
 #define TOGETHER(reduction, v) reduction(v, gl_LocalInvocationIndex, WORKGROUP)

@@ -1,6 +1,6 @@
 #version 450
-// Each input element claims the output element that its index names; of several the last in row-major order wins.
-// An index beyond the output claims nothing.
+// Each input element claims the output element that its index names. Of several that name the same one, the last in
+// row-major order wins; an index beyond the output claims nothing. `winner` holds the number of the element, plus 1.
 #include "prelude.glsl"
 
 void main() {

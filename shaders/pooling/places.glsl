@@ -1,7 +1,8 @@
 // The lists that "pooling/roi_places.comp" makes.
 #define OUTSIDE 0xffffffffu
 
-// The places of an output along an axis: they begin at word `begin`.
+// The list of an output's places along an axis: where in the row it begins, in words; its places; all samples of the
+// output.
 struct Places {
     uint begin;
     uint count;
@@ -32,8 +33,8 @@ float place_samples(uint roi, uint at) { return uintBitsToFloat(places_word(roi,
 float place_along(uint roi, uint at) { return uintBitsToFloat(places_word(roi, at + 3u)); }
 
 #ifdef PART
-// What this dispatch takes of two lists: part PART of PARTS_Y x PARTS_X. Lists that one dispatch's loops hold go with
-// the first part alone. {y from, y to, x from, x to}
+// What this dispatch walks of two lists, as {y from, y to, x from, x to}: part PART of PARTS_Y x PARTS_X. Where the
+// lists are short enough for the loops of one dispatch (LIGHT steps), part 0 is all of them and the others are empty.
 uvec4 part_of(Places y, Places x) {
     if (PARTS_Y * PARTS_X == 1u || float(x.count) * float(y.count + 2u) <= float(LIGHT))
         return PART == 0u ? uvec4(0u, y.count, 0u, x.count) : uvec4(0u);

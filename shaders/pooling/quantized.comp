@@ -1,5 +1,6 @@
 #version 450
-// The mean of the window's dequantized elements, quantized again. The sum is exact, in integers; padding is a real zero.
+// The mean of the window's dequantized elements, quantized again. The sum is exact, in integers; padding is a real
+// zero.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 

@@ -23,7 +23,7 @@ Axis region_axis(uint roi, uint dimension) {
     return Axis(from, size, clamp(wanted, MINIMUM, MAXIMUM), outputs);
 }
 
-// Sample i of output o by its number among all of the region's: those may be more than 32 bits count.
+// The number of output o's sample i among all samples of the region, as a float: there may be more than 2^32 of them.
 float number(Axis a, uint o, uint i) { return float(o) * float(a.samples) + float(i); }
 float all_of(Axis a) { return float(a.samples) * float(a.outputs); }
 
@@ -37,7 +37,7 @@ float along(Axis a, uint o, uint i) {
 float coordinate(Axis a, uint o, uint i) {
     float all = all_of(a);
     float moved;
-    // Multiplied first: samples that lie in the middle between two elements do so exactly.
+    // Multiply before dividing: what lies exactly between two elements then comes out exactly there.
     if (!ALIGN) moved = quotient((number(a, o, i) - OUTPUT_OFFSET) * a.size, all);
     else moved = all == 1.0 ? 0.5 * a.size : quotient(number(a, o, i) * a.size, all - 1.0);
     return moved + a.from - INPUT_OFFSET;

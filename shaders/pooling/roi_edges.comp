@@ -1,7 +1,8 @@
 #version 450
-// The gradient of the regions, one output's share: {4, ROIs, C, height, width}. A sample lies at
-// from + along * (to - from), so moving an edge moves it by the scale and 1 - along, or along. The image's slope is
-// that of linear interpolation in both modes, as the reference has it, and 0 at samples on the elements themselves.
+// What each output adds to the gradient of its region's corners: {4, ROIs, C, height, width}. A sample lies at from +
+// along * (to - from), so it moves by scale * (1 - along) for each unit that `from` moves, and by scale * along for
+// each that `to` moves. The image's slope is that of linear interpolation in both modes, as in the reference, and 0 at
+// samples that lie on the elements themselves.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #if LARGEST
@@ -10,7 +11,7 @@
 #include "pooling/places.glsl"
 #endif
 
-// What a sample gives, as its y and x taps and how far along they lie say: left, top, right, bottom.
+// What a sample adds for left, top, right and bottom. down, right: how far along the region it lies, from 0 to 1.
 vec4 share_of(uint batch, uint channel, Tap y, Tap x, float down, float right) {
     if (!(x.inside && y.inside)) return vec4(0.0);
     vec4 v = corners(batch, channel, y, x);

@@ -1,6 +1,7 @@
 #version 450
-// The gradient of the input: each element gathers, over regions FROM_0 up to TO_0 and their outputs from row FROM_2 up
-// to TO_2 and column FROM_3 up to TO_3 in order, the gradient times what it weighs there. `carry` is the sum so far.
+// The gradient of the input: each element gathers, in a fixed order, the gradients of the outputs that read it, times
+// its weight in them. A dispatch goes over regions FROM_0 to TO_0, rows FROM_2 to TO_2 and columns FROM_3 to TO_3 of
+// their outputs (TO not included); `carry` holds the sum of the dispatches before.
 #include "prelude.glsl"
 #if LARGEST
 #include "pooling/roi.glsl"

@@ -1,6 +1,7 @@
 #version 450
-// The maximum of an output's samples of its region. WINNER: {3, ...}, the numbers x and y of the first largest sample
-// among the output's (first along x, then along y), and its bits. Batches beyond the input read the last one.
+// The maximum of an output's samples of its region. WINNER: instead {3, ROIs, C, height, width}, the sample that is the
+// maximum, as its numbers x and y among the output's samples, and its bits. Of equal samples that is the first along x,
+// and of those the first along y. Batch indices beyond the input read the last batch.
 #include "prelude.glsl"
 #include "pooling/tap.glsl"
 #include "pooling/places.glsl"
@@ -19,7 +20,7 @@ void largest(uint c[4], inout float best, inout uvec2 winner) {
             float v = sample_at(batch, c[1], place_tap(c[0], down), across);
 #if WINNER
             uvec2 here = uvec2(places_word(c[0], at + 2u), places_word(c[0], down + 2u));
-            if (found && v == best && here.x < winner.x) winner = here;  // of an earlier part, below it
+            if (found && v == best && here.x < winner.x) winner = here;  // equal to an earlier part's, but before it along x
             if (!found || v > best || (is_nan(v) && !is_nan(best))) winner = here;
 #endif
             if (!found || v > best || (is_nan(v) && !is_nan(best))) best = v;

@@ -1,13 +1,15 @@
 #version 450
-// Where the outputs of each region are sampled, along either axis: lists of places, row `roi` of `places`. An output
-// has three words first (where its list begins, how many places it has, how many samples as a float), and a place four:
-// the tap's lower element, or OUTSIDE; the upper one's weight; EXTREMES: the sample's number, else how many samples it
-// stands for, as a float; how far along the region it lies.
+// Where the outputs of each region are sampled, along either axis: lists of places, in row `roi` of `places`. The row
+// begins with three words for each output: where its list begins, how many places it has, and how many samples, as a
+// float. A place is four words: the tap's lower element, or OUTSIDE; the upper element's weight; the sample's number
+// (EXTREMES), else how many samples the place stands for, as a float; how far along the region it lies.
 //
-// Samples that lie in one cell are one place, their mean, since an interpolation is linear there: sums over them are
-// their number times the value at their mean. The maximum is the first's or the last sample's: EXTREMES has both.
-// So however many samples there are, a list is no longer than the input. A dispatch adds AT_ONCE places, and what is
-// to come begins with the sample that stands in the place of the number of samples until the last one puts that there.
+// Samples that lie in one cell, between the same two elements, become one place, their mean: interpolation is linear
+// there, so their sum is their number times the value at their mean. For the maximum, which is at the first or the last
+// sample of a cell, EXTREMES keeps these two. So a list is no longer than the input, however many samples there are.
+//
+// A dispatch adds AT_ONCE places to each list. Until the last dispatch writes an output's number of samples, that word
+// holds the sample at which the next dispatch goes on.
 #include "prelude.glsl"
 #include "pooling/roi.glsl"
 #include "pooling/tap.glsl"
@@ -39,8 +41,8 @@ uint leave(Axis a, uint o, uint first, float k, uint size) {
     float guess = quotient(edge * (ALIGN ? all_of(a) - 1.0 : all_of(a)), a.size) + (ALIGN ? 0.0 : OUTPUT_OFFSET);
     guess -= float(o) * float(a.samples);
 
-    // The sample sought lies above `low`, and is `high` or below it: the next one, none at all, the guess, and growing
-    // steps away from that, cut to halves of what is left.
+    // The sample sought lies above `low` and is at most `high`. Probed are the next one, the last one, and the guess;
+    // then steps away from the guess that double, but do not go past the middle of what is left.
     uint low = first, high = a.samples, step = 1u;
     bool below = false;
     for (uint probes = 0u; high - low > 1u; ++probes) {
@@ -77,7 +79,7 @@ void main() {
     uint o = across ? c[1] - OUT_2 : c[1], size = across ? IN_3 : IN_2;
     Axis a = region_axis(c[0], across ? 3u : 2u);
 
-    // An output's places lie behind those of the cells before it, which the outputs before it have.
+    // The outputs before this one have the places of the cells before it: its list begins behind room for all of them.
     uint room = MAXIMUM, begin = o * MAXIMUM;
     if (across ? CELLS_3 : CELLS_2) {
         float here = cell_of(a, o, 0u, size), from = cell_of(a, 0u, 0u, size), to = cell_of(a, o, a.samples - 1u, size);

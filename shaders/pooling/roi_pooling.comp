@@ -1,6 +1,6 @@
 #version 450
-// The maximum of each cell of a region's grid. Regions are {batch, x1, y1, x2, y2}, corners inclusive; scaled corners
-// round half away from zero. A cell outside the input is 0.
+// The maximum of each cell of a region's grid. Regions are {batch, x1, y1, x2, y2}, both corners inside the region;
+// scaled corners are rounded, halves away from zero. A cell outside the input is 0.
 #include "prelude.glsl"
 #include "lib/reduce.glsl"
 

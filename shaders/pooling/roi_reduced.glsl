@@ -1,5 +1,5 @@
-// Ends a kernel that reduces samples to one value: reduced(c, what the parts before PART gave). PARTED: several
-// dispatches share the samples, and `result` carries on from one to the next.
+// The end of a kernel that reduces an output's samples to one value, reduced(c, before). PARTED: several dispatches
+// share the samples; `before` is what those of the parts before this one, PART, left in `result`.
 #if PARTED
 void main() {
     uint unit = global_index();

@@ -1,4 +1,5 @@
-// Ends a kernel over boxes: value(c) of each element of `result`, by an invocation alone or by a workgroup together.
+// The end of a kernel over boxes (see "box.glsl"), which defines value(c) of each element of `result`: an invocation
+// computes it by itself, or a workgroup together (WIDE).
 #if WIDE
 void main() {
     uint unit = workgroup_index();

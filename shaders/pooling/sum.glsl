@@ -1,4 +1,4 @@
-// A compensated sum over a box: add(term) in EACH_ELEMENT, then total(), the same in every invocation that shares the box.
+// A compensated sum over a box: add(term) in EACH_ELEMENT, then total(), which all invocations that share the box get.
 #include "lib/compensated.glsl"
 
 CompensatedSum sum_ = CompensatedSum(0.0, 0.0);

@@ -1,7 +1,8 @@
-// What a sample of a region reads: `source` {N, C, height, width}, by `batches` {ROIs}, a batch for each region.
+// Reading the image at a sample of a region: `source` is {N, C, height, width}, and `batches` {ROIs} the region's
+// batch.
 #include "lib/math.glsl"
 
-// The two neighbours of a coordinate and the second one's weight; none where it lies more than an element outside.
+// The two neighbours of a coordinate and the weight of the second. A coordinate more than an element outside has none.
 struct Tap {
     uint low;
     uint high;
@@ -17,7 +18,7 @@ Tap tap(float x, uint size, bool nearest) {
     return Tap(uint(low), uint(low) + (weight > 0.0 ? 1u : 0u), weight, true);
 }
 
-// What element i weighs in a tap.
+// The weight of element i in a tap.
 float weight_of(Tap t, uint i) { return t.low == i ? 1.0 - t.weight : t.high == i ? t.weight : 0.0; }
 
 #ifdef batches_VALUE

@@ -1,7 +1,7 @@
 #version 450
-// Merges neighbouring sorted runs of entries by rank: an entry's place is its own plus the number of entries of the other
-// run that come before it. A run stands for SPAN elements of its line and holds the first KEEP of them; a merged one the
-// first MERGED. FINAL: what is left is the result.
+// Merges neighbouring sorted runs of entries by rank: an entry's place in the merged run is its place in its own run
+// plus the number of entries of the other run that come before it. A run stands for SPAN elements of its line and holds
+// the first KEEP of them; a merged run holds the first MERGED. FINAL: one run is left, and goes to the results.
 #include "prelude.glsl"
 #include "lib/sort.glsl"
 
@@ -25,7 +25,7 @@ void main() {
     if (line >= LINES || own >= held(run)) return;
     Entry e = entry_at((line * RUNS + run) * KEEP + own);
 
-    // The places of a run all lie before those of the next, so that equal keys are in the order of the runs.
+    // Equal keys come in the order of their places, and all places of a run lie before those of the next run.
     bool ties = (run & 1u) == 1u;
     uint other = (line * RUNS + (run ^ 1u)) * KEEP;
     uint low = 0u, high = held(run ^ 1u);

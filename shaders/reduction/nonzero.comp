@@ -1,6 +1,7 @@
 #version 450
-// Where x is not zero, in row-major order: each invocation has a chunk of elements. COUNTS: how many there are in each
-// chunk; else `before` says how many come earlier, and the coordinates are written after them.
+// The coordinates of the elements of x that are not zero, in row-major order. Each invocation has a chunk of elements.
+// COUNTS: only count those of each chunk, into `before`. Else `before` holds how many there are in all chunks before,
+// and the chunk's coordinates are written after theirs.
 #include "prelude.glsl"
 
 bool is_nonzero(x_VALUE v) {

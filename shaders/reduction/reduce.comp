@@ -1,9 +1,10 @@
 #version 450
-// Reduces any operands over any of their dimensions. The end of the generated prelude holds the coordinates of a result
-// and of a reduced element, ACC with combine(), and how elements are accumulated and results stored.
+// Reduces any operands over any of their dimensions. The generated prelude ends with what depends on them:
+// kept_coordinates() of a result and reduced_coordinates() of a reduced element, combine() over accumulators of type
+// ACC, load_rows(), accumulate() and store_results().
 //
-// LANES neighbours of a workgroup share WIDE adjacent results; CHUNKS parts of the reduced elements go to different
-// lanes, as partial results. UNIT adjacent reduced elements make a step.
+// LANES neighbours of a workgroup share WIDE adjacent results. The reduced elements are cut into CHUNKS, which give
+// partial results of their own. A step takes UNIT adjacent reduced elements of each of the WIDE results.
 #include "prelude.glsl"
 #include "lib/reduce.glsl"
 
@@ -24,7 +25,7 @@ void main() {
     uint end = inside ? min(begin + CHUNK, STEPS) : begin;
     ACC total[WIDE];
     for (uint j = 0u; j < WIDE; ++j) total[j] = IDENTITY;
-    // Sums of sums: the error of a float sum grows with the number of terms in a row.
+    // Sums of sums: the error of a float sum grows with the number of terms that are added one after the other.
     for (uint first = begin + lane; first < end; first += BLOCK * LANES) {
         ACC block[WIDE];
         for (uint j = 0u; j < WIDE; ++j) block[j] = IDENTITY;

@@ -1,9 +1,10 @@
 #version 450
-// The running combination along the last dimension of x. Each line is cut into CHUNKS; LANES neighbours of a workgroup
-// share a chunk, ITEMS elements each at a time. TOTALS: only the combination of each chunk is wanted. OFFSETS: what
-// comes before each chunk is known. A chunk's elements are read before they are written: y may be x.
+// The running combination (a sum or a product) along the last dimension of x. Each line is cut into CHUNKS; LANES
+// neighbours of a workgroup share a chunk, ITEMS elements each at a time. TOTALS: only the combination of each chunk is
+// wanted. OFFSETS: `offsets` holds the combination of all that comes before each chunk. Elements are read before their
+// places are written, so y may be x.
 //
-// COMPENSATED: the running total keeps what its additions lose, so that long sums stay exact to some ulp.
+// COMPENSATED: the running total carries what its additions round away, so that long sums stay exact to a few ulp.
 #include "prelude.glsl"
 #include "lib/scan.glsl"
 
@@ -19,7 +20,7 @@ CARRY extend(CARRY a, float b) {
     precise float sum = a.x + b;
     precise float part = sum - a.x;
     precise float lost = (a.x - (sum - part)) + (b - part);
-    // Beyond the range there is nothing to make good.
+    // Where the sum is infinite or NaN, so is what it lost, and the two together would make an infinity NaN.
     return vec2(sum, abs(sum) <= 3.4028235e38 ? a.y + lost : 0.0);
 }
 #else

@@ -1,6 +1,7 @@
 #version 450
-// The first KEEP of each block of a line of x, one after the other: each is the first of those that come after the one
-// before. An invocation has a block; worth it for few, on devices where invocations that wait for each other are dear.
+// The first KEEP of each block of a line of x, found one after the other: each is the first of the entries that come
+// after the last one found. An invocation has a block. For a small KEEP on CPU drivers, where the barriers of a sort
+// are slow.
 #include "prelude.glsl"
 #include "lib/order.glsl"
 #include "lib/sort.glsl"

@@ -1,6 +1,6 @@
 #version 450
-// Sorts blocks of BLOCK elements of each line of x in shared memory, SEGMENTS blocks to a workgroup, and keeps the first
-// K of each: as the results where a line is one block (FINAL), else as entries to merge.
+// Sorts blocks of BLOCK elements of each line of x in shared memory, SEGMENTS blocks to a workgroup, and keeps the
+// first K of each: as the results where a line is one block (FINAL), else as entries to merge.
 #include "prelude.glsl"
 #include "lib/order.glsl"
 #include "lib/sort.glsl"

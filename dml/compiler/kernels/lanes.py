@@ -47,6 +47,19 @@ def store(name: str, held: Sequence[str], first: str) -> list[str]:
     return [f"    {name}_vector_store({first} + {v}u, {vector});" for v, vector in enumerate(held)]
 
 
+def adjacent(operands: Sequence[Operand], axis: int) -> int:
+    """How many elements along an axis a step takes as whole uvec4; 1 where the layout forbids it."""
+    unit = max(DATA_TYPES[operand.data_type].per_vector for operand in operands)
+    for operand in operands:
+        bits = DATA_TYPES[operand.data_type].bits
+        others = [stride for d, stride in enumerate(operand.strides) if d != axis]
+        if operand.strides[axis] != 1 or operand.sizes[axis] % unit:
+            return 1
+        if any(step * bits % VECTOR_BITS for step in (operand.base, *others)):
+            return 1
+    return unit
+
+
 def _place(operand: Operand, k: int) -> tuple[int, str, int]:
     """The vector, its components and the shift in them of an element."""
     bits = DATA_TYPES[operand.data_type].bits

@@ -16,7 +16,8 @@ from dml.compiler.kernels.kinds import MATH
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.elementwise.linear_quantization import moved
 from dml.compiler.operators.movement.views import split
-from dml.compiler.operators.reduction.reduction import FLOAT_MIN, Monoid, reduce
+from dml.compiler.operators.reduction.engine import reduce
+from dml.compiler.operators.reduction.monoids import FLOAT_MIN, Monoid
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors import quantization as d

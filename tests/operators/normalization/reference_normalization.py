@@ -93,3 +93,13 @@ def local_response_grad(
     base = bias + alpha / size * local_sums(x**2, size, across)
     pull = local_sums(dy * x * base ** (-beta - 1), size, across, mirrored=True)
     return dy * base**-beta - 2 * alpha / size * beta * x * pull
+
+
+def close(result: Any, expected: Any, magnitude: float, ulps: float = 8) -> None:
+    """Within some float32 ulps of the magnitude of the terms, and half an ulp of the result's own type."""
+    error = ulps * magnitude * np.finfo(np.float32).eps
+    np.testing.assert_allclose(result, expected, rtol=np.finfo(result.dtype).eps, atol=error)
+
+
+def ones_at(shape: tuple[int, ...], axes: Any) -> tuple[int, ...]:
+    return tuple(1 if d in axes else size for d, size in enumerate(shape))

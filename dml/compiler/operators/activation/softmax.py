@@ -10,25 +10,20 @@ import math
 from collections.abc import Sequence
 
 from dml.compiler.apply import apply
-from dml.compiler.builder import ProgramBuilder, merge_dimensions
+from dml.compiler.builder import ProgramBuilder, merge_axes
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.coordinates import coordinates
+from dml.compiler.kernels.kinds import MATH
+from dml.compiler.kernels.lanes import adjacent
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.reduction.engine import VALUE, reduce
+from dml.compiler.operators.reduction.monoids import FLOAT_MAX, FLOAT_SUM
 from dml.compiler.operators.reduction.reduce import arg_reduce
-from dml.compiler.operators.reduction.reduction import (
-    FLOAT_MAX,
-    FLOAT_SUM,
-    MATH,
-    VALUE,
-    adjacent,
-    coordinates,
-    reduce,
-)
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
-from dml.compiler.selection import max_steps
-from dml.compiler.target import Target
+from dml.compiler.selection.lines import WALKS, softmax_fits_one_dispatch, softmax_sharing
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
@@ -47,13 +42,8 @@ def softmax(
     x, y = rows
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     unit = adjacent((x, y), x.rank - 1)
-    lanes, _ = _lanes(builder.target, length // unit)
     outer, most = range(x.rank - 1), builder.target.max_region
-    if (
-        _is_better_apart(builder.target, length, count)
-        or 3 * length > max_steps(builder.target) * unit * lanes
-        or cut(rows, most, outer) is None
-    ):
+    if not softmax_fits_one_dispatch(builder.target, count, length, length // unit) or cut(rows, most, outer) is None:
         _in_passes(builder, source, result, axes, logarithm)
         return
     for x, y in in_parts(rows, most, outer):
@@ -64,50 +54,30 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
     """In one dispatch."""
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     unit = adjacent((x, y), x.rank - 1)
-    lanes, workgroup = _lanes(builder.target, length // unit)
+    sharing = softmax_sharing(builder.target, length // unit)
     builder.dispatch(
         KERNEL,
         {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
-        count=count * lanes,
-        workgroup=workgroup,
+        count=count * sharing.lanes,
+        workgroup=sharing.workgroup,
         constants={"ROWS": count, "LENGTH": length},
-        defines={"LANES": lanes, "UNIT": unit, "LOG": int(logarithm)},
+        defines={"LANES": sharing.lanes, "UNIT": unit, "LOG": int(logarithm)},
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
-        steps=3 * -(-length // (unit * lanes)),
+        steps=WALKS * -(-length // (unit * sharing.lanes)),
         each=unit,
     )
-
-
-def _lanes(target: Target, steps: int) -> tuple[int, int]:
-    if target.is_cpu:
-        return 1, min(8, target.max_workgroup_invocations)
-    lanes = 1
-    while lanes < target.workgroup and steps >= 2 * lanes:
-        lanes *= 2
-    return lanes, target.workgroup
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:
     """Both operands as (..., length) where the axes are one contiguous dimension of each."""
     kept = [axis for axis in range(source.rank) if axis not in axes]
     both = (source, result)
-    inner, inner_strides = merge_dimensions(
-        [source.sizes[axis] for axis in sorted(axes)], [[o.strides[axis] for axis in sorted(axes)] for o in both]
-    )
+    inner, inner_strides = merge_axes(both, sorted(axes))
     if len(inner) != 1 or inner_strides != [(1,), (1,)]:
         return None
-    outer, outer_strides = merge_dimensions(
-        [source.sizes[axis] for axis in kept], [[o.strides[axis] for axis in kept] for o in both]
-    )
-    if not outer:
-        outer, outer_strides = (1,), [(0,), (0,)]
+    outer, outer_strides = merge_axes(both, kept)
     x, y = (operand.view((*outer, *inner), (*s, 1)) for operand, s in zip(both, outer_strides, strict=True))
     return x, y
-
-
-def _is_better_apart(target: Target, length: int, count: int) -> bool:
-    """Whether few rows, too long for the invocations that share one, want the reductions that split them."""
-    return length > 8192 and count < 64 if target.is_cpu else length > 65536 and count < 256
 
 
 def _in_passes(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], logarithm: bool) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from dml.compiler.builder import ProgramBuilder, merge_dimensions
-from dml.compiler.data_types import DATA_TYPES
-from dml.compiler.kernels.expression import emit
+from dml.compiler.builder import ProgramBuilder, merge_axes
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.reduction.reduction import MATH, adjacent, coordinates
+from dml.compiler.operators.normalization.rows_kernel import RowOperands, kernel_code
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
-from dml.compiler.selection import max_steps
-from dml.compiler.target import Target
+from dml.compiler.scalar import Expression
+from dml.compiler.selection.lines import (
+    WALKS,
+    normalization_fits_one_dispatch,
+    normalization_sharing,
+    rows_together,
+)
+
+KERNEL = "normalization/rows.comp"
 
 
 @dataclass(frozen=True)
@@ -39,256 +42,57 @@ class Normalization:
 
 def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
     """Add the dispatch, or answer False where the rows want reductions that split them."""
-    kept, operands = _row_views(what)
-    views, outer, most = tuple(operands.values()), range(kept), builder.target.max_region
-    if not _shape(what, kept, operands).fits(builder.target) or cut(views, most, outer) is None:
+    whole = _operands(what)
+    views, outer, most = tuple(whole.named.values()), range(whole.kept), builder.target.max_region
+    if not normalization_fits_one_dispatch(builder.target, whole.rows) or cut(views, most, outer) is None:
         return False
     for part in in_parts(views, most, outer):
-        _dispatch(builder, what, kept, dict(zip(operands, part, strict=True)))
+        _dispatch(builder, what, replace(whole, named=dict(zip(whole.named, part, strict=True))))
     return True
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """Rows of ``segments`` times ``length`` elements, in steps of ``unit``. beside: side by side in memory."""
-
-    rows: int
-    segments: int
-    length: int
-    unit: int
-    beside: bool
-
-    def lanes(self, target: Target) -> tuple[int, int]:
-        return _lanes(target, self.beside, self.rows, self.segments, self.length // self.unit)
-
-    def fits(self, target: Target) -> bool:
-        lanes, _ = self.lanes(target)
-        return _fits(target, self.beside, self.rows, self.segments, self.length // self.unit, lanes)
+def _operands(what: Normalization) -> RowOperands:
+    """All operands as (kept dimensions..., reduced dimensions...), each part merged, innermost in memory last."""
+    x = what.source
+    full = {"y": what.result, "x": x, **what.parameters, **what.statistics}
+    operands = [operand.broadcast(x.sizes) for operand in full.values()]
+    kept, outer = merge_axes(operands, [axis for axis in range(x.rank) if axis not in what.axes])
+    reduced, inner = merge_axes(operands, sorted(set(what.axes), key=lambda axis: -x.strides[axis]))
+    views = (operand.view((*kept, *reduced), (*o, *i)) for operand, o, i in zip(operands, outer, inner, strict=True))
+    return RowOperands(dict(zip(full, views, strict=True)), tuple(what.parameters), len(kept))
 
 
-def _shape(what: Normalization, kept: int, operands: Mapping[str, Operand]) -> _Shape:
-    x, y = operands["x"], operands["y"]
-    last = x.rank - 1
-    unit = adjacent([x, y, *(operands[name] for name in _varying(what, operands))], last)
-    beside = x.strides[kept - 1] == 1 and x.strides[last] != 1
-    return _Shape(math.prod(x.sizes[:kept]), math.prod(x.sizes[kept:last]), x.sizes[last], unit, beside)
-
-
-def _varying(what: Normalization, operands: Mapping[str, Operand]) -> list[str]:
-    """The parameters that vary along a segment."""
-    return [name for name in what.parameters if operands[name].strides[-1] != 0]
-
-
-def _dispatch(builder: ProgramBuilder, what: Normalization, kept: int, operands: Mapping[str, Operand]) -> None:
-    x, y = operands["x"], operands["y"]
-    rank, last = x.rank, x.rank - 1
-    varying = _varying(what, operands)
-    shape = _shape(what, kept, operands)
-    rows, segments, length, unit = shape.rows, shape.segments, shape.length, shape.unit
-    lanes, workgroup = shape.lanes(builder.target)
-    common = [name for name in varying if not any(operands[name].strides[:kept])]
-    each = _rows_each(builder.target, rows * lanes, 3 * _share(segments, length // unit, lanes)) if common else 1
-    emitted = emit(_value(what), ["float"] * (3 + len(what.parameters)), "finish", "float")
-    code = [
-        f'#include "{MATH}"',
-        f"float row_mean[{each}], row_factor[{each}];",
-        coordinates("row", "x", rank, range(kept)),
-        coordinates("segment", "x", rank, range(kept, last)),
-        emitted.code,
-        _step_sums(x, unit),
-        _segment(operands, list(what.parameters), varying, each),
-        _load_step(operands, common, unit),
-        _write_step(operands, list(what.parameters), varying, common, unit),
-    ]
-    constants: dict[str, Constant] = {"ROWS": rows, "SEGMENTS": segments, "LENGTH": length, "EPSILON": what.epsilon}
+def _dispatch(builder: ProgramBuilder, what: Normalization, of: RowOperands) -> None:
+    rows, vector = of.rows, of.unit > 1
+    sharing = normalization_sharing(builder.target, rows)
+    iterations = WALKS * rows.iterations(sharing.lanes)
+    each = rows_together(builder.target, rows.rows * sharing.lanes, iterations) if of.common else 1
+    code, constants = kernel_code(of, what.finish, each)
     builder.dispatch(
-        "normalization/rows.comp",
+        KERNEL,
         {
-            "y": write(y, vector=unit > 1),
-            "x": read(x, vector=unit > 1),
-            **{name: read(operands[name], vector=unit > 1 and name in varying) for name in what.parameters},
-            **{name: write(operands[name]) for name in what.statistics},
+            "y": write(of.y, vector=vector),
+            "x": read(of.x, vector=vector),
+            **{name: read(of.named[name], vector=vector and name in of.varying) for name in of.parameters},
+            **{name: write(of.named[name]) for name in what.statistics},
         },
-        count=-(-rows // each) * lanes,
-        workgroup=workgroup,
-        constants={**constants, **emitted.constants},
+        count=-(-rows.rows // each) * sharing.lanes,
+        workgroup=sharing.workgroup,
+        constants={
+            "ROWS": rows.rows,
+            "SEGMENTS": rows.segments,
+            "LENGTH": of.x.sizes[-1],
+            "EPSILON": what.epsilon,
+            **constants,
+        },
         defines={
-            "LANES": lanes,
+            "LANES": sharing.lanes,
             "EACH": each,
-            "UNIT": unit,
+            "UNIT": of.unit,
             "USE_MEAN": int(what.use_mean),
             "USE_VARIANCE": int(what.use_variance),
         },
-        code="\n".join(code),
-        steps=3 * each * _share(segments, length // unit, lanes),
-        each=unit,
+        code=code,
+        steps=each * iterations,
+        each=of.unit,
     )
-
-
-def _value(what: Normalization) -> Expression:
-    """``finish`` over the element, the parameters, and the row's mean and factor."""
-    count = len(what.parameters)
-    normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
-    return substitute(what.finish, [normalized, *(Leaf(1 + i) for i in range(count))])
-
-
-def _row_views(what: Normalization) -> tuple[int, dict[str, Operand]]:
-    """All operands as (kept dimensions..., reduced dimensions...), each part merged, and the number of the former."""
-    x = what.source
-    full = {"y": what.result, "x": x, **what.parameters, **what.statistics}
-    named = {name: operand.broadcast(x.sizes) for name, operand in full.items()}
-    kept_axes = [d for d in range(x.rank) if d not in what.axes]
-    reduced_axes = sorted(set(what.axes), key=lambda d: -x.strides[d])
-
-    def merged(axes: Sequence[int]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        sizes, strides = merge_dimensions(
-            [x.sizes[d] for d in axes], [[o.strides[d] for d in axes] for o in named.values()]
-        )
-        return (sizes, strides) if sizes else ((1,), [(0,)] * len(named))
-
-    kept, outer = merged(kept_axes)
-    reduced, inner = merged(reduced_axes)
-    views = {
-        name: operand.view((*kept, *reduced), (*o, *i))
-        for (name, operand), o, i in zip(named.items(), outer, inner, strict=True)
-    }
-    return len(kept), views
-
-
-def _lanes(target: Target, beside: bool, rows: int, segments: int, steps: int) -> tuple[int, int]:
-    """Lanes to a row, and the size of a workgroup. Rows beside each other in memory take an invocation each."""
-    if target.is_cpu:
-        # A row to an invocation is best where that keeps the cores busy. Else eight lanes: a vector of the CPU driver,
-        # and a workgroup of that size has no costly barrier.
-        few = rows < 32 or 3 * _share(segments, steps, 1) >= max_steps(target)
-        return (8 if few and steps >= 16 and not beside else 1), 8
-    lanes = 1
-    while not beside and lanes < target.workgroup and steps >= 2 * lanes:
-        lanes *= 2
-    return lanes, target.workgroup
-
-
-def _rows_each(target: Target, invocations: int, iterations: int) -> int:
-    """Rows to an invocation, which reads parameters common to them once: CPUs' drivers fetch each lane's by itself."""
-    each = 4
-    while each > 1 and not (target.is_cpu and invocations >= 64 * each and each * iterations < max_steps(target)):
-        each //= 2
-    return each
-
-
-def _share(segments: int, steps: int, lanes: int) -> int:
-    """Loop iterations of an invocation for one walk along its row."""
-    return segments * (-(-steps // lanes) + -(-steps // (lanes * 32)) + 1)
-
-
-def _fits(target: Target, beside: bool, rows: int, segments: int, steps: int, lanes: int) -> bool:
-    """Whether an invocation's share of a row is small enough, and enough invocations are busy."""
-    share = _share(segments, steps, lanes)
-    if 3 * share >= max_steps(target):
-        return False
-    if target.is_cpu and beside and share > 512:
-        return False  # each pass along rows beside each other brings all of their neighbours into the cache again
-    if target.is_cpu:
-        return rows * lanes >= 16 or share < 256
-    return share < 256 or (share < 4096 and rows * lanes >= 8192)
-
-
-def _step_sums(x: Operand, unit: int) -> str:
-    """step_sums(from, at, shift): of a step's differences to ``shift``, and of their squares.
-
-    The step lies ``at`` elements into the segment that begins at index ``from``.
-    """
-    lines = ["vec2 step_sums(uint from, uint at, float shift) {"]
-    if unit == 1:
-        elements = [f"x_load(from + at * x_STRIDE_{x.rank - 1})"]
-    else:
-        lines += _vectors("x", x, unit, "from + at")
-        elements = [_element("x", x, k) for k in range(unit)]
-    lines += [f"    float v{k} = {element} - shift;" for k, element in enumerate(elements)]
-
-    def tree(terms: list[str]) -> str:
-        while len(terms) > 1:
-            terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
-        return terms[0]
-
-    sums = tree([f"v{k}" for k in range(unit)]), tree([f"v{k} * v{k}" for k in range(unit)])
-    return "\n".join([*lines, f"    return vec2({sums[0]}, {sums[1]});", "}"])
-
-
-def _vectors(name: str, operand: Operand, unit: int, index: str) -> list[str]:
-    per_vector = DATA_TYPES[operand.data_type].per_vector
-    first = f"({index}) / {per_vector}u"
-    return [f"    uvec4 {name}_{v} = {name}_vector({first} + {v}u);" for v in range(unit // per_vector)]
-
-
-def _element(name: str, operand: Operand, k: int) -> str:
-    """Element k of a step whose vectors are loaded."""
-    vector, rest = divmod(k * DATA_TYPES[operand.data_type].bits, 128)
-    return f"{name}_decode({name}_{vector}.{'xyzw'[rest // 32]} >> {rest % 32}u)"
-
-
-def _segment(operands: Mapping[str, Operand], parameters: list[str], varying: list[str], each: int) -> str:
-    """start_segment(row, c): where an invocation's row has the segment, and the parameters that hold for all of it."""
-    moving = ["x", "y", *varying]
-    same = [name for name in parameters if name not in varying]
-    lines = [f"uint from_{name}[{each}];" for name in moving]
-    lines += [f"float all_{name}[{each}];" for name in same]
-    lines.append(f"void start_segment(uint row, uint c[{operands['x'].rank}]) {{")
-    lines += [f"    from_{name}[row] = {name}_at(c);" for name in moving]
-    lines += [f"    all_{name}[row] = {name}_load({name}_at(c));" for name in same]
-    return "\n".join([*lines, "}"])
-
-
-def _load_step(operands: Mapping[str, Operand], common: list[str], unit: int) -> str:
-    """load_step(at): a step of the parameters that all rows have in common."""
-    names = [f"step_{name}_{k}" for name in common for k in range(unit)]
-    lines = [f"float {', '.join(names)};"] if names else []
-    lines.append("void load_step(uint at) {")
-    for name in common:
-        if unit == 1:
-            lines.append(
-                f"    step_{name}_0 = {name}_load(from_{name}[0] + at * {name}_STRIDE_{operands['x'].rank - 1});"
-            )
-            continue
-        lines += _vectors(name, operands[name], unit, f"from_{name}[0] + at")
-        lines += [f"    step_{name}_{k} = {_element(name, operands[name], k)};" for k in range(unit)]
-    return "\n".join([*lines, "}"])
-
-
-def _write_step(
-    operands: Mapping[str, Operand], parameters: list[str], varying: list[str], common: list[str], unit: int
-) -> str:
-    """write_step(row, at): the results of one step of an invocation's row, every load first."""
-    last = operands["x"].rank - 1
-    apart = [name for name in varying if name not in common]
-    lines = ["void write_step(uint row, uint at) {"]
-
-    def element(name: str, k: int) -> str:
-        if name in common:
-            return f"step_{name}_{k}"
-        if name in parameters and name not in varying:
-            return f"all_{name}[row]"
-        if unit == 1:
-            return f"{name}_load(from_{name}[row] + at * {name}_STRIDE_{last})"
-        return _element(name, operands[name], k)
-
-    def finished(k: int) -> str:
-        arguments = [element(name, k) for name in ("x", *parameters)]
-        return f"finish({', '.join(arguments)}, row_mean[row], row_factor[row])"
-
-    if unit == 1:
-        lines.append(f"    y_store(from_y[row] + at * y_STRIDE_{last}, {finished(0)});")
-        return "\n".join([*lines, "}"])
-    for name in ("x", *apart):
-        lines += _vectors(name, operands[name], unit, f"from_{name}[row] + at")
-    bits = DATA_TYPES[operands["y"].data_type].bits
-    per_vector = 128 // bits
-    for vector in range(unit // per_vector):
-        lines.append(f"    uvec4 y_{vector} = uvec4(0u);")
-        for k in range(vector * per_vector, (vector + 1) * per_vector):
-            component, shift = divmod(k * bits % 128, 32)
-            encoded = f"y_encode_at(from_y[row] + at + {k}u, {finished(k)}) << {shift}u"
-            lines.append(f"    y_{vector}.{'xyzw'[component]} |= {encoded};")
-    for vector in range(unit // per_vector):
-        lines.append(f"    y_vector_store((from_y[row] + at) / {per_vector}u + {vector}u, y_{vector});")
-    return "\n".join([*lines, "}"])

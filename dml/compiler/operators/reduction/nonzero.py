@@ -5,8 +5,9 @@ from __future__ import annotations
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import sum_of
+from dml.compiler.operators.reduction.monoids import sum_of
 from dml.compiler.operators.reduction.scan import scan
+from dml.compiler.selection.lines import nonzero_chunk
 from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
@@ -18,7 +19,7 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: Pr
     """NaN is not zero. Rows past the count stay as they are."""
     x, count, y = builder["InputTensor"], builder["OutputCountTensor"], builder["OutputCoordinatesTensor"]
     y = y.view(y.sizes[-2:], y.strides[-2:])
-    chunk = max(1, min(32, x.count // 64))
+    chunk = nonzero_chunk(x.count)
     chunks = -(-x.count // chunk)
     before = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (1, chunks))
     sizes = {"CHUNK": chunk, "CHUNKS": chunks, "COLUMNS": y.sizes[1]}

@@ -7,19 +7,17 @@ from collections.abc import Sequence
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.kinds import INT64, MATH
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import (
+from dml.compiler.operators.reduction.engine import VALUE, reduce
+from dml.compiler.operators.reduction.monoids import (
     FLOAT_MAX,
     FLOAT_SUM,
-    INT64,
-    MATH,
     NORM,
-    VALUE,
+    ORDER,
     Monoid,
-    kind_of,
     largest_of,
     product_of,
-    reduce,
     smallest_of,
     sum_of,
 )
@@ -37,8 +35,6 @@ from dml.enums import (
     DML_REDUCE_FUNCTION,
     DML_TENSOR_DATA_TYPE_FLOAT32,
 )
-
-ORDER = "lib/order.glsl"
 
 
 def square(kind: str) -> Expression:
@@ -60,7 +56,7 @@ def _glsl(kind: str) -> str:
 def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """REDUCE. FLOAT16 accumulates in float32; integers wrap; NaN among the elements makes MIN and MAX NaN."""
     source, result = builder["InputTensor"], builder["OutputTensor"]
-    axes, kind = desc.Axes, kind_of(source)
+    axes, kind = desc.Axes, DATA_TYPES[source.data_type].kind
     name = DML_REDUCE_FUNCTION(desc.Function).name.removeprefix("DML_REDUCE_FUNCTION_")
     if name in ("ARGMIN", "ARGMAX"):
         arg_reduce(builder, source, result, axes, largest=name == "ARGMAX", direction=DML_AXIS_DIRECTION_INCREASING)
@@ -87,7 +83,7 @@ def reduce_operator(desc: DML_REDUCE_OPERATOR_DESC, builder: ProgramBuilder) -> 
 
 
 def norm(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], more: float = 0.0) -> None:
-    """The root of the sum of squares and ``more``, wherever float32 holds it, whether or not it holds the squares."""
+    """The root of the sum of squares plus ``more``; it overflows only where float32 does not hold the root itself."""
     if DATA_TYPES[source.data_type].has_exact_squares:
         finish = node("sqrt_accurate($x0 + $More)", VALUE, includes=[MATH], More=more)
         reduce(builder, FLOAT_SUM, [source], axes, [(result, finish)], square("float"))
@@ -100,7 +96,7 @@ def log_sum_exp(builder: ProgramBuilder, source: Operand, result: Operand, axes:
     """log(sum(exp(x))) with the maximum taken out first, so that no exponential overflows."""
     largest = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
     reduce(builder, FLOAT_MAX, [source], axes, [(largest, VALUE)])
-    # Infinities stay in the exponential: their differences would be NaN.
+    # An infinite maximum is not taken out: the difference of two infinities would be NaN.
     shift = node("abs($x0) < 3.402824e38 ? $x0 : 0.0", Leaf(1))
     element = node("exp_accurate($x0 - $x1)", VALUE, shift, includes=[MATH])
     finish = node("log_accurate($x0) + $x1", VALUE, shift, includes=[MATH])
@@ -127,11 +123,11 @@ def arg_reduce(
 
     NaN wins in both, as in NumPy; the zeros are equal. result: any integer type of 32 or 64 bits.
     """
-    kind = kind_of(source)
+    kind = DATA_TYPES[source.data_type].kind
     position = Leaf(1)
     last = direction == DML_AXIS_DIRECTION_DECREASING
     before, none = (">", "0u") if last else ("<", "0xffffffffu")
-    # The largest key wins: smallest elements have theirs turned round, and NaN keeps the largest of all.
+    # The largest key wins. For the smallest element keys are complemented, but that of NaN, which wins either way.
     flip = "" if largest else "~"
     if kind.endswith("64"):
         pick = f"(a.y != b.y ? a.y > b.y : a.x != b.x ? a.x > b.x : a.z {before} b.z) ? a : b"

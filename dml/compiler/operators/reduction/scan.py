@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 
 from dml import enums
-from dml.compiler.builder import ProgramBuilder, merge_around
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import Monoid, coordinates, kind_of, product_of, sum_of
+from dml.compiler.operators.reduction.lines import lines_along
+from dml.compiler.operators.reduction.monoids import Monoid, product_of, sum_of
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
-from dml.compiler.selection import max_steps
-from dml.compiler.target import Target
+from dml.compiler.selection.lines import scan_sharing
 from dml.descriptors.reduction import (
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
     DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
@@ -42,26 +44,25 @@ def scan(
 
     exclusive: of the elements before each one. backwards: from the last element on. Float sums are compensated.
     """
-    at, merged = merge_around(axis, source, result)
-    x, y = (axis_last(operand, at) for operand in merged)
-    for lines in in_parts((x, y), builder.target.max_region, range(x.rank - 1)):
-        _scan(builder, monoid, *lines, exclusive=exclusive, backwards=backwards)
+    lines = lines_along(axis, source, result)
+    for x, y in in_parts(lines, builder.target.max_region, range(lines[0].rank - 1)):
+        _scan(builder, monoid, x, y, exclusive=exclusive, backwards=backwards)
 
 
 def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, exclusive: bool, backwards: bool) -> None:
     """Along the last dimension."""
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
-    lanes, items, chunks, workgroup = _share(builder.target, x, lines, length)
-    chunk = -(-length // chunks)
-    chunks = -(-length // chunk)
+    beside = lines > 1 and 0 < x.strides[-2] < x.strides[-1]
+    sharing = scan_sharing(builder.target, lines, length, beside=beside)
+    chunk, chunks = sharing.cut(length)
     compensated = monoid.glsl == "float" and monoid.combine == "a + b"
 
     def dispatch(tensors: dict[str, Bound], *, totals: bool) -> None:
         builder.dispatch(
             KERNEL,
             tensors,
-            count=lines * chunks * lanes,
-            workgroup=workgroup,
+            count=lines * chunks * sharing.lanes,
+            workgroup=sharing.workgroup,
             constants={
                 "LINES": lines,
                 "LENGTH": length,
@@ -71,55 +72,25 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
                 "BACKWARDS": backwards,
             },
             defines={
-                "LANES": lanes,
-                "ITEMS": items,
+                "LANES": sharing.lanes,
+                "ITEMS": sharing.items,
                 "ACC": monoid.glsl,
                 "IDENTITY": monoid.identity,
                 "COMPENSATED": int(compensated),
                 "TOTALS": int(totals),
                 "OFFSETS": int("offsets" in tensors),
             },
-            code="\n".join(
-                [
-                    *(f'#include "{include}"' for include in monoid.includes),
-                    f"{monoid.glsl} combine({monoid.glsl} a, {monoid.glsl} b) {{ return {monoid.combine}; }}",
-                    coordinates("line", "x", x.rank, range(x.rank - 1)),
-                ]
-            ),
-            steps=-(-chunk // lanes),
+            code="\n".join([*monoid.function, coordinates("line", "x", x.rank, range(x.rank - 1))]),
+            steps=-(-chunk // sharing.lanes),
         )
 
     if chunks == 1:
         dispatch({"x": read(x), "y": write(y)}, totals=False)
         return
-    totals = builder.temporary(_TOTALS[kind_of(x)], (lines, chunks))
+    totals = builder.temporary(_TOTALS[DATA_TYPES[x.data_type].kind], (lines, chunks))
     dispatch({"x": read(x), "totals": write(totals)}, totals=True)
     scan(builder, monoid, totals, totals, 1, exclusive=True)
     dispatch({"x": read(x), "y": write(y), "offsets": read(totals)}, totals=False)
-
-
-def axis_last(operand: Operand, axis: int) -> Operand:
-    """The operand with this dimension innermost, and at least one before it."""
-    order = [d for d in range(operand.rank) if d != axis] + [axis]
-    sizes, strides = ([values[d] for d in order] for values in (operand.sizes, operand.strides))
-    if len(order) == 1:
-        sizes, strides = [1, *sizes], [0, *strides]
-    return operand.view(tuple(sizes), tuple(strides))
-
-
-def _share(target: Target, x: Operand, lines: int, length: int) -> tuple[int, int, int, int]:
-    """Lanes to a chunk, items to a lane, chunks to a line, and the size of a workgroup."""
-    lanes, items = 1, 1
-    if target.is_cpu:
-        chunks = max(1, min(256 // lines, length // 64), -(-length // max_steps(target)))
-        return lanes, items, chunks, min(32, target.max_workgroup_invocations)
-    beside = x.rank > 1 and 0 < x.strides[-2] < x.strides[-1] and lines > 1
-    if not beside or lines < 1024:
-        items = 4
-        while lanes < target.workgroup and length >= 2 * lanes * items:
-            lanes *= 2
-    chunks = min(32768 // max(1, lines * lanes), length // (8 * lanes * items))
-    return lanes, items, max(1, chunks, -(-length // (max_steps(target) // items * items * lanes))), target.workgroup
 
 
 @lowering(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)
@@ -129,8 +100,8 @@ def cumulative(
 ) -> None:
     source, result = builder["InputTensor"], builder["OutputTensor"]
     if isinstance(desc, DML_CUMULATIVE_SUMMATION_OPERATOR_DESC):
-        monoid, exclusive = sum_of(kind_of(source)), desc.HasExclusiveSum
+        monoid, exclusive = sum_of(DATA_TYPES[source.data_type].kind), desc.HasExclusiveSum
     else:
-        monoid, exclusive = product_of(kind_of(source)), desc.HasExclusiveProduct
+        monoid, exclusive = product_of(DATA_TYPES[source.data_type].kind), desc.HasExclusiveProduct
     backwards = desc.AxisDirection == enums.DML_AXIS_DIRECTION_DECREASING
     scan(builder, monoid, source, result, desc.Axis, exclusive=exclusive, backwards=backwards)

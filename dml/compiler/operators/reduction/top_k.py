@@ -1,25 +1,25 @@
 """TOP_K, TOP_K1: the first K of each line in order; equal elements by ascending index, whatever the direction.
 
-Blocks of a line are sorted in shared memory (on CPU drivers, a small K is selected one by one, and blocks are short:
-the steps of a sort that wait for each other are dear there), and their first K merged pair by pair. NaN counts as the
-largest value and the zeros are equal; values are copied as they are.
+The first K of each block of a line are found, by a sort in shared memory or one after the other (selection.lines says
+which), and merged pair by pair. NaN counts as the largest value and the zeros are equal; values are copied as they are.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
 from dml import enums
-from dml.compiler.builder import ProgramBuilder, merge_around
+from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.coordinates import coordinates
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.reduction.reduction import coordinates, kind_of
-from dml.compiler.operators.reduction.scan import axis_last
+from dml.compiler.operators.reduction.lines import lines_along
+from dml.compiler.operators.reduction.monoids import ORDER
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
-from dml.compiler.selection import max_steps
-from dml.compiler.target import Target
+from dml.compiler.selection.lines import top_k_sharing
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
 
 SORT = "reduction/sort_blocks.comp"
@@ -38,105 +38,116 @@ def top_k(
     builder: ProgramBuilder, source: Operand, values: Operand, indices: Operand, axis: int, k: int, *, largest: bool
 ) -> None:
     """The k largest elements along ``axis``, falling, or the k smallest, rising, with their places along it."""
-    at, merged = merge_around(axis, source, values, indices)
-    apart = [axis_last(operand, at) for operand in merged]
-    for x, y, z in in_parts(apart, builder.target.max_region, range(apart[0].rank - 1)):
+    lines = lines_along(axis, source, values, indices)
+    for x, y, z in in_parts(lines, builder.target.max_region, range(lines[0].rank - 1)):
         _top_k(builder, x, y, z, k, largest=largest)
 
 
 def _top_k(builder: ProgramBuilder, x: Operand, values: Operand, indices: Operand, k: int, *, largest: bool) -> None:
     """Along the last dimension."""
-    length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
-    wide = kind_of(x).endswith("64")
-    words = 3 if wide else 2
-    outputs: dict[str, Bound] = {"x": read(x), "values": write(values), "indices": write(indices)}
-    line = coordinates("line", "x", x.rank, range(x.rank - 1))
-    if DATA_TYPES[indices.data_type].bits == 64:
-        line += "\nuvec2 index_of(uint i) { return uvec2(i, 0u); }"
-    else:
-        line += "\nuint index_of(uint i) { return i; }"
-    key = f"{'uvec2' if wide else 'uint'} key_of(x_VALUE v) {{ return {'~' if largest else ''}order_{kind_of(x)}(v); }}"
+    search = _LineSearch(builder, x, values, indices, k, largest)
+    runs = search.first_of_blocks()
+    while runs.entries is not None:
+        runs = search.merge(runs, runs.entries)
 
-    target = builder.target
-    selects = target.is_cpu and k <= 128
-    block = _selected_block(target, lines, length, k) if selects else _sorted_block(target, length)
-    runs, span, keep = -(-length // block), block, min(k, block)
-    entries = builder.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (lines * runs * keep * words,)) if runs > 1 else None
-    tensors: dict[str, Bound] = outputs if entries is None else {"x": read(x), "entries": write(entries)}
-    constants = {"LINES": lines, "LENGTH": length, "BLOCKS": runs, "KEEP": keep}
-    defines = {"KEY64": int(wide), "FINAL": int(runs == 1)}
-    code = f'#include "lib/order.glsl"\n{line}\n{key}'
-    if selects:
-        constants["BLOCK"] = block
-        builder.dispatch(
-            SELECT,
-            tensors,
-            count=lines * runs,
+
+@dataclass(frozen=True)
+class _SortedRuns:
+    """Each line as ``count`` runs: each stands for ``span`` of its elements, of which it has the first ``keep``.
+
+    entries: the runs' keys and places as words; None where a line is one run, which is the result.
+    """
+
+    count: int
+    span: int
+    keep: int
+    entries: Operand | None
+
+
+@dataclass(frozen=True)
+class _LineSearch:
+    """What the kernels that find the first ``k`` along the last dimension have in common."""
+
+    builder: ProgramBuilder
+    x: Operand
+    values: Operand
+    indices: Operand
+    k: int
+    largest: bool
+
+    @property
+    def lines(self) -> int:
+        return math.prod(self.x.sizes[:-1])
+
+    @property
+    def has_wide_keys(self) -> bool:
+        return DATA_TYPES[self.x.data_type].kind.endswith("64")
+
+    @property
+    def outputs(self) -> dict[str, Bound]:
+        return {"x": read(self.x), "values": write(self.values), "indices": write(self.indices)}
+
+    def entries(self, runs: int, keep: int) -> Operand | None:
+        """Room for the entries of the lines' runs; None where a line is one run."""
+        if runs == 1:
+            return None
+        words = 3 if self.has_wide_keys else 2
+        return self.builder.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (self.lines * runs * keep * words,))
+
+    def first_of_blocks(self) -> _SortedRuns:
+        """The first of each block of a line, in order."""
+        lines, length = self.lines, self.x.sizes[-1]
+        sharing = top_k_sharing(self.builder.target, lines, length, self.k)
+        blocks, keep = -(-length // sharing.block), min(self.k, sharing.block)
+        entries = self.entries(blocks, keep)
+        constants = {"LINES": lines, "LENGTH": length, "BLOCKS": blocks, "KEEP": keep}
+        defines: dict[str, object] = {"KEY64": int(self.has_wide_keys), "FINAL": int(entries is None)}
+        if sharing.selects:
+            constants["BLOCK"] = sharing.block
+        else:
+            defines |= {"BLOCK": f"{sharing.block}u", "SEGMENTS": f"{sharing.per_group}u"}
+        self.builder.dispatch(
+            SELECT if sharing.selects else SORT,
+            self.outputs if entries is None else {"x": read(self.x), "entries": write(entries)},
+            groups=-(-lines * blocks // sharing.per_group),
+            workgroup=sharing.workgroup,
             constants=constants,
             defines=defines,
-            code=code,
-            steps=keep * block,
+            code=f'#include "{ORDER}"\n{self._line_code()}\n{self._key_code()}',
+            steps=sharing.steps,
         )
-    else:
-        segments = _segments(block)
-        builder.dispatch(
-            SORT,
-            tensors,
-            groups=-(-lines * runs // segments),
-            workgroup=_sorters(target, block),
-            constants=constants,
-            defines={**defines, "BLOCK": f"{block}u", "SEGMENTS": f"{segments}u"},
-            code=code,
-            steps=_sort_steps(target, block),
-        )
-    while entries is not None:
-        merged_keep = min(k, 2 * span)
-        final = runs <= 2
-        after = None
-        tensors = {"entries": read(entries), **outputs}
-        if not final:
-            count = lines * -(-runs // 2) * merged_keep * words
-            after = builder.temporary(enums.DML_TENSOR_DATA_TYPE_UINT32, (count,))
-            tensors = {"entries": read(entries), "merged": write(after)}
-        sizes = {"LINES": lines, "LENGTH": length, "RUNS": runs, "SPAN": span, "KEEP": keep, "MERGED": merged_keep}
-        builder.dispatch(
+        return _SortedRuns(blocks, sharing.block, keep, entries)
+
+    def merge(self, runs: _SortedRuns, entries: Operand) -> _SortedRuns:
+        """Neighbouring runs as one."""
+        merged = _SortedRuns(-(-runs.count // 2), 2 * runs.span, min(self.k, 2 * runs.span), None)
+        after = self.entries(merged.count, merged.keep)
+        self.builder.dispatch(
             MERGE,
-            tensors,
-            count=lines * runs * keep,
-            constants=sizes,
-            defines={"KEY64": int(wide), "FINAL": int(final)},
-            code=line if final else "",
-            steps=keep.bit_length(),
+            {"entries": read(entries), **(self.outputs if after is None else {"merged": write(after)})},
+            count=self.lines * runs.count * runs.keep,
+            constants={
+                "LINES": self.lines,
+                "LENGTH": self.x.sizes[-1],
+                "RUNS": runs.count,
+                "SPAN": runs.span,
+                "KEEP": runs.keep,
+                "MERGED": merged.keep,
+            },
+            defines={"KEY64": int(self.has_wide_keys), "FINAL": int(after is None)},
+            code=self._line_code() if after is None else "",
+            steps=runs.keep.bit_length(),
         )
-        entries, runs, span, keep = after, -(-runs // 2), 2 * span, merged_keep
+        return replace(merged, entries=after)
 
+    def _line_code(self) -> str:
+        """line_coordinates(line, c), and index_of(i): a place as the type of the indices."""
+        line = coordinates("line", "x", self.x.rank, range(self.x.rank - 1))
+        if DATA_TYPES[self.indices.data_type].bits == 64:
+            return line + "\nuvec2 index_of(uint i) { return uvec2(i, 0u); }"
+        return line + "\nuint index_of(uint i) { return i; }"
 
-def _selected_block(target: Target, lines: int, length: int, k: int) -> int:
-    """Elements to an invocation that selects: lines split where they are few, into what still leaves most behind."""
-    blocks = max(1, min(256 // lines, length // (8 * k)), -(-length * k // max_steps(target)))
-    return max(1, min(-(-length // blocks), max_steps(target) // k))
-
-
-def _segments(block: int) -> int:
-    """Blocks that a workgroup sorts."""
-    return max(1, 256 // block)
-
-
-def _sorters(target: Target, block: int) -> int:
-    """Invocations that sort blocks together; on a CPU's driver one vector."""
-    return min(8 if target.is_cpu else 128, block * _segments(block) // 2, target.max_workgroup_invocations)
-
-
-def _sort_steps(target: Target, block: int) -> int:
-    """Reading, the exchanges of a bitonic sort, and writing."""
-    shares = -(-block * _segments(block) // _sorters(target, block))
-    stages = (block.bit_length() - 1) * block.bit_length() // 2
-    return 2 * shares + stages * (1 + shares // 2)
-
-
-def _sorted_block(target: Target, length: int) -> int:
-    """Elements of a block that a workgroup sorts: a power of two."""
-    block = min(16 if target.is_cpu else 1024, 1 << max(1, (length - 1).bit_length()))
-    while block > 2 and _sort_steps(target, block) > max_steps(target):
-        block //= 2
-    return block
+    def _key_code(self) -> str:
+        """key_of(v): an unsigned integer that is the smaller the earlier an element comes."""
+        key, turned = "uvec2" if self.has_wide_keys else "uint", "~" if self.largest else ""
+        return f"{key} key_of(x_VALUE v) {{ return {turned}order_{DATA_TYPES[self.x.data_type].kind}(v); }}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,13 +91,6 @@ def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axis: int, k: in
         check(found, x, axis, k, direction)
 
 
-@pytest.mark.parametrize("k", [3, 200])
-def test_grids_fold(seen_as: Callable[..., dml.Device], k: int) -> None:
-    x = harness.random(np.random.default_rng(6), "INT16", (40, 2100))
-    device = seen_as("discrete", max_workgroup_count=(7, 11, 65535))
-    check(harness.run(device, describe(like(x), 1, k), {"InputTensor": x}), x, 1, k)
-
-
 def test_long_lines_of_64_bits(each_kind: dml.Device) -> None:
     """Blocks and merges of keys of two words."""
     x = np.random.default_rng(5).integers(-(2**63), 2**63 - 1, 3000, np.int64)
@@ -142,26 +134,3 @@ def test_page_examples(
         found = harness.run(device, desc, {"InputTensor": x})
         assert_exact(found["OutputValueTensor"], np.array([[values]], np.float32))
         assert_exact(found["OutputIndexTensor"], np.array([[places]], np.uint32))
-
-
-@pytest.mark.parametrize("old", [False, True])
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"Axis": 4}, "Axis: must be a dimension of InputTensor, from 0 to 3"),
-        ({"K": 0}, "K: must be from 1 to 4, the size of InputTensor along Axis"),
-        ({"K": 5}, "K: must be from 1 to 4, the size of InputTensor along Axis"),
-        ({"OutputValueTensor": tensor("FLOAT32", (1, 1, 3, 3))}, "OutputValueTensor: must have sizes (1, 1, 3, 2)"),
-        ({"OutputIndexTensor": tensor("UINT32", (1, 1, 2, 4))}, "OutputIndexTensor: must have sizes (1, 1, 3, 2)"),
-        ({"OutputIndexTensor": tensor("INT32", (1, 1, 3, 2))}, "OutputIndexTensor"),
-        ({"OutputValueTensor": tensor("FLOAT16", (1, 1, 3, 2))}, "must have the data type of"),
-    ],
-)
-def test_wrong_descriptions(old: bool, change: dict[str, Any], message: str) -> None:
-    desc = describe(like(FIRST), 3, 2)
-    if old:
-        desc = dml.DML_TOP_K_OPERATOR_DESC(desc.InputTensor, desc.OutputValueTensor, desc.OutputIndexTensor, 3, 2)
-    dml.validate(desc)
-    with pytest.raises(dml.DMLError) as error:
-        dml.validate(desc.replace(**change))
-    assert message in str(error.value)

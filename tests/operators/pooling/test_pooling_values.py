@@ -154,40 +154,6 @@ def test_quantized_average_of_a_large_window(device: Any) -> None:
     assert_exact(result, np.round(x.astype(np.float64).mean((2, 3), keepdims=True)).astype(np.uint8))
 
 
-def test_a_window_beyond_a_workgroup(device: Any) -> None:
-    """llvmpipe ends loops after 65,535 iterations without a word."""
-    x = np.zeros((1, 1, 4096, 4096), np.uint8)
-    x[..., 4095, 4095] = 7
-    desc = dml.DML_MAX_POOLING_OPERATOR_DESC(
-        InputTensor=like(x),
-        OutputTensor=tensor("UINT8", (1, 1, 1, 1)),
-        **fields({**PLAIN, "window": (4096, 4096)}, dilations=False),
-    )
-    assert run(device, desc, {"InputTensor": x})["OutputTensor"].item() == 7
-
-
-def test_a_window_beyond_a_workgroup_is_refused(device: Any) -> None:
-    """Where more is asked of it than a value."""
-    if not device.vulkan.target.is_cpu:
-        pytest.skip("the figures are those of CPU drivers")
-    desc = dml.DML_MAX_POOLING1_OPERATOR_DESC(
-        InputTensor=tensor("UINT8", (1, 1, 4096, 4096)),
-        OutputTensor=tensor("UINT8", (1, 1, 1, 1)),
-        OutputIndicesTensor=tensor("UINT32", (1, 1, 1, 1)),
-        **fields({**PLAIN, "window": (4096, 4096)}, dilations=False),
-    )
-    with pytest.raises(dml.DMLError, match="16777216 elements, above this device's limit 7680000"):
-        device.compile_operator(device.create_operator(desc))
-    desc = dml.DML_LP_POOLING_OPERATOR_DESC(
-        InputTensor=tensor("FLOAT32", (1, 1, 2048, 2048)),
-        OutputTensor=tensor("FLOAT32", (1, 1, 1, 1)),
-        P=3,
-        **fields({**PLAIN, "window": (2048, 2048)}, dilations=False),
-    )
-    with pytest.raises(dml.DMLError, match="4194304 elements, above this device's limit 1920000"):
-        device.compile_operator(device.create_operator(desc))
-
-
 @pytest.mark.parametrize("p", [1, 2, 3, 7])
 @pytest.mark.parametrize("case", ["plain", "steps", "volume", "dilated"])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
+import reference_normalization as reference
 
 import dml
-from harness import Array, assert_ulp, like, tensor
+from harness import Array, assert_ulp, like, run, tensor
 
 _RNG = np.random.default_rng(21)
 #: Rows of six: kind -> the elements of one.
@@ -62,3 +64,14 @@ def test_outliers_at_any_place(each_kind: dml.Device, length: int) -> None:
     rows[np.arange(length), np.arange(length)] = 1e4
     rows[::3, :3] = -1e5
     check(*moments(each_kind, rows), rows, 12)  # up to 32 additions one after another
+
+
+def test_an_outlier_first(device: Any) -> None:
+    """Statistics go around the first elements at first: those may lie far from all others."""
+    x = np.random.default_rng(14).normal(0, 1, (4, 4096)).astype(np.float32)
+    x[:, 0] = 1000
+    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        InputTensor=like(x), OutputTensor=like(x), Axes=(1,), NormalizeVariance=True, Epsilon=1e-5
+    )
+    result = run(device, desc, {"InputTensor": x})["OutputTensor"]
+    np.testing.assert_allclose(result, reference.mean_variance(x, (1,)), rtol=2e-5, atol=1e-6)

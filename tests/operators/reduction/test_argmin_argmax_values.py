@@ -113,21 +113,3 @@ def test_in_reduce(device: dml.Device, function: str) -> None:
     )
     found = harness.run(device, desc, {"InputTensor": x})["OutputTensor"]
     assert_exact(found, arg(function == "ARGMAX", x, (1, 2)).astype(np.int32))
-
-
-@pytest.mark.parametrize("largest", [False, True])
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"Axes": (0, 2)}, "Axes: must be dimensions of InputTensor, from 0 to 1"),
-        ({"Axes": (1, 1)}, "Axes: must be different dimensions"),
-        ({"OutputTensor": tensor("UINT32", (1, 3))}, "OutputTensor: must have sizes (3, 1)"),
-        ({"OutputTensor": tensor("FLOAT32", (3, 1))}, "OutputTensor"),
-    ],
-)
-def test_wrong_descriptions(largest: bool, change: dict[str, Any], message: str) -> None:
-    desc = describe(largest, like(PAGE), (1,))
-    dml.validate(desc)
-    with pytest.raises(dml.DMLError) as error:
-        dml.validate(desc.replace(**change))
-    assert message in str(error.value)

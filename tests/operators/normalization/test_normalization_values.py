@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference_normalization as reference
+from reference_normalization import close, ones_at
 
 import dml
 from harness import like, random, run, tensor
@@ -20,16 +21,6 @@ ACTIVATIONS: dict[Any, Any] = {
     RELU: lambda x: np.maximum(x, 0),
     SIGMOID: lambda x: 1 / (1 + np.exp(-x)),
 }
-
-
-def close(result: Any, expected: Any, magnitude: float, ulps: float = 8) -> None:
-    """Within some float32 ulps of the magnitude of the terms, and half an ulp of the result's own type."""
-    error = ulps * magnitude * np.finfo(np.float32).eps
-    np.testing.assert_allclose(result, expected, rtol=np.finfo(result.dtype).eps, atol=error)
-
-
-def ones_at(shape: tuple[int, ...], axes: Any) -> tuple[int, ...]:
-    return tuple(1 if d in axes else size for d, size in enumerate(shape))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -312,75 +303,3 @@ def test_lp_of_zeros_is_zero(device: Any) -> None:
     x = np.zeros((2, 3), np.float32)
     desc = dml.DML_LP_NORMALIZATION_OPERATOR_DESC(InputTensor=like(x), OutputTensor=like(x), Axis=1, Epsilon=1e-5, P=2)
     np.testing.assert_array_equal(run(device, desc, {"InputTensor": x})["OutputTensor"], x)
-
-
-@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-def test_one_long_row(device: Any, dtype: str) -> None:
-    """Too long for the invocations that would share it: statistics first, then the result."""
-    rng = np.random.default_rng(12)
-    x = random(rng, dtype, (1, 2, 80000), 1, 5)
-    scale, bias = random(rng, dtype, (1, 1, 1)), random(rng, dtype, (1, 1, 1))
-    add = random(rng, dtype, x.shape)
-    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias, "FusedAddTensor": add}
-    desc = dml.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(
-        **{name: like(array) for name, array in tensors.items()}, OutputTensor=like(x), OutputMeanTensor=like(scale),
-        OutputVarianceTensor=like(scale), Epsilon=1e-3, FusedActivation=SIGMOID,
-    )  # fmt: skip
-    compiled = device.compile_operator(device.create_operator(desc))
-    assert len(compiled.program.dispatches) > 1
-    results = compiled.dispatch(tensors)
-    y, mean, variance = reference.batch_training(x, scale, bias, add, 1e-3)
-    close(results["OutputTensor"], 1 / (1 + np.exp(-y)), 10)
-    close(results["OutputMeanTensor"], mean, 5)
-    close(results["OutputVarianceTensor"], variance, 5)
-
-
-@pytest.mark.parametrize("shape, axes, layout", [
-    ((3, 8), (1,), "packed"), ((5, 256), (1,), "packed"), ((2, 3, 8, 16), (2, 3), "nhwc"), ((40, 7), (0,), "packed"),
-    ((2, 4, 3, 64), (1, 3), "padded"), ((300, 64), (1,), "packed"), ((2, 40000), (1,), "packed"),
-])  # fmt: skip
-@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-def test_what_a_gpu_gets(
-    as_discrete: Any, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, dtype: str
-) -> None:
-    """More lanes to a row, several rows to a workgroup."""
-    rng = np.random.default_rng(13)
-    x = random(rng, dtype, shape, 3, 9)
-    scale, bias = random(rng, dtype, shape), random(rng, dtype, ones_at(shape, axes))
-    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias}
-    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
-        **{name: like(array, layout if name == "InputTensor" else "packed") for name, array in tensors.items()},
-        OutputTensor=tensor(dtype, shape, layout), Axes=axes, NormalizeVariance=True, Epsilon=1e-2,
-    )  # fmt: skip
-    close(run(as_discrete, desc, tensors)["OutputTensor"], reference.mean_variance(x, axes, scale, bias, 1e-2), 40)
-
-
-@pytest.mark.parametrize("rows", [256, 271])
-@pytest.mark.parametrize("shape, axes, layout", [((16,), (1,), "packed"), ((5, 3), (1, 2), "padded")])
-@pytest.mark.parametrize("given", ["common", "one of each"])
-@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-def test_many_rows_with_parameters_in_common(
-    device: Any, rows: int, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, given: str, dtype: str
-) -> None:
-    """An invocation takes several rows on CPU drivers, the last one fewer."""
-    rng = np.random.default_rng(15)
-    x = random(rng, dtype, (rows, *shape), 3, 9)
-    scale, bias = random(rng, dtype, (1, *shape)), random(rng, dtype, (1 if given == "common" else rows, *shape))
-    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias}
-    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
-        **{name: like(array, layout if name == "InputTensor" else "packed") for name, array in tensors.items()},
-        OutputTensor=tensor(dtype, x.shape, layout), Axes=axes, NormalizeVariance=True, Epsilon=1e-2,
-    )  # fmt: skip
-    expected = reference.mean_variance(x, axes, scale, bias, 1e-2)
-    close(run(device, desc, tensors)["OutputTensor"], expected, 40)
-
-
-def test_an_outlier_first(device: Any) -> None:
-    """Statistics go around the first elements at first: those may lie far from all others."""
-    x = np.random.default_rng(14).normal(0, 1, (4, 4096)).astype(np.float32)
-    x[:, 0] = 1000
-    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
-        InputTensor=like(x), OutputTensor=like(x), Axes=(1,), NormalizeVariance=True, Epsilon=1e-5
-    )
-    result = run(device, desc, {"InputTensor": x})["OutputTensor"]
-    np.testing.assert_allclose(result, reference.mean_variance(x, (1,)), rtol=2e-5, atol=1e-6)

@@ -73,22 +73,3 @@ def test_page_example(device: dml.Device) -> None:
 def test_columns(device: dml.Device, columns: int) -> None:
     x = np.random.default_rng(4).integers(0, 2, (1, 1, 12, 5)).astype(np.int32)
     check(harness.run(device, describe(like(x), columns), {"InputTensor": x}), x, columns)
-
-
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"OutputCountTensor": tensor("UINT32", (1, 1, 1, 2))}, "OutputCountTensor: must have sizes (1, 1, 1, 1)"),
-        ({"OutputCoordinatesTensor": tensor("UINT32", (1, 1, 59, 4))}, "OutputCoordinatesTensor: must have size 60"),
-        ({"OutputCoordinatesTensor": tensor("UINT32", (1, 2, 60, 4))}, "must have leading sizes 1"),
-        ({"OutputCoordinatesTensor": tensor("UINT32", (1, 1, 60, 1))}, "must have a size from 2 to 4"),
-        ({"OutputCoordinatesTensor": tensor("UINT32", (1, 1, 60, 5))}, "must have a size from 2 to 4"),
-        ({"OutputCoordinatesTensor": tensor("INT32", (1, 1, 60, 4))}, "OutputCoordinatesTensor"),
-    ],
-)
-def test_wrong_descriptions(change: dict[str, Any], message: str) -> None:
-    desc = describe(tensor("FLOAT32", (1, 1, 12, 5)))
-    dml.validate(desc)
-    with pytest.raises(dml.DMLError) as error:
-        dml.validate(desc.replace(**change))
-    assert message in str(error.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,6 @@ from reference_reduce import reduce as reference
 
 import dml
 import harness
-from dml.compiler.lowering import compile_operator
-from dml.compiler.target import Target
 from harness import LAYOUTS, Array, assert_exact, assert_ulp, like, tensor
 
 FLOAT_FUNCTIONS = ("AVERAGE", "L1", "L2", "LOG_SUM", "LOG_SUM_EXP", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
@@ -96,27 +94,6 @@ def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axes: tuple[int,
     assert_exact(found, reference("SUM", count, axes))
 
 
-def test_grids_fold(seen_as: Callable[..., dml.Device]) -> None:
-    """More workgroups than a dimension of the grid has go into the others."""
-    x = values(np.random.default_rng(7), "SUM", "FLOAT32", (1000, 130))
-    device = seen_as("discrete", max_workgroup_count=(7, 11, 65535))
-    found = harness.run(device, describe("SUM", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
-    assert_ulp(found, reference("SUM", x, (1,)), 8, WHY)
-
-
-def test_vulkan_minimum() -> None:
-    """Every function compiles for a device that has no more than Vulkan promises."""
-    for function in FLOAT_FUNCTIONS:
-        assert compile_operator(describe(function, tensor("FLOAT16", (64, 3, 5000)), (0, 2)), Target()).dispatches
-
-
-def test_long_reductions_take_chunks(device: dml.Device, as_discrete: dml.Device) -> None:
-    desc = describe("SUM", tensor("FLOAT32", (1 << 20,)), (0,))
-    assert len(compile_operator(desc, as_discrete.vulkan.target).dispatches) == 2
-    short = describe("SUM", tensor("FLOAT32", (512, 64)), (1,))
-    assert len(compile_operator(short, device.vulkan.target).dispatches) == 1
-
-
 def test_cancellation(device: dml.Device) -> None:
     """A long sum of mixed signs stays within the error of pairwise summation, far below that of a running total."""
     x = np.random.default_rng(6).standard_normal(1 << 20).astype(np.float32)
@@ -176,21 +153,3 @@ PAGE = np.array([[1, 2, 3], [3, 0, 4], [2, 4, 2]], np.float32)
 def test_page_examples(device: dml.Device, axes: tuple[int, ...], expected: list[list[float]]) -> None:
     found = harness.run(device, describe("SUM", like(PAGE), axes), {"InputTensor": PAGE})["OutputTensor"]
     assert_exact(found, np.array(expected, np.float32))
-
-
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"Axes": (2,)}, "REDUCE.Axes: must be dimensions of InputTensor, from 0 to 1"),
-        ({"Axes": (1, 1)}, "REDUCE.Axes: must be different dimensions"),
-        ({"OutputTensor": tensor("FLOAT32", (3, 3))}, "REDUCE.OutputTensor: must have sizes (3, 1)"),
-        ({"OutputTensor": tensor("FLOAT32", (3,))}, "REDUCE.OutputTensor: must have sizes (3, 1)"),
-        ({"OutputTensor": tensor("FLOAT16", (3, 1))}, "REDUCE.OutputTensor: must have the data type of InputTensor"),
-    ],
-)
-def test_wrong_descriptions(change: dict[str, Any], message: str) -> None:
-    desc = describe("SUM", like(PAGE), (1,))
-    dml.validate(desc)
-    with pytest.raises(dml.DMLError) as error:
-        dml.validate(desc.replace(**change))
-    assert message in str(error.value)

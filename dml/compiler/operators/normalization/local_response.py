@@ -1,0 +1,81 @@
+"""LOCAL_RESPONSE_NORMALIZATION: each element over a power of the sum of the squares around it; and its gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.prelude import Bound, read, write
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
+from dml.descriptors import normalization as d
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+
+
+class LocalRegion:
+    """The region around each element, as a window of the pooling kernels.
+
+    It has LocalSize elements per dimension (where that is even, one more after the element than before), cut to what
+    can lie inside the tensor. Its dimensions are height and width, or with CrossChannel the channel, seen as depth.
+    """
+
+    def __init__(self, desc: Any, sizes: Sequence[int]) -> None:
+        self._across = desc.CrossChannel
+        limits = sizes[1:2] if desc.CrossChannel else sizes[2:4]
+        self._before = [min((desc.LocalSize - 1) // 2, size - 1) for size in limits]
+        self._after = [min(desc.LocalSize // 2, size - 1) for size in limits]
+        self._windows = [before + 1 + after for before, after in zip(self._before, self._after, strict=True)]
+        self._factors = {"ALPHA": desc.Alpha / desc.LocalSize, "BETA": desc.Beta, "BIAS": desc.Bias}
+
+    def view(self, operand: Operand) -> Operand:
+        """{N, C, depth, height, width} with the region's dimensions among the last three."""
+        at = 1 if self._across else 2
+        return operand.view(
+            (*operand.sizes[:at], 1, *operand.sizes[at:]), (*operand.strides[:at], 0, *operand.strides[at:])
+        )
+
+    def kernel(self, name: str, tensors: Mapping[str, Bound], *, mirrored: bool = False) -> BoxKernel:
+        """A kernel that visits each element's region; mirrored: the elements in whose regions the element lies."""
+        starts, windows = self._after if mirrored else self._before, self._windows
+        # Along dimensions that are none of the region's the window is the element itself.
+        starts, windows = ([*starts, 0, 0], [*windows, 1, 1]) if self._across else ([0, *starts], [1, *windows])
+        constants: dict[str, Constant] = {}
+        for axis, (window, start) in enumerate(zip(windows, starts, strict=True)):
+            constants.update({f"WINDOW_{axis}": window, f"START_{axis}": start})
+            constants.update({f"STEP_{axis}": 1, f"DILATION_{axis}": 1})
+        alike = (0, 1, 3, 4) if self._across else (0, 1)
+        return BoxKernel(name, tensors, math.prod(windows), {**constants, **self._factors}, alike=alike)
+
+
+@lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC)
+def local_response(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    source = builder["InputTensor"]
+    region = LocalRegion(desc, source.sizes)
+    tensors = {"result": write(region.view(builder["OutputTensor"])), "source": read(region.view(source))}
+    each_result(builder, region.kernel("normalization/local_response.comp", tensors))
+
+
+@lowering(d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC)
+def local_response_grad(desc: d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """With s the base of the power at each place and a = Alpha / LocalSize, dx is
+
+    dy * s^-Beta - 2 a Beta x * sum(dy * x * s^(-Beta - 1) over the regions that hold the element).
+    """
+    source = builder["InputTensor"]
+    region = LocalRegion(desc, source.sizes)
+    power, share = (region.view(builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, source.sizes)) for _ in range(2))
+    x, gradient = region.view(source), region.view(builder["InputGradientTensor"])
+    tensors = {"result": write(share), "source": read(x), "gradient": read(gradient), "power": write(power)}
+    each_result(builder, region.kernel("normalization/local_response.comp", tensors))
+    tensors = {
+        "result": write(region.view(builder["OutputGradientTensor"])),
+        "source": read(share),
+        "gradient": read(gradient),
+        "x": read(x),
+        "power": read(power),
+    }
+    each_result(builder, region.kernel("normalization/local_response_grad.comp", tensors, mirrored=True))

@@ -1,0 +1,182 @@
+"""The part of "normalization/rows.comp" that depends on the operands, as GLSL for the end of its prelude.
+
+A step is ``unit`` neighbouring elements of a row. Names in the text: ``from_t`` is the index at which the segment of an
+invocation's row begins in tensor t; ``all_t`` the element of a parameter that holds for the whole segment; ``t_0``,
+``t_1``, ... the vectors of a step; ``step_t_k`` its element k of a parameter that all rows have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels import lanes
+from dml.compiler.kernels.coordinates import coordinates
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.kinds import MATH
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node, substitute
+from dml.compiler.selection.lines import Rows
+
+
+@dataclass(frozen=True)
+class RowOperands:
+    """The operands of rows by name, as (kept dimensions, reduced dimensions): ``x``, ``y``, parameters and statistics.
+
+    The innermost reduced dimension is a row's segment. kept: the number of kept dimensions.
+    """
+
+    named: Mapping[str, Operand]
+    parameters: tuple[str, ...]
+    kept: int
+
+    @property
+    def x(self) -> Operand:
+        return self.named["x"]
+
+    @property
+    def y(self) -> Operand:
+        return self.named["y"]
+
+    @property
+    def last(self) -> int:
+        """The dimension along a segment."""
+        return self.x.rank - 1
+
+    @cached_property
+    def varying(self) -> list[str]:
+        """The parameters that vary along a segment."""
+        return [name for name in self.parameters if self.named[name].strides[-1] != 0]
+
+    @cached_property
+    def common(self) -> list[str]:
+        """Those of them that are the same for all rows."""
+        return [name for name in self.varying if not any(self.named[name].strides[: self.kept])]
+
+    @cached_property
+    def unit(self) -> int:
+        return lanes.adjacent([self.x, self.y, *(self.named[name] for name in self.varying)], self.last)
+
+    @cached_property
+    def rows(self) -> Rows:
+        sizes = self.x.sizes
+        beside = self.x.strides[self.kept - 1] == 1 and self.x.strides[-1] != 1
+        segments = math.prod(sizes[self.kept : -1])
+        return Rows(math.prod(sizes[: self.kept]), segments, sizes[-1] // self.unit, beside)
+
+
+def kernel_code(of: RowOperands, finish: Expression, each: int) -> tuple[str, dict[str, Constant]]:
+    """The text and its constants. finish: of the normalized element and the parameters. each: rows of an invocation."""
+    count = len(of.parameters)
+    normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
+    value = substitute(finish, [normalized, *(Leaf(1 + i) for i in range(count))])
+    emitted = emit(value, ["float"] * (3 + count), "finish", "float")
+    parts = [
+        f'#include "{MATH}"',
+        f"float row_mean[{each}], row_factor[{each}];",
+        coordinates("row", "x", of.x.rank, range(of.kept)),
+        coordinates("segment", "x", of.x.rank, range(of.kept, of.last)),
+        emitted.code,
+        *_step_sums(of),
+        *_start_segment(of, each),
+        *_load_step(of),
+        *_write_step(of),
+    ]
+    return "\n".join(parts), emitted.constants
+
+
+def _step_sums(of: RowOperands) -> list[str]:
+    """step_sums(from, at, shift): of a step's differences to ``shift``, and of their squares.
+
+    The step lies ``at`` elements into the segment that begins at index ``from``.
+    """
+    lines = ["vec2 step_sums(uint from, uint at, float shift) {"]
+    if of.unit == 1:
+        elements = [f"x_load(from + at * x_STRIDE_{of.last})"]
+    else:
+        lines += _load_vectors(of, "x", "from + at")
+        elements = [_element(of, "x", k) for k in range(of.unit)]
+    lines += [f"    float v{k} = {element} - shift;" for k, element in enumerate(elements)]
+    sums, squares = _tree([f"v{k}" for k in range(of.unit)]), _tree([f"v{k} * v{k}" for k in range(of.unit)])
+    return [*lines, f"    return vec2({sums}, {squares});", "}"]
+
+
+def _tree(terms: list[str]) -> str:
+    """Their sum, taken in pairs: as many terms as a power of two."""
+    while len(terms) > 1:
+        terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
+    return terms[0]
+
+
+def _load_vectors(of: RowOperands, name: str, index: str) -> list[str]:
+    """Loads the vectors of a step that begins at an element's index; ``_element`` takes them apart."""
+    operand = of.named[name]
+    first = f"({index}) / {DATA_TYPES[operand.data_type].per_vector}u"
+    return lanes.load(name, lanes.variables(f"{name}_", operand, of.unit), first)
+
+
+def _element(of: RowOperands, name: str, k: int) -> str:
+    """Element k of a step whose vectors are loaded."""
+    operand = of.named[name]
+    return lanes.element(name, operand, lanes.variables(f"{name}_", operand, of.unit), k)
+
+
+def _start_segment(of: RowOperands, each: int) -> list[str]:
+    """start_segment(row, c): where an invocation's row has the segment, and the parameters that hold for all of it."""
+    moving = ["x", "y", *of.varying]
+    same = [name for name in of.parameters if name not in of.varying]
+    return [
+        *(f"uint from_{name}[{each}];" for name in moving),
+        *(f"float all_{name}[{each}];" for name in same),
+        f"void start_segment(uint row, uint c[{of.x.rank}]) {{",
+        *(f"    from_{name}[row] = {name}_at(c);" for name in moving),
+        *(f"    all_{name}[row] = {name}_load({name}_at(c));" for name in same),
+        "}",
+    ]
+
+
+def _load_step(of: RowOperands) -> list[str]:
+    """load_step(at): a step of the parameters that all rows have in common."""
+    names = [f"step_{name}_{k}" for name in of.common for k in range(of.unit)]
+    lines = [f"float {', '.join(names)};"] if names else []
+    lines.append("void load_step(uint at) {")
+    for name in of.common:
+        if of.unit == 1:
+            lines.append(f"    step_{name}_0 = {name}_load(from_{name}[0] + at * {name}_STRIDE_{of.last});")
+            continue
+        lines += _load_vectors(of, name, f"from_{name}[0] + at")
+        lines += [f"    step_{name}_{k} = {_element(of, name, k)};" for k in range(of.unit)]
+    return [*lines, "}"]
+
+
+def _write_step(of: RowOperands) -> list[str]:
+    """write_step(row, at): the results of one step of an invocation's row, every load before the first store."""
+
+    def element(name: str, k: int) -> str:
+        if name in of.common:
+            return f"step_{name}_{k}"
+        if name in of.parameters and name not in of.varying:
+            return f"all_{name}[row]"
+        if of.unit == 1:
+            return f"{name}_load(from_{name}[row] + at * {name}_STRIDE_{of.last})"
+        return _element(of, name, k)
+
+    def finished(k: int) -> str:
+        arguments = [element(name, k) for name in ("x", *of.parameters)]
+        return f"finish({', '.join(arguments)}, row_mean[row], row_factor[row])"
+
+    lines = ["void write_step(uint row, uint at) {"]
+    if of.unit == 1:
+        return [*lines, f"    y_store(from_y[row] + at * y_STRIDE_{of.last}, {finished(0)});", "}"]
+    for name in ("x", *(name for name in of.varying if name not in of.common)):
+        lines += _load_vectors(of, name, f"from_{name}[row] + at")
+    held, first = lanes.variables("y_", of.y, of.unit), "from_y[row] + at"
+    per_vector = DATA_TYPES[of.y.data_type].per_vector
+    for v, vector in enumerate(held):
+        lines += lanes.clear([vector])
+        elements = range(v * per_vector, (v + 1) * per_vector)
+        lines += [lanes.put("y", of.y, held, k, first, finished(k)) for k in elements]
+    return [*lines, *lanes.store("y", held, f"({first}) / {per_vector}u"), "}"]

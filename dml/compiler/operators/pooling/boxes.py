@@ -1,0 +1,73 @@
+"""Kernels that visit a box of places for each element of their result: windows, local regions, cells of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from dml.compiler.builder import ProgramBuilder, owns_whole_words
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.prelude import Bound
+from dml.compiler.parts import in_parts
+from dml.compiler.scalar import Constant
+from dml.compiler.selection.windows import largest_window, window_sharing
+from dml.errors import HRESULT, DMLError
+
+
+@dataclass(frozen=True)
+class BoxKernel:
+    """A kernel that ends in "pooling/store.glsl", to run for each element of the tensor ``result``.
+
+    places: those that it visits for one element, at most (seldom_full: mostly far fewer). cost: loop iterations that a
+    place takes. alike: as for ``ProgramBuilder.for_each``.
+    """
+
+    kernel: str
+    tensors: Mapping[str, Bound]
+    places: int
+    constants: Mapping[str, Constant]
+    defines: Mapping[str, object] = field(default_factory=dict)
+    cost: int = 1
+    seldom_full: bool = False
+    alike: tuple[int, ...] = ()
+
+
+def each_result(builder: ProgramBuilder, what: BoxKernel) -> None:
+    """Run it. An invocation walks a small box by itself, a workgroup a large one together.
+
+    Raises DMLError where a box is too large for the loops of a workgroup.
+    """
+    most = largest_window(builder.target, what.cost)
+    if what.places > most:
+        raise DMLError(
+            f"{builder.operator or what.kernel}: a window of {what.places} elements, above this device's limit {most}",
+            HRESULT.E_OUTOFMEMORY,
+        )
+    operands = [bound.operand for bound in what.tensors.values()]
+    for part in in_parts(operands, builder.target.max_region, what.alike):
+        _each_result(
+            builder,
+            what,
+            {
+                name: replace(bound, operand=operand)
+                for (name, bound), operand in zip(what.tensors.items(), part, strict=True)
+            },
+        )
+
+
+def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str, Bound]) -> None:
+    """tensors: parts of those of ``what`` that one binding each holds."""
+    result = tensors["result"].operand
+    per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
+    sharing = window_sharing(builder.target, what.places, what.cost, per_word, seldom_full=what.seldom_full)
+    builder.dispatch(
+        what.kernel,
+        tensors,
+        space=result.sizes,
+        groups=result.count if sharing.together else None,
+        count=-(-result.count // per_word) if sharing.whole_words else result.count,
+        workgroup=sharing.workgroup,
+        constants=what.constants,
+        defines={**what.defines, "WHOLE_WORDS": int(sharing.whole_words), "WIDE": int(sharing.together)},
+        steps=sharing.steps,
+    )

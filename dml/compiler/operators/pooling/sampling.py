@@ -1,0 +1,159 @@
+"""How regions of interest are sampled: the lists of places where the outputs of a region read the image.
+
+Samples per output are rounded up to a whole number and clamped. There may be billions: samples between the same
+elements are summed at once, and maxima looked for at their ends (see "pooling/roi_places.comp"), so that the work is
+bounded by the input. What of that an invocation's loops do not hold goes to further dispatches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.prelude import read, update, write
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
+from dml.compiler.selection import max_steps
+from dml.compiler.selection.windows import PLACE_SEARCH, places_at_once, places_parts
+from dml.compiler.target import Target
+from dml.enums import DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR, DML_TENSOR_DATA_TYPE_UINT32
+from dml.errors import HRESULT, DMLError
+
+#: Dispatches that share the samples of an output, at most.
+MOST_PARTS = 1024
+
+
+def last(operand: Operand, dimensions: int) -> Operand:
+    """The last dimensions; those before have size 1."""
+    return operand.view(operand.sizes[-dimensions:], operand.strides[-dimensions:])
+
+
+@dataclass(frozen=True)
+class RegionSampling:
+    """How the outputs {ROIs, C, height, width} of regions sample an image {N, C, height, width}."""
+
+    builder: ProgramBuilder
+    pooled: tuple[int, ...]
+    image: tuple[int, ...]
+    constants: dict[str, Constant]
+
+    @classmethod
+    def of(cls, desc: Any, builder: ProgramBuilder, pooled: Operand, image: Operand) -> RegionSampling:
+        """What ROI_ALIGN does not say: it samples between pixel centres, with zeros outside."""
+        constants: dict[str, Constant] = {
+            "SCALE_X": float(desc.SpatialScaleX),
+            "SCALE_Y": float(desc.SpatialScaleY),
+            "INPUT_OFFSET": float(getattr(desc, "InputPixelOffset", 0.5)),
+            "OUTPUT_OFFSET": float(getattr(desc, "OutputPixelOffset", -0.5)),
+            "OUT_OF_BOUNDS": float(getattr(desc, "OutOfBoundsInputValue", 0.0)),
+            "MINIMUM": desc.MinimumSamplesPerOutput,
+            "MAXIMUM": desc.MaximumSamplesPerOutput,
+            "ALIGN": bool(getattr(desc, "AlignRegionsToCorners", False)),
+            "NEAREST": desc.InterpolationMode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+            "OUT_2": pooled.sizes[2],
+            "OUT_3": pooled.sizes[3],
+            "IN_2": image.sizes[2],
+            "IN_3": image.sizes[3],
+        }
+        return cls(builder, pooled.sizes, image.sizes, constants)
+
+    @property
+    def regions(self) -> dict[str, Operand]:
+        return {"regions": last(self.builder["ROITensor"], 2)}
+
+    @property
+    def batches(self) -> dict[str, Operand]:
+        return {"batches": last(self.builder["BatchIndicesTensor"], 1)}
+
+    def places(self, *, extremes: bool = False, on_elements: bool = False) -> PlaceLists:
+        """Where the outputs are sampled, by one dispatch or several.
+
+        extremes: the first and the last sample of each cell, else the mean of its samples. on_elements: samples that
+        lie on elements apart from those between, all of them linear.
+        Raises DMLError where a list may be longer than an invocation's loops on this device.
+        """
+        constants, words, longest = self._lists(2 if extremes or on_elements else 1, 2 if extremes else 1)
+        limit = max_steps(self.builder.target)
+        if max(longest) > limit:
+            raise DMLError(
+                f"ROI_ALIGN: up to {max(longest)} places along an axis at which an output samples its input of "
+                f"{self.image[2]} x {self.image[3]}, above this device's limit {limit}",
+                HRESULT.E_OUTOFMEMORY,
+            )
+        table = self.builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, (self.pooled[0], words))
+        at_once = places_at_once(self.builder.target)
+        constants = {**self.constants, **constants, "AT_ONCE": at_once}
+        if on_elements:
+            constants["NEAREST"] = False
+        regions = {name: read(operand) for name, operand in self.regions.items()}
+        for first in range(0, max(longest), at_once):
+            self.builder.dispatch(
+                "pooling/roi_places.comp",
+                {"places": update(table) if first else write(table), **regions},
+                space=(self.pooled[0], self.pooled[2] + self.pooled[3]),
+                constants=constants,
+                defines={
+                    "EXTREMES": int(extremes),
+                    "ON_ELEMENTS": int(on_elements),
+                    "IS_FIRST": int(first == 0),
+                    "IS_LAST": int(first + at_once >= max(longest)),
+                },
+                steps=PLACE_SEARCH * min(at_once, max(longest)),
+            )
+        return PlaceLists(self.builder.target, table, *longest)
+
+    def _lists(self, per_cell: int, per_output: int) -> tuple[dict[str, Constant], int, tuple[int, int]]:
+        """The constants that say where the lists lie, the words of a region's lists, and the places of the longest.
+
+        per_cell, per_output: the places of each cell of the image, and those that an output may have more because it
+        shares its first and its last cell with others.
+        """
+        most = int(self.constants["MAXIMUM"])
+        constants: dict[str, Constant] = {"PER_CELL": float(per_cell), "PER_OUTPUT": per_output}
+        words = 3 * (self.pooled[2] + self.pooled[3])
+        longest = []
+        for axis in (2, 3):
+            cells = per_cell * (self.image[axis] + 3)  # from -2, outside, to the size + 1
+            room = cells + per_output * self.pooled[axis]
+            by_cells = room < most * self.pooled[axis]
+            constants[f"LISTS_{axis}"] = words
+            constants[f"CELLS_{axis}"] = by_cells
+            words += 4 * (room if by_cells else most * self.pooled[axis])
+            longest.append(min(cells + per_output, most))
+        return constants, words, (longest[0], longest[1])
+
+
+@dataclass(frozen=True)
+class PlaceParts:
+    """Over how many dispatches the walk along lists of places is spread, the steps of each, and their constants."""
+
+    count: int = 1
+    steps: int = 1
+    constants: Mapping[str, Constant] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PlaceLists:
+    """The lists of places (see "pooling/places.glsl"), and how long those of one output may be."""
+
+    target: Target
+    table: Operand
+    rows: int
+    columns: int
+
+    def parts(self, outputs: int = 1) -> PlaceParts:
+        """For invocations that walk the lists of so many outputs each.
+
+        Raises DMLError where that takes more than MOST_PARTS dispatches.
+        """
+        down, across = places_parts(self.target, self.rows, self.columns, outputs)
+        if down * across > MOST_PARTS:
+            raise DMLError(
+                f"ROI_ALIGN: an output may have {self.rows} x {self.columns} places at which it samples its input, "
+                f"{down * across} dispatches on this device, above the limit {MOST_PARTS}",
+                HRESULT.E_OUTOFMEMORY,
+            )
+        constants = {"PARTS_Y": down, "PARTS_X": across, "LIGHT": max_steps(self.target)}
+        return PlaceParts(down * across, -(-self.columns // across) * -(-self.rows // down), constants)

@@ -1,0 +1,224 @@
+"""Pooling: a sliding window over the spatial dimensions, and the gradients that gather what a window spread.
+
+Every kernel sees {N, C, depth, height, width}; a tensor of four dimensions has depth 1.
+
+Where the reference is silent: a window of nothing but padding has average 0, the type's lowest value as its maximum
+and index -1, which MAX_UNPOOLING ignores like any index beyond its output; of equal indices the last element wins;
+a maximum lets NaN through; Lp pooling takes magnitudes, as in ONNX.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dml.compiler.apply import apply
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.kinds import MATH
+from dml.compiler.kernels.prelude import read, update, write
+from dml.compiler.lowering import lowering
+from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
+from dml.compiler.operators.reduction.engine import reduce
+from dml.compiler.operators.reduction.monoids import FLOAT_SUM, Monoid, largest_of
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression, Leaf, node
+from dml.compiler.selection.windows import largest_window
+from dml.descriptors import pooling as d
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+
+#: The dimensions that windows do not reach along: batch and channel.
+PLANES = (0, 1)
+
+
+def volume(operand: Operand) -> Operand:
+    """The tensor with three spatial dimensions: {N, C, H, W} as {N, C, 1, H, W}."""
+    if operand.rank == 5:
+        return operand
+    return operand.view((*operand.sizes[:2], 1, *operand.sizes[2:]), (*operand.strides[:2], 0, *operand.strides[2:]))
+
+
+def dilations(desc: Any) -> tuple[int, ...]:
+    """The window's dilations; 1 for operators that have none."""
+    found: tuple[int, ...] = getattr(desc, "Dilations", (1,) * len(desc.WindowSize))
+    return found
+
+
+def window(desc: Any) -> dict[str, Constant]:
+    """The window as constants by spatial axis: WINDOW_0 (depth) to WINDOW_2, STEP_d, DILATION_d and START_d."""
+    fields = {
+        "WINDOW": desc.WindowSize,
+        "STEP": desc.Strides,
+        "DILATION": dilations(desc),
+        "START": desc.StartPadding,
+    }
+    constants: dict[str, Constant] = {}
+    for name, values in fields.items():
+        if len(values) == 2:
+            values = (0 if name == "START" else 1, *values)
+        constants.update({f"{name}_{axis}": value for axis, value in enumerate(values)})
+    return constants
+
+
+def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Expression) -> bool:
+    """Pool windows that are too large for a workgroup by reductions, which split them further.
+
+    Answers False where they are not too large, or hold padding, which reductions do not know.
+    """
+    source, result = volume(builder["InputTensor"]), volume(builder["OutputTensor"])
+    if math.prod(desc.WindowSize) <= largest_window(builder.target):
+        return False
+    at = {name: int(value) for name, value in window(desc).items()}
+    sizes = tuple(at[f"WINDOW_{axis}"] for axis in range(3))
+    reach = [
+        (result.sizes[2 + axis] - 1) * at[f"STEP_{axis}"] + (sizes[axis] - 1) * at[f"DILATION_{axis}"]
+        for axis in range(3)
+    ]
+    if any(at[f"START_{axis}"] or reach[axis] >= source.sizes[2 + axis] for axis in range(3)):
+        return False
+    steps = [source.strides[2 + axis] * at[f"STEP_{axis}"] for axis in range(3)]
+    inner = [source.strides[2 + axis] * at[f"DILATION_{axis}"] for axis in range(3)]
+    windows = source.view((*result.sizes, *sizes), (*source.strides[:2], *steps, *inner))
+    found = result.view((*result.sizes, 1, 1, 1), (*result.strides, 0, 0, 0))
+    reduce(builder, monoid, [windows], (5, 6, 7), [(found, finish)])
+    return True
+
+
+@lowering(d.DML_AVERAGE_POOLING_OPERATOR_DESC, d.DML_AVERAGE_POOLING1_OPERATOR_DESC)
+def average(
+    desc: d.DML_AVERAGE_POOLING_OPERATOR_DESC | d.DML_AVERAGE_POOLING1_OPERATOR_DESC,
+    builder: ProgramBuilder,
+) -> None:
+    mean = node("divide($x0, $Count)", Leaf(0), includes=[MATH], Count=float(math.prod(desc.WindowSize)))
+    if _reduced(desc, builder, FLOAT_SUM, mean):
+        return
+    each_result(
+        builder,
+        BoxKernel(
+            "pooling/average.comp",
+            {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
+            math.prod(desc.WindowSize),
+            {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+            alike=PLANES,
+        ),
+    )
+
+
+@lowering(d.DML_LP_POOLING_OPERATOR_DESC, d.DML_LP_POOLING1_OPERATOR_DESC)
+def lp(desc: d.DML_LP_POOLING_OPERATOR_DESC | d.DML_LP_POOLING1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    each_result(
+        builder,
+        BoxKernel(
+            "pooling/lp.comp",
+            {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
+            math.prod(desc.WindowSize),
+            {**window(desc), "P": desc.P},
+            cost=1 if desc.P == 1 else 2 + desc.P.bit_length(),  # two rounds, and the bits of P for each power
+            alike=PLANES,
+        ),
+    )
+
+
+@lowering(d.DML_MAX_POOLING_OPERATOR_DESC, d.DML_MAX_POOLING1_OPERATOR_DESC, d.DML_MAX_POOLING2_OPERATOR_DESC)
+def maximum(desc: Any, builder: ProgramBuilder) -> None:
+    source, indices = builder["InputTensor"], builder.get("OutputIndicesTensor")
+    if indices is None and _reduced(desc, builder, largest_of(DATA_TYPES[source.data_type].kind), Leaf(0)):
+        return
+    tensors = {"result": write(volume(builder["OutputTensor"])), "source": read(volume(source))}
+    if indices is not None:
+        tensors["indices"] = write(volume(indices))
+    each_result(
+        builder,
+        BoxKernel(
+            "pooling/max.comp",
+            tensors,
+            math.prod(desc.WindowSize),
+            window(desc),
+            {"INDICES_ALONE": 0},
+            alike=PLANES if indices is None else (),  # indices count through the whole tensor
+        ),
+    )
+
+
+@lowering(d.DML_MAX_UNPOOLING_OPERATOR_DESC)
+def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """Elements claim their places first, so that equal indices have one winner, the last element, on every device."""
+    source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
+    winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, result.sizes)
+    apply(builder, node("0u", glsl="uint"), winner, [])
+    tensors = {"winner": update(winner.view((winner.count,), (1,))), "indices": read(indices)}
+    builder.dispatch("pooling/claim.comp", tensors, space=source.sizes)
+    builder.for_each("pooling/unpool.comp", result, {"source": source, "winner": winner})
+
+
+@lowering(d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
+def average_grad(desc: d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    _gather(builder, desc, {"INCLUDE_PADDING": desc.IncludePadding}, None)
+
+
+@lowering(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC)
+def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    """The winner of each window first, then each element gathers the gradients of the windows it won."""
+    winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, volume(builder["InputGradientTensor"]).sizes)
+    tensors = {"result": write(winner), "source": read(volume(builder["InputTensor"]))}
+    places, defines = math.prod(desc.WindowSize), {"INDICES_ALONE": 1}
+    each_result(builder, BoxKernel("pooling/max.comp", tensors, places, window(desc), defines))
+    _gather(builder, desc, {}, winner)
+
+
+def _gather(builder: ProgramBuilder, desc: Any, constants: Mapping[str, Constant], winner: Operand | None) -> None:
+    """Each element's box: per axis as many windows as may hold it."""
+    gradient = volume(builder["InputGradientTensor"])
+    tensors = {"result": write(volume(builder["OutputGradientTensor"])), "gradient": read(gradient)}
+    if winner is not None:
+        tensors["winner"] = read(winner)
+    windows = [
+        min((size - 1) * dilation // step + 1, count)
+        for size, dilation, step, count in zip(
+            desc.WindowSize, dilations(desc), desc.Strides, gradient.sizes[-len(desc.WindowSize) :], strict=True
+        )
+    ]
+    box = {f"BOX_{axis}": size for axis, size in enumerate([1] * (3 - len(windows)) + windows)}
+    each_result(
+        builder,
+        BoxKernel(
+            "pooling/grad.comp",
+            tensors,
+            math.prod(windows),
+            {**window(desc), **box, **constants},
+            {"MAXIMUM": int(winner is not None)},
+            alike=PLANES if winner is None else (),
+        ),
+    )
+
+
+#: Scales and zero points, as the kernel and the descriptor name them.
+_PARAMETERS = {
+    "input_scale": "InputScaleTensor",
+    "input_zero_point": "InputZeroPointTensor",
+    "output_scale": "OutputScaleTensor",
+    "output_zero_point": "OutputZeroPointTensor",
+}
+
+
+@lowering(d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
+def quantized_average(desc: d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
+    result = volume(builder["OutputTensor"])
+    tensors = {"result": write(result), "source": read(volume(builder["InputTensor"]))}
+    for name, field in _PARAMETERS.items():
+        operand = builder.get(field)
+        if operand is not None:
+            # One for the tensor, or one per channel.
+            each = operand.view((1,), (0,)) if operand.count == 1 else volume(operand)
+            tensors[name] = read(each.broadcast(result.sizes))
+    each_result(
+        builder,
+        BoxKernel(
+            "pooling/quantized.comp",
+            tensors,
+            math.prod(desc.WindowSize),
+            {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+            alike=PLANES,
+        ),
+    )

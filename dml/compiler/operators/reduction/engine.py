@@ -1,0 +1,167 @@
+"""The engine that reduces over any set of axes, of any length.
+
+``reduce`` is what the operators of reduce.py stand on, and softmax, normalizations, quantization and large pooling
+windows. What elements are combined with is in monoids.py, the kernel's text in kernel.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.kernels.prelude import read, write
+from dml.compiler.operators.reduction.kernel import Combination, kernel_code
+from dml.compiler.operators.reduction.layout import ReductionLayout, kept_first
+from dml.compiler.operators.reduction.monoids import Monoid
+from dml.compiler.parts import Box, boxes, cut, narrow, words
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Expression, Leaf, node, substitute
+from dml.compiler.selection.lines import SUM_BLOCK, reduction_sharing
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
+from dml.tensors import packed_strides
+
+KERNEL = "reduction/reduce.comp"
+#: The first input's element in ``element``, and the accumulator in the expressions of ``results``.
+VALUE = Leaf(0)
+
+
+def reduce(
+    builder: ProgramBuilder,
+    monoid: Monoid,
+    inputs: Sequence[Operand],
+    axes: Sequence[int],
+    results: Sequence[tuple[Operand, Expression]],
+    element: Expression = VALUE,
+    *,
+    positional: bool = False,
+) -> None:
+    """Combine ``element`` over ``axes`` and store expressions of the outcome.
+
+    inputs: operands of any types that broadcast to the sizes of the first. element: what one place contributes, of the
+    monoid's type; its leaves are the inputs, and after them the place's row-major number among the reduced axes (with
+    ``positional``). results: operands of the first input's sizes, 1 along the axes, with an expression each: leaf 0 is
+    the accumulator, leaf i input i, which must not vary along the axes.
+
+    Any length: long reductions to few results take two or more dispatches through a temporary. Float sums run in
+    float32 in blocks and trees. Any size: tensors that one binding does not hold are reduced in parts.
+    """
+    what = Combination(monoid, element, [expression for _, expression in results])
+    stored = [operand for operand, _ in results]
+    operands, kept = kept_first(inputs, axes, stored, in_order=positional)
+    sizes, most = operands[0].sizes, builder.target.max_region
+    dimensions = range(len(sizes))
+    extents = cut(operands, most, dimensions) or sizes
+    reduced_boxes = list(boxes(sizes[kept:], extents[kept:]))
+    if len(reduced_boxes) > 1:
+        # Each part of the results keeps a partial result of every box.
+        shape = (*sizes[:kept], len(reduced_boxes))
+        *outer, inner = packed_strides(shape)
+        partial = words((*sizes, len(reduced_boxes)), (*outer, *(0 for _ in sizes[kept:]), inner))
+        extents = cut([*operands, partial], most, dimensions) or extents
+    for box in boxes(sizes[:kept], extents[:kept]):
+        part = [narrow(operand, dimensions[:kept], box) for operand in operands]
+        layout = ReductionLayout.of(part[: len(inputs)], part[len(inputs) :], kept)
+        if len(reduced_boxes) == 1:
+            _reduce_whole(builder, layout, what)
+        else:
+            _reduce_boxes(builder, layout, what, reduced_boxes)
+
+
+def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combination) -> None:
+    """In one dispatch, or where that has chunks, in one that stores partial results and others that combine them."""
+    groups = layout.count // layout.wide
+    sharing = reduction_sharing(builder.target, groups, layout.steps, layout.row_bytes)
+    chunk, chunks = sharing.cut(layout.steps)
+    if chunks == 1:
+        stored, stores = layout.results, what
+    else:
+        stored = tuple(_plane(builder, (chunks * layout.count,)) for _ in what.monoid.pack)
+        stores = replace(what, finish=_packed(what.monoid))
+    code, constants = kernel_code(layout, stores, stored, partial=chunks > 1)
+    moves_vectors = layout.wide * layout.unit > 1
+    builder.dispatch(
+        KERNEL,
+        {
+            **{f"y{i}": write(operand) for i, operand in enumerate(stored)},
+            **{
+                f"x{i}": read(operand, vector=moves_vectors and i not in layout.rows)
+                for i, operand in enumerate(layout.inputs)
+            },
+        },
+        count=groups * chunks * sharing.lanes,
+        workgroup=sharing.workgroup,
+        constants={"RESULTS": groups, "CHUNKS": chunks, "CHUNK": chunk, "STEPS": layout.steps, **constants},
+        defines={
+            "ACC": what.monoid.glsl,
+            "IDENTITY": what.monoid.identity,
+            "LANES": sharing.lanes,
+            "WIDE": layout.wide,
+            "UNIT": layout.unit,
+            "BLOCK": SUM_BLOCK,
+        },
+        code=code,
+        steps=-(-chunk // sharing.lanes),
+        each=layout.wide * layout.unit,
+    )
+    if chunks > 1:
+        sizes, strides = (chunks, *layout.kept_sizes), (layout.count, *packed_strides(layout.kept_sizes))
+        _combine(builder, layout, what, [plane.view(sizes, strides) for plane in stored])
+
+
+def _reduce_boxes(builder: ProgramBuilder, layout: ReductionLayout, what: Combination, parts: Sequence[Box]) -> None:
+    """Over parts of the reduced dimensions one by one, as boxes, and then over their partial results."""
+    sizes = layout.reduced_sizes
+    axes = range(layout.kept, layout.rank)
+    # What belongs to one result lies together, so that the partial results can be cut by results.
+    shape = (*layout.kept_sizes, len(parts))
+    planes = [_plane(builder, shape) for _ in what.monoid.pack]
+    strides = packed_strides(shape)
+    leaves = [Leaf(i) for i in range(len(layout.inputs))]
+    for number, part in enumerate(parts):
+        inputs = [narrow(operand, axes, part) for operand in layout.inputs]
+        one = (*layout.kept_sizes, *(1,) * len(sizes)), (*strides[:-1], *(0,) * len(sizes))
+        places = [plane.view(*one, number) for plane in planes]
+        placed = substitute(what.element, [*leaves, _position(Leaf(len(leaves)), sizes, part)])
+        of_part = Combination(what.monoid, placed, _packed(what.monoid))
+        _reduce_whole(builder, ReductionLayout.of(inputs, places, layout.kept), of_part)
+    by_part = (len(parts), *layout.kept_sizes), (1, *strides[:-1])
+    _combine(builder, layout, what, [plane.view(*by_part) for plane in planes])
+
+
+def _combine(builder: ProgramBuilder, layout: ReductionLayout, what: Combination, planes: Sequence[Operand]) -> None:
+    """Reduce partial results: the same monoid over their words, as (partial results, kept dimensions)."""
+    sizes, inputs = planes[0].sizes, list(planes)
+    places: list[Expression] = [VALUE] * len(layout.inputs)
+    for i in sorted(layout.rows):
+        places[i] = Leaf(len(inputs))
+        inputs.append(layout.inputs[i].view(sizes, (0, *layout.inputs[i].strides[: layout.kept])))
+    results = [
+        (operand.view((1, *layout.kept_sizes), (0, *operand.strides[: layout.kept])), substitute(expression, places))
+        for operand, expression in zip(layout.results, what.finish, strict=True)
+    ]
+    unpack = node(what.monoid.unpack, *(Leaf(i) for i in range(len(planes))), glsl=what.monoid.glsl)
+    reduce(builder, what.monoid, inputs, (0,), results, unpack)
+
+
+def _plane(builder: ProgramBuilder, sizes: Sequence[int]) -> Operand:
+    """Room for one word of each partial result."""
+    return builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, sizes)
+
+
+def _packed(monoid: Monoid) -> list[Expression]:
+    """The accumulator as words."""
+    return [node(word, VALUE, glsl="uint") for word in monoid.pack]
+
+
+def _position(place: Expression, sizes: Sequence[int], part: Box) -> Expression:
+    """The row-major number among dimensions of these sizes of a part's ``place``, which counts in the part alone."""
+    terms: list[str] = []
+    constants: dict[str, Any] = {}
+    own = whole = 1
+    for d, (size, (start, extent)) in reversed(list(enumerate(zip(sizes, part, strict=True)))):
+        terms.append(f"($x0 / $Own{d} % $Extent{d} + $Start{d}) * $Whole{d}")
+        constants |= {f"Own{d}": own, f"Extent{d}": extent, f"Start{d}": start, f"Whole{d}": whole}
+        own, whole = own * extent, whole * size
+    return node(" + ".join(terms), place, glsl="uint", **constants)

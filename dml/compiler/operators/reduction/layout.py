@@ -1,0 +1,92 @@
+"""How operands lie for a reduction: which of their dimensions stay, and what a step of its kernel takes at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dml.compiler.builder import merge_axes
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.lanes import adjacent
+from dml.compiler.program import Operand
+
+
+@dataclass(frozen=True)
+class ReductionLayout:
+    """Inputs and results as ``kept_first`` makes them: (kept dimensions, reduced dimensions).
+
+    kept: the number of the former. rows: the numbers of the inputs that do not vary along the reduced dimensions. wide,
+    unit: adjacent results, and adjacent reduced elements, that one step of an invocation takes; one of them is 1.
+    """
+
+    inputs: tuple[Operand, ...]
+    results: tuple[Operand, ...]
+    kept: int
+    rows: frozenset[int]
+    wide: int
+    unit: int
+
+    @classmethod
+    def of(cls, inputs: Sequence[Operand], results: Sequence[Operand], kept: int) -> ReductionLayout:
+        rows = frozenset(i for i in range(1, len(inputs)) if not any(inputs[i].strides[kept:]))
+        full = [operand for i, operand in enumerate(inputs) if i not in rows]
+        unit = adjacent(full, inputs[0].rank - 1)
+        wide = adjacent(full, kept - 1) if unit == 1 else 1
+        return cls(tuple(inputs), tuple(results), kept, rows, wide, unit)
+
+    @property
+    def rank(self) -> int:
+        return self.inputs[0].rank
+
+    @property
+    def kept_sizes(self) -> tuple[int, ...]:
+        return self.inputs[0].sizes[: self.kept]
+
+    @property
+    def reduced_sizes(self) -> tuple[int, ...]:
+        return self.inputs[0].sizes[self.kept :]
+
+    @property
+    def count(self) -> int:
+        """The elements of each result."""
+        return math.prod(self.kept_sizes)
+
+    @property
+    def steps(self) -> int:
+        """The steps from the first reduced element to the last."""
+        return math.prod(self.reduced_sizes) // self.unit
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of the elements of neighbouring results, where those are adjacent in memory; else 0."""
+        first = self.inputs[0]
+        if self.wide == 1 and not 0 < first.strides[self.kept - 1] < first.strides[-1]:
+            return 0
+        return first.sizes[self.kept - 1] * DATA_TYPES[first.data_type].bits // 8
+
+
+def kept_first(
+    inputs: Sequence[Operand], axes: Sequence[int], results: Sequence[Operand], *, in_order: bool
+) -> tuple[list[Operand], int]:
+    """Inputs and results as (kept dimensions, reduced dimensions), neighbours merged; and the number of the former.
+
+    in_order: the reduced elements stay in row-major order; else those that are innermost in memory come last.
+    """
+    sizes = inputs[0].sizes
+    operands = [operand.broadcast(sizes) for operand in inputs]
+    kept_axes = [d for d in range(len(sizes)) if d not in axes]
+    reduced_axes = sorted(set(axes))
+    if not in_order:
+        reduced_axes.sort(key=lambda d: -operands[0].strides[d])
+    kept, kept_strides = merge_axes([*operands, *results], kept_axes)
+    reduced, reduced_strides = merge_axes(operands, reduced_axes)
+    viewed = [
+        operand.view((*kept, *reduced), (*outer, *inner))
+        for operand, outer, inner in zip(operands, kept_strides, reduced_strides, strict=False)
+    ]
+    stored = [
+        operand.view((*kept, *(1 for _ in reduced)), (*outer, *(0 for _ in reduced)))
+        for operand, outer in zip(results, kept_strides[len(operands) :], strict=True)
+    ]
+    return [*viewed, *stored], len(kept)

@@ -1,0 +1,23 @@
+"""Tensors as lines along one of their dimensions: what scans and selections work on."""
+
+from __future__ import annotations
+
+from dml.compiler.builder import merge_around
+from dml.compiler.program import Operand
+
+
+def lines_along(axis: int, *operands: Operand) -> tuple[Operand, ...]:
+    """The operands as (lines..., length), the dimensions of the lines merged; at least one of those is left.
+
+    The operands have equal sizes except along ``axis``, where each keeps its own.
+    """
+    at, merged = merge_around(axis, *operands)
+    return tuple(_last(operand, at) for operand in merged)
+
+
+def _last(operand: Operand, axis: int) -> Operand:
+    order = [d for d in range(operand.rank) if d != axis] + [axis]
+    sizes, strides = ([values[d] for d in order] for values in (operand.sizes, operand.strides))
+    if len(order) == 1:
+        sizes, strides = [1, *sizes], [0, *strides]
+    return operand.view(tuple(sizes), tuple(strides))

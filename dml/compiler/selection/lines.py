@@ -1,0 +1,262 @@
+"""How lines of elements are shared: reductions, scans, softmax, normalizations, top k.
+
+Kernels along lines (rows, reduced dimensions, scans) share a line among `lanes` neighbouring invocations, and cut it
+into `chunks` where lines are too few to keep the device busy. On CPU drivers an invocation has
+its lines to itself where that keeps the cores busy: the invocations of a vector run in step anyway, and a barrier makes
+the driver save and load all that the invocations hold, unless the workgroup is a single vector.
+
+Times are those of a whole operator in float32 on llvmpipe (Mesa on two cores that had other work too): the best of 20.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dml.compiler.selection import max_steps
+from dml.compiler.target import Target
+
+#: Invocations in one vector of llvmpipe (with AVX2). A workgroup of this size has no costly barrier.
+CPU_VECTOR = 8
+#: Invocations of a workgroup whose kernel has no barrier, on CPU drivers. Not critical: sums of 4096 rows of 1024 take
+#: 3.6, 3.1 and 2.9 ms with 8, 32 and 128.
+CPU_WORKGROUP = 32
+#: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU. A sum of 2^24
+#: elements takes llvmpipe 54, 26 and 29 ms with 16, 256 and 4096.
+CPU_PARALLEL, GPU_PARALLEL = 256, 32768
+#: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
+#: not worth a chunk of their own.
+SUM_BLOCK = 32
+
+
+@dataclass(frozen=True)
+class LineSharing:
+    """How the invocations of a dispatch share lines of elements.
+
+    lanes: neighbours in a workgroup, a power of two, that share a chunk. chunks: parts of each line that work by
+    themselves, and whose results another dispatch combines. items: neighbouring elements that a lane takes at a time.
+    """
+
+    lanes: int
+    workgroup: int
+    chunks: int = 1
+    items: int = 1
+
+    def cut(self, steps: int) -> tuple[int, int]:
+        """For lines of so many steps: the steps of a chunk, and the chunks that there are of that length."""
+        chunk = -(-steps // self.chunks)
+        return chunk, -(-steps // chunk)
+
+
+def _lanes(target: Target, steps: int, each: int) -> int:
+    """Neighbours that share a line: as many of a workgroup as have at least ``each`` steps to make."""
+    lanes = 1
+    while lanes < target.workgroup and steps >= 2 * each * lanes:
+        lanes *= 2
+    return lanes
+
+
+#: Steps of a reduction that an invocation makes at most, so that float sums of sums stay exact to a few ulp.
+MOST_SUMMED = 2048
+#: Bytes that stay in a core's cache until all invocations of a workgroup have read their part of them, and bytes for
+#: which that is of no concern. Sums of the columns of 4096 x 4096 take 82 ms, without such chunks 427 ms.
+CACHED, CACHED_ANYWAY = 1 << 16, 1 << 19
+
+
+def reduction_sharing(target: Target, results: int, steps: int, row: int) -> LineSharing:
+    """For reductions of ``steps`` steps to each of ``results``.
+
+    row: the bytes of neighbouring results' elements where those are adjacent in memory, else 0. An invocation then has
+    a result of its own, and neighbours read side by side.
+    """
+    longest = min(MOST_SUMMED, max_steps(target))
+    if target.is_cpu:
+        if row * steps > CACHED_ANYWAY:
+            # A vector of the memory that one invocation reads holds elements of its neighbours, who come to it later.
+            longest = min(longest, max(SUM_BLOCK, CACHED // row))
+        parallel = min(CPU_PARALLEL // max(1, results), steps // SUM_BLOCK)
+        workgroup = min(CPU_WORKGROUP, target.max_workgroup_invocations)
+        return LineSharing(1, workgroup, chunks=max(1, parallel, -(-steps // longest)))
+    lanes = 1 if row else _lanes(target, steps, each=2)
+    parallel = min(GPU_PARALLEL // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
+    return LineSharing(lanes, target.workgroup, chunks=max(1, parallel, -(-steps // (longest * lanes))))
+
+
+#: Elements of a line of a scan that are worth a chunk of their own on a CPU.
+CPU_SCANNED = 64
+#: Neighbouring elements that a lane of a scan combines by itself, between the steps that wait for the other lanes; and
+#: how many times it does that at least in a chunk.
+SCAN_ITEMS, SCAN_ROUNDS = 4, 8
+#: Lines of a scan that fill a GPU well enough with one invocation each, where these read side by side.
+MANY_LINES = 1024
+
+
+def scan_sharing(target: Target, lines: int, length: int, *, beside: bool) -> LineSharing:
+    """For running sums along ``lines`` of ``length``. beside: neighbouring lines lie side by side in memory."""
+    most = max_steps(target)
+    if target.is_cpu:
+        chunks = max(1, min(CPU_PARALLEL // lines, length // CPU_SCANNED), -(-length // most))
+        return LineSharing(1, min(CPU_WORKGROUP, target.max_workgroup_invocations), chunks)
+    lanes, items = 1, 1
+    if not beside or lines < MANY_LINES:
+        items = SCAN_ITEMS
+        lanes = _lanes(target, length, each=items)
+    chunks = min(GPU_PARALLEL // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
+    longest = most // items * items * lanes
+    return LineSharing(lanes, target.workgroup, max(1, chunks, -(-length // longest)), items)
+
+
+#: Elements of NONZERO_COORDINATES that an invocation goes through at most, since it writes their coordinates one after
+#: the other; and the invocations that there are to be before one takes several elements.
+NONZERO_CHUNK, NONZERO_CHUNKS = 32, 64
+
+
+def nonzero_chunk(count: int) -> int:
+    """Elements whose coordinates one invocation writes."""
+    return max(1, min(NONZERO_CHUNK, count // NONZERO_CHUNKS))
+
+
+#: Times that softmax (maximum, sum, result) and normalizations (mean, variance, result) walk along a row.
+WALKS = 3
+#: Softmax of rows that are longer than the first and fewer than the second takes several dispatches: reductions split
+#: rows and so keep more invocations busy, at the price of reading them once more.
+CPU_LONG_ROWS, GPU_LONG_ROWS = (8192, 64), (65536, 256)
+
+
+def softmax_sharing(target: Target, steps: int) -> LineSharing:
+    """For rows of so many steps, each of which goes through one dispatch."""
+    if target.is_cpu:
+        return LineSharing(1, min(CPU_VECTOR, target.max_workgroup_invocations))
+    return LineSharing(_lanes(target, steps, each=1), target.workgroup)
+
+
+def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int) -> bool:
+    """Whether rows of ``length`` elements in ``steps`` steps need no reductions that split them."""
+    long, few = CPU_LONG_ROWS if target.is_cpu else GPU_LONG_ROWS
+    if length > long and rows < few:
+        return False
+    return WALKS * -(-steps // softmax_sharing(target, steps).lanes) <= max_steps(target)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to normalize: each is ``segments`` stretches of ``steps`` steps. beside: they lie side by side in memory."""
+
+    rows: int
+    segments: int
+    steps: int
+    beside: bool
+
+    def iterations(self, lanes: int) -> int:
+        """Rounds of an invocation's loops for one walk along its share of a row, those over blocks of 32 included."""
+        return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
+
+
+#: Rows that keep the cores of a CPU busy with an invocation each.
+CPU_MANY_ROWS = 32
+#: Steps of a row that are worth the barriers of a vector of invocations: two each.
+CPU_SHARED_STEPS = 2 * CPU_VECTOR
+#: Iterations for one walk along a row that are few enough for an invocation, however few rows there are.
+SHORT_WALK = 256
+#: The same on CPU drivers where rows lie side by side: every walk brings the memory of all neighbours into the cache.
+CPU_WALK_BESIDE = 512
+#: Busy invocations that make up for longer walks: on a CPU, and on a GPU, where a walk is then this long at most.
+CPU_BUSY, GPU_BUSY, GPU_WALK = 16, 8192, 4096
+
+
+def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
+    """For rows that each go through one dispatch. Where they lie side by side, each has one invocation."""
+    if target.is_cpu:
+        # A row to an invocation where that keeps the cores busy and the loops hold it, else a vector to a row.
+        few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
+        shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.beside
+        return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR)
+    return LineSharing(1 if rows.beside else _lanes(target, rows.steps, each=1), target.workgroup)
+
+
+def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
+    """Whether an invocation's share of a row is small enough, and enough invocations are busy; else rows are split."""
+    lanes = normalization_sharing(target, rows).lanes
+    share = rows.iterations(lanes)
+    if WALKS * share >= max_steps(target):
+        return False
+    if target.is_cpu and rows.beside and share > CPU_WALK_BESIDE:
+        return False
+    if share < SHORT_WALK:
+        return True
+    busy = rows.rows * lanes
+    return busy >= CPU_BUSY if target.is_cpu else share < GPU_WALK and busy >= GPU_BUSY
+
+
+#: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves: 4096
+#: rows of 1024 with scale and bias take 39, 28 and 22 ms with 1, 2 and 4 together.
+CPU_TOGETHER, CPU_LEFT_BUSY = 4, 64
+
+
+def rows_together(target: Target, invocations: int, iterations: int) -> int:
+    """Rows that an invocation normalizes side by side, so that it reads parameters that they have in common once.
+
+    A CPU's driver fetches such a parameter for each invocation by itself; a GPU's caches serve them all. invocations,
+    iterations: with a row each.
+    """
+    together = CPU_TOGETHER if target.is_cpu else 1
+    while together > 1 and (invocations < CPU_LEFT_BUSY * together or together * iterations >= max_steps(target)):
+        together //= 2
+    return together
+
+
+#: The largest K for which an invocation of a CPU driver selects the first elements one after the other. Of 64 lines of
+#: 4096 that takes 8 ms for 10 elements and 187 for 100, where sorting takes 60 and 149.
+MOST_SELECTED = 128
+#: Lines are split where they are few, into blocks of at least so many times K elements: most of a block stays behind.
+SELECTED_FROM = 8
+#: Elements of a block that a workgroup sorts, at most. Every exchange ends in a barrier, which is dear on CPU drivers:
+#: the first 200 of 64 lines of 4096 take 162, 177, 250 and 329 ms by blocks of 16, 64, 256 and 1024. Others are bounded
+#: by shared memory: 12 bytes for an element of 64 bits and its place, of Vulkan's 16 KiB.
+CPU_SORTED, GPU_SORTED = 16, 1024
+#: Elements that a workgroup sorts at least, in several blocks where lines are short.
+SORTED_AT_ONCE = 256
+#: Invocations that sort together on a GPU: what every device has.
+GPU_SORTERS = 128
+
+
+@dataclass(frozen=True)
+class BlockSharing:
+    """How the first K of each line are found: in blocks of ``block`` elements, whose first are merged afterwards.
+
+    selects: one invocation picks the first of a block one after the other; else a workgroup sorts a block. per_group:
+    the blocks of a workgroup. steps: of an invocation.
+    """
+
+    block: int
+    selects: bool
+    per_group: int
+    workgroup: int
+    steps: int
+
+
+def top_k_sharing(target: Target, lines: int, length: int, k: int) -> BlockSharing:
+    """For the first ``k`` of each of ``lines`` of ``length`` elements."""
+    if target.is_cpu and k <= MOST_SELECTED:
+        return _selected(target, lines, length, k)
+    block = min(CPU_SORTED if target.is_cpu else GPU_SORTED, 1 << max(1, (length - 1).bit_length()))
+    while block > 2 and _sorted(target, block).steps > max_steps(target):
+        block //= 2
+    return _sorted(target, block)
+
+
+def _selected(target: Target, lines: int, length: int, k: int) -> BlockSharing:
+    """An invocation goes through its block once for each element that it selects."""
+    most = max_steps(target)
+    blocks = max(1, min(CPU_PARALLEL // lines, length // (SELECTED_FROM * k)), -(-length * k // most))
+    block = max(1, min(-(-length // blocks), most // k))
+    return BlockSharing(block, True, target.workgroup, target.workgroup, min(k, block) * block)
+
+
+def _sorted(target: Target, block: int) -> BlockSharing:
+    """A bitonic sort of a power of two of elements. Its steps: reading, exchanges, writing."""
+    per_group = max(1, SORTED_AT_ONCE // block)
+    sorters = CPU_VECTOR if target.is_cpu else GPU_SORTERS
+    workgroup = min(sorters, block * per_group // 2, target.max_workgroup_invocations)
+    shares = -(-block * per_group // workgroup)
+    exchanges = (block.bit_length() - 1) * block.bit_length() // 2
+    return BlockSharing(block, False, per_group, workgroup, 2 * shares + exchanges * (1 + shares // 2))

@@ -1,0 +1,164 @@
+"""What the choices for lines and windows promise, for every target and over a grid of sizes.
+
+An invocation never makes more steps than ``max_steps``, lanes are a power of two within the workgroup, chunks cover
+their line, what is sorted fits shared memory, and no workgroup is larger than the device takes.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from dml.compiler.selection import max_steps
+from dml.compiler.selection.lines import (
+    MOST_SUMMED,
+    WALKS,
+    LineSharing,
+    Rows,
+    nonzero_chunk,
+    normalization_fits_one_dispatch,
+    normalization_sharing,
+    reduction_sharing,
+    rows_together,
+    scan_sharing,
+    softmax_fits_one_dispatch,
+    softmax_sharing,
+    top_k_sharing,
+)
+from dml.compiler.selection.windows import (
+    PLACE_SEARCH,
+    largest_window,
+    places_at_once,
+    places_parts,
+    window_sharing,
+)
+from dml.compiler.target import DeviceClass, Target
+
+_LARGE = {
+    "max_workgroup_invocations": 1024,
+    "max_workgroup_size": (1024, 1024, 64),
+    "shared_memory": 49152,
+    "subgroup_size": 32,
+}
+TARGETS = {
+    "minimum": Target(),
+    "cpu": Target(DeviceClass.CPU, subgroup_size=8),
+    "cpu of few steps": Target(DeviceClass.CPU, subgroup_size=8, fewer_steps=256),
+    "gpu": Target(DeviceClass.DISCRETE, **_LARGE),
+    "gpu of few steps": Target(DeviceClass.DISCRETE, **_LARGE, fewer_steps=256),
+    "gpu of odd steps": Target(DeviceClass.INTEGRATED, **_LARGE, fewer_steps=1021),
+}
+COUNTS = (1, 2, 15, 16, 63, 255, 1023, 1024, 40000)
+LENGTHS = (1, 2, 3, 7, 32, 63, 64, 127, 500, 1025, 8193, 65537, 1 << 20, 100_000_007)
+#: Bytes of an entry that a sort holds in shared memory, of 64-bit keys.
+ENTRY = 12
+
+pytestmark = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
+
+
+def check_workgroup(target: Target, workgroup: int) -> None:
+    assert 1 <= workgroup <= min(target.max_workgroup_invocations, target.max_workgroup_size[0])
+
+
+def check_lanes(target: Target, sharing: LineSharing, steps: int) -> None:
+    """steps: of a chunk, all lanes together."""
+    check_workgroup(target, sharing.workgroup)
+    assert sharing.lanes & (sharing.lanes - 1) == 0
+    assert sharing.workgroup % sharing.lanes == 0
+    assert sharing.lanes == 1 or sharing.lanes * sharing.items <= steps, "a lane has nothing to do"
+
+
+def check_chunks(sharing: LineSharing, length: int) -> int:
+    """Returns the steps of a chunk."""
+    chunk, chunks = sharing.cut(length)
+    assert (chunks - 1) * chunk < length <= chunks * chunk
+    assert chunks <= sharing.chunks
+    return chunk
+
+
+def test_reductions(target: Target) -> None:
+    for results, length, row in product(COUNTS, LENGTHS, (0, 16, 4096, 1 << 20)):
+        sharing = reduction_sharing(target, results, length, row)
+        chunk = check_chunks(sharing, length)
+        check_lanes(target, sharing, length)
+        assert -(-chunk // sharing.lanes) <= min(MOST_SUMMED, max_steps(target))
+        assert not row or sharing.lanes == 1
+
+
+def test_results_enough_for_the_device_are_not_split(target: Target) -> None:
+    for length in (32, 64, 256):
+        assert reduction_sharing(target, 1 << 20, length, 0).chunks == 1
+
+
+def test_scans(target: Target) -> None:
+    for lines, length, beside in product(COUNTS, LENGTHS, (False, True)):
+        sharing = scan_sharing(target, lines, length, beside=beside)
+        chunk = check_chunks(sharing, length)
+        check_lanes(target, sharing, length)
+        assert -(-chunk // (sharing.lanes * sharing.items)) * sharing.items <= max_steps(target)
+
+
+def test_chunks_of_nonzero_coordinates(target: Target) -> None:
+    for count in LENGTHS:
+        assert 1 <= nonzero_chunk(count) <= max_steps(target)
+
+
+def test_softmax(target: Target) -> None:
+    for rows, steps, unit in product(COUNTS, LENGTHS, (1, 4, 8)):
+        sharing = softmax_sharing(target, steps)
+        check_lanes(target, sharing, steps)
+        if softmax_fits_one_dispatch(target, rows, steps * unit, steps):
+            assert WALKS * -(-steps // sharing.lanes) <= max_steps(target)
+        else:
+            assert steps >= 64, "short rows need no reductions"
+
+
+def test_normalizations(target: Target) -> None:
+    for rows, segments, steps, beside in product(COUNTS, (1, 3, 50), LENGTHS, (False, True)):
+        shape = Rows(rows, segments, steps, beside)
+        sharing = normalization_sharing(target, shape)
+        check_lanes(target, sharing, steps)
+        assert not beside or sharing.lanes == 1
+        if not normalization_fits_one_dispatch(target, shape):
+            continue
+        iterations = WALKS * shape.iterations(sharing.lanes)
+        together = rows_together(target, rows * sharing.lanes, iterations)
+        assert together in (1, 2, 4)
+        assert together * iterations <= max_steps(target)
+
+
+def test_top_k(target: Target) -> None:
+    for lines, length, k in product(COUNTS, LENGTHS, (1, 3, 100, 128, 129, 5000)):
+        if k > length:
+            continue
+        sharing = top_k_sharing(target, lines, length, k)
+        check_workgroup(target, sharing.workgroup)
+        assert sharing.steps <= max_steps(target)
+        if sharing.selects:
+            assert sharing.per_group == sharing.workgroup, "an invocation has a block"
+        else:
+            assert sharing.block & (sharing.block - 1) == 0
+            assert sharing.block * sharing.per_group * ENTRY <= target.shared_memory
+            assert 2 * sharing.workgroup <= sharing.block * sharing.per_group, "an invocation exchanges nothing"
+
+
+def test_windows(target: Target) -> None:
+    for cost, per_word, seldom_full in product((1, 2, 7, 34), (1, 2, 4), (False, True)):
+        most = largest_window(target, cost)
+        for places in (*(length for length in LENGTHS if length < most), most):
+            sharing = window_sharing(target, places, cost, per_word, seldom_full=seldom_full)
+            check_workgroup(target, sharing.workgroup)
+            assert sharing.steps <= max_steps(target)
+            assert not (sharing.together and sharing.whole_words)
+            alone = places * cost * (per_word if sharing.whole_words else 1)
+            assert sharing.steps * (sharing.workgroup if sharing.together else 1) >= alone
+
+
+def test_places_of_regions(target: Target) -> None:
+    assert places_at_once(target) * PLACE_SEARCH <= max_steps(target)
+    for rows, columns, outputs in product((1, 7, 300, 20000), (1, 7, 300, 20000), (1, 2)):
+        down, across = places_parts(target, rows, columns, outputs)
+        assert -(-columns // across) * (-(-rows // down) + 2) * outputs <= max_steps(target)
+        assert down <= 2 * rows
+        assert across <= 2 * columns

@@ -1,0 +1,79 @@
+"""Normalizations on the ways that long rows, many rows and GPUs take, against float64 NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_normalization as reference
+from reference_normalization import close, ones_at
+
+import dml
+from harness import like, random, run, tensor
+
+SIGMOID = dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(InputTensor=None, OutputTensor=None)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_one_long_row(device: Any, dtype: str) -> None:
+    """Too long for the invocations that would share it: statistics first, then the result."""
+    rng = np.random.default_rng(12)
+    x = random(rng, dtype, (1, 2, 80000), 1, 5)
+    scale, bias = random(rng, dtype, (1, 1, 1)), random(rng, dtype, (1, 1, 1))
+    add = random(rng, dtype, x.shape)
+    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias, "FusedAddTensor": add}
+    desc = dml.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(
+        **{name: like(array) for name, array in tensors.items()}, OutputTensor=like(x), OutputMeanTensor=like(scale),
+        OutputVarianceTensor=like(scale), Epsilon=1e-3, FusedActivation=SIGMOID,
+    )  # fmt: skip
+    compiled = device.compile_operator(device.create_operator(desc))
+    assert len(compiled.program.dispatches) > 1
+    results = compiled.dispatch(tensors)
+    y, mean, variance = reference.batch_training(x, scale, bias, add, 1e-3)
+    close(results["OutputTensor"], 1 / (1 + np.exp(-y)), 10)
+    close(results["OutputMeanTensor"], mean, 5)
+    close(results["OutputVarianceTensor"], variance, 5)
+
+
+@pytest.mark.parametrize("shape, axes, layout", [
+    ((3, 8), (1,), "packed"), ((5, 256), (1,), "packed"), ((2, 3, 8, 16), (2, 3), "nhwc"), ((40, 7), (0,), "packed"),
+    ((2, 4, 3, 64), (1, 3), "padded"), ((300, 64), (1,), "packed"), ((2, 40000), (1,), "packed"),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_what_a_gpu_gets(
+    as_discrete: Any, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, dtype: str
+) -> None:
+    """More lanes to a row, several rows to a workgroup."""
+    rng = np.random.default_rng(13)
+    x = random(rng, dtype, shape, 3, 9)
+    scale, bias = (
+        random(rng, dtype, shape),
+        random(rng, dtype, ones_at(shape, axes)),
+    )
+    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias}
+    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        **{name: like(array, layout if name == "InputTensor" else "packed") for name, array in tensors.items()},
+        OutputTensor=tensor(dtype, shape, layout), Axes=axes, NormalizeVariance=True, Epsilon=1e-2,
+    )  # fmt: skip
+    close(run(as_discrete, desc, tensors)["OutputTensor"], reference.mean_variance(x, axes, scale, bias, 1e-2), 40)
+
+
+@pytest.mark.parametrize("rows", [256, 271])
+@pytest.mark.parametrize("shape, axes, layout", [((16,), (1,), "packed"), ((5, 3), (1, 2), "padded")])
+@pytest.mark.parametrize("given", ["common", "one of each"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_many_rows_with_parameters_in_common(
+    device: Any, rows: int, shape: tuple[int, ...], axes: tuple[int, ...], layout: str, given: str, dtype: str
+) -> None:
+    """An invocation takes several rows on CPU drivers, the last one fewer."""
+    rng = np.random.default_rng(15)
+    x = random(rng, dtype, (rows, *shape), 3, 9)
+    scale, bias = random(rng, dtype, (1, *shape)), random(rng, dtype, (1 if given == "common" else rows, *shape))
+    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias}
+    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        **{name: like(array, layout if name == "InputTensor" else "packed") for name, array in tensors.items()},
+        OutputTensor=tensor(dtype, x.shape, layout), Axes=axes, NormalizeVariance=True, Epsilon=1e-2,
+    )  # fmt: skip
+    expected = reference.mean_variance(x, axes, scale, bias, 1e-2)
+    close(run(device, desc, tensors)["OutputTensor"], expected, 40)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ..descriptors import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from ..enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE as MASK_TYPE
+from ..shapes import trailing
 from .base import Check, rule
 
 #: What can give the query, the key and the value, and the one way in which each is then complete.
@@ -19,11 +20,6 @@ _SOURCES = {
     "Key": ("KeyTensor", "StackedQueryKeyTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor"),
     "Value": ("ValueTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor"),
 }
-
-
-def trailing(sizes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """The last ``rank`` sizes, with ones in front where there are fewer."""
-    return ((1,) * max(0, rank - len(sizes)) + tuple(sizes))[-rank:]
 
 
 def _sizes(check: Check, name: str, expected: Sequence[int], why: str) -> None:

@@ -84,11 +84,6 @@ def rule_of(desc_class: type[OperatorDesc]) -> Rule | None:
     return _RULES.get(desc_class)
 
 
-def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
-    """`sizes` with another size along one axis."""
-    return (*sizes[:axis], size, *sizes[axis + 1 :])
-
-
 def plain(value: object) -> str:
     """A found value as messages show it: enumerators by name, tensors by type and sizes, long integers by length."""
     if isinstance(value, (IntEnum, IntFlag)):
@@ -282,5 +277,5 @@ def _because(why: str) -> str:
 
 
 __all__ = [
-    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of", "with_size",
+    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ from ..descriptors import (
     DML_ROI_POOLING_OPERATOR_DESC,
 )
 from ..enums import DML_REDUCE_FUNCTION
+from ..shapes import ones_along, padded_sizes, pooled_sizes, window_reach, with_rank
 from .base import Check, rule
 
 _UINT_MAX = 2**32 - 1
@@ -30,7 +31,7 @@ _POOLED_MAX = 65535
 _ARRAYS = ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
 
 
-def pooled_sizes(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _pooled(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """The sizes that pooling a tensor of `sizes` gives, once the window's arrays are checked.
 
     A window with dilations reaches over Dilations * (WindowSize - 1) + 1 elements: the pages' formula leaves that out.
@@ -42,24 +43,21 @@ def pooled_sizes(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, 
             if field not in ("StartPadding", "EndPadding"):
                 check.at_least(field, 1)
     dilations = getattr(desc, "Dilations", (1,) * spatial)
-    pooled = []
-    for axis, size in enumerate(sizes[2:]):
-        padded = size + desc.StartPadding[axis] + desc.EndPadding[axis]
-        reach = dilations[axis] * (desc.WindowSize[axis] - 1) + 1
+    for axis, padded in enumerate(padded_sizes(sizes[2:], desc.StartPadding, desc.EndPadding)):
+        reach = window_reach(desc.WindowSize[axis], dilations[axis])
         check.that(padded <= _UINT_MAX, "StartPadding", f"must leave a padded size of at most {_UINT_MAX}", padded)
         check.that(
             reach <= padded, "WindowSize",
             f"must reach over at most {padded} elements, the padded size of spatial dimension {axis}", reach,
         )  # fmt: skip
-        pooled.append((padded - reach) // desc.Strides[axis] + 1)
-    return (*sizes[:2], *pooled)
+    return pooled_sizes(sizes, desc.WindowSize, desc.Strides, desc.StartPadding, desc.EndPadding, dilations)
 
 
 @rule(DML_AVERAGE_POOLING_OPERATOR_DESC)
 @rule(DML_AVERAGE_POOLING1_OPERATOR_DESC)
 @rule(DML_MAX_POOLING_OPERATOR_DESC)
 def pooling(desc: Any, check: Check) -> None:
-    check.sizes("OutputTensor", pooled_sizes(desc, check, desc.InputTensor.Sizes), why="the positions of the window")
+    check.sizes("OutputTensor", _pooled(desc, check, desc.InputTensor.Sizes), why="the positions of the window")
 
 
 @rule(DML_LP_POOLING_OPERATOR_DESC)
@@ -84,15 +82,14 @@ def max_unpooling(desc: DML_MAX_UNPOOLING_OPERATOR_DESC, check: Check) -> None:
 @rule(DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
 @rule(DML_MAX_POOLING_GRAD_OPERATOR_DESC)
 def pooling_grad(desc: Any, check: Check) -> None:
-    pooled = pooled_sizes(desc, check, desc.OutputGradientTensor.Sizes)
+    pooled = _pooled(desc, check, desc.OutputGradientTensor.Sizes)
     check.sizes("InputGradientTensor", pooled, why="what pooling a tensor of OutputGradientTensor's sizes gives")
 
 
 @rule(DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
 def quantized_pooling(desc: DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, check: Check) -> None:
     pooling(desc, check)
-    sizes = desc.InputTensor.Sizes
-    per_channel = (1, sizes[1]) + (1,) * (len(sizes) - 2)
+    per_channel = ones_along(desc.InputTensor.Sizes, (0, *range(2, desc.InputTensor.rank)))
     for name in ("InputScaleTensor", "InputZeroPointTensor", "OutputScaleTensor", "OutputZeroPointTensor"):
         for field, tensor in check.tensors(name):
             ones = (1,) * tensor.rank
@@ -116,8 +113,8 @@ def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
 def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
     """Rules that sampling and its gradient share. `pooled`, `feature`: the tensors at the samples and of the image."""
     rois = desc.ROITensor.Sizes[-2]
-    check.sizes("ROITensor", (*(1,) * (desc.ROITensor.rank - 2), rois, 4), why="two corners of each region")
-    check.sizes("BatchIndicesTensor", (*(1,) * (desc.BatchIndicesTensor.rank - 1), rois), why="a batch per region")
+    check.sizes("ROITensor", with_rank((rois, 4), desc.ROITensor.rank), why="two corners of each region")
+    check.sizes("BatchIndicesTensor", with_rank((rois,), desc.BatchIndicesTensor.rank), why="a batch per region")
     check.size(pooled, 0, rois, why="the number of regions")
     image = check.tensor(feature)
     if image is not None:

@@ -13,14 +13,14 @@ from ..descriptors import (
     DML_TOP_K_OPERATOR_DESC,
 )
 from ..enums import DML_REDUCE_FUNCTION
+from ..shapes import effective_rank, ones_along, with_size
 from ..tensors import DML_BUFFER_TENSOR_DESC
-from .base import Check, rule, with_size
+from .base import Check, rule
 
 
 def reduced(check: Check, source: DML_BUFFER_TENSOR_DESC, axes: tuple[int, ...]) -> None:
     check.axes("Axes")
-    sizes = tuple(1 if d in axes else size for d, size in enumerate(source.Sizes))
-    check.sizes("OutputTensor", sizes, why="those of InputTensor, 1 along Axes")
+    check.sizes("OutputTensor", ones_along(source.Sizes, axes), why="those of InputTensor, 1 along Axes")
 
 
 @rule(DML_REDUCE_OPERATOR_DESC)
@@ -78,14 +78,11 @@ def selection(desc: DML_TOP_K_OPERATOR_DESC | DML_TOP_K1_OPERATOR_DESC, check: C
 @rule(DML_NONZERO_COORDINATES_OPERATOR_DESC)
 def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, check: Check) -> None:
     source, result = desc.InputTensor, desc.OutputCoordinatesTensor
-    count = 1
-    for size in source.Sizes:
-        count *= size
     check.sizes("OutputCountTensor", (1,) * desc.OutputCountTensor.rank, why="a scalar")
     *leading, _, columns = result.Sizes
     check.that(all(size == 1 for size in leading), "OutputCoordinatesTensor", "must have leading sizes 1", result.Sizes)
-    check.size("OutputCoordinatesTensor", -2, count, why="the elements of InputTensor")
-    least = max(1, effective_rank(source))
+    check.size("OutputCoordinatesTensor", -2, source.element_count, why="the elements of InputTensor")
+    least = max(1, effective_rank(source.Sizes))
     check.that(
         least <= columns <= source.rank,
         "OutputCoordinatesTensor",
@@ -93,11 +90,3 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, check: Chec
         "InputTensor)",
         result.Sizes,
     )
-
-
-def effective_rank(tensor: DML_BUFFER_TENSOR_DESC) -> int:
-    """The dimension count without leading dimensions of size 1."""
-    for leading, size in enumerate(tensor.Sizes):
-        if size != 1:
-            return tensor.rank - leading
-    return 0

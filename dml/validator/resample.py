@@ -5,13 +5,14 @@ from __future__ import annotations
 from math import isfinite
 
 from .. import descriptors as d
+from ..shapes import scaled_sizes, with_rank
 from .base import Check, rule
 
 
 @rule(d.DML_UPSAMPLE_2D_OPERATOR_DESC)
 def upsample_2d(desc: d.DML_UPSAMPLE_2D_OPERATOR_DESC, check: Check) -> None:
-    *rest, height, width = desc.InputTensor.Sizes
-    sizes = (*rest, height * desc.ScaleSize.Height, width * desc.ScaleSize.Width)
+    scale = desc.ScaleSize
+    sizes = scaled_sizes(desc.InputTensor.Sizes, with_rank((scale.Height, scale.Width), desc.InputTensor.rank))
     check.sizes("OutputTensor", sizes, why="height and width times ScaleSize")
 
 

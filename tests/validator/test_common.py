@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dml
 from dml import DMLError
-from dml.validator.base import ALSO_FUSABLE, FUSABLE_ACTIVATIONS, Check, rule, with_size
+from dml.validator.base import ALSO_FUSABLE, FUSABLE_ACTIVATIONS, Check, rule
 from dml.validator.common import elements_overlap
 from sample_descriptors import NAMES, sample
 
@@ -408,10 +408,6 @@ def test_broadcast_of_sizes_follows_numpy():
 def test_not_owned():
     with pytest.raises(DMLError, match=r"InputTensor: does not support DML_TENSOR_FLAG_OWNED_BY_DML"):
         check_of(InputTensor=tensor(2, Flags=OWNED)).not_owned("InputTensor")
-
-
-def test_with_size():
-    assert with_size((2, 3, 4), 1, 1) == (2, 1, 4)
 
 
 def test_an_operator_has_one_rule():

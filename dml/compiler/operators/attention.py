@@ -11,6 +11,7 @@ from dml.compiler.kernels.prelude import Bound, read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
 from dml.compiler.operators.gemm import matmul, transposed
+from dml.compiler.operators.movement.views import trailing
 from dml.compiler.program import Operand
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
@@ -96,13 +97,6 @@ def _attend(
         None,
         _shared_heads(output, key_heads),
     )
-
-
-def trailing(operand: Operand, rank: int) -> Operand:
-    """With ``rank`` dimensions: leading ones of size 1 dropped or added."""
-    missing = max(0, rank - operand.rank)
-    sizes, strides = (1,) * missing + operand.sizes, (0,) * missing + operand.strides
-    return operand.view(sizes[-rank:], strides[-rank:])
 
 
 def split_heads(operand: Operand, heads: int) -> Operand:

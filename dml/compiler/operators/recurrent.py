@@ -16,6 +16,7 @@ from dml.compiler.kernels.prelude import Bound, Constant, read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.gemm import matmul, transposed
+from dml.compiler.operators.movement.views import drop
 from dml.compiler.program import Operand
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
@@ -113,12 +114,6 @@ def rounds(cell: Cell, cut: Plan, hidden: int) -> tuple[int, int]:
     if cut.resident:
         around += cut.tiles * k4 * cell.gates * cut.units
     return around, 6 + cell.phases * (1 + cut.tiles * tile)
-
-
-def drop(operand: Operand, axis: int) -> Operand:
-    """Without a dimension of size 1."""
-    sizes, strides = operand.sizes, operand.strides
-    return operand.view((*sizes[:axis], *sizes[axis + 1 :]), (*strides[:axis], *strides[axis + 1 :]))
 
 
 def project(builder: ProgramBuilder, cell: Cell, directions: int) -> Operand:

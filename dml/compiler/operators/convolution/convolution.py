@@ -24,6 +24,7 @@ from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.convolution.parts import Convolved
 from dml.compiler.operators.convolution.winograd import winograd, winograd_cost
 from dml.compiler.operators.gemm import along_dimension, matmul, quads, requantize, without_zero_point
+from dml.compiler.operators.movement.views import volume
 from dml.compiler.program import Operand
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
@@ -77,13 +78,6 @@ class Geometry:
             getattr(desc, "Direction", None) == DML_CONVOLUTION_DIRECTION_BACKWARD,
             getattr(desc, "Mode", None) == DML_CONVOLUTION_MODE_CONVOLUTION,
         )
-
-
-def in_three_dimensions(tensor: Operand) -> Operand:
-    """{a, b, [depth], [height], width} as {a, b, depth, height, width}."""
-    missing = 5 - tensor.rank
-    sizes, strides = tensor.sizes, tensor.strides
-    return tensor.view((*sizes[:2], *(1,) * missing, *sizes[2:]), (*strides[:2], *(0,) * missing, *strides[2:]))
 
 
 @dataclass(frozen=True)
@@ -461,10 +455,10 @@ def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) ->
     bias = builder.get("BiasTensor")
     convolve(
         builder,
-        in_three_dimensions(builder["InputTensor"]),
-        in_three_dimensions(builder["FilterTensor"]),
-        None if bias is None else in_three_dimensions(bias),
-        in_three_dimensions(builder["OutputTensor"]),
+        volume(builder["InputTensor"]),
+        volume(builder["FilterTensor"]),
+        None if bias is None else volume(bias),
+        volume(builder["OutputTensor"]),
         Geometry.of(desc),
         activate(desc.FusedActivation),
     )
@@ -479,7 +473,7 @@ def _integer_sums(desc: Any, builder: ProgramBuilder, result: Operand) -> None:
     """The convolution of the input and the filter less their zero points. Padding is a real zero."""
     x = without_zero_point(builder, builder["InputTensor"], builder.get("InputZeroPointTensor"), 1)
     weights = without_zero_point(builder, builder["FilterTensor"], builder.get("FilterZeroPointTensor"), 0)
-    x, weights, result = (in_three_dimensions(tensor) for tensor in (x, weights, result))
+    x, weights, result = (volume(tensor) for tensor in (x, weights, result))
     convolve(builder, x, weights, None, result, Geometry.of(desc), Leaf(0))
 
 

@@ -35,6 +35,7 @@ from dml.descriptors.normalization import (
     DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
 )
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.shapes import ones_along
 
 #: Two sums at once: of the gradient, and of the gradient times the centred input.
 TWO_SUMS = Monoid(
@@ -57,11 +58,6 @@ def small(builder: ProgramBuilder, *operands: Operand) -> Operand:
     """A float temporary of the sizes that these operands broadcast to."""
     sizes = (max(sizes) for sizes in zip(*(operand.sizes for operand in operands), strict=True))
     return builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
-
-
-def ones_along(sizes: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes, 1 along the axes."""
-    return tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
 
 
 def mean_of(builder: ProgramBuilder, source: Operand, axes: Sequence[int], *more: Operand) -> Operand:

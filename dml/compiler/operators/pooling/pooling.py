@@ -18,6 +18,7 @@ from dml.compiler.builder import ProgramBuilder, owns_whole_words
 from dml.compiler.kernels.expression import Expression, Leaf, apply, node
 from dml.compiler.kernels.prelude import VALUE_TYPES, Bound, Constant, read, update, write
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import volume
 from dml.compiler.operators.reduction.reduction import FLOAT_SUM, MATH, Monoid, kind_of, largest_of, reduce
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
@@ -44,13 +45,6 @@ WIDE_ABOVE = 512
 TOGETHER = 128
 #: Batch and channel: windows stay in one plane.
 PLANES = (0, 1)
-
-
-def volume(operand: Operand) -> Operand:
-    """The tensor with three spatial dimensions: {N, C, H, W} as {N, C, 1, H, W}."""
-    if operand.rank == 5:
-        return operand
-    return operand.view((*operand.sizes[:2], 1, *operand.sizes[2:]), (*operand.strides[:2], 0, *operand.strides[2:]))
 
 
 def window(desc: Any) -> dict[str, Constant]:

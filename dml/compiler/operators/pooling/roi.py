@@ -22,6 +22,7 @@ from dml.compiler.kernels.expression import Leaf, apply
 from dml.compiler.kernels.prelude import VALUE_TYPES, Constant, read, update, write
 from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import trailing
 from dml.compiler.operators.pooling.pooling import each_result
 from dml.compiler.operators.reduction.reduction import FLOAT_SUM, reduce
 from dml.compiler.program import Operand
@@ -49,18 +50,13 @@ _WIDE_ABOVE = 60000
 _SEARCH = 12
 
 
-def _last(operand: Operand, dimensions: int) -> Operand:
-    """The last dimensions; those before have size 1."""
-    return operand.view(operand.sizes[-dimensions:], operand.strides[-dimensions:])
-
-
 @lowering(DML_ROI_POOLING_OPERATOR_DESC)
 def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source = builder["InputTensor"]
     tensors = {
         "result": write(builder["OutputTensor"]),
         "source": read(source),
-        "regions": read(_last(builder["ROITensor"], 2)),
+        "regions": read(trailing(builder["ROITensor"], 2)),
     }
     area = source.sizes[2] * source.sizes[3]
     constants = {"SPATIAL_SCALE": float(desc.SpatialScale)}
@@ -98,11 +94,11 @@ class _Sampling:
 
     @property
     def regions(self) -> dict[str, Operand]:
-        return {"regions": _last(self.builder["ROITensor"], 2)}
+        return {"regions": trailing(self.builder["ROITensor"], 2)}
 
     @property
     def batches(self) -> dict[str, Operand]:
-        return {"batches": _last(self.builder["BatchIndicesTensor"], 1)}
+        return {"batches": trailing(self.builder["BatchIndicesTensor"], 1)}
 
     def places(self, *, extremes: bool = False, on_elements: bool = False) -> _Places:
         """Where the outputs are sampled, by a dispatch.
@@ -334,7 +330,7 @@ def _edges(
             steps=steps,
         )
     rois, count = gradient.sizes[0], gradient.count // gradient.sizes[0]
-    edges = _last(edges, 2)
+    edges = trailing(edges, 2)
     total = edges.view((4, rois, 1), (edges.strides[1], edges.strides[0], 0))
     terms = shares.view((4, rois, count), (rois * count, count, 1))
     reduce(builder, FLOAT_SUM, [terms], (2,), [(total, Leaf(0))])

@@ -6,9 +6,9 @@ function sees x * Scale + Bias in place of x.
 
 from __future__ import annotations
 
-from ..enums import DML_IS_INFINITY_MODE, DML_ROUNDING_MODE, DML_TENSOR_DATA_TYPE
-from ..tensors import DML_SCALAR_UNION
-from .base import Input, OperatorDesc, OptionalInput, OptionalOperator, OptionalScaleBias, Output, fusable, operator
+from ...enums import DML_IS_INFINITY_MODE, DML_ROUNDING_MODE, DML_TENSOR_DATA_TYPE
+from ...tensors import DML_SCALAR_UNION
+from ..base import Input, OperatorDesc, OptionalInput, OptionalOperator, OptionalScaleBias, Output, fusable, operator
 
 
 @operator

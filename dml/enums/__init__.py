@@ -7,9 +7,12 @@ know a module's names only where they are written out. Reference: directml-enume
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .attributes import *  # noqa: F403
 from .devices import *  # noqa: F403
 from .operators import *  # noqa: F403
 from .tensors import *  # noqa: F403
 
-__all__ = [name for name in list(globals()) if name.startswith("DML_")]
+if not TYPE_CHECKING:  # Type checkers cannot compute a list, and take every public name without one.
+    __all__ = [name for name in list(globals()) if name.startswith("DML_")]

@@ -21,6 +21,7 @@ from ..capability import operator_introduced, short_name
 from ..descriptors import OperatorDesc
 from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
 from ..errors import DMLError
+from ..shapes import without_axis
 from ..tensors import DML_BUFFER_TENSOR_DESC
 
 _Desc = TypeVar("_Desc", bound=OperatorDesc)
@@ -188,6 +189,17 @@ class Check:
         for field, tensor in self.tensors(name):
             if not -tensor.rank <= axis < tensor.rank or tensor.Sizes[axis] != expected:
                 self.fail(field, f"must have size {expected} in dimension {axis}{_because(why)}", tensor.Sizes)
+
+    def one_or_along(self, name: str, axis: int, count: int) -> None:
+        """The tensor (or each of an array) has one element, or `count` along an axis, which may be negative.
+
+        A tensor that lacks the axis has its elements in the nearest dimension it has.
+        """
+        for field, tensor in self.tensors(name):
+            at = min(axis, tensor.rank - 1) if axis >= 0 else max(axis + tensor.rank, 0)
+            if tensor.Sizes[at] not in (1, count) or any(size != 1 for size in without_axis(tensor.Sizes, at)):
+                some = f"must have size 1, or {count} in dimension {at}, and size 1 in all others"
+                self.fail(field, "must have size 1 in every dimension" if count == 1 else some, tensor.Sizes)
 
     def same_sizes(self, *names: str) -> None:
         """These tensors, as far as present, have the same sizes."""

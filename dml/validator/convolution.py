@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..descriptors import (
-    DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
-    DML_CONVOLUTION_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
-)
+from .. import descriptors as d
 from ..enums import DML_CONVOLUTION_DIRECTION
 from ..shapes import convolved_sizes, padded_sizes, transposed_sizes, window_reach
 from .base import Check, rule
+
+#: The dimension along which a scale or zero point may have an element for each output channel.
+_CHANNELS = 1
 
 
 def _geometry(desc: Any, check: Check, *, backward: bool = False) -> int:
@@ -59,36 +58,24 @@ def _output_sizes(desc: Any, check: Check, backward: bool) -> tuple[int, ...]:
     return convolved_sizes(sizes, weights, *how)
 
 
-def _parameter(check: Check, name: str, channels: int) -> None:
-    """A scale or zero point has one element, or one for each output channel, in dimension 1 (0 where it has one)."""
-    for field, tensor in check.tensors(name):
-        at = min(1, tensor.rank - 1)
-        others = tensor.Sizes[:at] + tensor.Sizes[at + 1 :]
-        rest = "" if channels == 1 else f", or {channels} in dimension {at}"
-        check.that(
-            tensor.Sizes[at] in (1, channels) and all(size == 1 for size in others),
-            field, f"must have size 1 in every dimension{rest}", tensor.Sizes,
-        )  # fmt: skip
-
-
-@rule(DML_CONVOLUTION_OPERATOR_DESC)
-def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_CONVOLUTION_OPERATOR_DESC)
+def convolution(desc: d.DML_CONVOLUTION_OPERATOR_DESC, check: Check) -> None:
     """Filter: {outputs, inputs / groups, window} channels forward, {inputs, outputs / groups, window} backward."""
     _geometry(desc, check, backward=desc.Direction == DML_CONVOLUTION_DIRECTION.DML_CONVOLUTION_DIRECTION_BACKWARD)
     check.fused_activation()
 
 
-@rule(DML_CONVOLUTION_INTEGER_OPERATOR_DESC)
-def convolution_integer(desc: DML_CONVOLUTION_INTEGER_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC)
+def convolution_integer(desc: d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC, check: Check) -> None:
     outputs = _geometry(desc, check)
-    _parameter(check, "InputZeroPointTensor", 1)
-    _parameter(check, "FilterZeroPointTensor", outputs)
+    check.one_or_along("InputZeroPointTensor", _CHANNELS, 1)
+    check.one_or_along("FilterZeroPointTensor", _CHANNELS, outputs)
 
 
-@rule(DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC)
-def quantized_linear_convolution(desc: DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC)
+def quantized_linear_convolution(desc: d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, check: Check) -> None:
     outputs = _geometry(desc, check)
     for name in ("InputScaleTensor", "InputZeroPointTensor", "OutputScaleTensor", "OutputZeroPointTensor"):
-        _parameter(check, name, 1)
+        check.one_or_along(name, _CHANNELS, 1)
     for name in ("FilterScaleTensor", "FilterZeroPointTensor"):
-        _parameter(check, name, outputs)
+        check.one_or_along(name, _CHANNELS, outputs)

@@ -173,12 +173,8 @@ def value_scale_2d(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, check: Check) -> No
 
 
 @rule(d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC)
-def fill_value_constant(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, check: Check) -> None:
-    _value_type(check, "ValueDataType")
-
-
 @rule(d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC)
-def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, check: Check) -> None:
+def fill_value(desc: d.OperatorDesc, check: Check) -> None:
     _value_type(check, "ValueDataType")
 
 

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..descriptors import (
-    DML_AVERAGE_POOLING1_OPERATOR_DESC,
-    DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
-    DML_AVERAGE_POOLING_OPERATOR_DESC,
-    DML_LP_POOLING1_OPERATOR_DESC,
-    DML_LP_POOLING_OPERATOR_DESC,
-    DML_MAX_POOLING1_OPERATOR_DESC,
-    DML_MAX_POOLING2_OPERATOR_DESC,
-    DML_MAX_POOLING_GRAD_OPERATOR_DESC,
-    DML_MAX_POOLING_OPERATOR_DESC,
-    DML_MAX_UNPOOLING_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
-    DML_ROI_ALIGN1_OPERATOR_DESC,
-    DML_ROI_ALIGN_GRAD_OPERATOR_DESC,
-    DML_ROI_ALIGN_OPERATOR_DESC,
-    DML_ROI_POOLING_OPERATOR_DESC,
-)
+from .. import descriptors as d
 from ..enums import DML_REDUCE_FUNCTION
 from ..shapes import ones_along, padded_sizes, pooled_sizes, window_reach, with_rank
 from .base import Check, rule
@@ -53,41 +37,41 @@ def _pooled(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return pooled_sizes(sizes, desc.WindowSize, desc.Strides, desc.StartPadding, desc.EndPadding, dilations)
 
 
-@rule(DML_AVERAGE_POOLING_OPERATOR_DESC)
-@rule(DML_AVERAGE_POOLING1_OPERATOR_DESC)
-@rule(DML_MAX_POOLING_OPERATOR_DESC)
+@rule(d.DML_AVERAGE_POOLING_OPERATOR_DESC)
+@rule(d.DML_AVERAGE_POOLING1_OPERATOR_DESC)
+@rule(d.DML_MAX_POOLING_OPERATOR_DESC)
 def pooling(desc: Any, check: Check) -> None:
     check.sizes("OutputTensor", _pooled(desc, check, desc.InputTensor.Sizes), why="the positions of the window")
 
 
-@rule(DML_LP_POOLING_OPERATOR_DESC)
-@rule(DML_LP_POOLING1_OPERATOR_DESC)
+@rule(d.DML_LP_POOLING_OPERATOR_DESC)
+@rule(d.DML_LP_POOLING1_OPERATOR_DESC)
 def lp_pooling(desc: Any, check: Check) -> None:
     pooling(desc, check)
     check.at_least("P", 1)
 
 
-@rule(DML_MAX_POOLING1_OPERATOR_DESC)
-@rule(DML_MAX_POOLING2_OPERATOR_DESC)
+@rule(d.DML_MAX_POOLING1_OPERATOR_DESC)
+@rule(d.DML_MAX_POOLING2_OPERATOR_DESC)
 def max_pooling_with_indices(desc: Any, check: Check) -> None:
     pooling(desc, check)
     check.same_sizes("OutputTensor", "OutputIndicesTensor")
 
 
-@rule(DML_MAX_UNPOOLING_OPERATOR_DESC)
-def max_unpooling(desc: DML_MAX_UNPOOLING_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_MAX_UNPOOLING_OPERATOR_DESC)
+def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, check: Check) -> None:
     check.same_sizes("InputTensor", "IndicesTensor")
 
 
-@rule(DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
-@rule(DML_MAX_POOLING_GRAD_OPERATOR_DESC)
+@rule(d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
+@rule(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC)
 def pooling_grad(desc: Any, check: Check) -> None:
     pooled = _pooled(desc, check, desc.OutputGradientTensor.Sizes)
     check.sizes("InputGradientTensor", pooled, why="what pooling a tensor of OutputGradientTensor's sizes gives")
 
 
-@rule(DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
-def quantized_pooling(desc: DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
+def quantized_pooling(desc: d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, check: Check) -> None:
     pooling(desc, check)
     per_channel = ones_along(desc.InputTensor.Sizes, (0, *range(2, desc.InputTensor.rank)))
     for name in ("InputScaleTensor", "InputZeroPointTensor", "OutputScaleTensor", "OutputZeroPointTensor"):
@@ -99,8 +83,8 @@ def quantized_pooling(desc: DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, 
             )  # fmt: skip
 
 
-@rule(DML_ROI_POOLING_OPERATOR_DESC)
-def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ROI_POOLING_OPERATOR_DESC)
+def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
     rois = desc.ROITensor.Sizes[2]
     check.sizes("ROITensor", (1, 1, rois, 5), why="the batch and two corners of each region")
     pooled = (desc.PooledSize.Height, desc.PooledSize.Width)
@@ -126,14 +110,14 @@ def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
     check.at_least("MaximumSamplesPerOutput", desc.MinimumSamplesPerOutput)
 
 
-@rule(DML_ROI_ALIGN_OPERATOR_DESC)
-@rule(DML_ROI_ALIGN1_OPERATOR_DESC)
+@rule(d.DML_ROI_ALIGN_OPERATOR_DESC)
+@rule(d.DML_ROI_ALIGN1_OPERATOR_DESC)
 def roi_align(desc: Any, check: Check) -> None:
     roi_sampling(desc, check, "OutputTensor", "InputTensor")
 
 
-@rule(DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
-def roi_align_grad(desc: DML_ROI_ALIGN_GRAD_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
+def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, check: Check) -> None:
     check.present("OutputGradientTensor", "OutputROIGradientTensor", at_least=1)
     maximum = desc.ReductionFunction == DML_REDUCE_FUNCTION.DML_REDUCE_FUNCTION_MAX
     if desc.OutputROIGradientTensor is not None or maximum:

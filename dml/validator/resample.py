@@ -20,7 +20,7 @@ def _scales(check: Check, tensor_name: str) -> None:
     tensor = check.tensor(tensor_name)
     assert tensor is not None
     check.length("Scales", tensor.rank, why=f"one per dimension of {tensor_name}")
-    scales: tuple[float, ...] = getattr(check.desc, "Scales")  # noqa: B009  the description's class is open here
+    scales: tuple[float, ...] = getattr(check.desc, "Scales")  # noqa: B009  each class that comes here has the field
     # The smallest normal float: its reciprocal is finite.
     check.that(all(scale >= 2**-126 and isfinite(scale) for scale in scales), "Scales", "must be positive and finite")
 
@@ -37,25 +37,13 @@ def resample(desc: d.DML_RESAMPLE_OPERATOR_DESC, check: Check) -> None:
 
 
 @rule(d.DML_RESAMPLE1_OPERATOR_DESC)
-def resample1(desc: d.DML_RESAMPLE1_OPERATOR_DESC, check: Check) -> None:
-    _offsets(check, "InputTensor")
-
-
 @rule(d.DML_RESAMPLE2_OPERATOR_DESC)
-def resample2(desc: d.DML_RESAMPLE2_OPERATOR_DESC, check: Check) -> None:
-    _offsets(check, "InputTensor")
-
-
 @rule(d.DML_RESAMPLE3_OPERATOR_DESC)
-def resample3(desc: d.DML_RESAMPLE3_OPERATOR_DESC, check: Check) -> None:
+def resample_with_offsets(desc: d.OperatorDesc, check: Check) -> None:
     _offsets(check, "InputTensor")
 
 
 @rule(d.DML_RESAMPLE_GRAD_OPERATOR_DESC)
-def resample_grad(desc: d.DML_RESAMPLE_GRAD_OPERATOR_DESC, check: Check) -> None:
-    _offsets(check, "InputGradientTensor")
-
-
 @rule(d.DML_RESAMPLE_GRAD1_OPERATOR_DESC)
-def resample_grad1(desc: d.DML_RESAMPLE_GRAD1_OPERATOR_DESC, check: Check) -> None:
+def resample_grad(desc: d.OperatorDesc, check: Check) -> None:
     _offsets(check, "InputGradientTensor")

@@ -114,20 +114,20 @@ def window_counts(
     sizes: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
+    dilations: Sequence[int] | None,
     start: Sequence[int],
     end: Sequence[int],
-    dilations: Sequence[int] | None = None,
 ) -> Sizes:
     """How many positions a window has along each spatial dimension.
 
-    sizes: of the spatial dimensions. window: taps in each. start, end: padding. dilations: None where taps are
-    neighbours.
+    sizes: of the spatial dimensions. window: taps in each. dilations: None where taps are neighbours. start, end:
+    padding.
     """
     gaps = (1,) * len(window) if dilations is None else dilations
-    dimensions = each_dimension(sizes, window, strides, start, end, gaps)
+    dimensions = each_dimension(sizes, window, strides, gaps, start, end)
     return tuple(
         window_count(size + before + after, window_reach(taps, gap), stride)
-        for size, taps, stride, before, after, gap in dimensions
+        for size, taps, stride, gap, before, after in dimensions
     )
 
 
@@ -135,12 +135,12 @@ def pooled_sizes(
     sizes: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
+    dilations: Sequence[int] | None,
     start: Sequence[int],
     end: Sequence[int],
-    dilations: Sequence[int] | None = None,
 ) -> Sizes:
-    """The sizes that pooling {N, C, spatial...} gives."""
-    return (*sizes[:2], *window_counts(sizes[2:], window, strides, start, end, dilations))
+    """The sizes that pooling {N, C, spatial...} gives; arguments as for `window_counts`."""
+    return (*sizes[:2], *window_counts(sizes[2:], window, strides, dilations, start, end))
 
 
 def convolved_sizes(
@@ -156,7 +156,7 @@ def convolved_sizes(
 
     output_padding: elements behind those that windows make; None for none.
     """
-    counts = window_counts(sizes[2:], weights[2:], strides, start, end, dilations)
+    counts = window_counts(sizes[2:], weights[2:], strides, dilations, start, end)
     more = (0,) * len(counts) if output_padding is None else output_padding
     return (sizes[0], weights[0], *(count + extra for count, extra in each_dimension(counts, more)))
 
@@ -188,13 +188,13 @@ def unfolded_sizes(
     sizes: Sequence[int],
     window: Sequence[int],
     strides: Sequence[int],
+    dilations: Sequence[int] | None,
     start: Sequence[int],
     end: Sequence[int],
-    dilations: Sequence[int],
 ) -> Sizes:
-    """The sizes of the columns of {N, C, spatial...}: {N, C x taps, windows}."""
-    blocks = window_counts(sizes[2:], window, strides, start, end, dilations)
-    return (sizes[0], sizes[1] * prod(window), prod(blocks))
+    """The sizes of the columns of {N, C, spatial...}: {N, C x taps, windows}; arguments as for `window_counts`."""
+    counts = window_counts(sizes[2:], window, strides, dilations, start, end)
+    return (sizes[0], sizes[1] * prod(window), prod(counts))
 
 
 # --- moving elements ----------------------------------------------------------------------------------------------

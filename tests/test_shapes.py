@@ -128,10 +128,10 @@ def test_broadcast_sizes_are_numpys(many):
 def test_window_counts_are_the_positions(window):
     size, taps, stride, dilation, start, end = window
     counts = tuple(len(positions(*dimension)) for dimension in zip(*window, strict=True))
-    assert shapes.window_counts(size, taps, stride, start, end, dilation) == counts
-    assert shapes.pooled_sizes((2, 3, *size), taps, stride, start, end, dilation) == (2, 3, *counts)
+    assert shapes.window_counts(size, taps, stride, dilation, start, end) == counts
+    assert shapes.pooled_sizes((2, 3, *size), taps, stride, dilation, start, end) == (2, 3, *counts)
     assert shapes.convolved_sizes((2, 6, *size), (4, 3, *taps), stride, dilation, start, end) == (2, 4, *counts)
-    columns = shapes.unfolded_sizes((2, 3, *size), taps, stride, start, end, dilation)
+    columns = shapes.unfolded_sizes((2, 3, *size), taps, stride, dilation, start, end)
     assert columns == (2, 3 * np.prod(taps), np.prod(counts))
 
 
@@ -139,7 +139,7 @@ def test_window_counts_are_the_positions(window):
 def test_windows_without_dilation_are_numpys(size, taps, stride):
     assume(taps <= size)
     slid = np.lib.stride_tricks.sliding_window_view(np.empty(size), taps)[::stride]
-    assert shapes.window_counts((size,), (taps,), (stride,), (0,), (0,)) == (len(slid),)
+    assert shapes.window_counts((size,), (taps,), (stride,), None, (0,), (0,)) == (len(slid),)
 
 
 def test_a_window_that_does_not_fit_has_no_position():
@@ -178,7 +178,7 @@ def test_transposed_sizes_are_those_whose_convolution_gives_the_sizes(window, gr
     made = shapes.transposed_sizes((2, 4, *size), weights, stride, dilation, start, end, more, groups)
     assert made[:2] == (2, 3 * groups)
     assume(min(made[2:]) > 0)
-    assert shapes.window_counts(made[2:], taps, stride, start, end, dilation) == size
+    assert shapes.window_counts(made[2:], taps, stride, dilation, start, end) == size
     least = shapes.transposed_sizes((2, 4, *size), weights, stride, dilation, start, end, groups=groups)
     assert tuple(a + b for a, b in zip(least[2:], more, strict=True)) == made[2:]
 
@@ -277,7 +277,7 @@ def test_gathered_tuples_are_numpys(sizes, indices, batches):
         lambda: shapes.padded_sizes((1, 2), (1,), (1, 1)),
         lambda: shapes.scaled_sizes((1, 2), (1,)),
         lambda: shapes.sliced_sizes((1, 2), (1, 1, 1)),
-        lambda: shapes.window_counts((5, 5), (2, 2), (1, 1), (0,), (0, 0)),
+        lambda: shapes.window_counts((5, 5), (2, 2), (1, 1), None, (0,), (0, 0)),
         lambda: shapes.convolved_sizes((1, 1, 5), (1, 1, 2), (1,), (1,), (0,), (0,), (0, 0)),
         lambda: shapes.transposed_sizes((1, 1, 5), (1, 1, 2, 2), (1,), (1,), (0,), (0,)),
     ],

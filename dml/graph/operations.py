@@ -328,7 +328,7 @@ def average_pooling(
     strides, start, end = _or(strides, ones), _or(start_padding, zeros), _or(end_padding, zeros)
     return x.builder.one(
         DML_AVERAGE_POOLING_OPERATOR_DESC,
-        pooled_sizes(x.sizes, window, strides, start, end),
+        pooled_sizes(x.sizes, window, strides, None, start, end),
         InputTensor=x,
         Strides=strides,
         WindowSize=tuple(window),
@@ -352,7 +352,7 @@ def max_pooling(
     zeros, ones = (0,) * len(window), (1,) * len(window)
     strides, start, end = _or(strides, ones), _or(start_padding, zeros), _or(end_padding, zeros)
     dilations = _or(dilations, ones)
-    sizes = pooled_sizes(x.sizes, window, strides, start, end, dilations)
+    sizes = pooled_sizes(x.sizes, window, strides, dilations, start, end)
     made = x.builder.node(
         DML_MAX_POOLING2_OPERATOR_DESC,
         {"OutputTensor": DML_BUFFER_TENSOR_DESC(x.data_type, sizes)},

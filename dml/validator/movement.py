@@ -308,7 +308,7 @@ def _columns(desc: _Fold, check: Check, whole: str, columns: str) -> None:
         check.that(reach <= padded, "WindowSizes",
                    f"with Dilations must fit the padded size of spatial dimension {k}, {padded}", reach)  # fmt: skip
     sizes = unfolded_sizes(
-        tensor.Sizes, desc.WindowSizes, desc.Strides, desc.StartPadding, desc.EndPadding, desc.Dilations
+        tensor.Sizes, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding
     )
     check.sizes(columns, sizes, why="{N, C x window, blocks}")
 

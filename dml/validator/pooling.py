@@ -34,7 +34,7 @@ def _pooled(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, ...]:
             reach <= padded, "WindowSize",
             f"must reach over at most {padded} elements, the padded size of spatial dimension {axis}", reach,
         )  # fmt: skip
-    return pooled_sizes(sizes, desc.WindowSize, desc.Strides, desc.StartPadding, desc.EndPadding, dilations)
+    return pooled_sizes(sizes, desc.WindowSize, desc.Strides, dilations, desc.StartPadding, desc.EndPadding)
 
 
 @rule(d.DML_AVERAGE_POOLING_OPERATOR_DESC)

@@ -376,7 +376,7 @@ def average_pooling(
     return one(
         DML_AVERAGE_POOLING_OPERATOR_DESC,
         input,
-        pooled_sizes(sizes, window_sizes, strides, start_padding, end_padding),
+        pooled_sizes(sizes, window_sizes, strides, None, start_padding, end_padding),
         InputTensor=input,
         Strides=tuple(strides),
         WindowSize=tuple(window_sizes),
@@ -401,7 +401,7 @@ def max_pooling(
     start, end = _each(start_padding, count, 0), _each(end_padding, count, 0)
     if not len(sizes) - 2 == count == len(steps) == len(gaps) == len(start) == len(end):
         raise DMLError(f"pydirectml.max_pooling: each list needs {len(sizes) - 2} entries")
-    wanted = pooled_sizes(sizes, window_sizes, steps, start, end, gaps)
+    wanted = pooled_sizes(sizes, window_sizes, steps, gaps, start, end)
     indices = DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT32, wanted)
     made = node(
         DML_MAX_POOLING2_OPERATOR_DESC,

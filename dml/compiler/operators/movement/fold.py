@@ -24,7 +24,7 @@ _Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
 def _by_window(desc: _Fold, columns: Operand, spatial: tuple[int, ...]) -> Operand:
     """The columns as {N, C, window..., blocks...}."""
     channels = columns.sizes[1] // math.prod(desc.WindowSizes)
-    blocks = window_counts(spatial, desc.WindowSizes, desc.Strides, desc.StartPadding, desc.EndPadding, desc.Dilations)
+    blocks = window_counts(spatial, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding)
     return split(split(columns, 2, blocks), 1, (channels, *desc.WindowSizes))
 
 

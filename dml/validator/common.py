@@ -35,6 +35,7 @@ from ..tensors import (
     DML_SCALAR_UNION,
     DML_SCALE_BIAS,
     DML_SIZE_2D,
+    ELEMENT_BITS,
     calc_buffer_tensor_size,
     element_bits,
 )
@@ -140,19 +141,15 @@ def _scale_bias(check: Check, field: str, value: DML_SCALE_BIAS) -> None:
     _float(check, f"{field}.Bias", value.Bias)
 
 
-_FLOATS = (
-    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT64,
-)
-
-
 def _scalar_union(check: Check, field: str, value: DML_SCALAR_UNION) -> None:
-    """A scalar of the data type that the operator's one DML_TENSOR_DATA_TYPE says, which stands before it."""
+    """A scalar in the data type that the operator's one DML_TENSOR_DATA_TYPE field says.
+
+    Data types without elements have no scalars either; the operator's own rule refuses them.
+    """
     (data_type,) = (
         getattr(check.desc, info.name) for info in check.desc.fields_info if info.enum is DML_TENSOR_DATA_TYPE
     )
-    if data_type in _FLOATS:
+    if data_type in ELEMENT_BITS:
         _not_nan(check, field, value.value(data_type))
 
 

@@ -2,8 +2,8 @@
 
 A rule is a function of a description and a Check. It states what must hold, in the reference's words of sizes, axes and
 ranges; the Check raises the DMLError. Rules run after the common rules, so required tensors are there, every tensor is
-well formed, has a supported dimension count and data type, and every attribute has its type. Checks on an optional
-tensor that is None hold.
+well formed, has a supported dimension count and data type, and every attribute has its type. A check on an optional
+tensor that is None passes.
 
     @rule(DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
     def reverse_subsequences(desc, check):
@@ -51,7 +51,7 @@ FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
     _O.DML_OPERATOR_ACTIVATION_SHRINK,
     _O.DML_OPERATOR_ACTIVATION_GELU,
 })  # fmt: skip
-#: What single operators fuse besides, and since which level (dml-fused-activations, feature level history).
+#: What some operators can fuse in addition, and from which level on (dml-fused-activations, feature level history).
 ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]] = {
     _O.DML_OPERATOR_CONVOLUTION: {_O.DML_OPERATOR_ELEMENT_WISE_CLIP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_0},
     _O.DML_OPERATOR_GEMM: {
@@ -179,7 +179,7 @@ class Check:
                 self.fail(field, f"must have {expected} dimension(s){_because(why)}", tensor.Sizes)
 
     def sizes(self, name: str, expected: Sequence[int], why: str = "") -> None:
-        """The tensor (or each of an array) has exactly these sizes. Nothing to check for an absent tensor."""
+        """The tensor (or each of an array) has exactly these sizes."""
         for field, tensor in self.tensors(name):
             if tensor.Sizes != tuple(expected):
                 self.fail(field, f"must have sizes {tuple(expected)}{_because(why)}", tensor.Sizes)
@@ -202,15 +202,15 @@ class Check:
                 self.fail(field, "must have size 1 in every dimension" if count == 1 else some, tensor.Sizes)
 
     def same_sizes(self, *names: str) -> None:
-        """These tensors, as far as present, have the same sizes."""
+        """Those of these tensors that are given have the same sizes."""
         self._same(names, "sizes", lambda tensor: tensor.Sizes)
 
     def same_rank(self, *names: str) -> None:
-        """These tensors, as far as present, have the same dimension count."""
+        """Those of these tensors that are given have the same dimension count."""
         self._same(names, "dimension count", lambda tensor: tensor.rank)
 
     def same_data_type(self, *names: str) -> None:
-        """These tensors, as far as present, have the same data type."""
+        """Those of these tensors that are given have the same data type."""
         self._same(names, "data type", lambda tensor: tensor.DataType)
 
     def _same(self, names: Iterable[str], what: str, of: Callable[[DML_BUFFER_TENSOR_DESC], object]) -> None:
@@ -223,7 +223,7 @@ class Check:
                     self.fail(field, f"must have the {what} of {first[0]}, {plain(first[1])}", of(tensor))
 
     def broadcastable(self, name: str, to: Sequence[int], why: str = "") -> None:
-        """The tensor's sizes are those of `to` or 1, dimension by dimension, leading ones left out at will."""
+        """Each of the tensor's sizes is that of `to` or 1; leading dimensions may be missing."""
         for field, tensor in self.tensors(name):
             missing = len(to) - tensor.rank
             if missing < 0 or any(
@@ -239,7 +239,7 @@ class Check:
                 self.fail(field, f"must have data type {names}{_because(why)}", tensor.DataType)
 
     def not_owned(self, *names: str) -> None:
-        """These tensors do not have DML_TENSOR_FLAG_OWNED_BY_DML: the operator reads them anew at each dispatch."""
+        """These tensors do not have DML_TENSOR_FLAG_OWNED_BY_DML: the operator takes them at each dispatch only."""
         for name in names:
             for field, tensor in self.tensors(name):
                 if tensor.owned_by_dml:

@@ -48,7 +48,7 @@ def _window(
         check.that(offset + window <= size, "InputWindowSizes",
                    f"with InputWindowOffsets must end within dimension {axis} of {whole}, at most {size}",
                    offset + window)  # fmt: skip
-    # The page: an output need not copy all that is reached. Its formula divides by the stride, and means its magnitude.
+    # As the page says, an output may copy less than the strides reach. Its formula means the stride's magnitude.
     part = check.tensor(sliced)
     assert part is not None
     most = sliced_sizes(desc.InputWindowSizes, desc.InputWindowStrides)
@@ -70,7 +70,7 @@ def slice_grad(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, check: Check) -> None:
 
 
 def _parts(check: Check, parts: str, whole: str, axis: int) -> None:
-    """The parts have the whole's sizes but along the axis, where theirs add up to it."""
+    """The parts have the sizes of the whole, but along the axis sizes that add up to that of the whole."""
     tensor = check.tensor(whole)
     assert tensor is not None
     total = 0
@@ -204,7 +204,7 @@ def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, check: 
 @rule(d.DML_GATHER_OPERATOR_DESC)
 def gather(desc: d.DML_GATHER_OPERATOR_DESC, check: Check) -> None:
     check.axis("Axis", of="InputTensor")
-    # The page excludes DimensionCount itself, but its first example has it.
+    # The page wants IndexDimensions below DimensionCount, but its first example has them equal.
     source, indices = desc.InputTensor, desc.IndicesTensor
     check.in_range("IndexDimensions", 0, indices.rank)
     unused = indices.Sizes[: indices.rank - desc.IndexDimensions]
@@ -247,7 +247,7 @@ def _tuples(
     check: Check,
     batches: int = 0,
 ) -> tuple[int, ...]:
-    """The sizes of the tuples and of what each stands for; the pages' examples decide where formulas differ."""
+    """The sizes of what all tuples of indices pick together; the pages' examples decide where formulas differ."""
     source, indices = desc.InputTensor, desc.IndicesTensor
     used = {}
     for name, count, tensor in (

@@ -10,7 +10,7 @@ from ..shapes import ones_along, padded_sizes, pooled_sizes, window_reach, with_
 from .base import Check, rule
 
 _UINT_MAX = 2**32 - 1
-#: A region's grid: the products of cells that place them must stay within 32 bits.
+#: Most cells of a region along a dimension: the products that place them must stay within 32 bits.
 _POOLED_MAX = 65535
 _ARRAYS = ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
 
@@ -95,7 +95,10 @@ def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
 
 
 def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
-    """Rules that sampling and its gradient share. `pooled`, `feature`: the tensors at the samples and of the image."""
+    """What sampling and its gradient share.
+
+    pooled, feature: the fields of the tensor with an element per sample, and of the image that is sampled.
+    """
     rois = desc.ROITensor.Sizes[-2]
     check.sizes("ROITensor", with_rank((rois, 4), desc.ROITensor.rank), why="two corners of each region")
     check.sizes("BatchIndicesTensor", with_rank((rois,), desc.BatchIndicesTensor.rank), why="a batch per region")

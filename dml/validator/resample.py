@@ -1,4 +1,7 @@
-"""Rules of the resampling operators. An output may have any sizes: beyond the resampled input its edges continue."""
+"""Rules of the resampling operators.
+
+An output may have any sizes: beyond the resampled input, the elements at its edges repeat.
+"""
 
 from __future__ import annotations
 

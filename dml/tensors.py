@@ -1,8 +1,8 @@
-"""Tensor descriptions and the small structures operators hold, with the arithmetic on sizes and strides.
+"""Tensor descriptions and the small structures that operators hold, with the arithmetic of how tensors lie in memory.
 
 Sizes and strides count elements and go from the slowest dimension to the fastest ({N, C, H, W}). Nothing here judges
-whether a tensor is acceptable: that is the validator's work. References: dml_buffer_tensor_desc, dml-strides,
-dml-helper-functions, dml_scalar_union.
+whether a tensor is acceptable: that is the validator's work. What sizes an operator's output has is in `shapes`.
+References: dml_buffer_tensor_desc, dml-strides, dml-helper-functions, dml_scalar_union.
 """
 
 from __future__ import annotations
@@ -156,11 +156,13 @@ def calc_buffer_tensor_size(
     return _size_in_bytes(element_bits(data_type), sizes, strides)
 
 
+def spanned_elements(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """One past the index of the last element of a tensor."""
+    return sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+
+
 def _size_in_bytes(bits: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    if strides is None:
-        elements = prod(sizes)
-    else:
-        elements = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+    elements = prod(sizes) if strides is None else spanned_elements(sizes, strides)
     return (elements * bits + 31) // 32 * 4
 
 

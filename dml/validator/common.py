@@ -38,6 +38,7 @@ from ..tensors import (
     ELEMENT_BITS,
     calc_buffer_tensor_size,
     element_bits,
+    spanned_elements,
 )
 from .base import Check, rule_of
 
@@ -240,7 +241,7 @@ def _check_shape(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> No
             check.fail(f"{field}.Strides", f"must be as many as Sizes, {len(sizes)}", strides)
     if prod(sizes) > UINT_MAX:
         check.fail(f"{field}.Sizes", f"must not hold more than {UINT_MAX} elements", sizes)
-    if strides is not None and _extent(sizes, strides) > UINT_MAX:
+    if strides is not None and spanned_elements(sizes, strides) > UINT_MAX:
         check.fail(f"{field}.Strides", f"must not span more than {UINT_MAX} elements", strides)
 
 
@@ -276,11 +277,6 @@ def check_output(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> No
     if tensor.Strides is not None and elements_overlap(tensor.Sizes, tensor.Strides):
         check.fail(f"{field}.Strides", f"must not make elements of an output of sizes {tensor.Sizes} overlap",
                    tensor.Strides)  # fmt: skip
-
-
-def _extent(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """One past the index of the last element."""
-    return sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Misuse ends in a DMLError: arguments of public functions are held against the functions' annotations."""
+"""Misuse ends in a DMLError: arguments of public functions are checked against the functions' annotations."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _Test = Callable[[Any], bool]
 
 
 def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The function, refusing arguments that its annotations do not take with a DMLError that names the argument.
+    """The function, which refuses an argument of another type than annotated with a DMLError that names the argument.
 
-    Classes take their instances; integers whatever is an index, but no booleans; enumerations the numbers of their
-    members too; sequences and mappings are held against what they are of; one-dimensional arrays are sequences, text
-    is none. Any, protocols, array-likes and names that only type checkers import take everything.
+    A class accepts its instances; ``int`` whatever can be an index, except booleans; an enumeration also the numbers of
+    its members; sequences and mappings are checked item by item. A one-dimensional array is a sequence, text is not.
+    Any, protocols, array-likes and names that are imported for type checkers alone accept everything.
     """
     parameters: dict[str, _Parameter] = {}
 
@@ -48,7 +48,7 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], None]]:
-    """What holds a value of each parameter of ``make``, a structure's constructor, against its annotation."""
+    """For each parameter of ``make``, a structure's constructor, what checks a value against the annotation."""
     return {
         name: replace(parameter, where=f"{structure}.{name}:").check_one
         for name, parameter in _parameters(make).items()
@@ -75,7 +75,7 @@ class _Parameter:
 
 
 def described(value: object) -> str:
-    """A value in a message: itself where that is short, else its type and those of what it holds."""
+    """A value as messages show it: itself where that is short, else its type and the types of its items."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)[:80]
     held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()

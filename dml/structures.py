@@ -1,9 +1,9 @@
 """How the structures of directml.h are made: which fields are given in which order, and of which types.
 
-Fields go by name, or by position in C's order. Counts follow from their arrays and may be left out; by position too:
-where an array stands in the place that C has for the first count, the counts are left out. A field that a structure
-lacks, one given twice or not at all, and a value of another type are DMLErrors at once; whether a value of the right
-type is in range is the validator's work.
+Fields are given by name, or by position in C's order. Counts follow from their arrays and may be left out, by position
+too: an array in the place where C has the first count means that all counts are left out. A field that a structure
+lacks, one given twice or not at all, and a value of another type raise a DMLError at once. Whether a value of the right
+type is in range is for the validator to say.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Kind]], type[_Kind]]:
-    """Make a dataclass a structure of directml.h, its values held against the annotations.
+    """Make a dataclass a structure of directml.h, whose values are checked against its annotations.
 
     in_c: C's order of the fields where it is not the dataclass's. converted: fields that ``__post_init__`` checks
-    itself, since it takes more than it keeps.
+    itself, because it accepts more types than it stores.
     """
 
     def decorate(kind: type[_Kind]) -> type[_Kind]:
@@ -103,7 +103,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             nonlocal checks
-            if checks is None:  # not sooner: annotations may name what their module defines further down
+            if checks is None:  # only now, since annotations may name what their module defines further down
                 held = set(names) - set(converted)
                 checks = {name: check for name, check in field_checks(make, kind.__name__).items() if name in held}
             values = signature.bind(args, kwargs)
@@ -138,7 +138,7 @@ def integer(value: Any) -> int:
 
 
 def sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """A converter into tuples, each item by that converter; of all that is iterable and ordered, but text."""
+    """A converter of ordered iterables other than text into tuples, each item by the given converter."""
 
     def convert_all(value: Any) -> tuple[Any, ...]:
         if isinstance(value, str | bytes | dict | set | frozenset):

@@ -1,8 +1,8 @@
-"""Tensor descriptions and the small structures operators hold, with the arithmetic on sizes and strides.
+"""Tensor descriptions and the small structures that operators hold, with the arithmetic of how tensors lie in memory.
 
 Sizes and strides count elements and go from the slowest dimension to the fastest ({N, C, H, W}). Nothing here judges
-whether a tensor is acceptable: that is the validator's work. References: dml_buffer_tensor_desc, dml-strides,
-dml-helper-functions, dml_scalar_union.
+whether a tensor is acceptable: that is the validator's work. What sizes an operator's output has is in `shapes`.
+References: dml_buffer_tensor_desc, dml-strides, dml-helper-functions, dml_scalar_union.
 """
 
 from __future__ import annotations
@@ -25,37 +25,27 @@ from .structures import convert, derive_count, did_you_mean, enumerator, integer
 
 _T = DML_TENSOR_DATA_TYPE
 
-#: Element size in bits of every data type that has elements.
-ELEMENT_BITS: dict[DML_TENSOR_DATA_TYPE, int] = {
-    _T.DML_TENSOR_DATA_TYPE_FLOAT64: 64,
-    _T.DML_TENSOR_DATA_TYPE_FLOAT32: 32,
-    _T.DML_TENSOR_DATA_TYPE_FLOAT16: 16,
-    _T.DML_TENSOR_DATA_TYPE_UINT64: 64,
-    _T.DML_TENSOR_DATA_TYPE_UINT32: 32,
-    _T.DML_TENSOR_DATA_TYPE_UINT16: 16,
-    _T.DML_TENSOR_DATA_TYPE_UINT8: 8,
-    _T.DML_TENSOR_DATA_TYPE_UINT4: 4,
-    _T.DML_TENSOR_DATA_TYPE_INT64: 64,
-    _T.DML_TENSOR_DATA_TYPE_INT32: 32,
-    _T.DML_TENSOR_DATA_TYPE_INT16: 16,
-    _T.DML_TENSOR_DATA_TYPE_INT8: 8,
-    _T.DML_TENSOR_DATA_TYPE_INT4: 4,
+#: Every data type that has elements: the bits of one in a buffer, and NumPy's type for it.
+_ELEMENTS: dict[DML_TENSOR_DATA_TYPE, tuple[int, type[Any]]] = {
+    _T.DML_TENSOR_DATA_TYPE_FLOAT64: (64, np.float64),
+    _T.DML_TENSOR_DATA_TYPE_FLOAT32: (32, np.float32),
+    _T.DML_TENSOR_DATA_TYPE_FLOAT16: (16, np.float16),
+    _T.DML_TENSOR_DATA_TYPE_UINT64: (64, np.uint64),
+    _T.DML_TENSOR_DATA_TYPE_UINT32: (32, np.uint32),
+    _T.DML_TENSOR_DATA_TYPE_UINT16: (16, np.uint16),
+    _T.DML_TENSOR_DATA_TYPE_UINT8: (8, np.uint8),
+    _T.DML_TENSOR_DATA_TYPE_UINT4: (4, ml_dtypes.uint4),
+    _T.DML_TENSOR_DATA_TYPE_INT64: (64, np.int64),
+    _T.DML_TENSOR_DATA_TYPE_INT32: (32, np.int32),
+    _T.DML_TENSOR_DATA_TYPE_INT16: (16, np.int16),
+    _T.DML_TENSOR_DATA_TYPE_INT8: (8, np.int8),
+    _T.DML_TENSOR_DATA_TYPE_INT4: (4, ml_dtypes.int4),
 }
+#: Element size in bits of every data type that has elements.
+ELEMENT_BITS: dict[DML_TENSOR_DATA_TYPE, int] = {data_type: bits for data_type, (bits, _) in _ELEMENTS.items()}
 
 _NUMPY: dict[DML_TENSOR_DATA_TYPE, np.dtype[Any]] = {
-    _T.DML_TENSOR_DATA_TYPE_FLOAT64: np.dtype(np.float64),
-    _T.DML_TENSOR_DATA_TYPE_FLOAT32: np.dtype(np.float32),
-    _T.DML_TENSOR_DATA_TYPE_FLOAT16: np.dtype(np.float16),
-    _T.DML_TENSOR_DATA_TYPE_UINT64: np.dtype(np.uint64),
-    _T.DML_TENSOR_DATA_TYPE_UINT32: np.dtype(np.uint32),
-    _T.DML_TENSOR_DATA_TYPE_UINT16: np.dtype(np.uint16),
-    _T.DML_TENSOR_DATA_TYPE_UINT8: np.dtype(np.uint8),
-    _T.DML_TENSOR_DATA_TYPE_UINT4: np.dtype(ml_dtypes.uint4),
-    _T.DML_TENSOR_DATA_TYPE_INT64: np.dtype(np.int64),
-    _T.DML_TENSOR_DATA_TYPE_INT32: np.dtype(np.int32),
-    _T.DML_TENSOR_DATA_TYPE_INT16: np.dtype(np.int16),
-    _T.DML_TENSOR_DATA_TYPE_INT8: np.dtype(np.int8),
-    _T.DML_TENSOR_DATA_TYPE_INT4: np.dtype(ml_dtypes.int4),
+    data_type: np.dtype(kind) for data_type, (_, kind) in _ELEMENTS.items()
 }
 _DATA_TYPE = {dtype: data_type for data_type, dtype in _NUMPY.items()}
 
@@ -166,11 +156,13 @@ def calc_buffer_tensor_size(
     return _size_in_bytes(element_bits(data_type), sizes, strides)
 
 
+def spanned_elements(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """One past the index of the last element of a tensor."""
+    return sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+
+
 def _size_in_bytes(bits: int, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
-    if strides is None:
-        elements = prod(sizes)
-    else:
-        elements = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+    elements = prod(sizes) if strides is None else spanned_elements(sizes, strides)
     return (elements * bits + 31) // 32 * 4
 
 
@@ -306,19 +298,6 @@ _UNION_FORMATS = {
     "Int8": "<b", "UInt8": "<B", "Int16": "<h", "UInt16": "<H", "Int32": "<i", "UInt32": "<I",
     "Int64": "<q", "UInt64": "<Q", "Float32": "<f", "Float64": "<d",
 }  # fmt: skip
-_UNION_TYPES = {
-    _T.DML_TENSOR_DATA_TYPE_INT8: "<b",
-    _T.DML_TENSOR_DATA_TYPE_UINT8: "<B",
-    _T.DML_TENSOR_DATA_TYPE_INT16: "<h",
-    _T.DML_TENSOR_DATA_TYPE_UINT16: "<H",
-    _T.DML_TENSOR_DATA_TYPE_INT32: "<i",
-    _T.DML_TENSOR_DATA_TYPE_UINT32: "<I",
-    _T.DML_TENSOR_DATA_TYPE_INT64: "<q",
-    _T.DML_TENSOR_DATA_TYPE_UINT64: "<Q",
-    _T.DML_TENSOR_DATA_TYPE_FLOAT16: "<e",
-    _T.DML_TENSOR_DATA_TYPE_FLOAT32: "<f",
-    _T.DML_TENSOR_DATA_TYPE_FLOAT64: "<d",
-}
 
 
 @dataclass(frozen=True, init=False)
@@ -360,16 +339,17 @@ class DML_SCALAR_UNION:
             raise AttributeError(name)
         return cast("int | float", struct.unpack_from(_UNION_FORMATS[name], self.Bytes)[0])
 
+    @checked
     def value(self, data_type: DML_TENSOR_DATA_TYPE) -> int | float:
         """The number that the leading bytes hold in `data_type`; 4-bit types take the low half of the first byte."""
         if data_type == _T.DML_TENSOR_DATA_TYPE_UINT4:
             return self.Bytes[0] & 15
         if data_type == _T.DML_TENSOR_DATA_TYPE_INT4:
             return ((self.Bytes[0] & 15) ^ 8) - 8
-        try:
-            return cast("int | float", struct.unpack_from(_UNION_TYPES[data_type], self.Bytes)[0])
-        except KeyError:
-            raise DMLError(f"DML_SCALAR_UNION has no value of tensor data type {data_type!r}") from None
+        if data_type not in _NUMPY:
+            raise DMLError(f"DML_SCALAR_UNION has no value of tensor data type {data_type!r}")
+        little_endian = _NUMPY[data_type].newbyteorder("<")
+        return cast("int | float", np.frombuffer(self.Bytes, little_endian, count=1)[0].item())
 
     def __repr__(self) -> str:
         return f"DML_SCALAR_UNION(Bytes=bytes.fromhex({self.Bytes.hex()!r}))"

@@ -11,7 +11,7 @@ from dml import enums
 
 ENUMERATIONS = [
     value for value in vars(enums).values()
-    if isinstance(value, type) and issubclass(value, (IntEnum, IntFlag)) and value.__module__ == enums.__name__
+    if isinstance(value, type) and issubclass(value, (IntEnum, IntFlag)) and value.__module__.startswith(enums.__name__)
 ]  # fmt: skip
 
 

@@ -21,7 +21,8 @@ from dml.compiler.lowering import compile_operator
 from dml.compiler.target import Target
 from dml.frontends.running import Options, open_file
 from dml.graph import operations
-from dml.graph.builder import Builder, broadcast_sizes
+from dml.graph.builder import Builder
+from dml.shapes import broadcast_sizes
 from harness import tensor
 from sample_descriptors import NAMES, sample
 

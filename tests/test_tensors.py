@@ -150,8 +150,13 @@ def test_numpy_dtypes_by_name():
     for wrong in ("complex64", "no such type"):
         with pytest.raises(DMLError):
             dml.data_type_of(wrong)
-    with pytest.raises(DMLError):
-        dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE_UNKNOWN)
+
+
+@pytest.mark.parametrize("of", [dml.numpy_dtype, dml.element_bits, dml.DML_SCALAR_UNION(Float32=1.5).value])
+@pytest.mark.parametrize("wrong", [dml.DML_TENSOR_DATA_TYPE_UNKNOWN, 99, "FLOAT32", None, []])
+def test_an_unknown_data_type_has_no_properties(of, wrong):
+    with pytest.raises(DMLError, match=r"data[ _]type"):
+        of(wrong)
 
 
 def test_scalar_union_is_eight_bytes_read_in_any_type():

@@ -2,10 +2,10 @@
 
 `operators.json` holds the facts. Per operator: `value`, `introduced`, `in_place` (an output may lie in an input's
 buffer), `fields` in C order, `same` (tensors that must share properties) and `support`, a table of tensors per feature
-level that holds until the next higher level with a table; REDUCE has such tables per group of functions. It departs
-from the reference where that contradicts itself: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL is of 3_0 (feature level
-history; its page says 1_0), FOLD and UNFOLD do not share their dimension count (their examples), and their data types,
-which the reference leaves out, are FLOAT32 and FLOAT16.
+level that holds until the next higher level with a table; REDUCE has such tables per group of functions. Where the
+reference contradicts itself, the facts decide: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL came with 3_0 (feature level
+history; its page says 1_0), and the tensors of FOLD and UNFOLD differ in dimension count (their examples). The data
+types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ LATEST = max(DML_FEATURE_LEVEL)
 class TensorSupport:
     """What one tensor of an operator may be at a feature level.
 
-    sizes: the reference's symbolic sizes where it gives them, ("[BatchCount]", "M", "K"); brackets: may be left out.
+    sizes: the reference's symbolic sizes where it gives them, ("[BatchCount]", "M", "K"); those in brackets may be left
+    out.
     array: the field holds several such tensors.
     """
 

@@ -1,9 +1,9 @@
 """What every operator description is: a frozen dataclass that knows its fields as C declares them.
 
 A description takes sequences for arrays, integers for enumerators, a DML_TENSOR_DESC for the buffer tensor inside it
-and a DML_OPERATOR_DESC for the operator inside it. What has another type than its field, a missing or unknown field,
-and a count that contradicts its array are DMLErrors at once. Whether values are in range, and whether a tensor may be
-None, depends on operator and feature level: the validator says it.
+and a DML_OPERATOR_DESC for the operator inside it. A value of another type than its field's, a missing or unknown
+field, and a count that contradicts its array raise a DMLError at once. Whether a value is in range and whether a tensor
+may be None depends on the operator and the feature level, so the validator decides it.
 """
 
 from __future__ import annotations

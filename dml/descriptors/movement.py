@@ -22,9 +22,9 @@ from .base import (
 
 @operator
 class DML_SLICE_OPERATOR_DESC(OperatorDesc):
-    """Copy a window of the input: from Offsets, Sizes elements, every Strides-th.
+    """Copy elements at regular places: output element i of a dimension is the input's at Offsets + i * Strides.
 
-    OutputTensor: Sizes / Strides rounded up. The arrays have one item per dimension. Reference:
+    OutputTensor: the sizes that Sizes says. The arrays have one item per dimension. Reference:
     dml_slice_operator_desc.
     """
 

@@ -38,7 +38,7 @@ class DML_RESAMPLE_OPERATOR_DESC(OperatorDesc):
 
 @operator
 class DML_RESAMPLE1_OPERATOR_DESC(OperatorDesc):
-    """RESAMPLE with the pixel offsets given: input coordinate = (output + OutputPixelOffset) / Scale +
+    """RESAMPLE with the pixel offsets given: input coordinate = (output - OutputPixelOffset) / Scale -
     InputPixelOffset.
 
     OutputTensor: any sizes of the same dimension count. The arrays have one item per dimension. Reference:

@@ -23,6 +23,7 @@ from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_D
 from dml.enums import DML_RECURRENT_NETWORK_DIRECTION
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
+from dml.shapes import with_rank
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 DIRECTIONS = {
@@ -110,8 +111,7 @@ class Layer:
 
 def _as4(tensor: Tensor) -> Tensor:
     """With leading dimensions of size 1 up to four."""
-    lead = 4 - tensor.rank
-    return tensor.view((*(1,) * lead, *tensor.sizes), (*(0,) * lead, *tensor.desc.strides))
+    return tensor.view(with_rank(tensor.sizes, 4), with_rank(tensor.desc.strides, 4, 0))
 
 
 def _state(made: dict[str, Any], name: str) -> Tensor:

@@ -38,6 +38,7 @@ from dml.descriptors.graph import (
 )
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
+from dml.shapes import broadcast_sizes
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
     DML_SCALE_BIAS,
@@ -199,15 +200,6 @@ class Tensor:
 
 
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
-
-
-@checked
-def broadcast_sizes(*sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes that all broadcast to, as in NumPy. Raises DMLError where there are none."""
-    try:
-        return tuple(int(size) for size in np.broadcast_shapes(*map(tuple, sizes)))
-    except ValueError:
-        raise DMLError(f"sizes {', '.join(map(str, sizes))} do not broadcast to each other") from None
 
 
 class Builder:

@@ -25,6 +25,7 @@ from dml.descriptors.reduction import DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, DML_
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
+from dml.shapes import gathered_nd_sizes, replaced, with_rank, with_size
 
 
 def axis_of(name: str, x: Tensor, axis: int) -> int:
@@ -94,13 +95,13 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
     """
     indices = x.builder.like(indices, x)
     axis = axis_of("gather", x, axis)
-    sizes = (*x.sizes[:axis], *indices.sizes, *x.sizes[axis + 1 :])
+    sizes = replaced(x.sizes, axis, indices.sizes)
     rank = max(x.rank, len(sizes))
-    source = x.reshape(*_ranked(x.sizes, rank))
-    chosen = indices.reshape(*_ranked(indices.sizes, rank))
+    source = x.reshape(*with_rank(x.sizes, rank))
+    chosen = indices.reshape(*with_rank(indices.sizes, rank))
     made = source.builder.one(
         DML_GATHER_OPERATOR_DESC,
-        _ranked(sizes, rank),
+        with_rank(sizes, rank),
         x.data_type,
         InputTensor=source,
         IndicesTensor=chosen,
@@ -128,15 +129,14 @@ def gather_elements(x: Tensor, indices: Operand, axis: int) -> Tensor:
 def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
     """The parts of x whose leading coordinates are the rows of ``indices`` (ONNX GatherND)."""
     chosen = x.builder.like(indices, x)
-    depth = chosen.sizes[-1]
-    sizes = (*chosen.sizes[:-1], *x.sizes[batch_dimensions + depth :]) or (1,)
+    sizes = gathered_nd_sizes(x.sizes, chosen.sizes, batch_dimensions) or (1,)
     rank = max(x.rank, chosen.rank, len(sizes))
     made = x.builder.one(
         DML_GATHER_ND1_OPERATOR_DESC,
-        _ranked(sizes, rank),
+        with_rank(sizes, rank),
         x.data_type,
-        InputTensor=x.reshape(*_ranked(x.sizes, rank)),
-        IndicesTensor=chosen.reshape(*_ranked(chosen.sizes, rank)),
+        InputTensor=x.reshape(*with_rank(x.sizes, rank)),
+        IndicesTensor=chosen.reshape(*with_rank(chosen.sizes, rank)),
         InputDimensionCount=x.rank,
         IndicesDimensionCount=chosen.rank,
         BatchDimensionCount=batch_dimensions,
@@ -164,19 +164,15 @@ def scatter_nd(x: Tensor, indices: Operand, updates: Operand) -> Tensor:
     rank = max(x.rank, chosen.rank, values.rank)
     made = x.builder.one(
         DML_SCATTER_ND_OPERATOR_DESC,
-        _ranked(x.sizes, rank),
+        with_rank(x.sizes, rank),
         x.data_type,
-        InputTensor=x.reshape(*_ranked(x.sizes, rank)),
-        IndicesTensor=chosen.reshape(*_ranked(chosen.sizes, rank)),
-        UpdatesTensor=values.reshape(*_ranked(values.sizes, rank)),
+        InputTensor=x.reshape(*with_rank(x.sizes, rank)),
+        IndicesTensor=chosen.reshape(*with_rank(chosen.sizes, rank)),
+        UpdatesTensor=values.reshape(*with_rank(values.sizes, rank)),
         InputDimensionCount=x.rank,
         IndicesDimensionCount=chosen.rank,
     )
     return made.view(x.sizes)
-
-
-def _ranked(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    return (1,) * (rank - len(sizes)) + sizes
 
 
 @checked
@@ -186,7 +182,7 @@ def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis
     values = indices.builder.constant([off, on], enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     return indices.builder.one(
         DML_ONE_HOT_OPERATOR_DESC,
-        (*indices.sizes[:axis], depth, *indices.sizes[axis + 1 :]),
+        with_size(indices.sizes, axis, depth),
         values.data_type,
         IndicesTensor=indices,
         ValuesTensor=values.view((*(1,) * (indices.rank - 1), 2)),

@@ -38,7 +38,7 @@ from dml.descriptors.reduction import DML_REDUCE_OPERATOR_DESC, DML_TOP_K1_OPERA
 from dml.descriptors.resample import DML_RESAMPLE1_OPERATOR_DESC, DML_UPSAMPLE_2D_OPERATOR_DESC
 from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
-from dml.graph.builder import Operand, Tensor, broadcast_sizes
+from dml.graph.builder import Operand, Tensor
 from dml.graph.indexing import axis_of
 from dml.graph.indexing import cumulative_product as cumulative_product
 from dml.graph.indexing import cumulative_sum as cumulative_sum
@@ -52,6 +52,20 @@ from dml.graph.indexing import quantize_linear as quantize_linear
 from dml.graph.indexing import reverse_subsequences as reverse_subsequences
 from dml.graph.indexing import scatter_elements as scatter_elements
 from dml.graph.indexing import scatter_nd as scatter_nd
+from dml.shapes import (
+    broadcast_sizes,
+    convolved_sizes,
+    depth_to_space_sizes,
+    each_dimension,
+    joined_sizes,
+    ones_along,
+    padded_sizes,
+    pooled_sizes,
+    scaled_sizes,
+    sliced_sizes,
+    space_to_depth_sizes,
+    with_size,
+)
 from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SIZE_2D
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
@@ -255,30 +269,8 @@ def gemm(
     )
 
 
-def _window(
-    sizes: Sequence[int],
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    start: Sequence[int],
-    end: Sequence[int],
-) -> tuple[int, ...]:
-    """How many windows fit each spatial dimension."""
-    axes = _each_dimension(sizes, window, strides, dilations, start, end)
-    return tuple((size + s + e - (w - 1) * d - 1) // (step or 1) + 1 for size, w, step, d, s, e in axes)
-
-
 def _or(values: Sequence[int] | None, default: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(values) if values is not None and len(values) else default
-
-
-def _each_dimension(*values: Sequence[int]) -> list[tuple[int, ...]]:
-    """What several sequences say of each dimension."""
-    try:
-        return list(zip(*values, strict=True))
-    except ValueError:
-        lengths = ", ".join(str(len(one)) for one in values)
-        raise DMLError(f"as many sizes, offsets, steps as dimensions are needed, found {lengths} of them") from None
 
 
 @checked
@@ -303,10 +295,9 @@ def convolution(
     if bias is not None:
         bias = x.builder.like(bias, x)
         bias = bias.view((1, bias.desc.element_count, *ones))
-    windows = _window(x.sizes[2:], w.sizes[2:], strides, dilations, start, end)
     return x.builder.one(
         DML_CONVOLUTION_OPERATOR_DESC,
-        (x.sizes[0], w.sizes[0], *windows),
+        convolved_sizes(x.sizes, w.sizes, strides, dilations, start, end),
         InputTensor=x,
         FilterTensor=w,
         BiasTensor=bias,
@@ -337,7 +328,7 @@ def average_pooling(
     strides, start, end = _or(strides, ones), _or(start_padding, zeros), _or(end_padding, zeros)
     return x.builder.one(
         DML_AVERAGE_POOLING_OPERATOR_DESC,
-        (*x.sizes[:2], *_window(x.sizes[2:], window, strides, ones, start, end)),
+        pooled_sizes(x.sizes, window, strides, None, start, end),
         InputTensor=x,
         Strides=strides,
         WindowSize=tuple(window),
@@ -361,7 +352,7 @@ def max_pooling(
     zeros, ones = (0,) * len(window), (1,) * len(window)
     strides, start, end = _or(strides, ones), _or(start_padding, zeros), _or(end_padding, zeros)
     dilations = _or(dilations, ones)
-    sizes = (*x.sizes[:2], *_window(x.sizes[2:], window, strides, dilations, start, end))
+    sizes = pooled_sizes(x.sizes, window, strides, dilations, start, end)
     made = x.builder.node(
         DML_MAX_POOLING2_OPERATOR_DESC,
         {"OutputTensor": DML_BUFFER_TENSOR_DESC(x.data_type, sizes)},
@@ -383,7 +374,7 @@ def reduce(
 ) -> Tensor:
     """A reduction over axes (all when None); the reduced dimensions stay, of size 1."""
     chosen = tuple(range(x.rank)) if axes is None else tuple(axis_of("reduce", x, axis) for axis in axes)
-    sizes = tuple(1 if axis in chosen else size for axis, size in enumerate(x.sizes))
+    sizes = ones_along(x.sizes, chosen)
     arguments = (enums.DML_REDUCE_FUNCTION_ARGMAX, enums.DML_REDUCE_FUNCTION_ARGMIN)
     kind = data_type or (UINT32 if function in arguments else x.data_type)
     return x.builder.one(DML_REDUCE_OPERATOR_DESC, sizes, kind, Function=function, InputTensor=x, Axes=chosen)
@@ -393,10 +384,9 @@ def reduce(
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
     """A window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its end)."""
     steps = _or(strides, (1,) * x.rank)
-    made = tuple(-(-size // (abs(step) or 1)) for size, step in _each_dimension(sizes, steps))
     return x.builder.one(
         DML_SLICE1_OPERATOR_DESC,
-        made,
+        sliced_sizes(sizes, steps),
         InputTensor=x,
         InputWindowOffsets=tuple(offsets),
         InputWindowSizes=tuple(sizes),
@@ -408,7 +398,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
 def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Parts of these sizes along an axis."""
     axis = axis_of("split", x, axis)
-    parts = [DML_BUFFER_TENSOR_DESC(x.data_type, (*x.sizes[:axis], size, *x.sizes[axis + 1 :])) for size in sizes]
+    parts = [DML_BUFFER_TENSOR_DESC(x.data_type, with_size(x.sizes, axis, size)) for size in sizes]
     made = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
     return list(made["OutputTensors"])
 
@@ -420,7 +410,7 @@ def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
         raise DMLError("join: needs at least one tensor")
     first = tensors[0]
     axis = axis_of("join", first, axis)
-    sizes = (*first.sizes[:axis], sum(t.sizes[axis] for t in tensors), *first.sizes[axis + 1 :])
+    sizes = joined_sizes([tensor.sizes for tensor in tensors], axis)
     return first.builder.one(DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
 
 
@@ -433,10 +423,9 @@ def padding(
     value: float = 0.0,
 ) -> Tensor:
     """x with elements around it."""
-    sizes = tuple(s + size + e for s, size, e in _each_dimension(start, x.sizes, end))
     return x.builder.one(
         DML_PADDING_OPERATOR_DESC,
-        sizes,
+        padded_sizes(x.sizes, start, end),
         InputTensor=x,
         PaddingMode=mode,
         PaddingValue=value,
@@ -448,8 +437,7 @@ def padding(
 @checked
 def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     """x repeated along each dimension."""
-    sizes = tuple(size * count for size, count in _each_dimension(x.sizes, repeats))
-    return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
+    return x.builder.one(DML_TILE_OPERATOR_DESC, scaled_sizes(x.sizes, repeats), InputTensor=x, Repeats=tuple(repeats))
 
 
 @checked
@@ -460,10 +448,9 @@ def upsample_2d(
     mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
 ) -> Tensor:
     """{N, C, H, W} enlarged by whole factors."""
-    n, c, h, w = _sizes("upsample_2d", x, 4)
     return x.builder.one(
         DML_UPSAMPLE_2D_OPERATOR_DESC,
-        (n, c, h * height, w * width),
+        scaled_sizes(_sizes("upsample_2d", x, 4), (1, 1, height, width)),
         InputTensor=x,
         ScaleSize=DML_SIZE_2D(width, height),
         InterpolationMode=mode,
@@ -480,7 +467,7 @@ def resample(
         sizes,
         InputTensor=x,
         InterpolationMode=mode,
-        Scales=tuple(out / size for out, size in _each_dimension(sizes, x.sizes)),
+        Scales=tuple(out / size for out, size in each_dimension(sizes, x.sizes)),
         InputPixelOffsets=(0.5,) * x.rank,
         OutputPixelOffsets=(-0.5,) * x.rank,
     )
@@ -491,8 +478,7 @@ def depth_to_space(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
     """Channels of {N, C, H, W} unfolded into blocks of pixels."""
-    n, c, h, w = _sizes("depth_to_space", x, 4)
-    sizes = (n, c // max(1, block * block), h * block, w * block)
+    sizes = depth_to_space_sizes(_sizes("depth_to_space", x, 4), block)
     return x.builder.one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
@@ -501,8 +487,7 @@ def space_to_depth(
     x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
 ) -> Tensor:
     """Blocks of pixels of {N, C, H, W} folded into channels."""
-    n, c, h, w = _sizes("space_to_depth", x, 4)
-    sizes = (n, c * block * block, h // max(1, block), w // max(1, block))
+    sizes = space_to_depth_sizes(_sizes("space_to_depth", x, 4), block)
     return x.builder.one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
 
 
@@ -597,7 +582,7 @@ def top_k(
 ) -> tuple[Tensor, Tensor]:
     """The k largest (DECREASING) or smallest elements along an axis, in order, and their indices (UINT32)."""
     axis = axis_of("top_k", x, axis)
-    sizes = (*x.sizes[:axis], k, *x.sizes[axis + 1 :])
+    sizes = with_size(x.sizes, axis, k)
     made = x.builder.node(
         DML_TOP_K1_OPERATOR_DESC,
         {

@@ -13,7 +13,7 @@ from ..capability import LATEST
 from ..capability import feature_level as _feature_level
 from ..descriptors import DML_OPERATOR_DESC, OperatorDesc, unwrap
 from ..enums import DML_FEATURE_LEVEL
-from .base import Check, rule, with_size
+from .base import Check, rule
 from .common import check_operator
 
 for _module in pkgutil.iter_modules(__path__):
@@ -29,4 +29,4 @@ def validate(desc: OperatorDesc | DML_OPERATOR_DESC, feature_level: DML_FEATURE_
     check_operator(Check(unwrap(desc), _feature_level(feature_level)))
 
 
-__all__ = ["Check", "rule", "validate", "with_size"]
+__all__ = ["Check", "rule", "validate"]

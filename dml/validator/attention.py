@@ -8,12 +8,14 @@ here, and fewer where those are 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ..descriptors import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
+from .. import descriptors as d
 from ..enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE as MASK_TYPE
+from ..shapes import trailing
 from .base import Check, rule
 
-#: What can give the query, the key and the value, and the one way in which each is then complete.
+#: The tensors that can hold the query, the key and the value, alone or stacked with others.
 _SOURCES = {
     "Query": ("QueryTensor", "StackedQueryKeyTensor", "StackedQueryKeyValueTensor"),
     "Key": ("KeyTensor", "StackedQueryKeyTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor"),
@@ -21,9 +23,29 @@ _SOURCES = {
 }
 
 
-def trailing(sizes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """The last ``rank`` sizes, with ones in front where there are fewer."""
-    return ((1,) * max(0, rank - len(sizes)) + tuple(sizes))[-rank:]
+#: A description of either operator.
+_Attention = d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | d.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
+
+
+@dataclass(frozen=True)
+class _Heads:
+    """How many heads query and key have, and the fields that say so, as messages name them."""
+
+    query: int
+    key: int
+    of_query: str
+    of_key: str
+
+
+@dataclass(frozen=True)
+class _Projections:
+    """The sizes that query, key and value turn out to have: the letters B, S, K, H and V."""
+
+    batch: int
+    queries: int
+    keys: int
+    size: int
+    value_size: int
 
 
 def _sizes(check: Check, name: str, expected: Sequence[int], why: str) -> None:
@@ -51,100 +73,117 @@ def _stacked(check: Check, name: str, heads: int, parts: int, why: str) -> tuple
     return batch, sequence, size
 
 
-def _attention(
-    desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
-    check: Check,
-    heads: int,
-    key_heads: int,
-    head_fields: tuple[str, str],
-) -> tuple[int, int]:
-    """What both operators share. Returns the batch size and P."""
-    of_heads, of_key_heads = head_fields
+def _attention(desc: _Attention, check: Check, heads: _Heads) -> tuple[int, int]:
+    """What both operators share. Returns B and P."""
+    _one_source_each(check)
+    sizes = _projections(check, heads)
+    past = _cache(check, heads, sizes)
+    _bias_and_output(check, heads, sizes, past)
+    _mask(desc, check, heads, sizes, past)
+    return sizes.batch, past
+
+
+def _one_source_each(check: Check) -> None:
+    """Query, key and value each come from exactly one tensor."""
     for part, names in _SOURCES.items():
         given = [name for name in names if check.tensor(name) is not None]
         check.that(
             len(given) == 1, given[1] if len(given) > 1 else names[0],
             f"exactly one of {', '.join(names)} must be given ({part.lower()})", ", ".join(given) or None,
         )  # fmt: skip
-    stacked = {name: check.tensor(name) is not None for names in _SOURCES.values() for name in names}
-    if stacked["StackedQueryKeyValueTensor"] or stacked["StackedQueryKeyTensor"]:
-        both = heads == key_heads
-        check.that(both, of_key_heads, f"must be {of_heads}, {heads}, where query and key are stacked", key_heads)
-    if stacked["StackedQueryKeyValueTensor"]:
-        query = key = value = _stacked(check, "StackedQueryKeyValueTensor", heads, 3, of_heads)
-    elif stacked["StackedQueryKeyTensor"]:
-        query = key = _stacked(check, "StackedQueryKeyTensor", heads, 2, of_heads)
-        value = _hidden(check, "ValueTensor", key_heads, of_key_heads)
+
+
+def _projections(check: Check, heads: _Heads) -> _Projections:
+    """Query, key and value agree with each other, however they are stacked."""
+    given = {name for names in _SOURCES.values() for name in names if check.tensor(name) is not None}
+    if "StackedQueryKeyValueTensor" in given or "StackedQueryKeyTensor" in given:
+        check.that(heads.query == heads.key, heads.of_key,
+                   f"must be {heads.of_query}, {heads.query}, where query and key are stacked", heads.key)  # fmt: skip
+    if "StackedQueryKeyValueTensor" in given:
+        query = key = value = _stacked(check, "StackedQueryKeyValueTensor", heads.query, 3, heads.of_query)
+    elif "StackedQueryKeyTensor" in given:
+        query = key = _stacked(check, "StackedQueryKeyTensor", heads.query, 2, heads.of_query)
+        value = _hidden(check, "ValueTensor", heads.key, heads.of_key)
     else:
-        query = _hidden(check, "QueryTensor", heads, of_heads)
-        if stacked["StackedKeyValueTensor"]:
-            key = value = _stacked(check, "StackedKeyValueTensor", key_heads, 2, of_key_heads)
+        query = _hidden(check, "QueryTensor", heads.query, heads.of_query)
+        if "StackedKeyValueTensor" in given:
+            key = value = _stacked(check, "StackedKeyValueTensor", heads.key, 2, heads.of_key)
         else:
-            key = _hidden(check, "KeyTensor", key_heads, of_key_heads)
-            value = _hidden(check, "ValueTensor", key_heads, of_key_heads)
+            key = _hidden(check, "KeyTensor", heads.key, heads.of_key)
+            value = _hidden(check, "ValueTensor", heads.key, heads.of_key)
     batch, queries, size = query
-    _, new, value_size = value
-    name = "KeyTensor" if stacked["KeyTensor"] else "StackedKeyValueTensor"
+    name = "KeyTensor" if "KeyTensor" in given else "StackedKeyValueTensor"
     check.that(key[0] == batch, name, f"must have the query's batch size {batch}", key[0])
     check.that(key[2] == size, name, f"must have the query's head size {size}", key[2])
     check.that(
         value[:2] == key[:2], "ValueTensor", f"must have the key's batch and sequence sizes {key[:2]}", value[:2]
     )
+    return _Projections(batch, queries, key[1], size, value[2])
 
+
+def _cache(check: Check, heads: _Heads, sizes: _Projections) -> int:
+    """Past and present keys and values. Returns P."""
     past = check.tensor("PastKeyTensor")
     together = (past is None) == (check.tensor("PastValueTensor") is None)
     check.that(together, "PastValueTensor", "must be given exactly where PastKeyTensor is")
     count = 0 if past is None else trailing(past.Sizes, 4)[2]
-    total = count + new
-    _sizes(check, "PastKeyTensor", (batch, key_heads, count, size), "batch, heads, past, head size")
-    _sizes(check, "PastValueTensor", (batch, key_heads, count, value_size), "batch, heads, past, value head size")
-    _sizes(check, "OutputPresentKeyTensor", (batch, key_heads, total, size), "batch, heads, past + new, head size")
-    _sizes(
-        check, "OutputPresentValueTensor", (batch, key_heads, total, value_size),
-        "batch, heads, past + new, value head size",
-    )  # fmt: skip
-    _sizes(
-        check, "BiasTensor", (heads * size + key_heads * (size + value_size),), "those of query, key and value together"
-    )
-    _sizes(check, "RelativePositionBiasTensor", (batch, heads, queries, total), "batch, heads, queries, past + new")
-    _sizes(check, "OutputTensor", (batch, queries, heads * value_size), "batch, queries, heads * value head size")
+    total = count + sizes.keys
+    for name, positions, size, why in (
+        ("PastKeyTensor", count, sizes.size, "batch, heads, past, head size"),
+        ("PastValueTensor", count, sizes.value_size, "batch, heads, past, value head size"),
+        ("OutputPresentKeyTensor", total, sizes.size, "batch, heads, past + new, head size"),
+        ("OutputPresentValueTensor", total, sizes.value_size, "batch, heads, past + new, value head size"),
+    ):
+        _sizes(check, name, (sizes.batch, heads.key, positions, size), why)
+    return count
+
+
+def _bias_and_output(check: Check, heads: _Heads, sizes: _Projections, past: int) -> None:
+    of_all = heads.query * sizes.size + heads.key * (sizes.size + sizes.value_size)
+    _sizes(check, "BiasTensor", (of_all,), "those of query, key and value together")
+    scores = (sizes.batch, heads.query, sizes.queries, past + sizes.keys)
+    _sizes(check, "RelativePositionBiasTensor", scores, "batch, heads, queries, past + new")
+    output = (sizes.batch, sizes.queries, heads.query * sizes.value_size)
+    _sizes(check, "OutputTensor", output, "batch, queries, heads * value head size")
+
+
+def _mask(desc: _Attention, check: Check, heads: _Heads, sizes: _Projections, past: int) -> None:
+    """The mask is there where MaskType asks for one, with that type's sizes."""
+    batch = sizes.batch
+    scores = (batch, heads.query, sizes.queries, past + sizes.keys)
     masks: dict[MASK_TYPE, tuple[tuple[int, ...], str]] = {
         MASK_TYPE.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH: ((1, batch), "1, batch"),
         MASK_TYPE.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START: ((2, batch), "2, batch"),
         MASK_TYPE.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END: (
             (3 * batch + 2,), "3 * batch + 2",
         ),
-        MASK_TYPE.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN: (
-            (batch, heads, queries, total), "batch, heads, queries, past + new",
-        ),
+        MASK_TYPE.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN: (scores, "batch, heads, queries, past + new"),
     }  # fmt: skip
-    masked = check.tensor("MaskTensor") is not None
-    named = desc.MaskType != MASK_TYPE.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
+    given = check.tensor("MaskTensor") is not None
+    wanted = desc.MaskType != MASK_TYPE.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
     check.that(
-        masked == named, "MaskTensor", f"must be given exactly where MaskType ({desc.MaskType.name}) is not NONE"
+        given == wanted, "MaskTensor", f"must be given exactly where MaskType ({desc.MaskType.name}) is not NONE"
     )
-    if named:
+    if wanted:
         _sizes(check, "MaskTensor", *masks[desc.MaskType])
-    return batch, count
 
 
-@rule(DML_MULTIHEAD_ATTENTION_OPERATOR_DESC)
-def multihead_attention(desc: DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC)
+def multihead_attention(desc: d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, check: Check) -> None:
     check.at_least("HeadCount", 1)
-    _attention(desc, check, desc.HeadCount, desc.HeadCount, ("HeadCount", "HeadCount"))
+    _attention(desc, check, _Heads(desc.HeadCount, desc.HeadCount, "HeadCount", "HeadCount"))
 
 
-@rule(DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC)
-def multihead_attention1(desc: DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC)
+def multihead_attention1(desc: d.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, check: Check) -> None:
     check.at_least("QueryHeadCount", 1)
     check.at_least("KeyValueHeadCount", 1)
     check.that(
         desc.QueryHeadCount % desc.KeyValueHeadCount == 0, "QueryHeadCount",
         f"must be a multiple of KeyValueHeadCount, {desc.KeyValueHeadCount}",
     )  # fmt: skip
-    batch, past = _attention(
-        desc, check, desc.QueryHeadCount, desc.KeyValueHeadCount, ("QueryHeadCount", "KeyValueHeadCount")
-    )
+    heads = _Heads(desc.QueryHeadCount, desc.KeyValueHeadCount, "QueryHeadCount", "KeyValueHeadCount")
+    batch, past = _attention(desc, check, heads)
     if desc.PastSequenceLengthsTensor is not None:
         check.that(past > 0, "PastSequenceLengthsTensor", "must not be given without PastKeyTensor")
         _sizes(check, "PastSequenceLengthsTensor", (batch,), "batch")

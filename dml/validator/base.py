@@ -2,8 +2,8 @@
 
 A rule is a function of a description and a Check. It states what must hold, in the reference's words of sizes, axes and
 ranges; the Check raises the DMLError. Rules run after the common rules, so required tensors are there, every tensor is
-well formed, has a supported dimension count and data type, and every attribute has its type. Checks on an optional
-tensor that is None hold.
+well formed, has a supported dimension count and data type, and every attribute has its type. A check on an optional
+tensor that is None passes.
 
     @rule(DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
     def reverse_subsequences(desc, check):
@@ -21,6 +21,7 @@ from ..capability import operator_introduced, short_name
 from ..descriptors import OperatorDesc
 from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
 from ..errors import DMLError
+from ..shapes import without_axis
 from ..tensors import DML_BUFFER_TENSOR_DESC
 
 _Desc = TypeVar("_Desc", bound=OperatorDesc)
@@ -50,7 +51,7 @@ FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
     _O.DML_OPERATOR_ACTIVATION_SHRINK,
     _O.DML_OPERATOR_ACTIVATION_GELU,
 })  # fmt: skip
-#: What single operators fuse besides, and since which level (dml-fused-activations, feature level history).
+#: What some operators can fuse in addition, and from which level on (dml-fused-activations, feature level history).
 ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]] = {
     _O.DML_OPERATOR_CONVOLUTION: {_O.DML_OPERATOR_ELEMENT_WISE_CLIP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_0},
     _O.DML_OPERATOR_GEMM: {
@@ -82,11 +83,6 @@ def rule(desc_class: type[OperatorDesc], *, fused: bool = False) -> Callable[[Ru
 def rule_of(desc_class: type[OperatorDesc]) -> Rule | None:
     """The registered rule of an operator."""
     return _RULES.get(desc_class)
-
-
-def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
-    """`sizes` with another size along one axis."""
-    return (*sizes[:axis], size, *sizes[axis + 1 :])
 
 
 def plain(value: object) -> str:
@@ -183,7 +179,7 @@ class Check:
                 self.fail(field, f"must have {expected} dimension(s){_because(why)}", tensor.Sizes)
 
     def sizes(self, name: str, expected: Sequence[int], why: str = "") -> None:
-        """The tensor (or each of an array) has exactly these sizes. Nothing to check for an absent tensor."""
+        """The tensor (or each of an array) has exactly these sizes."""
         for field, tensor in self.tensors(name):
             if tensor.Sizes != tuple(expected):
                 self.fail(field, f"must have sizes {tuple(expected)}{_because(why)}", tensor.Sizes)
@@ -194,16 +190,27 @@ class Check:
             if not -tensor.rank <= axis < tensor.rank or tensor.Sizes[axis] != expected:
                 self.fail(field, f"must have size {expected} in dimension {axis}{_because(why)}", tensor.Sizes)
 
+    def one_or_along(self, name: str, axis: int, count: int) -> None:
+        """The tensor (or each of an array) has one element, or `count` along an axis, which may be negative.
+
+        A tensor that lacks the axis has its elements in the nearest dimension it has.
+        """
+        for field, tensor in self.tensors(name):
+            at = min(axis, tensor.rank - 1) if axis >= 0 else max(axis + tensor.rank, 0)
+            if tensor.Sizes[at] not in (1, count) or any(size != 1 for size in without_axis(tensor.Sizes, at)):
+                some = f"must have size 1, or {count} in dimension {at}, and size 1 in all others"
+                self.fail(field, "must have size 1 in every dimension" if count == 1 else some, tensor.Sizes)
+
     def same_sizes(self, *names: str) -> None:
-        """These tensors, as far as present, have the same sizes."""
+        """Those of these tensors that are given have the same sizes."""
         self._same(names, "sizes", lambda tensor: tensor.Sizes)
 
     def same_rank(self, *names: str) -> None:
-        """These tensors, as far as present, have the same dimension count."""
+        """Those of these tensors that are given have the same dimension count."""
         self._same(names, "dimension count", lambda tensor: tensor.rank)
 
     def same_data_type(self, *names: str) -> None:
-        """These tensors, as far as present, have the same data type."""
+        """Those of these tensors that are given have the same data type."""
         self._same(names, "data type", lambda tensor: tensor.DataType)
 
     def _same(self, names: Iterable[str], what: str, of: Callable[[DML_BUFFER_TENSOR_DESC], object]) -> None:
@@ -216,7 +223,7 @@ class Check:
                     self.fail(field, f"must have the {what} of {first[0]}, {plain(first[1])}", of(tensor))
 
     def broadcastable(self, name: str, to: Sequence[int], why: str = "") -> None:
-        """The tensor's sizes are those of `to` or 1, dimension by dimension, leading ones left out at will."""
+        """Each of the tensor's sizes is that of `to` or 1; leading dimensions may be missing."""
         for field, tensor in self.tensors(name):
             missing = len(to) - tensor.rank
             if missing < 0 or any(
@@ -232,7 +239,7 @@ class Check:
                 self.fail(field, f"must have data type {names}{_because(why)}", tensor.DataType)
 
     def not_owned(self, *names: str) -> None:
-        """These tensors do not have DML_TENSOR_FLAG_OWNED_BY_DML: the operator reads them anew at each dispatch."""
+        """These tensors do not have DML_TENSOR_FLAG_OWNED_BY_DML: the operator takes them at each dispatch only."""
         for name in names:
             for field, tensor in self.tensors(name):
                 if tensor.owned_by_dml:
@@ -282,5 +289,5 @@ def _because(why: str) -> str:
 
 
 __all__ = [
-    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of", "with_size",
+    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of",
 ]  # fmt: skip

@@ -35,8 +35,10 @@ from ..tensors import (
     DML_SCALAR_UNION,
     DML_SCALE_BIAS,
     DML_SIZE_2D,
+    ELEMENT_BITS,
     calc_buffer_tensor_size,
     element_bits,
+    spanned_elements,
 )
 from .base import Check, rule_of
 
@@ -79,7 +81,7 @@ def supported_tensors(check: Check) -> Support:
 def check_attributes(check: Check) -> None:
     """Every attribute lies in its range, enumerators exist at the level, arrays have their count.
 
-    The description's constructor has held them against their types.
+    Their types have been checked by the description's constructor.
     """
     for info in check.desc.fields_info:
         if info.is_tensor:
@@ -89,7 +91,7 @@ def check_attributes(check: Check) -> None:
             _check_enumerator(check, info.name, value)
         elif value is not None and info.type in _ATTRIBUTE_CHECKS:
             _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
-            if info.name == "Epsilon":  # all pages: to avoid division by zero, which a negative one brings about
+            if info.name == "Epsilon":  # to avoid a division by zero, as all pages say; a negative one could cause it
                 check.at_least("Epsilon", 0)
     _check_counts(check)
 
@@ -114,15 +116,15 @@ def _size_2d(check: Check, field: str, value: DML_SIZE_2D) -> None:
         check.that(1 <= size <= UINT_MAX, f"{field}.{name}", f"must be an integer from 1 to {UINT_MAX}", size)
 
 
-#: Fields that become elements of the output as they are: there, NaN is a value like any other.
+#: Fields whose value becomes an element of the output, where NaN is a value like any other.
 _ELEMENTS = frozenset({"PaddingValue", "Value", "OutOfBoundsInputValue"})
 
 
 def _float(check: Check, field: str, value: float) -> None:
-    """A FLOAT. The pages say nothing of what is none: NaN and numbers that float32 cannot hold are refused here.
+    """A number that float32 holds. The pages do not mention others: NaN and larger numbers are refused here.
 
-    Infinities are numbers to compute with, as limits that limit nothing or as padding of a maximum, and stay. So does a
-    Min above Max: the pages' max(Min, min(x, Max)) is Min.
+    Infinities are accepted: they make a limit that limits nothing, and pad a maximum. So is a Min above Max, for which
+    the pages' max(Min, min(x, Max)) is Min.
     """
     try:
         struct.pack("<f", value)
@@ -140,19 +142,15 @@ def _scale_bias(check: Check, field: str, value: DML_SCALE_BIAS) -> None:
     _float(check, f"{field}.Bias", value.Bias)
 
 
-_FLOATS = (
-    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT16,
-    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT32,
-    DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_FLOAT64,
-)
-
-
 def _scalar_union(check: Check, field: str, value: DML_SCALAR_UNION) -> None:
-    """A scalar of the data type that the operator's one DML_TENSOR_DATA_TYPE says, which stands before it."""
+    """A scalar in the data type that the operator's one DML_TENSOR_DATA_TYPE field says.
+
+    Data types without elements have no scalars either; the operator's own rule refuses them.
+    """
     (data_type,) = (
         getattr(check.desc, info.name) for info in check.desc.fields_info if info.enum is DML_TENSOR_DATA_TYPE
     )
-    if data_type in _FLOATS:
+    if data_type in ELEMENT_BITS:
         _not_nan(check, field, value.value(data_type))
 
 
@@ -182,7 +180,7 @@ _ATTRIBUTE_CHECKS: dict[str, _AttributeCheck] = {
 
 
 def _check_counts(check: Check) -> None:
-    """Where one count holds for several arrays, they are of that length."""
+    """Arrays that share a count have that length."""
     for info in check.desc.fields_info:
         if info.counts is None:
             continue
@@ -243,7 +241,7 @@ def _check_shape(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> No
             check.fail(f"{field}.Strides", f"must be as many as Sizes, {len(sizes)}", strides)
     if prod(sizes) > UINT_MAX:
         check.fail(f"{field}.Sizes", f"must not hold more than {UINT_MAX} elements", sizes)
-    if strides is not None and _extent(sizes, strides) > UINT_MAX:
+    if strides is not None and spanned_elements(sizes, strides) > UINT_MAX:
         check.fail(f"{field}.Strides", f"must not span more than {UINT_MAX} elements", strides)
 
 
@@ -273,7 +271,7 @@ def check_support(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, supp
 
 
 def check_output(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
-    """An output is written by each dispatch, each element to a place of its own."""
+    """An output is written by every dispatch, so DirectML cannot own it, and no two of its elements share a place."""
     if tensor.owned_by_dml:
         check.fail(f"{field}.Flags", "must not have DML_TENSOR_FLAG_OWNED_BY_DML on an output", tensor.Flags)
     if tensor.Strides is not None and elements_overlap(tensor.Sizes, tensor.Strides):
@@ -281,30 +279,25 @@ def check_output(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> No
                    tensor.Strides)  # fmt: skip
 
 
-def _extent(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """One past the index of the last element."""
-    return sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
-
-
 @lru_cache(maxsize=4096)
 def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether two different elements lie at the same index.
 
     They do exactly when some differences d of their coordinates, |d[i]| < sizes[i] and not all zero, have
-    sum(d[i] * strides[i]) == 0. Layouts in use are decided without a search: by a stride 0, by counting, or because
-    every stride is larger than all that lies inside it.
+    sum(d[i] * strides[i]) == 0. The usual layouts need no search: a stride is 0, or there are more elements than
+    places, or every stride is larger than the largest index within one step of it.
     """
     dimensions = sorted(((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1), reverse=True)
     if any(stride == 0 for stride, _ in dimensions):
         return True
-    reaches = [0]  # of the dimensions inside each one, the largest index
+    reaches = [0]  # for each dimension, the largest index that the faster ones reach together
     for stride, size in reversed(dimensions):
         reaches.insert(0, reaches[0] + (size - 1) * stride)
     if prod(sizes) > reaches[0] + 1:
         return True
     if all(stride > inside for (stride, _), inside in zip(dimensions, reaches[1:], strict=True)):
         return False
-    divisors = [0]  # of the strides inside each dimension, the greatest common divisor
+    divisors = [0]  # for each dimension, the greatest common divisor of its stride and those of the faster ones
     for stride, _ in reversed(dimensions):
         divisors.insert(0, gcd(divisors[0], stride))
     dead: set[tuple[int, int, bool]] = set()
@@ -318,7 +311,7 @@ def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
             return False
         stride, size = dimensions[position]
         inside = reaches[position + 1]
-        # Beyond these differences the dimensions inside cannot make up for this one.
+        # Beyond these differences the faster dimensions cannot make up for this one.
         low = max(-(size - 1) if moved else 0, -((rest + inside) // stride))
         high = min(size - 1, (inside - rest) // stride)
         if any(cancels(position + 1, rest + step * stride, moved or step != 0) for step in range(low, high + 1)):
@@ -330,7 +323,7 @@ def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def check_same(check: Check) -> None:
-    """The documented equality constraints between tensors, absent ones left out."""
+    """The documented equality constraints between those tensors that are given."""
     checks = {"DataType": check.same_data_type, "DimensionCount": check.same_rank, "Sizes": check.same_sizes}
     for same in same_properties(check.desc.OPERATOR_TYPE):
         for what in same.properties:

@@ -5,40 +5,33 @@ Most need none: their tensors' equal sizes and data types are in the capability 
 
 from __future__ import annotations
 
-from ..descriptors import (
-    DML_ELEMENT_WISE_ADD1_OPERATOR_DESC,
-    DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC,
-    DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC,
-    DML_ELEMENT_WISE_POW_OPERATOR_DESC,
-    DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
-    DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC,
-)
+from .. import descriptors as d
 from ..enums import DML_FEATURE_LEVEL, DML_TENSOR_DATA_TYPE
 from .base import Check, rule
 
 _T = DML_TENSOR_DATA_TYPE
 
 
-@rule(DML_ELEMENT_WISE_ADD1_OPERATOR_DESC)
-def add1(desc: DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC)
+def add1(desc: d.DML_ELEMENT_WISE_ADD1_OPERATOR_DESC, check: Check) -> None:
     check.fused_activation()
 
 
-@rule(DML_ELEMENT_WISE_POW_OPERATOR_DESC)
-def pow_(desc: DML_ELEMENT_WISE_POW_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ELEMENT_WISE_POW_OPERATOR_DESC)
+def pow_(desc: d.DML_ELEMENT_WISE_POW_OPERATOR_DESC, check: Check) -> None:
     if check.level < DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_3_0:
         check.same_data_type("InputTensor", "ExponentTensor")
 
 
-@rule(DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC)
-def clip1(desc: DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC)
+def clip1(desc: d.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, check: Check) -> None:
     check.that(
         desc.MinMaxDataType == desc.OutputTensor.DataType, "MinMaxDataType", "must be the data type of OutputTensor"
     )
 
 
-@rule(DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC)
-def clip_grad1(desc: DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC)
+def clip_grad1(desc: d.DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC, check: Check) -> None:
     check.that(
         desc.MinMaxDataType == desc.OutputGradientTensor.DataType,
         "MinMaxDataType",
@@ -46,8 +39,8 @@ def clip_grad1(desc: DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC, check: Check) ->
     )
 
 
-@rule(DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC)
-def quantize_linear(desc: DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC)
+def quantize_linear(desc: d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, check: Check) -> None:
     if desc.InputTensor.DataType == _T.DML_TENSOR_DATA_TYPE_INT32:
         check.that(
             desc.ScaleTensor.DataType == _T.DML_TENSOR_DATA_TYPE_FLOAT32,
@@ -58,8 +51,8 @@ def quantize_linear(desc: DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, check:
         check.same_data_type("InputTensor", "ScaleTensor")
 
 
-@rule(DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC)
-def quantized_linear_add(desc: DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC)
+def quantized_linear_add(desc: d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC, check: Check) -> None:
     check.same_sizes("ATensor", "BTensor", "OutputTensor")
     one = (1,) * desc.ATensor.rank
     for name in ("A", "B", "Output"):

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from ..descriptors import (
-    DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC,
-    DML_GEMM_OPERATOR_DESC,
-    DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
-    DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
-    OperatorDesc,
-)
+from .. import descriptors as d
 from ..enums import DML_MATRIX_TRANSFORM
 from .base import Check, rule
 
@@ -21,8 +14,8 @@ def matrix(sizes: tuple[int, ...], transform: DML_MATRIX_TRANSFORM) -> tuple[int
     return (columns, rows) if transposed else (rows, columns)
 
 
-@rule(DML_GEMM_OPERATOR_DESC)
-def gemm(desc: DML_GEMM_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_GEMM_OPERATOR_DESC)
+def gemm(desc: d.DML_GEMM_OPERATOR_DESC, check: Check) -> None:
     """{batch, channel, M, K} x {batch, channel, K, N} = {batch, channel, M, N}; C broadcasts by its strides."""
     m, k = matrix(desc.ATensor.Sizes, desc.TransA)
     k_of_b, n = matrix(desc.BTensor.Sizes, desc.TransB)
@@ -31,7 +24,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, check: Check) -> None:
     check.that(desc.BTensor.Sizes[:-2] == batch, "BTensor", f"must have the batch sizes {batch} of ATensor")
     check.sizes("OutputTensor", (*batch, m, n), why="batch, M, N")
     check.fused_activation()
-    if isinstance(desc.FusedActivation, DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC):
+    if isinstance(desc.FusedActivation, d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC):
         axes, rank = desc.FusedActivation.Axes, desc.OutputTensor.rank
         check.that(
             all(axis < rank for axis in axes) and len(set(axes)) == len(axes),
@@ -39,21 +32,11 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, check: Check) -> None:
         )  # fmt: skip
 
 
-def per_row_or_column(check: Check, name: str, axis: int, count: int) -> None:
-    """The scale or zero point has one element, or ``count`` along dimension ``axis`` (-2: rows, -1: columns).
-
-    A tensor of one dimension holds its elements in that one. Reference: the integer matrix products' pages.
-    """
-    for field, tensor in check.tensors(name):
-        at = max(axis, -tensor.rank) + tensor.rank
-        others = tensor.Sizes[:at] + tensor.Sizes[at + 1 :]
-        check.that(
-            tensor.Sizes[at] in (1, count) and all(size == 1 for size in others),
-            field, f"must have size 1, or {count} in dimension {at}, and size 1 in all others", tensor.Sizes,
-        )  # fmt: skip
-
-
-def _product(desc: OperatorDesc, check: Check) -> None:
+@rule(d.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC)
+@rule(d.DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC)
+@rule(d.DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC)
+def integer_product(desc: d.OperatorDesc, check: Check) -> None:
+    """Scales and zero points are one for the tensor, or one for each row of A or column of B."""
     a, b = check.tensor("ATensor"), check.tensor("BTensor")
     assert a is not None
     assert b is not None
@@ -64,11 +47,6 @@ def _product(desc: OperatorDesc, check: Check) -> None:
     check.sizes("OutputTensor", (*batch, m, n), why="batch, M, N")
     for name in (info.name for info in desc.fields_info):
         if name in ("AScaleTensor", "AZeroPointTensor", "OutputScaleTensor", "OutputZeroPointTensor"):
-            per_row_or_column(check, name, -2, m)
+            check.one_or_along(name, -2, m)
         elif name in ("BScaleTensor", "BZeroPointTensor"):
-            per_row_or_column(check, name, -1, n)
-
-
-rule(DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC)(_product)
-rule(DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC)(_product)
-rule(DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC)(_product)
+            check.one_or_along(name, -1, n)

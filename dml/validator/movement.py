@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from .. import descriptors as d
+from ..enums import DML_PADDING_MODE
+from ..shapes import (
+    depth_to_space_sizes,
+    gathered_nd_sizes,
+    gathered_sizes,
+    padded_sizes,
+    scaled_sizes,
+    sliced_sizes,
+    space_to_depth_sizes,
+    unfolded_sizes,
+    window_reach,
+    with_rank,
+    with_size,
+)
 from ..tensors import DML_BUFFER_TENSOR_DESC
-from .base import Check, rule, with_size
+from .base import Check, rule
 
 # --- slices ---------------------------------------------------------------------------------------------
 
@@ -35,11 +48,10 @@ def _window(
         check.that(offset + window <= size, "InputWindowSizes",
                    f"with InputWindowOffsets must end within dimension {axis} of {whole}, at most {size}",
                    offset + window)  # fmt: skip
-    # The page: an output need not copy all that is reached. Its formula divides by the stride, and means its magnitude.
+    # As the page says, an output may copy less than the strides reach. Its formula means the stride's magnitude.
     part = check.tensor(sliced)
     assert part is not None
-    windows_steps = zip(desc.InputWindowSizes, desc.InputWindowStrides, strict=True)
-    most = tuple(1 + (window - 1) // abs(step) for window, step in windows_steps)
+    most = sliced_sizes(desc.InputWindowSizes, desc.InputWindowStrides)
     if any(size > reached for size, reached in zip(part.Sizes, most, strict=True)):
         check.fail(sliced, f"must have at most sizes {most} (what the strides reach in the window)", part.Sizes)
 
@@ -58,7 +70,7 @@ def slice_grad(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, check: Check) -> None:
 
 
 def _parts(check: Check, parts: str, whole: str, axis: int) -> None:
-    """The parts have the whole's sizes but along the axis, where theirs add up to it."""
+    """The parts have the sizes of the whole, but along the axis sizes that add up to that of the whole."""
     tensor = check.tensor(whole)
     assert tensor is not None
     total = 0
@@ -86,16 +98,17 @@ def join(desc: d.DML_JOIN_OPERATOR_DESC, check: Check) -> None:
 def tile(desc: d.DML_TILE_OPERATOR_DESC, check: Check) -> None:
     check.length("Repeats", desc.InputTensor.rank, why="one per dimension of InputTensor")
     check.at_least("Repeats", 1)
-    sizes = tuple(size * repeats for size, repeats in zip(desc.InputTensor.Sizes, desc.Repeats, strict=True))
+    sizes = scaled_sizes(desc.InputTensor.Sizes, desc.Repeats)
     check.sizes("OutputTensor", sizes, why="those of InputTensor times Repeats")
 
 
 def _padding(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, check: Check) -> None:
     check.length("StartPadding", desc.InputTensor.rank, why="one per dimension of InputTensor")
-    triples = tuple(zip(desc.StartPadding, desc.InputTensor.Sizes, desc.EndPadding, strict=True))
-    check.sizes("OutputTensor", tuple(sum(triple) for triple in triples), why="InputTensor with its padding")
-    if desc.PaddingMode.name == "DML_PADDING_MODE_WRAP":
-        for axis, (start, size, end) in enumerate(triples):
+    sizes = desc.InputTensor.Sizes
+    padded = padded_sizes(sizes, desc.StartPadding, desc.EndPadding)
+    check.sizes("OutputTensor", padded, why="InputTensor with its padding")
+    if desc.PaddingMode == DML_PADDING_MODE.DML_PADDING_MODE_WRAP:
+        for axis, (start, size, end) in enumerate(zip(desc.StartPadding, sizes, desc.EndPadding, strict=True)):
             for field, amount in (("StartPadding", start), ("EndPadding", end)):
                 check.that(amount <= size, field, f"must not wrap around more than once: at most {size} in dimension "
                            f"{axis}", amount)  # fmt: skip
@@ -134,23 +147,20 @@ _DepthSpace = (
 @rule(d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC)
 def depth_to_space(desc: _DepthSpace, check: Check) -> None:
     check.at_least("BlockSize", 1)
-    batch, channels, height, width = desc.InputTensor.Sizes
-    block = desc.BlockSize
-    check.that(channels % block**2 == 0, "InputTensor", f"must have a multiple of BlockSize squared, {block**2}, "
-               "channels", desc.InputTensor.Sizes)  # fmt: skip
-    check.sizes("OutputTensor", (batch, channels // block**2, height * block, width * block))
+    sizes, block = desc.InputTensor.Sizes, desc.BlockSize
+    check.that(sizes[1] % block**2 == 0, "InputTensor", f"must have a multiple of BlockSize squared, {block**2}, "
+               "channels", sizes)  # fmt: skip
+    check.sizes("OutputTensor", depth_to_space_sizes(sizes, block))
 
 
 @rule(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC)
 @rule(d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC)
 def space_to_depth(desc: _DepthSpace, check: Check) -> None:
     check.at_least("BlockSize", 1)
-    batch, channels, height, width = desc.InputTensor.Sizes
-    block = desc.BlockSize
-    check.that(height % block == 0 and width % block == 0, "InputTensor",
-               f"must have a height and width that are multiples of BlockSize, {block}",
-               desc.InputTensor.Sizes)  # fmt: skip
-    check.sizes("OutputTensor", (batch, channels * block**2, height // block, width // block))
+    sizes, block = desc.InputTensor.Sizes, desc.BlockSize
+    check.that(all(size % block == 0 for size in sizes[2:]), "InputTensor",
+               f"must have a height and width that are multiples of BlockSize, {block}", sizes)  # fmt: skip
+    check.sizes("OutputTensor", space_to_depth_sizes(sizes, block))
 
 
 # --- values ---------------------------------------------------------------------------------------------
@@ -163,12 +173,8 @@ def value_scale_2d(desc: d.DML_VALUE_SCALE_2D_OPERATOR_DESC, check: Check) -> No
 
 
 @rule(d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC)
-def fill_value_constant(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, check: Check) -> None:
-    _value_type(check, "ValueDataType")
-
-
 @rule(d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC)
-def fill_value_sequence(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, check: Check) -> None:
+def fill_value(desc: d.OperatorDesc, check: Check) -> None:
     _value_type(check, "ValueDataType")
 
 
@@ -182,7 +188,7 @@ def diagonal_matrix1(desc: d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC, check: Check) -
 def one_hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, check: Check) -> None:
     check.axis("Axis", of="OutputTensor")
     check.sizes("IndicesTensor", with_size(desc.OutputTensor.Sizes, desc.Axis, 1), why="1 along Axis")
-    check.that(prod(desc.ValuesTensor.Sizes) >= 2, "ValuesTensor", "must have at least two elements")
+    check.that(desc.ValuesTensor.element_count >= 2, "ValuesTensor", "must have at least two elements")
 
 
 @rule(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
@@ -195,36 +201,16 @@ def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, check: 
 # --- gathers and scatters -------------------------------------------------------------------------------
 
 
-def gather_cropped(
-    sizes: Sequence[int], index_sizes: Sequence[int], axis: int, index_dimensions: int
-) -> tuple[int, int]:
-    """What GATHER leaves of the sizes that surround its indices.
-
-    The sizes put together may be more than the dimension count: leading ones of the input go first, then leading ones
-    of the indices (as in the page's example 3). Returns how many of the input go, and how many dimensions of the
-    indices stay; less than none go where a one comes in front.
-    """
-    excess = index_dimensions - 1
-    lead = 0
-    while excess > 0 and lead < axis and sizes[lead] == 1:
-        lead, excess = lead + 1, excess - 1
-    kept = index_dimensions
-    while excess > 0 and kept > 0 and index_sizes[len(index_sizes) - kept] == 1:
-        kept, excess = kept - 1, excess - 1
-    return lead, kept
-
-
 @rule(d.DML_GATHER_OPERATOR_DESC)
 def gather(desc: d.DML_GATHER_OPERATOR_DESC, check: Check) -> None:
     check.axis("Axis", of="InputTensor")
-    # The page excludes DimensionCount itself, but its first example has it.
+    # The page wants IndexDimensions below DimensionCount, but its first example has them equal.
     source, indices = desc.InputTensor, desc.IndicesTensor
     check.in_range("IndexDimensions", 0, indices.rank)
     unused = indices.Sizes[: indices.rank - desc.IndexDimensions]
     check.that(set(unused) <= {1}, "IndicesTensor", f"must have size 1 before its last {desc.IndexDimensions} "
                "(IndexDimensions) dimensions", indices.Sizes)  # fmt: skip
-    lead, kept = gather_cropped(source.Sizes, indices.Sizes, desc.Axis, desc.IndexDimensions)
-    sizes = (*source.Sizes[lead : desc.Axis], *indices.Sizes[indices.rank - kept :], *source.Sizes[desc.Axis + 1 :])
+    sizes = gathered_sizes(source.Sizes, indices.Sizes, desc.Axis, desc.IndexDimensions)
     check.that(len(sizes) <= source.rank, "IndexDimensions",
                "must leave the output no more dimensions than DimensionCount", desc.IndexDimensions)  # fmt: skip
     _right_aligned(check, "OutputTensor", sizes)
@@ -234,7 +220,7 @@ def _right_aligned(check: Check, name: str, sizes: Sequence[int]) -> None:
     """The tensor has these sizes, with ones before them up to its dimension count."""
     tensor = check.tensor(name)
     assert tensor is not None
-    check.sizes(name, (1,) * (tensor.rank - len(sizes)) + tuple(sizes))
+    check.sizes(name, with_rank(sizes, tensor.rank))
 
 
 @rule(d.DML_GATHER_ELEMENTS_OPERATOR_DESC)
@@ -261,7 +247,7 @@ def _tuples(
     check: Check,
     batches: int = 0,
 ) -> tuple[int, ...]:
-    """The sizes of the tuples and of what each stands for; the pages' examples decide where formulas differ."""
+    """The sizes of what all tuples of indices pick together; the pages' examples decide where formulas differ."""
     source, indices = desc.InputTensor, desc.IndicesTensor
     used = {}
     for name, count, tensor in (
@@ -280,11 +266,10 @@ def _tuples(
                    "must be below InputDimensionCount and IndicesDimensionCount")  # fmt: skip
         check.that(sizes[:batches] == tuples[:batches], "IndicesTensor",
                    f"must have the batch dimensions of InputTensor, {sizes[:batches]}", indices.Sizes)  # fmt: skip
-    rest = batches + tuples[-1]
-    check.that(rest <= len(sizes), "IndicesTensor",
+    check.that(batches + tuples[-1] <= len(sizes), "IndicesTensor",
                f"its last size, the coordinates per tuple, must be at most {len(sizes) - batches}",
                indices.Sizes)  # fmt: skip
-    result = (*tuples[:-1], *sizes[rest:])
+    result = gathered_nd_sizes(sizes, tuples, batches)
     check.that(len(result) <= source.rank, "IndicesDimensionCount",
                f"must leave {result} no more dimensions than DimensionCount")  # fmt: skip
     return result
@@ -311,16 +296,6 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, check: Check) -> None:
 _Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
 
 
-def window_blocks(desc: _Fold, spatial: Sequence[int]) -> tuple[int, ...]:
-    """How many windows lie along each spatial dimension."""
-    return tuple(
-        (size + desc.StartPadding[k] + desc.EndPadding[k] - desc.Dilations[k] * (desc.WindowSizes[k] - 1) - 1)
-        // desc.Strides[k]
-        + 1
-        for k, size in enumerate(spatial)
-    )
-
-
 def _columns(desc: _Fold, check: Check, whole: str, columns: str) -> None:
     tensor: DML_BUFFER_TENSOR_DESC = getattr(desc, whole)
     check.in_range("DimensionCount", 1, 6)
@@ -329,12 +304,13 @@ def _columns(desc: _Fold, check: Check, whole: str, columns: str) -> None:
         check.at_least(field, 1)
     for k, size in enumerate(tensor.Sizes[2:]):
         padded = size + desc.StartPadding[k] + desc.EndPadding[k]
-        reach = desc.Dilations[k] * (desc.WindowSizes[k] - 1) + 1
+        reach = window_reach(desc.WindowSizes[k], desc.Dilations[k])
         check.that(reach <= padded, "WindowSizes",
                    f"with Dilations must fit the padded size of spatial dimension {k}, {padded}", reach)  # fmt: skip
-    batch, channels = tensor.Sizes[:2]
-    blocks = prod(window_blocks(desc, tensor.Sizes[2:]))
-    check.sizes(columns, (batch, channels * prod(desc.WindowSizes), blocks), why="{N, C x window, blocks}")
+    sizes = unfolded_sizes(
+        tensor.Sizes, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding
+    )
+    check.sizes(columns, sizes, why="{N, C x window, blocks}")
 
 
 @rule(d.DML_UNFOLD_OPERATOR_DESC)

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..descriptors import (
-    DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC,
-    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
-    DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC,
-    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
-    DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC,
-    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
-    DML_LP_NORMALIZATION_OPERATOR_DESC,
-    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
-    DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
-    DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
-)
+from .. import descriptors as d
 from ..enums import DML_FEATURE_LEVEL
 from .base import Check, rule
 
 _BROADCAST = "each dimension that of InputTensor or 1"
 
 
-@rule(DML_BATCH_NORMALIZATION_OPERATOR_DESC)
-def batch(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_BATCH_NORMALIZATION_OPERATOR_DESC)
+def batch(desc: d.DML_BATCH_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
     for name in ("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor"):
         check.broadcastable(name, desc.InputTensor.Sizes, why=_BROADCAST)
     if not desc.Spatial and check.level < DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_4_0:
@@ -33,14 +22,14 @@ def batch(desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
     check.fused_activation()
 
 
-@rule(DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC)
-def batch_training(desc: DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC)
+def batch_training(desc: d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, check: Check) -> None:
     check.broadcastable("ScaleTensor", desc.InputTensor.Sizes, why=_BROADCAST)
     check.fused_activation()
 
 
-@rule(DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC)
-@rule(DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC)
+@rule(d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC)
+@rule(d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC)
 def batch_grad(desc: Any, check: Check) -> None:
     check.broadcastable("MeanTensor", desc.InputTensor.Sizes, why=_BROADCAST)
 
@@ -58,13 +47,13 @@ def mean_variance(desc: Any, check: Check) -> None:
     check.fused_activation()
 
 
-@rule(DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC)
-def mean_variance_channels(desc: DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC)
+def mean_variance_channels(desc: d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
     mean_variance(desc, check)
 
 
-@rule(DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC)
-@rule(DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC)
+@rule(d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC)
+@rule(d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC)
 def mean_variance_axes(desc: Any, check: Check) -> None:
     mean_variance(desc, check)
     check.axes()
@@ -73,13 +62,13 @@ def mean_variance_axes(desc: Any, check: Check) -> None:
             check.size(name, 1, desc.InputTensor.Sizes[1], why="ChannelCount, below feature level 4_0")
 
 
-@rule(DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC)
-@rule(DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC)
+@rule(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC)
+@rule(d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC)
 def local_response(desc: Any, check: Check) -> None:
     check.at_least("LocalSize", 1)
 
 
-@rule(DML_LP_NORMALIZATION_OPERATOR_DESC)
-def lp(desc: DML_LP_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_LP_NORMALIZATION_OPERATOR_DESC)
+def lp(desc: d.DML_LP_NORMALIZATION_OPERATOR_DESC, check: Check) -> None:
     check.axis("Axis", of="InputTensor")
     check.in_range("P", 1, 2)

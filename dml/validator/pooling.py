@@ -4,33 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..descriptors import (
-    DML_AVERAGE_POOLING1_OPERATOR_DESC,
-    DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC,
-    DML_AVERAGE_POOLING_OPERATOR_DESC,
-    DML_LP_POOLING1_OPERATOR_DESC,
-    DML_LP_POOLING_OPERATOR_DESC,
-    DML_MAX_POOLING1_OPERATOR_DESC,
-    DML_MAX_POOLING2_OPERATOR_DESC,
-    DML_MAX_POOLING_GRAD_OPERATOR_DESC,
-    DML_MAX_POOLING_OPERATOR_DESC,
-    DML_MAX_UNPOOLING_OPERATOR_DESC,
-    DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
-    DML_ROI_ALIGN1_OPERATOR_DESC,
-    DML_ROI_ALIGN_GRAD_OPERATOR_DESC,
-    DML_ROI_ALIGN_OPERATOR_DESC,
-    DML_ROI_POOLING_OPERATOR_DESC,
-)
+from .. import descriptors as d
 from ..enums import DML_REDUCE_FUNCTION
+from ..shapes import ones_along, padded_sizes, pooled_sizes, window_reach, with_rank
 from .base import Check, rule
 
 _UINT_MAX = 2**32 - 1
-#: A region's grid: the products of cells that place them must stay within 32 bits.
+#: Most cells of a region along a dimension: the products that place them must stay within 32 bits.
 _POOLED_MAX = 65535
 _ARRAYS = ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
 
 
-def pooled_sizes(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _pooled(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """The sizes that pooling a tensor of `sizes` gives, once the window's arrays are checked.
 
     A window with dilations reaches over Dilations * (WindowSize - 1) + 1 elements: the pages' formula leaves that out.
@@ -42,57 +27,53 @@ def pooled_sizes(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, 
             if field not in ("StartPadding", "EndPadding"):
                 check.at_least(field, 1)
     dilations = getattr(desc, "Dilations", (1,) * spatial)
-    pooled = []
-    for axis, size in enumerate(sizes[2:]):
-        padded = size + desc.StartPadding[axis] + desc.EndPadding[axis]
-        reach = dilations[axis] * (desc.WindowSize[axis] - 1) + 1
+    for axis, padded in enumerate(padded_sizes(sizes[2:], desc.StartPadding, desc.EndPadding)):
+        reach = window_reach(desc.WindowSize[axis], dilations[axis])
         check.that(padded <= _UINT_MAX, "StartPadding", f"must leave a padded size of at most {_UINT_MAX}", padded)
         check.that(
             reach <= padded, "WindowSize",
             f"must reach over at most {padded} elements, the padded size of spatial dimension {axis}", reach,
         )  # fmt: skip
-        pooled.append((padded - reach) // desc.Strides[axis] + 1)
-    return (*sizes[:2], *pooled)
+    return pooled_sizes(sizes, desc.WindowSize, desc.Strides, dilations, desc.StartPadding, desc.EndPadding)
 
 
-@rule(DML_AVERAGE_POOLING_OPERATOR_DESC)
-@rule(DML_AVERAGE_POOLING1_OPERATOR_DESC)
-@rule(DML_MAX_POOLING_OPERATOR_DESC)
+@rule(d.DML_AVERAGE_POOLING_OPERATOR_DESC)
+@rule(d.DML_AVERAGE_POOLING1_OPERATOR_DESC)
+@rule(d.DML_MAX_POOLING_OPERATOR_DESC)
 def pooling(desc: Any, check: Check) -> None:
-    check.sizes("OutputTensor", pooled_sizes(desc, check, desc.InputTensor.Sizes), why="the positions of the window")
+    check.sizes("OutputTensor", _pooled(desc, check, desc.InputTensor.Sizes), why="the positions of the window")
 
 
-@rule(DML_LP_POOLING_OPERATOR_DESC)
-@rule(DML_LP_POOLING1_OPERATOR_DESC)
+@rule(d.DML_LP_POOLING_OPERATOR_DESC)
+@rule(d.DML_LP_POOLING1_OPERATOR_DESC)
 def lp_pooling(desc: Any, check: Check) -> None:
     pooling(desc, check)
     check.at_least("P", 1)
 
 
-@rule(DML_MAX_POOLING1_OPERATOR_DESC)
-@rule(DML_MAX_POOLING2_OPERATOR_DESC)
+@rule(d.DML_MAX_POOLING1_OPERATOR_DESC)
+@rule(d.DML_MAX_POOLING2_OPERATOR_DESC)
 def max_pooling_with_indices(desc: Any, check: Check) -> None:
     pooling(desc, check)
     check.same_sizes("OutputTensor", "OutputIndicesTensor")
 
 
-@rule(DML_MAX_UNPOOLING_OPERATOR_DESC)
-def max_unpooling(desc: DML_MAX_UNPOOLING_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_MAX_UNPOOLING_OPERATOR_DESC)
+def max_unpooling(desc: d.DML_MAX_UNPOOLING_OPERATOR_DESC, check: Check) -> None:
     check.same_sizes("InputTensor", "IndicesTensor")
 
 
-@rule(DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
-@rule(DML_MAX_POOLING_GRAD_OPERATOR_DESC)
+@rule(d.DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC)
+@rule(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC)
 def pooling_grad(desc: Any, check: Check) -> None:
-    pooled = pooled_sizes(desc, check, desc.OutputGradientTensor.Sizes)
+    pooled = _pooled(desc, check, desc.OutputGradientTensor.Sizes)
     check.sizes("InputGradientTensor", pooled, why="what pooling a tensor of OutputGradientTensor's sizes gives")
 
 
-@rule(DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
-def quantized_pooling(desc: DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC)
+def quantized_pooling(desc: d.DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, check: Check) -> None:
     pooling(desc, check)
-    sizes = desc.InputTensor.Sizes
-    per_channel = (1, sizes[1]) + (1,) * (len(sizes) - 2)
+    per_channel = ones_along(desc.InputTensor.Sizes, (0, *range(2, desc.InputTensor.rank)))
     for name in ("InputScaleTensor", "InputZeroPointTensor", "OutputScaleTensor", "OutputZeroPointTensor"):
         for field, tensor in check.tensors(name):
             ones = (1,) * tensor.rank
@@ -102,8 +83,8 @@ def quantized_pooling(desc: DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC, 
             )  # fmt: skip
 
 
-@rule(DML_ROI_POOLING_OPERATOR_DESC)
-def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ROI_POOLING_OPERATOR_DESC)
+def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
     rois = desc.ROITensor.Sizes[2]
     check.sizes("ROITensor", (1, 1, rois, 5), why="the batch and two corners of each region")
     pooled = (desc.PooledSize.Height, desc.PooledSize.Width)
@@ -114,10 +95,13 @@ def roi_pooling(desc: DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
 
 
 def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
-    """Rules that sampling and its gradient share. `pooled`, `feature`: the tensors at the samples and of the image."""
+    """What sampling and its gradient share.
+
+    pooled, feature: the fields of the tensor with an element per sample, and of the image that is sampled.
+    """
     rois = desc.ROITensor.Sizes[-2]
-    check.sizes("ROITensor", (*(1,) * (desc.ROITensor.rank - 2), rois, 4), why="two corners of each region")
-    check.sizes("BatchIndicesTensor", (*(1,) * (desc.BatchIndicesTensor.rank - 1), rois), why="a batch per region")
+    check.sizes("ROITensor", with_rank((rois, 4), desc.ROITensor.rank), why="two corners of each region")
+    check.sizes("BatchIndicesTensor", with_rank((rois,), desc.BatchIndicesTensor.rank), why="a batch per region")
     check.size(pooled, 0, rois, why="the number of regions")
     image = check.tensor(feature)
     if image is not None:
@@ -129,14 +113,14 @@ def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
     check.at_least("MaximumSamplesPerOutput", desc.MinimumSamplesPerOutput)
 
 
-@rule(DML_ROI_ALIGN_OPERATOR_DESC)
-@rule(DML_ROI_ALIGN1_OPERATOR_DESC)
+@rule(d.DML_ROI_ALIGN_OPERATOR_DESC)
+@rule(d.DML_ROI_ALIGN1_OPERATOR_DESC)
 def roi_align(desc: Any, check: Check) -> None:
     roi_sampling(desc, check, "OutputTensor", "InputTensor")
 
 
-@rule(DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
-def roi_align_grad(desc: DML_ROI_ALIGN_GRAD_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC)
+def roi_align_grad(desc: d.DML_ROI_ALIGN_GRAD_OPERATOR_DESC, check: Check) -> None:
     check.present("OutputGradientTensor", "OutputROIGradientTensor", at_least=1)
     maximum = desc.ReductionFunction == DML_REDUCE_FUNCTION.DML_REDUCE_FUNCTION_MAX
     if desc.OutputROIGradientTensor is not None or maximum:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..descriptors import DML_RANDOM_GENERATOR_OPERATOR_DESC
+from ..shapes import with_rank
 from .base import Check, rule
 
 
@@ -12,4 +13,4 @@ def random_generator(desc: DML_RANDOM_GENERATOR_OPERATOR_DESC, check: Check) -> 
     for name in ("InputStateTensor", "OutputStateTensor"):
         tensor = check.tensor(name)
         if tensor is not None:
-            check.sizes(name, (*(1,) * (tensor.rank - 1), 6), why)
+            check.sizes(name, with_rank((6,), tensor.rank), why)

@@ -6,7 +6,7 @@ RecurrenceTensor; every other size follows.
 
 from __future__ import annotations
 
-from ..descriptors import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
+from .. import descriptors as d
 from ..enums import DML_RECURRENT_NETWORK_DIRECTION
 from .base import Check, rule
 
@@ -18,7 +18,7 @@ def direction_count(direction: DML_RECURRENT_NETWORK_DIRECTION) -> int:
 
 
 def network(
-    desc: DML_GRU_OPERATOR_DESC | DML_LSTM_OPERATOR_DESC | DML_RNN_OPERATOR_DESC,
+    desc: d.DML_GRU_OPERATOR_DESC | d.DML_LSTM_OPERATOR_DESC | d.DML_RNN_OPERATOR_DESC,
     check: Check,
     gates: int,
     functions: str,
@@ -62,18 +62,18 @@ def network(
     return directions, hidden_size
 
 
-@rule(DML_GRU_OPERATOR_DESC)
-def gru(desc: DML_GRU_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_GRU_OPERATOR_DESC)
+def gru(desc: d.DML_GRU_OPERATOR_DESC, check: Check) -> None:
     network(desc, check, 3, "fg", ("HiddenInitTensor",), ("OutputSingleTensor",))
 
 
-@rule(DML_RNN_OPERATOR_DESC)
-def rnn(desc: DML_RNN_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_RNN_OPERATOR_DESC)
+def rnn(desc: d.DML_RNN_OPERATOR_DESC, check: Check) -> None:
     network(desc, check, 1, "f", ("HiddenInitTensor",), ("OutputSingleTensor",))
 
 
-@rule(DML_LSTM_OPERATOR_DESC)
-def lstm(desc: DML_LSTM_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_LSTM_OPERATOR_DESC)
+def lstm(desc: d.DML_LSTM_OPERATOR_DESC, check: Check) -> None:
     states = ("HiddenInitTensor", "CellMemInitTensor")
     outputs = ("OutputSingleTensor", "OutputCellSingleTensor")
     directions, hidden_size = network(desc, check, 4, "fgh", states, outputs)

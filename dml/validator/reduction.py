@@ -2,69 +2,45 @@
 
 from __future__ import annotations
 
-from ..descriptors import (
-    DML_ARGMAX_OPERATOR_DESC,
-    DML_ARGMIN_OPERATOR_DESC,
-    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
-    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
-    DML_NONZERO_COORDINATES_OPERATOR_DESC,
-    DML_REDUCE_OPERATOR_DESC,
-    DML_TOP_K1_OPERATOR_DESC,
-    DML_TOP_K_OPERATOR_DESC,
-)
+from .. import descriptors as d
 from ..enums import DML_REDUCE_FUNCTION
+from ..shapes import effective_rank, ones_along, with_size
 from ..tensors import DML_BUFFER_TENSOR_DESC
-from .base import Check, rule, with_size
+from .base import Check, rule
 
 
 def reduced(check: Check, source: DML_BUFFER_TENSOR_DESC, axes: tuple[int, ...]) -> None:
     check.axes("Axes")
-    sizes = tuple(1 if d in axes else size for d, size in enumerate(source.Sizes))
-    check.sizes("OutputTensor", sizes, why="those of InputTensor, 1 along Axes")
+    check.sizes("OutputTensor", ones_along(source.Sizes, axes), why="those of InputTensor, 1 along Axes")
 
 
-@rule(DML_REDUCE_OPERATOR_DESC)
-def reduce(desc: DML_REDUCE_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_REDUCE_OPERATOR_DESC)
+def reduce(desc: d.DML_REDUCE_OPERATOR_DESC, check: Check) -> None:
     reduced(check, desc.InputTensor, desc.Axes)
     function = DML_REDUCE_FUNCTION
     if desc.Function not in (function.DML_REDUCE_FUNCTION_ARGMIN, function.DML_REDUCE_FUNCTION_ARGMAX):
         check.same_data_type("InputTensor", "OutputTensor")
 
 
-@rule(DML_ARGMIN_OPERATOR_DESC)
-def argmin(desc: DML_ARGMIN_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_ARGMIN_OPERATOR_DESC)
+@rule(d.DML_ARGMAX_OPERATOR_DESC)
+def arg_reduce(desc: d.DML_ARGMIN_OPERATOR_DESC | d.DML_ARGMAX_OPERATOR_DESC, check: Check) -> None:
     reduced(check, desc.InputTensor, desc.Axes)
 
 
-@rule(DML_ARGMAX_OPERATOR_DESC)
-def argmax(desc: DML_ARGMAX_OPERATOR_DESC, check: Check) -> None:
-    reduced(check, desc.InputTensor, desc.Axes)
-
-
-@rule(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC)
-def cumulative_summation(desc: DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC)
+@rule(d.DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)
+def cumulative(desc: d.OperatorDesc, check: Check) -> None:
     check.axis("Axis")
 
 
-@rule(DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)
-def cumulative_product(desc: DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, check: Check) -> None:
-    check.axis("Axis")
-
-
-@rule(DML_TOP_K_OPERATOR_DESC)
-def top_k(desc: DML_TOP_K_OPERATOR_DESC, check: Check) -> None:
-    selection(desc, check)
-
-
-@rule(DML_TOP_K1_OPERATOR_DESC)
-def top_k1(desc: DML_TOP_K1_OPERATOR_DESC, check: Check) -> None:
-    selection(desc, check)
-
-
-def selection(desc: DML_TOP_K_OPERATOR_DESC | DML_TOP_K1_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_TOP_K_OPERATOR_DESC)
+@rule(d.DML_TOP_K1_OPERATOR_DESC)
+def top_k(desc: d.DML_TOP_K_OPERATOR_DESC | d.DML_TOP_K1_OPERATOR_DESC, check: Check) -> None:
     """K elements along Axis.
 
-    The page asks for K below the axis size; K equal to it is what sorting is, and ONNX and DirectML users do it: taken.
+    The page asks for a K below the size along Axis. A K of that size sorts, which ONNX and users of DirectML do: it is
+    accepted.
     """
     check.axis("Axis")
     length = desc.InputTensor.Sizes[desc.Axis]
@@ -75,17 +51,14 @@ def selection(desc: DML_TOP_K_OPERATOR_DESC | DML_TOP_K1_OPERATOR_DESC, check: C
         )
 
 
-@rule(DML_NONZERO_COORDINATES_OPERATOR_DESC)
-def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, check: Check) -> None:
+@rule(d.DML_NONZERO_COORDINATES_OPERATOR_DESC)
+def nonzero_coordinates(desc: d.DML_NONZERO_COORDINATES_OPERATOR_DESC, check: Check) -> None:
     source, result = desc.InputTensor, desc.OutputCoordinatesTensor
-    count = 1
-    for size in source.Sizes:
-        count *= size
     check.sizes("OutputCountTensor", (1,) * desc.OutputCountTensor.rank, why="a scalar")
     *leading, _, columns = result.Sizes
     check.that(all(size == 1 for size in leading), "OutputCoordinatesTensor", "must have leading sizes 1", result.Sizes)
-    check.size("OutputCoordinatesTensor", -2, count, why="the elements of InputTensor")
-    least = max(1, effective_rank(source))
+    check.size("OutputCoordinatesTensor", -2, source.element_count, why="the elements of InputTensor")
+    least = max(1, effective_rank(source.Sizes))
     check.that(
         least <= columns <= source.rank,
         "OutputCoordinatesTensor",
@@ -93,11 +66,3 @@ def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, check: Chec
         "InputTensor)",
         result.Sizes,
     )
-
-
-def effective_rank(tensor: DML_BUFFER_TENSOR_DESC) -> int:
-    """The dimension count without leading dimensions of size 1."""
-    for leading, size in enumerate(tensor.Sizes):
-        if size != 1:
-            return tensor.rank - leading
-    return 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dml
 from dml import DMLError
-from dml.validator.base import ALSO_FUSABLE, FUSABLE_ACTIVATIONS, Check, rule, with_size
+from dml.validator.base import ALSO_FUSABLE, FUSABLE_ACTIVATIONS, Check, rule
 from dml.validator.common import elements_overlap
 from sample_descriptors import NAMES, sample
 
@@ -405,13 +405,35 @@ def test_broadcast_of_sizes_follows_numpy():
                 check.broadcastable("BiasTensor", (2, 3))
 
 
+@pytest.mark.parametrize(
+    ("sizes", "axis", "count", "takes"),
+    [
+        ((1, 1, 1), 1, 4, True),
+        ((1, 4, 1), 1, 4, True),
+        ((1, 1, 4), 1, 4, False),
+        ((1, 4, 4), 1, 4, False),
+        ((1, 3, 1), 1, 4, False),
+        ((4,), 1, 4, True),  # the axis is missing: the last dimension stands for it
+        ((4, 1), -2, 4, True),
+        ((1, 4), -2, 4, False),
+        ((4,), -2, 4, True),  # and here the first
+        ((3,), -2, 4, False),
+    ],
+)
+def test_one_element_or_several_along_an_axis(sizes, axis, count, takes):
+    check = check_of(BiasTensor=tensor(*sizes))
+    if takes:
+        check.one_or_along("BiasTensor", axis, count)
+    else:
+        with pytest.raises(DMLError, match=r"BiasTensor: must have size 1, or 4 in dimension \d, and size 1 in all"):
+            check.one_or_along("BiasTensor", axis, count)
+    with pytest.raises(DMLError, match=r"must have size 1 in every dimension, found \(2, 1\)"):
+        check_of(BiasTensor=tensor(2, 1)).one_or_along("BiasTensor", 1, 1)
+
+
 def test_not_owned():
     with pytest.raises(DMLError, match=r"InputTensor: does not support DML_TENSOR_FLAG_OWNED_BY_DML"):
         check_of(InputTensor=tensor(2, Flags=OWNED)).not_owned("InputTensor")
-
-
-def test_with_size():
-    assert with_size((2, 3, 4), 1, 1) == (2, 1, 4)
 
 
 def test_an_operator_has_one_rule():

@@ -12,6 +12,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
 from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.movement.views import trailing
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
 from dml.compiler.selection.attention import attention_softmax
@@ -96,13 +97,6 @@ def _scores(builder: ProgramBuilder, query: Operand, key: Operand, key_heads: in
         alpha=scale,
     )
     return scores
-
-
-def trailing(operand: Operand, rank: int) -> Operand:
-    """With ``rank`` dimensions: leading ones of size 1 dropped or added."""
-    missing = max(0, rank - operand.rank)
-    sizes, strides = (1,) * missing + operand.sizes, (0,) * missing + operand.strides
-    return operand.view(sizes[-rank:], strides[-rank:])
 
 
 def split_heads(operand: Operand, heads: int) -> Operand:

@@ -13,16 +13,9 @@ from dataclasses import dataclass
 from dml.compiler.selection import max_steps
 from dml.compiler.selection.gemm import product_cost
 from dml.compiler.target import Target
+from dml.shapes import covered_size, window_reach
 
 Three = tuple[int, int, int]
-
-
-def window_reach(taps: int, dilation: int = 1) -> int:
-    return (taps - 1) * dilation + 1
-
-
-def covered_size(count: int, reach: int, stride: int) -> int:
-    return (count - 1) * stride + reach
 
 
 #: A backward convolution is made of at most this many forward ones, one for each place modulo the strides: each is a

@@ -31,7 +31,8 @@ from dml.descriptors.movement import (
 from dml.descriptors.reduction import DML_REDUCE_OPERATOR_DESC
 from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
-from dml.graph.builder import Builder, Tensor, broadcast_sizes
+from dml.graph.builder import Builder, Tensor
+from dml.shapes import broadcast_sizes, ones_along, replaced, with_rank
 from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, data_type_of, numpy_dtype
 
 Array = npt.NDArray[Any]
@@ -365,7 +366,7 @@ def minimum(a: Value, b: Value) -> Value:
 def reduce(x: Value, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> Value:
     """A reduction over axes, whose dimensions stay with size 1 or go."""
     chosen = sorted({axis % x.rank for axis in axes}) if x.rank else []
-    kept = tuple(1 if axis in chosen else size for axis, size in enumerate(x.shape))
+    kept = ones_along(x.shape, chosen)
     made = one(DML_REDUCE_OPERATOR_DESC, x, kept or (1,), Function=function, InputTensor=x, Axes=chosen or (0,))
     return reshape(made, kept if keep else [size for axis, size in enumerate(x.shape) if axis not in chosen])
 
@@ -461,20 +462,20 @@ def resized(x: Value, axis: int, count: int, number: complex = 0) -> Value:
 def gather(x: Value, indices: Value, axis: int) -> Value:
     """Slices of x along an axis, picked by indices of any shape."""
     axis %= x.rank
-    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    shape = replaced(x.shape, axis, indices.shape)
     if not prod(shape):
         return x.filled(0, shape)
     # The operator's tensors have equal rank, with ones in front; indices of rank 0 go in as one of rank 1.
     index = reshape(indices, indices.shape or (1,))
-    long = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+    long = replaced(x.shape, axis, index.shape)
     rank = len(long)
     ones = rank - x.rank
     made = one(
         DML_GATHER_OPERATOR_DESC,
         x,
         long,
-        InputTensor=reshape(x, (1,) * ones + x.shape),
-        IndicesTensor=reshape(index, (1,) * (rank - index.rank) + index.shape),
+        InputTensor=reshape(x, with_rank(x.shape, rank)),
+        IndicesTensor=reshape(index, with_rank(index.shape, rank)),
         Axis=axis + ones,
         IndexDimensions=index.rank,
     )

@@ -16,7 +16,8 @@ from dml.descriptors import elementwise as ew
 from dml.descriptors.movement import DML_PADDING1_OPERATOR_DESC, DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
 from dml.frontends.openvino.convert import Context, Value, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
-from dml.graph.builder import Tensor, broadcast_sizes
+from dml.graph.builder import Tensor
+from dml.shapes import broadcast_sizes, same_padding, window_reach, with_rank, with_size, with_spatial
 from dml.tensors import DML_SCALAR_UNION, nearest_float
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
@@ -241,7 +242,7 @@ def broadcast(c: Context) -> Value:
 def tile(c: Context) -> Value:
     x, repeats = c.tensor(0), c.integers(1)
     rank = max(x.rank, len(repeats))
-    x = x.reshape(*(1,) * (rank - x.rank), *x.sizes)
+    x = x.reshape(*with_rank(x.sizes, rank))
     return op.tile(x, [1] * (rank - len(repeats)) + repeats)
 
 
@@ -378,7 +379,7 @@ def reverse_subsequences(graph: Any, x: Tensor, lengths: Value, batch: int, axis
         counts = op.cast(lengths, kind) if lengths.data_type in signed else lengths
     else:
         counts = graph.constant(np.asarray(lengths).astype(np.uint32))
-    sizes = tuple(1 if d == axis else size for d, size in enumerate(x.sizes))
+    sizes = with_size(x.sizes, axis, 1)
     strides = tuple(1 if d == batch else 0 for d in range(x.rank))
     counts = counts.packed().view(sizes, strides)
     cls = DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
@@ -407,7 +408,7 @@ def matmul(c: Context) -> Value:
     if len(batch) > 2:
         a, b = (t.packed().view((1, prod(batch), *t.sizes[-2:])) for t in (a, b))
     elif len(batch) < 2:
-        a, b = (t.view((*(1,) * (4 - t.rank), *t.sizes), (*(0,) * (4 - t.rank), *t.desc.strides)) for t in (a, b))
+        a, b = (t.view(with_rank(t.sizes, 4), with_rank(t.desc.strides, 4, 0)) for t in (a, b))
     return op.gemm(a, b).view(c.sizes)
 
 
@@ -420,7 +421,7 @@ def _padding(c: Context, x: Tensor, window: Sequence[int], strides: Sequence[int
     if auto in ("same_upper", "same_lower"):
         start, end = [], []
         for size, w, s, d in zip(x.sizes[2:], window, strides, dilations, strict=True):
-            total = max(0, (-(-size // s) - 1) * s + (w - 1) * d + 1 - size)
+            total = same_padding(size, window_reach(w, d), s)
             small, large = total // 2, total - total // 2
             start.append(small if auto == "same_upper" else large)
             end.append(large if auto == "same_upper" else small)
@@ -449,8 +450,7 @@ def _flat(*tensors: Tensor) -> list[Tensor]:
     """One spatial dimension becomes two, of which the first has size 1."""
     made = []
     for t in tensors:
-        s = t.desc.strides
-        made.append(t if t.rank != 3 else t.view((*t.sizes[:2], 1, t.sizes[2]), (*s[:2], 0, s[2])))
+        made.append(t if t.rank != 3 else t.view(with_spatial(t.sizes, 2), with_spatial(t.desc.strides, 2, 0)))
     return made
 
 

@@ -48,6 +48,15 @@ from dml.frontends.pydirectml.enumerations import (
 from dml.frontends.pydirectml.expressions import Expression, binary, node, one, unary
 from dml.frontends.pydirectml.tensors import Size2D
 from dml.graph.builder import Tensor
+from dml.shapes import (
+    convolved_sizes,
+    gathered_sizes,
+    padded_sizes,
+    pooled_sizes,
+    sliced_sizes,
+    trailing,
+    transposed_sizes,
+)
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 #: For parameters without a default that follow ones with a default, as the binding has them.
@@ -128,13 +137,10 @@ def convolution(
     start, end = _each(start_padding, count, 0), _each(end_padding, count, 0)
     wanted, beyond = tuple(output_sizes), _each(output_padding, count, 0)
     if wanted and direction != ConvolutionDirection.FORWARD and not any(beyond) and len(wanted) == len(sizes):
-        covered = [
-            (size - 1) * step + (w - 1) * gap + 1 - s - e
-            for size, w, step, gap, s, e in zip(sizes[2:], window[2:], steps, gaps, start, end, strict=False)
-        ]
-        rest = [given - inside for given, inside in zip(wanted[2:], covered, strict=False)]
-        if all(0 <= more < step for more, step in zip(rest, steps, strict=False)):
-            beyond = tuple(rest)
+        least = transposed_sizes(sizes, window, steps, gaps, start, end)
+        rest = tuple(given - inside for given, inside in zip(wanted[2:], least[2:], strict=True))
+        if all(0 <= more < step for more, step in zip(rest, steps, strict=True)):
+            beyond = rest
     if not wanted:
         if direction != ConvolutionDirection.FORWARD:
             raise DMLError("pydirectml.convolution: a backward convolution needs output_sizes")
@@ -142,11 +148,7 @@ def convolution(
             raise DMLError(
                 f"pydirectml.convolution: input {sizes}, filter {window} and the lists do not fit each other"
             )
-        spatial = tuple(
-            (size + s + e - (w - 1) * gap - 1) // max(step, 1) + 1
-            for size, w, step, gap, s, e in zip(sizes[2:], window[2:], steps, gaps, start, end, strict=True)
-        )
-        wanted = (sizes[0], window[0], *spatial)
+        wanted = convolved_sizes(sizes, window, steps, gaps, start, end)
     return one(
         DML_CONVOLUTION_OPERATOR_DESC,
         input,
@@ -237,7 +239,7 @@ def padding(
     return one(
         DML_PADDING_OPERATOR_DESC,
         input,
-        [start + size + end for start, size, end in zip(start_padding, sizes, end_padding, strict=True)],
+        padded_sizes(sizes, start_padding, end_padding),
         InputTensor=input,
         PaddingMode=int(padding_mode),
         PaddingValue=padding_value,
@@ -281,7 +283,7 @@ def slice(
     return one(
         DML_SLICE1_OPERATOR_DESC,
         input,
-        [(size - 1) // abs(step) + 1 for size, step in zip(input_window_sizes, steps, strict=True)],
+        sliced_sizes(input_window_sizes, steps),
         InputTensor=input,
         InputWindowOffsets=tuple(input_window_offsets),
         InputWindowSizes=tuple(input_window_sizes),
@@ -371,14 +373,10 @@ def average_pooling(
     lists = strides, window_sizes, start_padding, end_padding
     if any(len(values) != len(sizes) - 2 for values in lists):
         raise DMLError(f"pydirectml.average_pooling: each list needs {len(sizes) - 2} entries")
-    spatial = [
-        (size + start + end - window) // max(step, 1) + 1
-        for size, step, window, start, end in zip(sizes[2:], *lists, strict=True)
-    ]
     return one(
         DML_AVERAGE_POOLING_OPERATOR_DESC,
         input,
-        (*sizes[:2], *spatial),
+        pooled_sizes(sizes, window_sizes, strides, None, start_padding, end_padding),
         InputTensor=input,
         Strides=tuple(strides),
         WindowSize=tuple(window_sizes),
@@ -403,11 +401,7 @@ def max_pooling(
     start, end = _each(start_padding, count, 0), _each(end_padding, count, 0)
     if not len(sizes) - 2 == count == len(steps) == len(gaps) == len(start) == len(end):
         raise DMLError(f"pydirectml.max_pooling: each list needs {len(sizes) - 2} entries")
-    spatial = [
-        max(0, size + s + e - (window - 1) * gap - 1) // max(step, 1) + 1
-        for size, window, step, gap, s, e in zip(sizes[2:], window_sizes, steps, gaps, start, end, strict=True)
-    ]
-    wanted = (*sizes[:2], *spatial)
+    wanted = pooled_sizes(sizes, window_sizes, steps, gaps, start, end)
     indices = DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT32, wanted)
     made = node(
         DML_MAX_POOLING2_OPERATOR_DESC,
@@ -505,12 +499,10 @@ def gather(input: Expression, indices: Expression, axis: int, index_dimensions: 
         raise DMLError(
             f"pydirectml.gather: axis {axis} and index_dimensions {index_dimensions} do not fit {sizes} and {picked}"
         )
-    chosen = (*sizes[:axis], *picked[rank - index_dimensions :], *sizes[axis + 1 :])
-    wanted = (1,) * (rank - len(chosen)) + chosen[-rank:]
     return one(
         DML_GATHER_OPERATOR_DESC,
         input,
-        wanted,
+        trailing(gathered_sizes(sizes, picked, axis, index_dimensions), rank),
         InputTensor=input,
         IndicesTensor=indices,
         Axis=axis,

@@ -6,7 +6,7 @@ import pytest
 
 import dml
 from dml import DMLError
-from dml.validator import with_size
+from dml.shapes import with_size
 
 U32, U64 = dml.DML_TENSOR_DATA_TYPE_UINT32, dml.DML_TENSOR_DATA_TYPE_UINT64
 

@@ -27,6 +27,7 @@ from dml.compiler.selection.lines import WALKS, softmax_fits_one_dispatch, softm
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
+from dml.shapes import ones_along
 
 KERNEL = "activation/softmax.comp"
 
@@ -81,7 +82,7 @@ def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operan
 
 
 def _in_passes(builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], logarithm: bool) -> None:
-    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(source.sizes))
+    sizes = ones_along(source.sizes, axes)
     most = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     reduce(builder, FLOAT_MAX, [source], axes, [(most, VALUE)])
     power = node("exp_accurate($x0 - $x1)", Leaf(0), Leaf(1), includes=[MATH])
@@ -143,7 +144,7 @@ def hardmax_operator(desc: d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, builder: Prog
     """1 at the first largest element along the axes (the first NaN, where there is one), else 0."""
     source, result = builder["InputTensor"], builder["OutputTensor"]
     axes = axes_of(desc, source.rank)
-    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(source.sizes))
+    sizes = ones_along(source.sizes, axes)
     first = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, sizes)
     arg_reduce(builder, source, first, axes, largest=True, direction=DML_AXIS_DIRECTION_INCREASING)
     place = "0u"

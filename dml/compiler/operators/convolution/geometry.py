@@ -17,13 +17,6 @@ def three(values: Sequence[int]) -> Three:
     return z, y, x
 
 
-def in_three_dimensions(tensor: Operand) -> Operand:
-    """{a, b, [depth], [height], width} as {a, b, depth, height, width}."""
-    missing = 5 - tensor.rank
-    sizes, strides = tensor.sizes, tensor.strides
-    return tensor.view((*sizes[:2], *(1,) * missing, *sizes[2:]), (*strides[:2], *(0,) * missing, *strides[2:]))
-
-
 @dataclass(frozen=True)
 class Geometry:
     """How windows lie, for depth, height and width. output_padding: results that no window of a forward one makes."""

@@ -6,8 +6,9 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.convolution.convolve import convolve
-from dml.compiler.operators.convolution.geometry import Convolution, Geometry, in_three_dimensions
+from dml.compiler.operators.convolution.geometry import Convolution, Geometry
 from dml.compiler.operators.gemm.integers import along_dimension, requantize, without_zero_point
+from dml.compiler.operators.movement.views import volume
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf
 from dml.descriptors.convolution import (
@@ -22,10 +23,10 @@ from dml.enums import DML_TENSOR_DATA_TYPE_INT32
 def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     bias = builder.get("BiasTensor")
     described = Convolution(
-        in_three_dimensions(builder["InputTensor"]),
-        in_three_dimensions(builder["FilterTensor"]),
-        bias and in_three_dimensions(bias),
-        in_three_dimensions(builder["OutputTensor"]),
+        volume(builder["InputTensor"]),
+        volume(builder["FilterTensor"]),
+        bias and volume(bias),
+        volume(builder["OutputTensor"]),
         Geometry.of(desc),
     )
     convolve(builder, described, activate(desc.FusedActivation))
@@ -44,7 +45,7 @@ def _integer_sums(
     """The convolution of the input and the filter less their zero points. Padding is a real zero."""
     x = without_zero_point(builder, builder["InputTensor"], builder.get("InputZeroPointTensor"), 1)
     weights = without_zero_point(builder, builder["FilterTensor"], builder.get("FilterZeroPointTensor"), 0)
-    x, weights, result = (in_three_dimensions(tensor) for tensor in (x, weights, result))
+    x, weights, result = (volume(tensor) for tensor in (x, weights, result))
     convolve(builder, Convolution(x, weights, None, result, Geometry.of(desc)), Leaf(0))
 
 

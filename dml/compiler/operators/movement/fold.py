@@ -17,7 +17,7 @@ from dml.compiler.scalar import Constant
 from dml.compiler.selection import max_steps
 from dml.descriptors import movement as d
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
-from dml.validator.movement import window_blocks
+from dml.shapes import window_counts
 
 _Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
 
@@ -25,7 +25,7 @@ _Fold = d.DML_FOLD_OPERATOR_DESC | d.DML_UNFOLD_OPERATOR_DESC
 def _by_window(desc: _Fold, columns: Operand, spatial: tuple[int, ...]) -> Operand:
     """The columns as {N, C, window..., blocks...}."""
     channels = columns.sizes[1] // math.prod(desc.WindowSizes)
-    blocks = window_blocks(desc, spatial)
+    blocks = window_counts(spatial, desc.WindowSizes, desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding)
     return split(split(columns, 2, blocks), 1, (channels, *desc.WindowSizes))
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.move import move_each
-from dml.compiler.operators.movement.views import align, raw
+from dml.compiler.operators.movement.views import raw, trailing
 from dml.compiler.parts import Box, boxes, cut, narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.descriptors import movement as d
-from dml.validator.movement import gather_cropped
+from dml.shapes import gather_kept, gathered_nd_sizes, gathered_sizes, with_size
 
 
 def indexed(dimensions: Sequence[tuple[int, int]]) -> tuple[dict[str, Constant], dict[str, int], str]:
@@ -109,21 +109,21 @@ class _Lookup:
 def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     rank, axis = result.rank, desc.Axis
-    lead, kept = gather_cropped(source.sizes, indices.sizes, axis, desc.IndexDimensions)
+    lead, kept = gather_kept(source.sizes, indices.sizes, axis, desc.IndexDimensions)
     before, after = slice(lead, axis), slice(axis + 1, rank)
     inner = slice(rank - kept, rank)
-    sizes = (*source.sizes[before], *indices.sizes[inner], *source.sizes[after])
+    sizes = gathered_sizes(source.sizes, indices.sizes, axis, desc.IndexDimensions)
     source_view = source.view(sizes, (*source.strides[before], *(0,) * kept, *source.strides[after]))
     zeros = (0,) * (axis - lead), (0,) * (rank - axis - 1)
     indices_view = indices.view(sizes, (*zeros[0], *indices.strides[inner], *zeros[1]))
     dimension = (source.sizes[axis], source.strides[axis])
-    _gather(builder, result, align(source_view, rank), align(indices_view, rank), [dimension], 0)
+    _gather(builder, result, trailing(source_view, rank), trailing(indices_view, rank), [dimension], 0)
 
 
 @lowering(d.DML_GATHER_ELEMENTS_OPERATOR_DESC)
 def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
-    strides = (*source.strides[: desc.Axis], 0, *source.strides[desc.Axis + 1 :])
+    strides = with_size(source.strides, desc.Axis, 0)
     dimension = (source.sizes[desc.Axis], source.strides[desc.Axis])
     _gather(builder, result, source.view(result.sizes, strides), indices, [dimension], 0)
 
@@ -132,11 +132,11 @@ def gather_elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, builder: ProgramB
 def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
     batches = getattr(desc, "BatchDimensionCount", 0)
-    source = last(source, desc.InputDimensionCount)
-    indices = last(indices, desc.IndicesDimensionCount)
+    source = trailing(source, desc.InputDimensionCount)
+    indices = trailing(indices, desc.IndicesDimensionCount)
     tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
     rest = batches + coordinates
-    sizes = tuples + source.sizes[rest:]
+    sizes = gathered_nd_sizes(source.sizes, indices.sizes, batches)
     source_strides = (
         *source.strides[:batches],
         *(0,) * (len(tuples) - batches),
@@ -148,14 +148,8 @@ def gather_nd(desc: d.DML_GATHER_ND_OPERATOR_DESC | d.DML_GATHER_ND1_OPERATOR_DE
     _gather(
         builder,
         result,
-        align(source_view, result.rank),
-        align(indices_view, result.rank),
+        trailing(source_view, result.rank),
+        trailing(indices_view, result.rank),
         dimensions,
         indices.strides[-1],
     )
-
-
-def last(operand: Operand, rank: int) -> Operand:
-    """The last dimensions of an operand whose dimensions before them have size 1."""
-    start = operand.rank - rank
-    return operand.view(operand.sizes[start:], operand.strides[start:])

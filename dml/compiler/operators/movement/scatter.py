@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.kernels.prelude import read, update
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.gather import indexed, last
+from dml.compiler.operators.movement.gather import indexed
 from dml.compiler.operators.movement.move import move_each
-from dml.compiler.operators.movement.views import align, fill, raw
+from dml.compiler.operators.movement.views import fill, raw, trailing
 from dml.compiler.program import Operand
 from dml.descriptors import movement as d
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
@@ -95,11 +95,11 @@ def scatter(desc: d.DML_SCATTER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, updates = builder["InputTensor"], builder["IndicesTensor"], builder["UpdatesTensor"]
     result = builder["OutputTensor"]
-    indices = last(indices, desc.IndicesDimensionCount)
+    indices = trailing(indices, desc.IndicesDimensionCount)
     tuples, coordinates = indices.sizes[:-1], indices.sizes[-1]
     # A tuple addresses a place in the first dimensions of the input; what is there is a block of those after them.
     blocks = desc.InputDimensionCount - coordinates
-    places = last(source, desc.InputDimensionCount).sizes[:coordinates]
+    places = trailing(source, desc.InputDimensionCount).sizes[:coordinates]
     winners = builder.crop(builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, places))
     fill(builder, winners, 0)
     flat = tuples or (1,)
@@ -111,14 +111,14 @@ def scatter_nd(desc: d.DML_SCATTER_ND_OPERATOR_DESC, builder: ProgramBuilder) ->
         list(zip(places, winners.strides, strict=True)),
         indices.strides[-1],
     )
-    updates = builder.crop(last(updates, len(tuples) + blocks))
+    updates = builder.crop(trailing(updates, len(tuples) + blocks))
     over_blocks = winners.view(places + result.sizes[result.rank - blocks :], winners.strides + (0,) * blocks)
     block_of = updates.view(over_blocks.sizes, (0,) * coordinates + updates.strides[len(tuples) :])
     _write(
         builder,
         result,
         source,
-        align(over_blocks, result.rank),
-        align(block_of, result.rank),
+        trailing(over_blocks, result.rank),
+        trailing(block_of, result.rank),
         list(zip(tuples, updates.strides, strict=False)) or [(1, 0)],
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dml import enums
+from dml import enums, shapes
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES, UNSIGNED
@@ -48,7 +48,7 @@ def window(operand: Operand, offsets: Sequence[int], sizes: Sequence[int], steps
 
 def part(operand: Operand, axis: int, offset: int, size: int) -> Operand:
     """``size`` elements along one dimension, from ``offset`` on."""
-    sizes = (*operand.sizes[:axis], size, *operand.sizes[axis + 1 :])
+    sizes = shapes.with_size(operand.sizes, axis, size)
     return operand.view(sizes, operand.strides, offset * operand.strides[axis])
 
 
@@ -59,10 +59,7 @@ def split(operand: Operand, axis: int, sizes: Sequence[int]) -> Operand:
     for size in reversed(sizes):
         strides.insert(0, step)
         step *= size
-    return operand.view(
-        (*operand.sizes[:axis], *sizes, *operand.sizes[axis + 1 :]),
-        (*operand.strides[:axis], *strides, *operand.strides[axis + 1 :]),
-    )
+    return operand.view(shapes.replaced(operand.sizes, axis, sizes), shapes.replaced(operand.strides, axis, strides))
 
 
 def permute(operand: Operand, order: Sequence[int]) -> Operand:
@@ -70,10 +67,19 @@ def permute(operand: Operand, order: Sequence[int]) -> Operand:
     return operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
 
 
-def align(operand: Operand, rank: int) -> Operand:
-    """With dimensions of size 1 in front, up to ``rank``."""
-    lead = rank - operand.rank
-    return operand.view((1,) * lead + operand.sizes, (0,) * lead + operand.strides)
+def trailing(operand: Operand, rank: int) -> Operand:
+    """With ``rank`` dimensions: leading ones of size 1 dropped or added."""
+    return operand.view(shapes.trailing(operand.sizes, rank), shapes.trailing(operand.strides, rank, 0))
+
+
+def volume(operand: Operand) -> Operand:
+    """With three spatial dimensions: {N, C, [depth], [height], width} as {N, C, depth, height, width}."""
+    return operand.view(shapes.with_spatial(operand.sizes, 3), shapes.with_spatial(operand.strides, 3, 0))
+
+
+def drop(operand: Operand, axis: int) -> Operand:
+    """Without a dimension of size 1."""
+    return operand.view(shapes.without_axis(operand.sizes, axis), shapes.without_axis(operand.strides, axis))
 
 
 def merge_between(keep: Iterable[int], *operands: Operand) -> tuple[tuple[int, ...], tuple[Operand, ...]]:

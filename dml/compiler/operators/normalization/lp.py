@@ -6,13 +6,13 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.normalization.normalize import ones_along
 from dml.compiler.operators.reduction.engine import reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM
 from dml.compiler.operators.reduction.reduce import norm as reduce_norm
 from dml.compiler.scalar import Leaf, node
 from dml.descriptors import normalization as d
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.shapes import ones_along
 
 
 @lowering(d.DML_LP_NORMALIZATION_OPERATOR_DESC)

@@ -20,6 +20,7 @@ from dml.compiler.operators.reduction.monoids import FLOAT_SUM
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.shapes import ones_along
 
 
 def inverse_root(variance: Expression, epsilon: float, by: Expression | None = None) -> Expression:
@@ -33,11 +34,6 @@ def small(builder: ProgramBuilder, *operands: Operand) -> Operand:
     """A float temporary of the sizes that these operands broadcast to."""
     sizes = (max(sizes) for sizes in zip(*(operand.sizes for operand in operands), strict=True))
     return builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
-
-
-def ones_along(sizes: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes, 1 along the axes."""
-    return tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
 
 
 def mean_of(builder: ProgramBuilder, source: Operand, axes: Sequence[int], *more: Operand) -> Operand:

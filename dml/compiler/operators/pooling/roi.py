@@ -17,8 +17,9 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.loops import ranges
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import trailing
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
-from dml.compiler.operators.pooling.sampling import PlaceLists, PlaceParts, RegionSampling, last
+from dml.compiler.operators.pooling.sampling import PlaceLists, PlaceParts, RegionSampling
 from dml.compiler.operators.reduction.engine import VALUE, reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM
 from dml.compiler.program import Operand
@@ -34,7 +35,7 @@ def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, builder: ProgramBuilder) 
     tensors = {
         "result": write(builder["OutputTensor"]),
         "source": read(source),
-        "regions": read(last(builder["ROITensor"], 2)),
+        "regions": read(trailing(builder["ROITensor"], 2)),
     }
     area = source.sizes[2] * source.sizes[3]
     constants = {"SPATIAL_SCALE": float(desc.SpatialScale)}
@@ -192,7 +193,7 @@ def _edges(
     kernel = "pooling/roi_edges.comp"
     _each_part(builder, kernel, ("shares", shares), tensors, gradient.sizes, parts, constants, defines)
     rois, count = gradient.sizes[0], gradient.count // gradient.sizes[0]
-    edges = last(edges, 2)
+    edges = trailing(edges, 2)
     total = edges.view((4, rois, 1), (edges.strides[1], edges.strides[0], 0))
     terms = shares.view((4, rois, count), (rois * count, count, 1))
     reduce(builder, FLOAT_SUM, [terms], (2,), [(total, VALUE)])

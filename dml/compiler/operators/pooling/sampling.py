@@ -13,6 +13,7 @@ from typing import Any
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import read, update, write
+from dml.compiler.operators.movement.views import trailing
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.compiler.selection import max_steps
@@ -23,11 +24,6 @@ from dml.errors import HRESULT, DMLError
 
 #: Dispatches that share the samples of an output, at most.
 MOST_PARTS = 1024
-
-
-def last(operand: Operand, dimensions: int) -> Operand:
-    """The last dimensions; those before have size 1."""
-    return operand.view(operand.sizes[-dimensions:], operand.strides[-dimensions:])
 
 
 @dataclass(frozen=True)
@@ -61,11 +57,11 @@ class RegionSampling:
 
     @property
     def regions(self) -> dict[str, Operand]:
-        return {"regions": last(self.builder["ROITensor"], 2)}
+        return {"regions": trailing(self.builder["ROITensor"], 2)}
 
     @property
     def batches(self) -> dict[str, Operand]:
-        return {"batches": last(self.builder["BatchIndicesTensor"], 1)}
+        return {"batches": trailing(self.builder["BatchIndicesTensor"], 1)}
 
     def places(self, *, extremes: bool = False, on_elements: bool = False) -> PlaceLists:
         """Where the outputs are sampled, by one dispatch or several.

@@ -19,6 +19,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import volume
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.operators.reduction.engine import reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM, Monoid, largest_of
@@ -30,13 +31,6 @@ from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
 #: The dimensions that windows do not reach along: batch and channel.
 PLANES = (0, 1)
-
-
-def volume(operand: Operand) -> Operand:
-    """The tensor with three spatial dimensions: {N, C, H, W} as {N, C, 1, H, W}."""
-    if operand.rank == 5:
-        return operand
-    return operand.view((*operand.sizes[:2], 1, *operand.sizes[2:]), (*operand.strides[:2], 0, *operand.strides[2:]))
 
 
 def dilations(desc: Any) -> tuple[int, ...]:

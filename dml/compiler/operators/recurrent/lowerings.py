@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import lowering
+from dml.compiler.operators.movement.views import drop
 from dml.compiler.operators.recurrent.cells import GRU, GRU_RESET_FIRST, LSTM, RNN
-from dml.compiler.operators.recurrent.projection import drop
 from dml.compiler.operators.recurrent.recurrence import recur
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 

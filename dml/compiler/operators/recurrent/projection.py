@@ -5,16 +5,11 @@ from __future__ import annotations
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.movement.views import drop
 from dml.compiler.operators.recurrent.cells import Cell
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
-
-
-def drop(operand: Operand, axis: int) -> Operand:
-    """Without a dimension of size 1."""
-    sizes, strides = operand.sizes, operand.strides
-    return operand.view((*sizes[:axis], *sizes[axis + 1 :]), (*strides[:axis], *strides[axis + 1 :]))
 
 
 def project(builder: ProgramBuilder, cell: Cell, directions: int) -> Operand:

@@ -15,8 +15,9 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import Bound, read, update, write
 from dml.compiler.operators.activation.functions import activate
+from dml.compiler.operators.movement.views import drop
 from dml.compiler.operators.recurrent.cells import Cell
-from dml.compiler.operators.recurrent.projection import drop, project
+from dml.compiler.operators.recurrent.projection import project
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dml.errors import DMLError
+from dml.shapes import with_axis, without_axis
 
 from ..registry import onnx_op
 from ..trace import Node, Scope, Unsupported
@@ -81,7 +82,7 @@ def _stacked(node: Node, values: list[Value], axis: int, entry: Any) -> Value:
         return node.constant(np.zeros((0, *sizes), dtype_of(kind.elem_type)))
     rank = values[0].rank + 1
     axis = axis + rank if axis < 0 else axis
-    return join([reshape(v, (*v.shape[:axis], 1, *v.shape[axis:])) for v in values], axis)
+    return join([reshape(v, with_axis(v.shape, axis)) for v in values], axis)
 
 
 @onnx_op("Scan")
@@ -119,7 +120,7 @@ def _scanned(node: Node, inputs: list[Value]) -> list[Any]:
         items = []
         for value, axis, back in zip(scanned, axes, directions, strict=True):
             piece = part(value, axis, length - 1 - t if back else t, 1)
-            items.append(reshape(piece, (*value.shape[:axis], *value.shape[axis + 1 :])))
+            items.append(reshape(piece, without_axis(value.shape, axis)))
         made = _branch(node, "body", [*states, *items])
         states = made[: len(states)]
         for result, value in zip(results, made[len(states) :], strict=True):

@@ -12,6 +12,7 @@ from dml.descriptors.convolution import (
     DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
 )
 from dml.errors import DMLError
+from dml.shapes import transposed_sizes
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
@@ -94,13 +95,10 @@ def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value
     strides = node.ints("strides") or [1] * spatial
     dilations = node.ints("dilations") or [1] * spatial
     extra = node.ints("output_padding") or [0] * spatial
-    kernel = weight.shape[2:]
     pads = given_pads or [0] * (2 * spatial)
     auto = node.text("auto_pad", "NOTSET")
-    full = [
-        s * (size - 1) + e + (k - 1) * d + 1
-        for s, size, e, k, d in zip(strides, x.shape[2:], extra, kernel, dilations, strict=True)
-    ]
+    none = [0] * spatial
+    full = transposed_sizes(x.shape, weight.shape, strides, dilations, none, none, extra)[2:]
     wanted = node.ints("output_shape")
     if wanted is None and auto.startswith("SAME"):
         wanted = [size * s for size, s in zip(x.shape[2:], strides, strict=True)]
@@ -114,7 +112,7 @@ def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value
         extra = [e + max(0, -c) for e, c in zip(extra, cut, strict=True)]
         output = wanted
     else:
-        start, end = (pads[:spatial], pads[spatial:]) if auto == "NOTSET" else ([0] * spatial, [0] * spatial)
+        start, end = (pads[:spatial], pads[spatial:]) if auto == "NOTSET" else (none, none)
         output = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
     groups = node.integer("group", 1)
     return one(

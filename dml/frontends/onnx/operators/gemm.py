@@ -13,7 +13,7 @@ from dml.descriptors.gemm import (
     DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC,
 )
 from dml.errors import DMLError
-from dml.graph.builder import broadcast_sizes
+from dml.shapes import broadcast_sizes
 from dml.tensors import broadcast_strides
 
 from ..registry import onnx_op

@@ -21,7 +21,16 @@ from dml.descriptors.movement import (
     DML_TILE_OPERATOR_DESC,
 )
 from dml.errors import DMLError
-from dml.graph.builder import broadcast_sizes
+from dml.shapes import (
+    broadcast_sizes,
+    depth_to_space_sizes,
+    padded_sizes,
+    scaled_sizes,
+    space_to_depth_sizes,
+    with_axis,
+    with_rank,
+    with_size,
+)
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
 from ..loading import array_of
@@ -154,7 +163,7 @@ def split_sizes(node: Node, x: Value, axis: int, sizes: list[int]) -> list[Value
         raise DMLError(f"{node}: parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
     if not all(sizes) or len(sizes) == 1 or x.array is not None:
         return [part(x, axis, sum(sizes[:at]), size) for at, size in enumerate(sizes)]
-    shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
+    shapes = [with_size(x.shape, axis, size) for size in sizes]
     described = [DML_BUFFER_TENSOR_DESC(storage(x.dtype), shape) for shape in shapes]
     made = node.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": described}, InputTensor=x.tensor, Axis=axis)
     return [x.made(tensor, shape) for tensor, shape in zip(made["OutputTensors"], shapes, strict=True)]
@@ -221,18 +230,14 @@ def gather_nd(node: Node) -> Value:
     made = one(
         DML_GATHER_ND1_OPERATOR_DESC,
         x,
-        ranked(shape, rank),
-        InputTensor=reshape(x, ranked(x.shape, rank)),
-        IndicesTensor=reshape(indices, ranked(indices.shape, rank)),
+        with_rank(shape, rank),
+        InputTensor=reshape(x, with_rank(x.shape, rank)),
+        IndicesTensor=reshape(indices, with_rank(indices.shape, rank)),
         InputDimensionCount=x.rank,
         IndicesDimensionCount=indices.rank,
         BatchDimensionCount=batch,
     )
     return reshape(made, shape)
-
-
-def ranked(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    return (1,) * (rank - len(shape)) + tuple(shape)
 
 
 _PADDING = {
@@ -278,7 +283,7 @@ def padded(
         start, end = [max(0, s) for s in start], [max(0, e) for e in end]
     if not any(start) and not any(end):
         return x
-    shape = [s + size + e for s, size, e in zip(start, x.shape, end, strict=True)]
+    shape = padded_sizes(x.shape, start, end)
     if not x.size:
         return fill(x.builder, number, shape, x.dtype)
     kind = storage(x.dtype)
@@ -302,7 +307,7 @@ def tile(node: Node) -> Value:
         raise DMLError(f"{node}: repeats must be {x.rank} counts, found {repeats}")
     if not x.rank:
         return x
-    shape = [size * count for size, count in zip(x.shape, repeats, strict=True)]
+    shape = scaled_sizes(x.shape, repeats)
     return one(DML_TILE_OPERATOR_DESC, x, shape, InputTensor=x, Repeats=repeats)
 
 
@@ -315,8 +320,7 @@ _ORDERS = {
 @onnx_op("DepthToSpace")
 def depth_to_space(node: Node) -> Value:
     x, block = node.input(0), node.integer("blocksize", 1)
-    n, c, h, w = x.shape
-    shape = (n, c // (block * block), h * block, w * block)
+    shape = depth_to_space_sizes(x.shape, block)
     order = _ORDERS[node.text("mode", "DCR")]
     return one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
 
@@ -324,8 +328,7 @@ def depth_to_space(node: Node) -> Value:
 @onnx_op("SpaceToDepth")
 def space_to_depth(node: Node) -> Value:
     x, block = node.input(0), node.integer("blocksize", 1)
-    n, c, h, w = x.shape
-    shape = (n, c * block * block, h // block, w // block)
+    shape = space_to_depth_sizes(x.shape, block)
     order = _ORDERS[node.text("mode", "DCR")]
     return one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
 
@@ -338,13 +341,13 @@ def one_hot(node: Node) -> Value:
     assert known is not None
     depth = int(known.reshape(-1)[0])
     axis = checked_axis(node.integer("axis", -1), indices.rank + 1)
-    shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
+    shape = with_axis(indices.shape, axis, depth)
     if not prod(shape):
         return values.filled(0, shape)
     exact = cast(indices, INT64)
     exact = where(exact < 0, exact + depth, exact)
     exact = where(exact < 0, exact.filled(depth), exact)
-    column = reshape(exact, (*indices.shape[:axis], 1, *indices.shape[axis:]))
+    column = reshape(exact, with_axis(indices.shape, axis))
     pair = reshape(values, (1,) * (len(shape) - 1) + (2,))
     return one(DML_ONE_HOT_OPERATOR_DESC, values, shape, IndicesTensor=column, ValuesTensor=pair, Axis=axis)
 

@@ -22,6 +22,7 @@ from dml.descriptors.normalization import (
     DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
 )
 from dml.errors import DMLError
+from dml.shapes import with_rank
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported, checked_axis
@@ -69,7 +70,7 @@ def mean_variance(
 
 def _same(value: Value, x: Value) -> Value:
     """A scale or bias in the type of what it applies to and of its rank."""
-    return cast(reshape(value, (1,) * (x.rank - value.rank) + value.shape), x.dtype)
+    return cast(reshape(value, with_rank(value.shape, x.rank)), x.dtype)
 
 
 @onnx_op("GroupNormalization", since=18)

@@ -18,6 +18,7 @@ from dml.descriptors.pooling import (
     DML_ROI_POOLING_OPERATOR_DESC,
 )
 from dml.errors import DMLError
+from dml.shapes import covered_size
 from dml.tensors import DML_SIZE_2D
 
 from ..registry import onnx_op
@@ -150,7 +151,7 @@ def max_unpool(node: Node) -> Value:
     strides, pads = node.ints("strides") or [1] * rank, node.ints("pads") or [0] * (2 * rank)
     shape = [*x.shape[:2]]
     for at in range(rank):
-        shape.append((x.shape[2 + at] - 1) * strides[at] - pads[at] - pads[at + rank] + kernel[at])
+        shape.append(covered_size(x.shape[2 + at], kernel[at], strides[at]) - pads[at] - pads[at + rank])
     given = node.known(2)
     plain = tuple(shape)
     if given is not None:

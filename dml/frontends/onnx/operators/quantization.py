@@ -17,6 +17,7 @@ from dml.descriptors.quantization import (
     DML_QUANTIZE_OPERATOR_DESC,
 )
 from dml.errors import DMLError
+from dml.shapes import with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from ..registry import onnx_op
@@ -69,7 +70,7 @@ def _spread(node: Node, parameter: Value, x: Value) -> Value:
     axis = node.axis("axis", 1, x.rank)
     wide = reshape(value, (*value.shape[: axis + 1], 1, *value.shape[axis + 1 :]))
     wide = expanded(wide, (*value.shape[: axis + 1], block, *value.shape[axis + 1 :]))
-    wide = reshape(wide, (*value.shape[:axis], value.shape[axis] * block, *value.shape[axis + 1 :]))
+    wide = reshape(wide, with_size(value.shape, axis, value.shape[axis] * block))
     if wide.shape != x.shape:
         wide = part(wide, axis, 0, x.shape[axis])
     return wide

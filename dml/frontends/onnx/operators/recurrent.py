@@ -13,6 +13,7 @@ from dml.descriptors.movement import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.frontends import recurrence
 from dml.graph.builder import Tensor
+from dml.shapes import with_size
 
 from ..registry import onnx_op
 from ..trace import Node
@@ -133,7 +134,7 @@ def reverse_sequence(node: Node) -> Value:
     """The first n elements of the time axis reversed, n given per batch."""
     x, lengths = node.input(0), node.input(1)
     batch, time = node.axis("batch_axis", 1, x.rank), node.axis("time_axis", 0, x.rank)
-    sizes = tuple(1 if axis == time else size for axis, size in enumerate(x.shape))
+    sizes = with_size(x.shape, time, 1)
     along = tuple(size if axis == batch else 1 for axis, size in enumerate(x.shape))
     counted = expanded(reshape(cast(lengths, UINT32), along), sizes)
     return one(

@@ -16,6 +16,7 @@ from dml.descriptors.reduction import (
 )
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.errors import DMLError
+from dml.shapes import with_size, without_axis
 
 from ..registry import onnx_op
 from ..trace import Node, checked_axis
@@ -88,12 +89,12 @@ def _each(x: Value, function: DML_REDUCE_FUNCTION) -> Value:
 def arg_extreme(node: Node) -> Value:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
-    kept = tuple(1 if at == axis else size for at, size in enumerate(x.shape))
+    kept = with_size(x.shape, axis, 1)
     last = node.integer("select_last_index", 0)
     direction = enums.DML_AXIS_DIRECTION_DECREASING if last else enums.DML_AXIS_DIRECTION_INCREASING
     cls = DML_ARGMAX_OPERATOR_DESC if node.op == "ArgMax" else DML_ARGMIN_OPERATOR_DESC
     made = one(cls, x, kept, INT64, InputTensor=x, Axes=(axis,), AxisDirection=direction)
-    return made if node.integer("keepdims", 1) else reshape(made, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    return made if node.integer("keepdims", 1) else reshape(made, without_axis(x.shape, axis))
 
 
 @onnx_op("TopK")
@@ -104,7 +105,7 @@ def top_k(node: Node) -> list[Value]:
     k = int(known.reshape(-1)[0]) if known is not None else node.integer("k", 1)
     if not 0 <= k <= x.shape[axis]:
         raise DMLError(f"{node}: k must be from 0 to {x.shape[axis]}, found {k}")
-    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    shape = with_size(x.shape, axis, k)
     if not k:
         return [x.filled(0, shape), x.filled(0, shape, INT64)]
     largest = node.integer("largest", 1)

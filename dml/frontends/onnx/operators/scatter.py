@@ -9,6 +9,7 @@ import numpy as np
 from dml import enums
 from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
 from dml.errors import DMLError
+from dml.shapes import with_rank
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported
@@ -29,7 +30,6 @@ from ..value import (
     transpose,
     where,
 )
-from .movement import ranked
 
 _FUNCTIONS = {
     "add": enums.DML_REDUCE_FUNCTION_SUM,
@@ -83,10 +83,10 @@ def scatter_nd(node: Node) -> Value:
     made = one(
         DML_SCATTER_ND_OPERATOR_DESC,
         x,
-        ranked(x.shape, rank),
-        InputTensor=reshape(x, ranked(x.shape, rank)),
-        IndicesTensor=reshape(indices, ranked(indices.shape, rank)),
-        UpdatesTensor=reshape(updates, ranked(updates.shape, rank)),
+        with_rank(x.shape, rank),
+        InputTensor=reshape(x, with_rank(x.shape, rank)),
+        IndicesTensor=reshape(indices, with_rank(indices.shape, rank)),
+        UpdatesTensor=reshape(updates, with_rank(updates.shape, rank)),
         InputDimensionCount=x.rank,
         IndicesDimensionCount=indices.rank,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dml.errors import DMLError
+from dml.shapes import with_axis, without_axis
 
 from ..registry import onnx_op
 from ..trace import Node
@@ -75,7 +76,7 @@ def concat_from_sequence(node: Node) -> Value:
     new = node.integer("new_axis", 0)
     axis = node.axis("axis", 0, items[0].rank + new)
     if new:
-        items = [reshape(v, (*v.shape[:axis], 1, *v.shape[axis:])) for v in items]
+        items = [reshape(v, with_axis(v.shape, axis)) for v in items]
     return join(items, axis)
 
 
@@ -87,7 +88,7 @@ def split_to_sequence(node: Node) -> list[Any]:
     if known is None:
         pieces = [part(x, axis, at, 1) for at in range(size)]
         if not node.integer("keepdims", 1):
-            pieces = [reshape(p, (*x.shape[:axis], *x.shape[axis + 1 :])) for p in pieces]
+            pieces = [reshape(p, without_axis(x.shape, axis)) for p in pieces]
         return [pieces]
     if known.ndim:
         return [split_sizes(node, x, axis, [int(s) for s in known])]

@@ -7,6 +7,7 @@ from math import isqrt, prod
 import numpy as np
 
 from dml.errors import DMLError
+from dml.shapes import window_count
 
 from ..registry import onnx_op
 from ..trace import Node, Unsupported, checked_axis
@@ -113,7 +114,7 @@ def stft(node: Node) -> Value:
     length = int(given.reshape(-1)[0]) if given is not None else (window.shape[0] if window is not None else 0)
     if stride < 1 or not 1 <= length <= x.shape[1]:
         raise DMLError(f"{node}: frames of {length} every {stride} do not fit a signal of {x.shape[1]}")
-    frames = (x.shape[1] - length) // stride + 1
+    frames = window_count(x.shape[1], length, stride)
     indices = np.arange(frames)[:, None] * stride + np.arange(length)
     pieces = gather(x, node.constant(indices.astype(np.int64)), 1)
     if window is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dml.errors import DMLError
+from dml.shapes import same_padding, window_count, window_reach
 
 from ..trace import Node
 
@@ -34,11 +35,11 @@ def window_of(node: Node, spatial: Sequence[int], kernel: Sequence[int]) -> Wind
         raise DMLError(f"{node}: kernel_shape, strides, dilations and pads must fit {rank} spatial dimensions")
     if any(item < 1 for item in (*size, *strides, *dilations)) or any(pad < 0 for pad in pads):
         raise DMLError(f"{node}: kernel_shape, strides and dilations must be positive, pads not negative")
-    reach = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
+    reach = [window_reach(k, d) for k, d in zip(size, dilations, strict=True)]
     auto = node.text("auto_pad", "NOTSET")
     start, end = pads[:rank], pads[rank:]
     if auto.startswith("SAME"):
-        needed = [max(0, (-(-n // s) - 1) * s + r - n) for n, s, r in zip(spatial, strides, reach, strict=True)]
+        needed = [same_padding(n, r, s) for n, r, s in zip(spatial, reach, strides, strict=True)]
         small, large = [p // 2 for p in needed], [p - p // 2 for p in needed]
         start, end = (large, small) if auto == "SAME_LOWER" else (small, large)
     elif auto == "VALID":
@@ -48,7 +49,7 @@ def window_of(node: Node, spatial: Sequence[int], kernel: Sequence[int]) -> Wind
         room = spatial[at] + start[at] + end[at] - reach[at]
         if room < 0:
             raise DMLError(f"{node}: a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
-        count = room // strides[at] + 1
+        count = window_count(spatial[at] + start[at] + end[at], reach[at], strides[at])
         if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
             end[at] += count * strides[at] - room  # a last window that starts inside the input or its start padding
             count += 1

@@ -1,0 +1,178 @@
+"""Copies, elements limited to a range, rounding, and quantization with a scale and zero point per element."""
+
+from __future__ import annotations
+
+from ...enums import DML_ROUNDING_MODE, DML_TENSOR_DATA_TYPE
+from ...tensors import DML_SCALAR_UNION
+from ..base import Input, OperatorDesc, OptionalInput, OptionalScaleBias, Output, fusable, operator
+
+
+@operator
+class DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(OperatorDesc):
+    """Copy each element, x: with strides, a change of layout.
+
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_identity_operator_desc.
+    """
+
+    InputTensor: Input
+    OutputTensor: Output
+    ScaleBias: OptionalScaleBias = None
+
+
+@operator
+class DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(OperatorDesc):
+    """Limit each element to the range from Min to Max.
+
+    InputTensor, OutputTensor: the same sizes and data type; both None when fused into CONVOLUTION or GEMM (from 6_0).
+    Reference: dml_element_wise_clip_operator_desc.
+    """
+
+    InputTensor: Input = fusable()
+    OutputTensor: Output = fusable()
+    ScaleBias: OptionalScaleBias = None
+    Min: float
+    Max: float
+
+
+@operator
+class DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC(OperatorDesc):
+    """CLIP with limits in any data type: MinMaxDataType says how Min and Max are read.
+
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_clip1_operator_desc.
+    """
+
+    InputTensor: Input
+    OutputTensor: Output
+    ScaleBias: OptionalScaleBias = None
+    MinMaxDataType: DML_TENSOR_DATA_TYPE
+    Min: DML_SCALAR_UNION
+    Max: DML_SCALAR_UNION
+
+
+@operator
+class DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC(OperatorDesc):
+    """Gradient of CLIP: the incoming gradient where the input lies strictly between Min and Max, else 0.
+
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
+    dml_element_wise_clip_grad_operator_desc.
+    """
+
+    InputTensor: Input
+    InputGradientTensor: Input
+    OutputGradientTensor: Output
+    Min: float
+    Max: float
+
+
+@operator
+class DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC(OperatorDesc):
+    """CLIP_GRAD with limits in any data type: MinMaxDataType says how Min and Max are read.
+
+    InputTensor, InputGradientTensor, OutputGradientTensor: the same sizes and data type. Reference:
+    dml_element_wise_clip_grad1_operator_desc.
+    """
+
+    InputTensor: Input
+    InputGradientTensor: Input
+    OutputGradientTensor: Output
+    MinMaxDataType: DML_TENSOR_DATA_TYPE
+    Min: DML_SCALAR_UNION
+    Max: DML_SCALAR_UNION
+
+
+@operator
+class DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC(OperatorDesc):
+    """Raise elements below Min to it: max(x, Min).
+
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_threshold_operator_desc.
+    """
+
+    InputTensor: Input
+    OutputTensor: Output
+    ScaleBias: OptionalScaleBias = None
+    Min: float
+
+
+@operator
+class DML_ELEMENT_WISE_CEIL_OPERATOR_DESC(OperatorDesc):
+    """The smallest integer that is not below x.
+
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_ceil_operator_desc.
+    """
+
+    InputTensor: Input
+    OutputTensor: Output
+    ScaleBias: OptionalScaleBias = None
+
+
+@operator
+class DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC(OperatorDesc):
+    """The largest integer that is not above x.
+
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_floor_operator_desc.
+    """
+
+    InputTensor: Input
+    OutputTensor: Output
+    ScaleBias: OptionalScaleBias = None
+
+
+@operator
+class DML_ELEMENT_WISE_ROUND_OPERATOR_DESC(OperatorDesc):
+    """Round to an integer: RoundingMode says toward zero, or to the nearest with halves to even or away from zero.
+
+    InputTensor, OutputTensor: the same sizes and data type. Reference: dml_element_wise_round_operator_desc.
+    """
+
+    InputTensor: Input
+    OutputTensor: Output
+    RoundingMode: DML_ROUNDING_MODE
+
+
+@operator
+class DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
+    """Quantize with a scale and zero point per element: round(x / scale) + zero point, halves to even, limited to the
+    output type.
+
+    All tensors: the same sizes (broadcast by strides). ZeroPointTensor: the data type of OutputTensor, optional from
+    6_2. Reference: dml_element_wise_quantize_linear_operator_desc.
+    """
+
+    InputTensor: Input
+    ScaleTensor: Input
+    ZeroPointTensor: OptionalInput = None
+    OutputTensor: Output
+
+
+@operator
+class DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(OperatorDesc):
+    """Undo linear quantization with a scale and zero point per element: (x - zero point) * scale.
+
+    All tensors: the same sizes (broadcast by strides). ZeroPointTensor: the data type of InputTensor, optional from
+    6_2. Reference: dml_element_wise_dequantize_linear_operator_desc.
+    """
+
+    InputTensor: Input
+    ScaleTensor: Input
+    ZeroPointTensor: OptionalInput = None
+    OutputTensor: Output
+
+
+@operator
+class DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC(OperatorDesc):
+    """Dequantize A and B, add them, and quantize the sum.
+
+    All tensors: the same dimension count; scales and zero points broadcast by strides or hold one element. Each zero
+    point has the data type of the tensor it belongs to and is optional. Reference:
+    dml_element_wise_quantized_linear_add_operator_desc.
+    """
+
+    ATensor: Input
+    AScaleTensor: Input
+    AZeroPointTensor: OptionalInput = None
+    BTensor: Input
+    BScaleTensor: Input
+    BZeroPointTensor: OptionalInput = None
+    OutputScaleTensor: Input
+    OutputZeroPointTensor: OptionalInput = None
+    OutputTensor: Output

@@ -1,0 +1,18 @@
+"""Every DirectML enumeration with its values, and the constants.
+
+Enumerators are spelled and reachable as in C: `DML_TENSOR_DATA_TYPE_FLOAT32` is a name of this package (and of `dml`)
+as well as a member of `DML_TENSOR_DATA_TYPE`. Both stand in one module, one after the other: type checkers and editors
+know a module's names only where they are written out. Reference: directml-enumerations, directml-constants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .attributes import *  # noqa: F403
+from .devices import *  # noqa: F403
+from .operators import *  # noqa: F403
+from .tensors import *  # noqa: F403
+
+if not TYPE_CHECKING:  # Type checkers cannot compute a list, and take every public name without one.
+    __all__ = [name for name in list(globals()) if name.startswith("DML_")]

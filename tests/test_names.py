@@ -1,0 +1,38 @@
+"""A class name means one thing in the whole package."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import dml
+
+ROOT = Path(dml.__file__).parent
+
+#: Names that Microsoft's PyDirectML gives its classes, which programs written for it use.
+PYDIRECTML = {"Binding", "Device", "Model"}
+
+
+def classes() -> dict[str, list[str]]:
+    """Every class at the top of a module, and the modules that define one of that name."""
+    found = defaultdict(list)
+    for path in sorted(ROOT.rglob("*.py")):
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.ClassDef):
+                found[statement.name].append(path.relative_to(ROOT).as_posix())
+    return found
+
+
+def test_a_class_name_stands_once():
+    found = classes()
+    assert len(found) > 177, "the operators' structures alone"
+    for name in PYDIRECTML:
+        found[name] = [where for where in found[name] if not where.startswith("frontends/pydirectml/")]
+    assert {name: where for name, where in found.items() if len(where) > 1} == {}
+
+
+def test_the_exceptions_are_names_of_pydirectml():
+    from dml.frontends import pydirectml
+
+    assert {name for name in PYDIRECTML if isinstance(getattr(pydirectml, name, None), type)} == PYDIRECTML

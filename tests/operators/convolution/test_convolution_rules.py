@@ -74,7 +74,7 @@ def integer(**changes):
     "changes, message",
     [
         ({"InputZeroPointTensor": tensor("UINT8", (4,))}, "InputZeroPointTensor: must have size 1 in every"),
-        ({"FilterZeroPointTensor": tensor("INT8", (3,))}, "FilterZeroPointTensor: must have size 1 .*, or 6 in"),
+        ({"FilterZeroPointTensor": tensor("INT8", (3,))}, "FilterZeroPointTensor: must have size 1.*or 6 in"),
         ({"FilterTensor": tensor("INT8", (6, 4, 3, 3))}, "FilterTensor: must have size 2 in dimension 1"),
         ({"OutputTensor": tensor("INT32", (2, 6, 6, 6))}, "OutputTensor: must have sizes"),
         ({"InputZeroPointTensor": tensor("INT8", (1,))}, "data type"),
@@ -106,7 +106,7 @@ def quantized(**changes):
     [
         ({"InputScaleTensor": tensor("FLOAT32", (1, 4, 1, 1))}, "InputScaleTensor: must have size 1 in every"),
         ({"OutputScaleTensor": tensor("FLOAT32", (1, 6, 1, 1))}, "OutputScaleTensor: must have size 1 in every"),
-        ({"FilterScaleTensor": tensor("FLOAT32", (6, 1, 1, 1))}, "FilterScaleTensor: must have size 1 .*, or 6 in"),
+        ({"FilterScaleTensor": tensor("FLOAT32", (6, 1, 1, 1))}, "FilterScaleTensor: must have size 1.*or 6 in"),
         ({"OutputZeroPointTensor": tensor("UINT8", (6,))}, "OutputZeroPointTensor: must have size 1 in every"),
         ({"BiasTensor": tensor("INT32", (1, 4, 1, 1))}, "BiasTensor: must have sizes"),
         ({"OutputZeroPointTensor": tensor("INT8", (1,))}, "data type"),

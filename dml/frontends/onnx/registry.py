@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import onnx.defs
 
 if TYPE_CHECKING:
-    from .trace import Node
+    from .node import Node
 
 Mapping = Callable[["Node"], Any]
 _Mapping = TypeVar("_Mapping", bound=Mapping)

@@ -20,24 +20,18 @@ from onnx import helper
 
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_OPERATOR_TYPE
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
 from dml.graph.builder import Builder, DeviceLike
 
 from .folding import fold
 from .loading import array_of, graph_nodes, sparse_array_of
+from .node import Node, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
 from .value import BFLOAT16, BOOL, Array, DType, Value, constant, storage
 
 #: What flows along the edges of a model: a value, a sequence of them, or an absent optional.
 Item = Any
 _UNROLLED = 20_000
-
-
-class Unsupported(DMLError):
-    """Something that no mapping says."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
 
 
 class Guard:
@@ -93,88 +87,6 @@ class Scope:
 
     def version(self, domain: str) -> int:
         return self.opsets.get(standard(domain), 1)
-
-
-class Node:
-    """A node being mapped: what a mapping may ask."""
-
-    def __init__(self, trace: Trace, proto: Any, scope: Scope, inputs: list[Item]) -> None:
-        self.trace = trace
-        self.proto = proto
-        self.scope = scope
-        self.inputs = inputs
-        self.builder = trace.builder
-        self.domain = standard(proto.domain)
-        self.version = scope.version(proto.domain)
-        self.attributes = {a.name: trace.attribute(a, scope) for a in proto.attribute}
-        self.attributes = {name: value for name, value in self.attributes.items() if value is not None}
-
-    def __str__(self) -> str:
-        return f"node {self.proto.name!r} ({self.proto.op_type})" if self.proto.name else f"node {self.proto.op_type}"
-
-    @property
-    def op(self) -> str:
-        return str(self.proto.op_type)
-
-    def has(self, at: int) -> bool:
-        """Whether the input is given."""
-        return at < len(self.inputs) and self.inputs[at] is not None
-
-    def input(self, at: int) -> Value:
-        """A required input."""
-        if not self.has(at):
-            raise DMLError(f"{self}: input {at} must be given")
-        item = self.inputs[at]
-        if not isinstance(item, Value):
-            raise DMLError(f"{self}: input {at} must be a tensor")
-        return item
-
-    def optional(self, at: int) -> Value | None:
-        """An input that may be absent."""
-        return self.input(at) if self.has(at) else None
-
-    def wants(self, at: int) -> bool:
-        """Whether the output is named."""
-        return at < len(self.proto.output) and bool(self.proto.output[at])
-
-    def known(self, at: int) -> Array | None:
-        """The numbers in an input, None where it is absent."""
-        return self.trace.known(self.input(at)) if self.has(at) else None
-
-    def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
-        """``of`` the numbers in an input, which may change as long as this does not."""
-        return self.trace.decided(self.input(at), of)
-
-    def ints(self, name: str, at: int | None = None) -> list[int] | None:
-        """Integers from an attribute, or in newer versions from an input; None where neither is given."""
-        if name in self.attributes:
-            return [int(item) for item in self.attributes[name]]
-        found = None if at is None else self.known(at)
-        return None if found is None else [int(item) for item in found.reshape(-1)]
-
-    def integer(self, name: str, default: int) -> int:
-        return int(self.attributes.get(name, default))
-
-    def number(self, name: str, default: float) -> float:
-        return float(self.attributes.get(name, default))
-
-    def text(self, name: str, default: str) -> str:
-        value = self.attributes.get(name, default)
-        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-    def axis(self, name: str, default: int, rank: int) -> int:
-        """An axis attribute, counted from the front."""
-        return checked_axis(self.integer(name, default), rank)
-
-    def constant(self, array: Any) -> Value:
-        return constant(self.builder, array)
-
-
-def checked_axis(axis: int, rank: int) -> int:
-    """An axis counted from the front. Raises DMLError where there is no such dimension."""
-    if not -rank <= axis < rank:
-        raise DMLError(f"axis {axis} is no dimension of a tensor of rank {rank}")
-    return axis % rank
 
 
 class Trace:
@@ -273,9 +185,9 @@ class Trace:
             if error.message.startswith("node "):
                 raise
             raise type(error)(*_renamed(node, error)) from error
-        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
-            # Mappings say what they check; what is stranger still (a rank, a mode) shows as one of these.
-            raise DMLError(f"{node}: its inputs or attributes are not what ONNX asks: {error}") from error
+        except Exception as error:  # a fault of ours, which shows as what it is
+            noted(error, f"while {node} of an ONNX model was mapped")
+            raise
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
         self.record.append((str(node), [item.Operator.desc.OPERATOR_TYPE for item in made]))
         for name, item in zip(proto.output, results, strict=False):
@@ -311,7 +223,9 @@ class Trace:
                 if attribute.default_value.type:
                     scope.attributes.setdefault(name, helper.get_attribute_value(attribute.default_value))
         scope.attributes.update(node.attributes)
-        given = list(node.inputs) + [None] * (len(function.input) - len(node.inputs))
+        most = len(function.input)
+        node.check(len(node.inputs) <= most, f"takes {most} inputs at most, found {len(node.inputs)}")
+        given = list(node.inputs) + [None] * (most - len(node.inputs))
         scope.items = dict(zip(function.input, given, strict=True))
         self.nodes(function.node, scope)
         return [scope.items.get(name) for name in function.output]
@@ -360,8 +274,7 @@ def schema_function(node: Node) -> Any | None:
         proto = onnx.NodeProto()
         proto.CopyFrom(node.proto)
         del proto.attribute[:]
-        for name, value in node.attributes.items():
-            proto.attribute.append(helper.make_attribute(name, value))
+        proto.attribute.extend(node.attribute_protos())
         with suppress(Exception):  # a schema that cannot build its body for these types says so with any exception
             body = schema.get_context_dependent_function(proto.SerializeToString(), types)
             if body:

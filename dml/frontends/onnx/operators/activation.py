@@ -7,13 +7,12 @@ from math import prod
 from typing import Any
 
 from dml.descriptors import activation as act
-from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.errors import DMLError
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import Value, binary, expanded, one, part, reshape, unary
+from ..value import Value, expanded, one, part, reshape, unary
 
 #: Operator -> descriptor, and its fields: ONNX attribute and default.
 _ACTIVATIONS: dict[str, tuple[type[OperatorDesc], dict[str, tuple[str, float]]]] = {
@@ -160,6 +159,3 @@ def activated(node: Node, x: Value, name: str, prefix: str) -> Value:
         scale = node.number(f"{prefix}alpha", 1.702)
         return unary(act.DML_ACTIVATION_SWISH_OPERATOR_DESC, x, SigmoidInputScale=scale)
     raise Unsupported(f"{node}: {prefix.rstrip('_')} {name!r} is not mapped")
-
-
-__all__ = ["binary", "ew"]

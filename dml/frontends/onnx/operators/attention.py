@@ -11,8 +11,8 @@ from dml.descriptors import elementwise as ew
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
 from ..value import BOOL, INT32, Value, binary, cast, emit, expanded, join, matmul, part, reshape, transpose
 from .gemm import integer_product
 
@@ -23,8 +23,8 @@ def multi_head_attention(node: Node) -> list[Value | None]:
 
     Masks are those of ``_mask``.
     """
-    query, key, value = node.input(0), node.optional(1), node.optional(2)
-    heads = node.integer("num_heads", 1)
+    query, key, value = node.input(0, least=3), node.optional(1), node.optional(2)
+    heads = node.integer("num_heads", 1, least=1, most=query.shape[2])
     refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, {3: "qk"})
     fields: dict[str, Any] = {"BiasTensor": node.optional(3)}
     batch, steps, *rest = query.shape
@@ -43,7 +43,7 @@ def multi_head_attention(node: Node) -> list[Value | None]:
     else:
         shapes = [item.shape for item in (query, key, value) if item is not None]
         raise DMLError(f"{node}: query, key and value of shapes {shapes} are not ones that the operator takes")
-    past_key, past_value = node.optional(6), node.optional(7)
+    past_key, past_value = node.optional(6, rank=4), node.optional(7, rank=4)
     past = past_key.shape[2] if past_key is not None else 0
     if past:
         fields |= {"PastKeyTensor": past_key, "PastValueTensor": past_value}
@@ -169,7 +169,7 @@ def _open_keys(node: Node, mask: Value, sizes: tuple[int, int, int, int], past: 
 @onnx_op("Attention", domain="com.microsoft")
 def attention(node: Node) -> list[Value | None]:
     """Self-attention: the input's product with the weights of query, key and value, then attention of heads."""
-    x, weights, bias = node.input(0), node.input(1), node.optional(2)
+    x, weights, bias = node.input(0, rank=3), node.input(1, rank=2), node.optional(2)
     refuse(node, {6: "past_sequence_length"}, {})
     projected = matmul(x, weights)
     return _self_attention(
@@ -180,7 +180,7 @@ def attention(node: Node) -> list[Value | None]:
 @onnx_op("QAttention", domain="com.microsoft")
 def quantized_attention(node: Node) -> list[Value | None]:
     """Attention whose input and weights are quantized; scales and zero points of one element, or per column."""
-    x, weights, bias = node.input(0), node.input(1), node.input(2)
+    x, weights, bias = node.input(0, rank=3), node.input(1, rank=2), node.input(2)
     projected = integer_product(x, weights, node.input(3), node.input(4), node.optional(6), node.optional(7), bias)
     return _self_attention(node, projected, mask=5, past=8, relative=None)
 
@@ -193,17 +193,17 @@ def _self_attention(
     The past has keys and values from before, {2, B, N, P, H}; with those of now they are the second output.
     """
     refuse_attributes(node, do_rotary=0, past_present_share_buffer=0)
-    heads = node.integer("num_heads", 1)
     batch, steps, width = projected.shape
-    sizes = node.ints("qkv_hidden_sizes") or [width // 3] * 3
-    if sum(sizes) != width or any(size % heads for size in sizes):
+    heads = node.integer("num_heads", 1, least=1)
+    sizes = node.each("qkv_hidden_sizes", 3, width // 3)
+    if min(sizes) < heads or sum(sizes) != width or any(size % heads for size in sizes):
         raise DMLError(f"{node}: qkv_hidden_sizes {sizes} are no multiples of {heads} heads that make up {width}")
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     fields: dict[str, Any] = {
         name: part(projected, 2, sum(sizes[:at]), size)
         for at, (name, size) in enumerate(zip(names, sizes, strict=True))
     }
-    before, count = node.optional(past), 0
+    before, count = node.optional(past, rank=5), 0
     if before is not None and before.size:
         count = before.shape[3]
         for at, name in enumerate(("PastKeyTensor", "PastValueTensor")):

@@ -15,27 +15,29 @@ import numpy as np
 from dml.errors import DMLError
 from dml.shapes import with_axis, without_axis
 
+from ..node import Node, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, Scope, Unsupported
+from ..trace import Scope
 from ..value import Value, dtype_of, join, part, reshape, where
 
 
 def _branch(node: Node, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
     """The outputs of a nested graph, which sees the names around it."""
-    graph = node.attributes[name]
-    scope = Scope(node.scope.opsets, node.scope)
-    return node.trace.body(graph, scope, dict(zip((entry.name for entry in graph.input), inputs, strict=True)))
+    graph = node.required(name)
+    wanted = [entry.name for entry in graph.input]
+    node.check(len(wanted) == len(inputs), f"its {name} takes {len(wanted)} inputs, found {len(inputs)}")
+    return node.trace.body(graph, Scope(node.scope.opsets, node.scope), dict(zip(wanted, inputs, strict=True)))
 
 
 @onnx_op("If")
 def if_(node: Node) -> list[Any]:
     condition = node.input(0)
+    node.check(condition.size == 1, f"the condition must hold one number, found shape {condition.shape}")
     if condition.array is None:
         joined = _both(node, condition)
         if joined is not None:
             return joined
-    taken = bool(node.trace.known(condition).reshape(-1)[0])
-    return _branch(node, "then_branch" if taken else "else_branch")
+    return _branch(node, "then_branch" if node.single(0) else "else_branch")
 
 
 def _both(node: Node, condition: Value) -> list[Any] | None:
@@ -54,24 +56,31 @@ def _both(node: Node, condition: Value) -> list[Any] | None:
 
 @onnx_op("Loop")
 def loop(node: Node) -> list[Any]:
-    body = node.attributes["body"]
-    limit, condition = node.optional(0), node.optional(1)
-    most = None if limit is None else int(node.trace.known(limit).reshape(-1)[0])
-    going = condition is None or bool(node.trace.known(condition).reshape(-1)[0])
+    body = node.required("body")
+    most = int(node.single(0)) if node.has(0) else None
+    going = not node.has(1) or bool(node.single(1))
     state = list(node.inputs[2:])
+    least = 1 + len(state)
+    node.check(len(body.output) >= least, f"its body must have {least} outputs at least, found {len(body.output)}")
     scans: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     round_ = 0
     while going and (most is None or round_ < most):
         results = _branch(
             node, "body", [node.constant(np.array(round_, np.int64)), node.constant(np.array(True)), *state]
         )
-        going = bool(node.trace.known(results[0]).reshape(-1)[0])
+        going = bool(_number(node, results[0]))
         state = results[1 : 1 + len(state)]
         for scan, value in zip(scans, results[1 + len(state) :], strict=True):
             scan.append(value)
         round_ += 1
     outputs = body.output[1 + len(state) :]
     return [*state, *(_stacked(node, scan, 0, entry) for scan, entry in zip(scans, outputs, strict=True))]
+
+
+def _number(node: Node, value: Any) -> Any:
+    """The number that a nested graph decides by."""
+    node.check(isinstance(value, Value) and value.size == 1, "its body's condition must be a tensor of one number")
+    return node.trace.known(value).item()
 
 
 def _stacked(node: Node, values: list[Value], axis: int, entry: Any) -> Value:
@@ -92,11 +101,13 @@ def scan(node: Node) -> list[Any]:
         if node.has(0):
             raise Unsupported(f"{node}: sequence_lens is not mapped")
         return _batched(node)
-    return _scanned(node, list(node.inputs))
+    return _scanned(node, node.variadic())
 
 
 def _batched(node: Node) -> list[Any]:
-    inputs = [node.input(at) for at in range(1, len(node.inputs))]
+    inputs = [node.input(at, least=1) for at in range(1, len(node.inputs))]
+    batches = {value.shape[0] for value in inputs}
+    node.check(len(batches) == 1, f"its inputs must have one batch size, found {sorted(batches)}")
     runs = []
     for item in range(inputs[0].shape[0]):
         runs.append(_scanned(node, [reshape(part(v, 0, item, 1), v.shape[1:]) for v in inputs]))
@@ -104,13 +115,13 @@ def _batched(node: Node) -> list[Any]:
 
 
 def _scanned(node: Node, inputs: list[Value]) -> list[Any]:
-    body, count = node.attributes["body"], node.integer("num_scan_inputs", 1)
+    body, count = node.required("body"), node.integer("num_scan_inputs", 1, least=1, most=len(inputs))
     states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
     outputs = len(body.output) - len(states)
-    name = "directions" if node.version < 9 else "scan_input_directions"
-    directions = node.ints(name) or [0] * count
-    axes = node.ints("scan_input_axes") or [0] * count
-    axes = [axis + value.rank if axis < 0 else axis for axis, value in zip(axes, scanned, strict=True)]
+    node.check(outputs >= 0, f"its body must have {len(states)} outputs at least, found {len(body.output)}")
+    directions = node.each("directions" if node.version < 9 else "scan_input_directions", count, 0)
+    axes = node.each("scan_input_axes", count, 0)
+    axes = [checked_axis(axis, value.rank) for axis, value in zip(axes, scanned, strict=True)]
     lengths = {value.shape[axis] for value, axis in zip(scanned, axes, strict=True)}
     if len(lengths) != 1:
         raise DMLError(f"{node}: the scanned inputs have the lengths {sorted(lengths)}")
@@ -125,8 +136,8 @@ def _scanned(node: Node, inputs: list[Value]) -> list[Any]:
         states = made[: len(states)]
         for result, value in zip(results, made[len(states) :], strict=True):
             result.append(value)
-    output_axes = node.ints("scan_output_axes") or [0] * outputs
-    output_back = node.ints("scan_output_directions") or [0] * outputs
+    output_axes = node.each("scan_output_axes", outputs, 0)
+    output_back = node.each("scan_output_directions", outputs, 0)
     entries = body.output[len(states) :]
     stacked = [
         _stacked(node, values[::-1] if back else values, axis, entry)

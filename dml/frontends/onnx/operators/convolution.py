@@ -14,8 +14,8 @@ from dml.descriptors.convolution import (
 from dml.errors import DMLError
 from dml.shapes import transposed_sizes
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
 from ..value import INT32, DType, Value, cast, emit, one, reshape, transpose
 from .window import Window, window_of
 
@@ -92,10 +92,10 @@ def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value
     x, weight = node.input(0), node.input(1)
     _checked(node, x, weight, 5)
     spatial = x.rank - 2
-    strides = node.ints("strides") or [1] * spatial
-    dilations = node.ints("dilations") or [1] * spatial
-    extra = node.ints("output_padding") or [0] * spatial
+    strides, dilations = node.each("strides", spatial, 1), node.each("dilations", spatial, 1)
+    extra = node.each("output_padding", spatial, 0)
     pads = given_pads or [0] * (2 * spatial)
+    node.check(len(pads) == 2 * spatial, f"pads must have {2 * spatial} items, found {pads}")
     auto = node.text("auto_pad", "NOTSET")
     none = [0] * spatial
     full = transposed_sizes(x.shape, weight.shape, strides, dilations, none, none, extra)[2:]
@@ -103,6 +103,7 @@ def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value
     if wanted is None and auto.startswith("SAME"):
         wanted = [size * s for size, s in zip(x.shape[2:], strides, strict=True)]
     if wanted is not None:
+        node.check(len(wanted) >= spatial, f"output_shape must have {spatial} items, found {wanted}")
         wanted = wanted[-spatial:]
         # What is too much is cut off evenly; an odd element at the end, for SAME_LOWER at the start.
         cut = [size - want for size, want in zip(full, wanted, strict=True)]

@@ -14,16 +14,16 @@ from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
+from dml.shapes import broadcast_sizes
 from dml.tensors import DML_BUFFER_TENSOR_DESC, nearest_float, numpy_dtype
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
 from ..value import (
     BOOL,
     FLOAT32,
     FLOATS,
     INT32,
-    INT64,
     Value,
     binary,
     cast,
@@ -32,7 +32,6 @@ from ..value import (
     emit,
     expanded,
     fill,
-    logical_not,
     maximum,
     minimum,
     one,
@@ -151,6 +150,7 @@ def bit_shift(node: Node) -> Value:
         ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC if right else ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC
     )
     x, amount = operands(node)
+    node.check(x.dtype == amount.dtype, f"both inputs must have one type, found {x.dtype} and {amount.dtype}")
     if x.dtype.kind == "u":
         return binary(cls, x, amount)
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
@@ -202,7 +202,7 @@ def power(node: Node) -> Value:
     number = exponent.array if exponent.array is not None and exponent.size == 1 else None
     if number is not None and x.dtype in FLOATS and exponent.rank <= x.rank:
         return unary(ew.DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC, x, Exponent=float(number.reshape(-1)[0]))
-    shape = np.broadcast_shapes(x.shape, exponent.shape)
+    shape = broadcast_sizes(x.shape, exponent.shape)
     return one(
         ew.DML_ELEMENT_WISE_POW_OPERATOR_DESC,
         x,
@@ -214,7 +214,7 @@ def power(node: Node) -> Value:
 
 @onnx_op("Max", "Min", "Sum", "Mean")
 def variadic(node: Node) -> Value:
-    values = [node.input(at) for at in range(len(node.inputs))]
+    values = node.variadic()
     made = values[0]
     for value in values[1:]:
         made = {"Max": maximum, "Min": minimum}[node.op](made, value) if node.op in ("Max", "Min") else made + value
@@ -239,7 +239,9 @@ def clip_6(node: Node) -> Value:
 @onnx_op("Clip", since=11)
 def clip(node: Node) -> Value:
     x = node.input(0)
+    node.check(x.dtype != BOOL, "takes numbers, found bool")
     bounds = [node.optional(1), node.optional(2)]
+    node.check(all(bound is None or bound.size == 1 for bound in bounds), "min and max must hold one number each")
     if all(bound is None or bound.array is not None for bound in bounds):
         return clipped(x, *(None if bound is None or bound.array is None else bound.array.item() for bound in bounds))
     if bounds[0] is not None:
@@ -321,11 +323,7 @@ def narrowed(x: Value, dtype: np.dtype[np.generic]) -> Value:
 
 @onnx_op("Range", since=11)
 def range_(node: Node) -> Value:
-    start, limit, step = (node.known(at) for at in range(3))
-    assert start is not None
-    assert limit is not None
-    assert step is not None
-    first, last, delta = (a.reshape(-1)[0].item() for a in (start, limit, step))
+    first, last, delta = (node.single(at) for at in range(3))
     if not delta:
         raise DMLError(f"{node}: delta must not be zero")
     count = max(0, int(np.ceil((last - first) / delta)))
@@ -345,6 +343,3 @@ def range_(node: Node) -> Value:
         ValueDelta=scalar(delta, held),
     )
     return made["OutputTensor"]
-
-
-__all__ = ["INT64", "logical_not", "operands"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..node import Node
 from ..registry import onnx_op
-from ..trace import Node
 from ..value import Value
 from .activation import activated
 from .attention import refuse

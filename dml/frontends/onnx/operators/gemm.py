@@ -14,18 +14,17 @@ from dml.descriptors.gemm import (
 )
 from dml.errors import DMLError
 from dml.shapes import broadcast_sizes
-from dml.tensors import broadcast_strides
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import FLOAT32, INT32, UINT8, Value, binary, emit, expanded, matmul, one, reshape, total, transpose
+from ..value import INT32, UINT8, Value, binary, emit, expanded, matmul, one, reshape, total, transpose
 from .activation import activated
 from .elementwise import bit_cast
 
 
 @onnx_op("Gemm")
 def gemm(node: Node) -> Value:
-    a, b, c = node.input(0), node.input(1), node.optional(2)
+    a, b, c = node.input(0, least=2), node.input(1, rank=2), node.optional(2)
     transpose_a, transpose_b = bool(node.integer("transA", 0)), bool(node.integer("transB", 0))
     if a.rank > 2:
         a = reshape(a, (a.shape[0], prod(a.shape[1:])))
@@ -92,6 +91,8 @@ def _turned(node: Node, x: Value, side: str) -> Value:
 
 def _batched(a: Value, b: Value) -> tuple[Value, Value, tuple[int, ...]]:
     """Both with equal batches in at most two dimensions in front, and the result's shape."""
+    if not a.rank or not b.rank:
+        raise DMLError("a matrix product needs tensors of rank 1 at least")
     left, right = a.rank == 1, b.rank == 1
     a = reshape(a, (1, *a.shape)) if left else a
     b = reshape(b, (*b.shape, 1)) if right else b
@@ -214,7 +215,7 @@ def _unsigned(x: Value, zero: Value | None) -> tuple[Value, Value | None]:
 @onnx_op("Einsum", since=12)
 def einsum(node: Node) -> Value:
     """Products of two operands at a time: dimensions both have and the rest needs are batches, others are summed."""
-    values = [node.input(at) for at in range(len(node.inputs))]
+    values = node.variadic()
     terms, output = _equation(node.text("equation", ""), values)
     operands = [_diagonal(value, term) for value, term in zip(values, terms, strict=True)]
     made, labels = operands[0]
@@ -303,6 +304,3 @@ def _contract(
     made = matmul(arranged(a, a_labels, rows, summed), arranged(b, b_labels, summed, columns))
     order = [*batch, *rows, *columns]
     return reshape(made, [sizes[label] for label in order]), order
-
-
-__all__ = ["FLOAT32", "broadcast_strides", "product"]

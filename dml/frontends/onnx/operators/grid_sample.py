@@ -6,16 +6,18 @@ image with its spatial dimensions flattened.
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
 from math import prod
+from operator import add, mul
 
 from dml import enums
 from dml.descriptors import elementwise as ew
 from dml.descriptors.movement import DML_GATHER_ELEMENTS_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..node import Node
 from ..registry import onnx_op
-from ..trace import Node
 from ..value import FLOAT32, INT32, Value, binary, cast, expanded, maximum, minimum, one, part, reshape, unary, where
 from .elementwise import logical_and
 
@@ -25,14 +27,13 @@ _CUBIC = -0.75
 @onnx_op("GridSample", since=16)
 def grid_sample(node: Node) -> Value:
     """Modes nearest, linear (bilinear), cubic (bicubic); padding by zeros, the border or reflection."""
-    x, grid = node.input(0), cast(node.input(1), FLOAT32)
+    x, grid = node.input(0, least=3), cast(node.input(1), FLOAT32)
     spatial = x.shape[2:]
     if grid.rank != x.rank or grid.shape[-1] != len(spatial):
         raise DMLError(f"{node}: a grid of shape {grid.shape} does not fit a tensor of shape {x.shape}")
-    mode = node.text("mode", "linear").removeprefix("bi")
-    padding, corners = node.text("padding_mode", "zeros"), bool(node.integer("align_corners", 0))
-    if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
-        raise DMLError(f"{node}: mode {mode!r} with padding {padding!r} is not ONNX's")
+    mode = node.one_of("mode", "linear", ("nearest", "linear", "cubic", "bilinear", "bicubic")).removeprefix("bi")
+    padding = node.one_of("padding_mode", "zeros", ("zeros", "border", "reflection"))
+    corners = bool(node.integer("align_corners", 0))
     batch, points = x.shape[0], prod(grid.shape[1:-1])
     flat = reshape(grid, (batch, points, len(spatial)))
     # The grid counts dimensions from the last one on.
@@ -41,20 +42,18 @@ def grid_sample(node: Node) -> Value:
         for at, size in enumerate(spatial)
     ]
     image = reshape(x, (batch, x.shape[1], prod(spatial)))
-    total: Value | None = None
+    shares = []
     for chosen in product(*axes):
-        index: Value | None = None
-        weight: Value | None = None
-        for (place, own), size in zip(chosen, spatial, strict=True):
-            index = place if index is None else index * size + place
-            weight = own if weight is None else (weight if own is None else weight * own)
-        assert index is not None
-        found = _gathered(image, index)
-        if weight is not None:
-            found = found * cast(reshape(weight, (batch, 1, points)), x.dtype)
-        total = found if total is None else total + found
-    assert total is not None
-    return reshape(total, (batch, x.shape[1], *grid.shape[1:-1]))
+        places = [place for place, _ in chosen]
+        index = places[0]
+        for place, size in zip(places[1:], spatial[1:], strict=True):
+            index = index * size + place
+        share = _gathered(image, index)
+        weights = [weight for _, weight in chosen if weight is not None]
+        if weights:
+            share = share * cast(reshape(reduce(mul, weights), (batch, 1, points)), x.dtype)
+        shares.append(share)
+    return reshape(reduce(add, shares), (batch, x.shape[1], *grid.shape[1:-1]))
 
 
 def _gathered(image: Value, index: Value) -> Value:

@@ -6,8 +6,8 @@ import numpy as np
 
 from dml.errors import DMLError
 
+from ..node import Node
 from ..registry import onnx_op
-from ..trace import Node
 from ..value import Value, slice_
 
 
@@ -31,6 +31,7 @@ def image_scaler(node: Node) -> Value:
     """x * scale + bias, a bias for each channel."""
     x = node.input(0)
     bias = [float(number) for number in node.attributes.get("bias", [])]
+    node.check(x.dtype.kind not in "iub", f"takes floating-point images, found {x.dtype}")
     if x.rank != 4 or len(bias) != x.shape[1]:
         raise DMLError(f"{node}: input must have rank 4 and a bias per channel, found shape {x.shape} and {bias}")
     return x * node.number("scale", 1.0) + node.constant(np.array(bias, x.dtype).reshape(-1, 1, 1))

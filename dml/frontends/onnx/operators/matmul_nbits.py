@@ -13,8 +13,8 @@ from dml.errors import DMLError
 from dml.graph.builder import Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
 from ..value import FLOAT16, FLOAT32, UINT8, DType, Value, cast, fill, matmul, part, reshape, storage
 
 _UINT4 = np.dtype(ml_dtypes.uint4)

@@ -24,8 +24,8 @@ from dml.descriptors.normalization import (
 from dml.errors import DMLError
 from dml.shapes import with_rank
 
+from ..node import Node, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, Unsupported, checked_axis
 from ..value import (
     FLOAT32,
     INT32,
@@ -33,11 +33,9 @@ from ..value import (
     binary,
     cast,
     emit,
-    expanded,
     gather,
     mean,
     one,
-    reduce,
     reshape,
     total,
     unary,
@@ -111,7 +109,7 @@ def _group_normalization(node: Node, *, per_channel: bool) -> Value:
 @onnx_op("GroupNorm", domain="com.microsoft")
 def group_norm(node: Node) -> Value:
     """Scale and bias per channel; channels last unless said otherwise. activation: 0 none, 1 x * sigmoid(x)."""
-    x = node.input(0)
+    x = node.input(0, least=2)
     last = bool(node.integer("channels_last", 1))
     groups, activation = node.integer("groups", 0), node.integer("activation", 0)
     channels = x.shape[-1 if last else 1]
@@ -131,7 +129,7 @@ def group_norm(node: Node) -> Value:
 
 @onnx_op("InstanceNormalization")
 def instance_normalization(node: Node) -> Value:
-    x, scale, bias = node.input(0), node.input(1), node.input(2)
+    x, scale, bias = node.input(0, least=2), node.input(1), node.input(2)
     sizes = (1, x.shape[1], *(1,) * (x.rank - 2))
     axes = list(range(2, x.rank))
     return mean_variance(x, axes, node.number("epsilon", 1e-5), reshape(scale, sizes), reshape(bias, sizes))
@@ -201,14 +199,14 @@ def rms_normalization(node: Node) -> list[Value | None]:
 def embed_layer_normalization(node: Node) -> list[Value | None]:
     """The sum of the embeddings of words, positions and segments, normalized; how many positions each mask opens; and
     the sum."""
-    words, segments = node.input(0), node.optional(1)
+    words, segments = node.input(0, rank=2), node.optional(1)
     batch, steps = words.shape
     positions = node.optional(8)
     if positions is None:
         positions = node.constant(np.arange(steps)[None])
-    made = gather(node.input(2), words, 0) + gather(node.input(3), positions, 0)
+    made = gather(node.input(2, rank=2), words, 0) + gather(node.input(3, rank=2), positions, 0)
     if segments is not None:
-        made = made + gather(node.input(4), segments, 0)
+        made = made + gather(node.input(4, rank=2), segments, 0)
     y = mean_variance(made, [2], node.number("epsilon", 1e-12), node.input(5), node.input(6))
     mask, counts = node.optional(7), None
     if node.wants(1):
@@ -290,8 +288,8 @@ def _batch_training(node: Node, x: Value, channels: tuple[int, ...], epsilon: fl
 
 @onnx_op("LRN")
 def local_response_normalization(node: Node) -> Value:
-    x = node.input(0)
-    size = node.integer("size", 1)
+    x = node.input(0, least=2)
+    size = node.integer("size", 1, least=1)
     view = x if x.rank == 4 else reshape(x, (x.shape[0], x.shape[1], 1, prod(x.shape[2:])))
     made = one(
         DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
@@ -320,6 +318,3 @@ def lp_normalization(node: Node) -> Value:
         Epsilon=1.1754943508222875e-38,
         P=node.integer("p", 2),
     )
-
-
-__all__ = ["expanded", "layer_normalized", "mean_variance", "reduce", "root_mean_square"]

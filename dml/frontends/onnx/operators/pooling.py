@@ -17,12 +17,11 @@ from dml.descriptors.pooling import (
     DML_ROI_ALIGN1_OPERATOR_DESC,
     DML_ROI_POOLING_OPERATOR_DESC,
 )
-from dml.errors import DMLError
 from dml.shapes import covered_size
 from dml.tensors import DML_SIZE_2D
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
 from ..value import INT64, UINT32, Value, binary, cast, emit, join, maximum, mean, one, part, reduce, reshape
 from .movement import padded
 from .window import Window, window_of
@@ -145,10 +144,10 @@ def global_lp_pool(node: Node) -> Value:
 
 @onnx_op("MaxUnpool", since=9)
 def max_unpool(node: Node) -> Value:
-    x, indices = node.input(0), node.input(1)
-    kernel = node.ints("kernel_shape") or []
-    rank = len(kernel)
-    strides, pads = node.ints("strides") or [1] * rank, node.ints("pads") or [0] * (2 * rank)
+    x, indices = node.input(0, least=3), node.input(1)
+    rank = x.rank - 2
+    kernel, strides = node.each("kernel_shape", rank, 1), node.each("strides", rank, 1)
+    pads = node.each("pads", 2 * rank, 0)
     shape = [*x.shape[:2]]
     for at in range(rank):
         shape.append(covered_size(x.shape[2 + at], kernel[at], strides[at]) - pads[at] - pads[at + rank])
@@ -156,6 +155,7 @@ def max_unpool(node: Node) -> Value:
     plain = tuple(shape)
     if given is not None:
         shape = [int(size) for size in given.reshape(-1)]
+        node.check(len(shape) == x.rank, f"output_shape must have {x.rank} items, found {shape}")
     if x.rank != 4:
         raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2")
     index = cast(indices, UINT32)
@@ -168,8 +168,8 @@ def max_unpool(node: Node) -> Value:
 
 @onnx_op("MaxRoiPool")
 def max_roi_pool(node: Node) -> Value:
-    x, rois = node.input(0), node.input(1)
-    height, width = node.ints("pooled_shape") or [1, 1]
+    x, rois = node.input(0, rank=4), node.input(1, rank=2)
+    height, width = node.each("pooled_shape", 2, 1)
     return one(
         DML_ROI_POOLING_OPERATOR_DESC,
         x,
@@ -187,16 +187,16 @@ def roi_align(node: Node) -> Value:
 
     The maximum is DirectML's, of interpolated samples; ONNX's reference takes it of each neighbour's weighted part.
     """
-    x, rois, batch = node.input(0), node.input(1), node.input(2)
+    x, rois, batch = node.input(0, rank=4), node.input(1, rank=2), node.input(2, rank=1)
+    node.check(rois.shape[1] == 4, f"rois must have four columns, found shape {rois.shape}")
     half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     scale = node.number("spatial_scale", 1.0)
+    node.check(scale > 0, f"attribute 'spatial_scale' must be positive, found {scale}")
     if not half:
         corner, size = part(rois, 1, 0, 2), part(rois, 1, 2, 2) - part(rois, 1, 0, 2)
         rois = join([corner, corner + maximum(size, size.filled(1.0 / scale))], 1)
     samples = node.integer("sampling_ratio", 0)
-    mode = node.text("mode", "avg")
-    if mode not in ("avg", "max"):
-        raise DMLError(f"{node}: mode must be avg or max, found {mode!r}")
+    mode = node.one_of("mode", "avg", ("avg", "max"))
     height, width = node.integer("output_height", 1), node.integer("output_width", 1)
     return one(
         DML_ROI_ALIGN1_OPERATOR_DESC,

@@ -20,8 +20,8 @@ from dml.errors import DMLError
 from dml.shapes import with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
 from ..value import (
     FLOAT16,
     FLOAT32,
@@ -43,6 +43,7 @@ from ..value import (
     unary,
 )
 from .gemm import integer_product
+from .movement import check_joins
 from .window import window_of
 
 _NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
@@ -117,7 +118,7 @@ def quantize_linear(node: Node) -> Value:
 def _block_sizes(node: Node, parameter: Value, x: Value) -> Value:
     """A parameter whose sizes divide those of x."""
     value = _aligned(node, parameter, x)
-    if any(size % own for size, own in zip(x.shape, value.shape, strict=True)):
+    if not value.size or any(size % own for size, own in zip(x.shape, value.shape, strict=True)):
         raise Unsupported(f"{node}: blocks of shape {value.shape} do not divide a tensor of shape {x.shape}")
     return value
 
@@ -246,10 +247,12 @@ def qlinear_sigmoid(node: Node) -> Value:
 @onnx_op("QLinearConcat", domain="com.microsoft")
 def qlinear_concat(node: Node) -> Value:
     """The result's scale and zero point, then tensor, scale and zero point of each part."""
+    node.check(len(node.inputs) > 2 and len(node.inputs) % 3 == 2, f"takes 2 and 3 n inputs, found {len(node.inputs)}")
     parts = [
         dequantized(node.input(at), node.input(at + 1), node.optional(at + 2)) for at in range(2, len(node.inputs), 3)
     ]
     axis = node.axis("axis", 0, parts[0].rank)
+    check_joins(node, parts, axis)
     return quantized(join(parts, axis), node.input(0), node.optional(1), node.input(2).dtype)
 
 
@@ -291,6 +294,7 @@ def qlinear_average_pool(node: Node) -> Value:
 def dynamic_quantize_matmul(node: Node) -> Value:
     """The left matrix is quantized by its own range, then both are multiplied as integers."""
     a, b, bias = node.input(0), node.input(1), node.optional(4)
+    node.check(not node.has(3) or node.input(3).dtype == b.dtype, f"b_zero_point must have the type of B, {b.dtype}")
     if a.rank < 2 or b.rank != 2:
         raise Unsupported(f"{node}: tensors of shapes {a.shape} and {b.shape} are not mapped")
     held, scale, zero = _quantized_by_range(node, a)

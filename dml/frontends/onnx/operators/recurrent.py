@@ -15,8 +15,8 @@ from dml.frontends import recurrence
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
+from ..node import Node
 from ..registry import onnx_op
-from ..trace import Node
 from ..value import FLOAT16, FLOAT32, UINT32, Value, cast, expanded, maximum, one, reshape, transpose
 
 

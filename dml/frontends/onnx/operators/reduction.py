@@ -18,8 +18,8 @@ from dml.enums import DML_REDUCE_FUNCTION
 from dml.errors import DMLError
 from dml.shapes import with_size, without_axis
 
+from ..node import Node, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, checked_axis
 from ..value import (
     FLOAT32,
     INT64,
@@ -101,8 +101,7 @@ def arg_extreme(node: Node) -> Value:
 def top_k(node: Node) -> list[Value]:
     x = node.input(0)
     axis = node.axis("axis", -1, x.rank)
-    known = node.known(1) if node.version >= 10 else None
-    k = int(known.reshape(-1)[0]) if known is not None else node.integer("k", 1)
+    k = int(node.single(1)) if node.version >= 10 else node.integer("k", 1)
     if not 0 <= k <= x.shape[axis]:
         raise DMLError(f"{node}: k must be from 0 to {x.shape[axis]}, found {k}")
     shape = with_size(x.shape, axis, k)
@@ -118,12 +117,11 @@ def top_k(node: Node) -> list[Value]:
 @onnx_op("CumSum", since=11)
 @onnx_op("CumProd", since=26)
 def cumulative(node: Node) -> Value:
-    x, axes = node.input(0), node.known(1)
-    assert axes is not None
+    x = node.input(0)
     reverse, exclusive = node.integer("reverse", 0), bool(node.integer("exclusive", 0))
     fields: dict[str, Any] = {
         "InputTensor": x,
-        "Axis": checked_axis(int(axes.reshape(-1)[0]), x.rank),
+        "Axis": checked_axis(int(node.single(1)), x.rank),
         "AxisDirection": enums.DML_AXIS_DIRECTION_DECREASING if reverse else enums.DML_AXIS_DIRECTION_INCREASING,
     }
     if node.op == "CumProd":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, floor, inf
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..node import Node, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, checked_axis
 from ..value import FLOAT32, Array, Value, cast, constant, gather, matmul, one, reshape, transpose, unary, where
 
 _NEAREST: dict[str, Callable[[float], int]] = {
@@ -28,6 +28,17 @@ _NEAREST: dict[str, Callable[[float], int]] = {
     "floor": floor,
     "ceil": ceil,
 }
+
+
+_MODES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
 
 
 @dataclass
@@ -73,9 +84,8 @@ class Axis:
             if self.output == 1:
                 return 0.5 * (start + end) * (self.size - 1)
             return start * (self.size - 1) + x * (end - start) * (self.size - 1) / (self.output - 1)
-        offsets = self.offsets
-        assert offsets is not None
-        return (x - offsets[1]) / self.scale - offsets[0]
+        input_offset, output_offset = self.offsets or (0.0, 0.0)
+        return (x - output_offset) / self.scale - input_offset
 
 
 @onnx_op("Upsample")
@@ -83,29 +93,34 @@ def upsample(node: Node) -> Value:
     """Version 1 has two scales, 7 an attribute, 9 an input; coordinates are asymmetric and rounded down."""
     x = node.input(0)
     if node.version >= 9:
-        known = node.known(1)
-        assert known is not None
-        scales = [float(scale) for scale in known.reshape(-1)]
+        scales = [float(scale) for scale in node.numbers(1)]
     elif "scales" in node.attributes:
         scales = [float(scale) for scale in node.attributes["scales"]]
     else:
         scales = [1.0, 1.0, node.number("height_scale", 1.0), node.number("width_scale", 1.0)]
-    axes = [
+    mode = node.text("mode", "nearest").replace("bilinear", "linear")
+    return resized(x, _scaled(node, x, scales), mode, "floor")
+
+
+def _scaled(node: Node, x: Value, scales: list[float]) -> list[Axis]:
+    """Every axis by its scale; coordinates are asymmetric."""
+    node.check(len(scales) == x.rank, f"scales must have {x.rank} items, found {scales}")
+    _check_scales(node, scales)
+    return [
         Axis(size, floor(size * scale), scale, (0.0, 1.0), "asymmetric")
         for size, scale in zip(x.shape, scales, strict=True)
     ]
-    return resized(x, axes, node.text("mode", "nearest").replace("bilinear", "linear"), "floor")
+
+
+def _check_scales(node: Node, scales: list[float]) -> None:
+    node.check(all(0 < scale < inf for scale in scales), f"scales must be positive, found {scales}")
 
 
 @onnx_op("Resize", since=10)
 def resize_10(node: Node) -> Value:
-    x, known = node.input(0), node.known(1)
-    assert known is not None
-    axes = [
-        Axis(size, floor(size * float(scale)), float(scale), (0.0, 1.0), "asymmetric")
-        for size, scale in zip(x.shape, known.reshape(-1), strict=True)
-    ]
-    return resized(x, axes, node.text("mode", "nearest"), "floor")
+    x = node.input(0)
+    scales = [float(scale) for scale in node.numbers(1)]
+    return resized(x, _scaled(node, x, scales), node.text("mode", "nearest"), "floor")
 
 
 @onnx_op("Resize", since=11)
@@ -113,7 +128,7 @@ def resize(node: Node) -> Value:
     x = node.input(0)
     chosen = node.ints("axes")
     order = list(range(x.rank)) if chosen is None else [checked_axis(axis, x.rank) for axis in chosen]
-    mode = node.text("coordinate_transformation_mode", "half_pixel")
+    mode = node.one_of("coordinate_transformation_mode", "half_pixel", _MODES)
     roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
     given = [array.size for array in (scales, sizes) if array is not None]
     if given != [len(order)]:
@@ -121,9 +136,12 @@ def resize(node: Node) -> Value:
     if sizes is not None:
         factors, outputs = _by_sizes(node, [x.shape[axis] for axis in order], [int(size) for size in sizes.reshape(-1)])
     else:
-        assert scales is not None
-        factors = [float(scale) for scale in scales.reshape(-1)]
+        factors = [float(scale) for scale in node.numbers(2)]
+        _check_scales(node, factors)
         outputs = [floor(x.shape[axis] * factor) for axis, factor in zip(order, factors, strict=True)]
+    if roi is not None and mode == "tf_crop_and_resize":
+        roi = roi.reshape(-1)
+        node.check(roi.size == 2 * len(order), f"roi must have {2 * len(order)} items, found {roi.size}")
     axes = [Axis(size, size, 1.0, (0.0, 1.0), "asymmetric") for size in x.shape]
     for at, axis in enumerate(order):
         region = (0.0, 1.0)
@@ -144,7 +162,9 @@ def resize(node: Node) -> Value:
 
 def _by_sizes(node: Node, shape: list[int], sizes: list[int]) -> tuple[list[float], list[int]]:
     """Scales and sizes; those of a kept aspect ratio are one scale for all axes."""
-    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    policy = node.one_of("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
+    node.check(all(shape), f"a tensor without elements has no scales: sizes {sizes} of axes of sizes {shape}")
+    node.check(all(size > 0 for size in sizes), f"sizes must be positive, found {sizes}")
     scales = [size / own for size, own in zip(sizes, shape, strict=True)]
     if policy == "stretch":
         return scales, sizes

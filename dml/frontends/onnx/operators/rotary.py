@@ -6,8 +6,8 @@ import numpy as np
 
 from dml.errors import DMLError
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
 from ..value import INT64, Value, cast, gather, join, part, reshape, slice_, transpose
 
 
@@ -46,7 +46,7 @@ def _angles(cache: Value, positions: Value) -> Value:
 @onnx_op("RotaryEmbedding", domain="com.microsoft")
 def rotary_embedding(node: Node) -> Value:
     """{batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first one."""
-    x, positions, cosines, sines = (node.input(at) for at in range(4))
+    x, positions, cosines, sines = node.input(0), node.input(1), node.input(2, rank=2), node.input(3, rank=2)
     if node.integer("is_packed_batching", 0):
         raise Unsupported(f"{node}: is_packed_batching = {node.integer('is_packed_batching', 0)} is not mapped")
     if node.number("scale", 1.0) != 1.0:
@@ -57,9 +57,9 @@ def rotary_embedding(node: Node) -> Value:
         held = transpose(x, (0, 2, 1, 3))
     else:
         # Without rotary_embedding_dim, what turns is the whole of a head.
-        heads = node.integer("num_heads", 0) if node.integer("rotary_embedding_dim", 0) else 0
+        heads = node.integer("num_heads", 0, least=0) if node.integer("rotary_embedding_dim", 0) else 0
         size = x.shape[2] // heads if heads else 2 * cosines.shape[1]
-        if x.shape[2] % size:
+        if not size or x.shape[2] % size:
             raise DMLError(f"{node}: input of shape {x.shape} does not divide into heads of {size}")
         held = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
     batch, steps = held.shape[:2]

@@ -8,11 +8,10 @@ import numpy as np
 
 from dml import enums
 from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
-from dml.errors import DMLError
 from dml.shapes import with_rank
 
+from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
 from ..value import (
     INT32,
     DType,
@@ -45,7 +44,12 @@ _PAIRS, _PARTS = 2**24, 256
 def scatter_elements(node: Node) -> Value:
     x, indices, updates = node.input(0), node.input(1), node.input(2)
     axis = node.axis("axis", 0, x.rank)
-    if not indices.size:
+    node.check(
+        x.rank == indices.rank and indices.shape == updates.shape,
+        f"data, indices and updates must have one rank, indices and updates one shape, found {x.shape}, "
+        f"{indices.shape} and {updates.shape}",
+    )
+    if not indices.size or not x.size:
         return x
     if _reduction(node) == "none":
         return one(
@@ -66,11 +70,14 @@ def scatter_elements(node: Node) -> Value:
 
 @onnx_op("ScatterND", since=11)
 def scatter_nd(node: Node) -> Value:
-    x, indices, updates = node.input(0), node.input(1), node.input(2)
-    if not indices.size:
+    x, indices, updates = node.input(0), node.input(1, least=1), node.input(2)
+    if not indices.size or not x.size:
         return x
+    depth = indices.shape[-1]
+    node.check(depth <= x.rank, f"indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
+    wanted = (*indices.shape[:-1], *x.shape[depth:])
+    node.check(updates.shape == wanted, f"updates must have shape {wanted}, found {updates.shape}")
     if _reduction(node) != "none":
-        depth = indices.shape[-1]
         rows, each = indices.size // depth, prod(x.shape[depth:])
         sizes = node.constant(np.array(x.shape[:depth], np.int32))
         steps = node.constant(np.array([prod(x.shape[at + 1 : depth]) for at in range(depth)], np.int32))
@@ -94,10 +101,7 @@ def scatter_nd(node: Node) -> Value:
 
 
 def _reduction(node: Node) -> str:
-    reduction = node.text("reduction", "none")
-    if reduction != "none" and reduction not in _FUNCTIONS:
-        raise DMLError(f"{node}: reduction {reduction!r} is not ONNX's")
-    return reduction
+    return node.one_of("reduction", "none", ("none", *_FUNCTIONS))
 
 
 def _counted_from_zero(indices: Value, size: Value | int) -> Value:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dml.errors import DMLError
 from dml.shapes import with_axis, without_axis
 
+from ..node import Node
 from ..registry import onnx_op
-from ..trace import Node
 from ..value import Value, join, part, reshape
 from .movement import split_sizes
 
-import numpy as np  # isort: skip
-
 
 def _sequence(node: Node, at: int = 0) -> list[Any]:
+    node.check(node.has(at), f"input {at} must be given")
     items = node.inputs[at]
     if not isinstance(items, list):
         raise DMLError(f"{node}: input {at} must be a sequence")
@@ -24,7 +25,7 @@ def _sequence(node: Node, at: int = 0) -> list[Any]:
 
 def _position(node: Node, at: int, size: int) -> int:
     known = node.known(at)
-    position = size if known is None else int(known.reshape(-1)[0])
+    position = size if known is None else int(node.single(at))
     if not -size <= position <= size:
         raise DMLError(f"{node}: position {position} lies outside a sequence of {size}")
     return position + size if position < 0 else position
@@ -91,7 +92,7 @@ def split_to_sequence(node: Node) -> list[Any]:
             pieces = [reshape(p, without_axis(x.shape, axis)) for p in pieces]
         return [pieces]
     if known.ndim:
-        return [split_sizes(node, x, axis, [int(s) for s in known])]
+        return [split_sizes(node, x, axis, [int(size) for size in known.reshape(-1)])]
     each = int(known)
     if each < 1:
         raise DMLError(f"{node}: split must be positive, found {each}")
@@ -105,11 +106,10 @@ def optional(node: Node) -> list[Any]:
 
 @onnx_op("OptionalGetElement", since=15)
 def optional_get_element(node: Node) -> list[Any]:
-    if node.inputs[0] is None:
-        raise DMLError(f"{node}: the optional is empty")
+    node.check(node.has(0), "the optional is empty")
     return [node.inputs[0]]
 
 
 @onnx_op("OptionalHasElement", since=15)
 def optional_has_element(node: Node) -> Value:
-    return node.constant(np.array(bool(node.inputs) and node.inputs[0] is not None))
+    return node.constant(np.array(node.has(0)))

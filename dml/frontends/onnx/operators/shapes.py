@@ -7,8 +7,8 @@ import numpy as np
 from dml.errors import DMLError
 
 from ..loading import array_of, sparse_array_of
+from ..node import Node
 from ..registry import onnx_op
-from ..trace import Node
 from ..value import Value
 
 

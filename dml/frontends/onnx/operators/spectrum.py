@@ -9,8 +9,8 @@ import numpy as np
 from dml.errors import DMLError
 from dml.shapes import window_count
 
+from ..node import Node, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, Unsupported, checked_axis
 from ..value import Array, Value, cast, gather, join, matmul, part, reshape, resized, slice_, transpose
 
 #: Elements of a matrix: where a transform is split if it can be, and what is too many (samples of any, too).
@@ -69,11 +69,11 @@ def _product(x: Value, matrix: Array) -> Value:
 @onnx_op("DFT", since=17)
 def dft(node: Node) -> Value:
     """Version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: from half a spectrum to reals."""
-    x = node.input(0)
+    x = node.input(0, least=2)
+    node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
     axis = node.integer("axis", 1)
     if node.version >= 20:
-        known = node.known(2)
-        axis = -2 if known is None else int(known.reshape(-1)[0])
+        axis = int(node.single(2)) if node.has(2) else -2
     axis = checked_axis(axis, x.rank)
     if axis == x.rank - 1 or x.shape[-1] not in (1, 2):
         raise DMLError(f"{node}: axis {axis} of a tensor of shape {x.shape} must be one of samples")
@@ -81,10 +81,9 @@ def dft(node: Node) -> Value:
     order = [*(at for at in range(x.rank) if at not in (axis, x.rank - 1)), axis, x.rank - 1]
     moved = transpose(x, order)
     count = moved.shape[-2]
-    given = node.known(1)
-    length = count if given is None else int(given.reshape(-1)[0])
+    length = int(node.single(1)) if node.has(1) else count
     if inverse and onesided:
-        made = _from_half(node, moved, 2 * (count - 1) if given is None else length)
+        made = _from_half(node, moved, length if node.has(1) else 2 * (count - 1))
     else:
         made = _transformed(node, moved, length, length // 2 + 1 if onesided else length, inverse)
     return transpose(made, [order.index(at) for at in range(x.rank)])
@@ -105,13 +104,13 @@ def _from_half(node: Node, x: Value, length: int) -> Value:
 @onnx_op("STFT", since=17)
 def stft(node: Node) -> Value:
     """Frames are picked by their indices, weighted by the window, and transformed."""
-    x, window = node.input(0), node.optional(2)
-    step, given = node.known(1), node.known(3)
-    assert step is not None
+    x, window = node.input(0, least=2), node.optional(2)
+    node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
     if x.rank == 2:
         x = reshape(x, (*x.shape, 1))
-    stride = int(step.reshape(-1)[0])
-    length = int(given.reshape(-1)[0]) if given is not None else (window.shape[0] if window is not None else 0)
+    node.check(window is None or window.rank == 1, "the window must have rank 1")
+    stride = int(node.single(1))
+    length = int(node.single(3)) if node.has(3) else (window.shape[0] if window is not None else 0)
     if stride < 1 or not 1 <= length <= x.shape[1]:
         raise DMLError(f"{node}: frames of {length} every {stride} do not fit a signal of {x.shape[1]}")
     frames = window_count(x.shape[1], length, stride)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dml.errors import DMLError
 from dml.shapes import same_padding, window_count, window_reach
 
-from ..trace import Node
+from ..node import Node
 
 
 @dataclass

@@ -16,11 +16,12 @@ from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError
 
+from .dtypes import Array, DType, Shape, dtype_of
 from .loading import ModelSource, array_of, load_model
 from .plans import Plans
 from .registry import standard
 from .trace import Guard, Trace, run, unmapped
-from .value import Array, DType, Shape, Value, dtype_of
+from .value import Value
 
 
 @dataclass

@@ -15,7 +15,8 @@ from onnx.reference import ReferenceEvaluator
 
 from dml.errors import DMLError
 
-from .value import Array, Value
+from .dtypes import Array
+from .value import Value
 
 if TYPE_CHECKING:
     from .node import Node

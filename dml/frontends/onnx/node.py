@@ -14,8 +14,9 @@ from onnx import helper
 
 from dml.errors import HRESULT, DMLError
 
+from .dtypes import Array
 from .registry import standard
-from .value import Array, Value, constant
+from .value import Value, constant
 
 if TYPE_CHECKING:
     from .trace import Item, Scope, Trace

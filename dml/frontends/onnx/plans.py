@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from .value import Array
+from .dtypes import Array
 
 #: Plans of a model that are kept, and the bytes that they may hold together beside the weights, which they share.
 MOST_PLANS, MOST_BYTES = 64, 128 << 20

@@ -23,11 +23,12 @@ from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import DMLError
 from dml.graph.builder import Builder, DeviceLike
 
+from .dtypes import BFLOAT16, BOOL, Array, DType, storage
 from .folding import fold
 from .loading import array_of, graph_nodes, sparse_array_of
 from .node import Node, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
-from .value import BFLOAT16, BOOL, Array, DType, Value, constant, storage
+from .value import Value, constant
 
 #: What flows along the edges of a model: a value, a sequence of them, or an absent optional.
 Item = Any

@@ -94,24 +94,8 @@ def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str
     Raises DMLError that lists every layer that cannot be mapped, before anything is built; and for dynamic shapes.
     """
     from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
-    from dml.frontends.openvino import recurrent as _recurrent  # noqa: F401
 
-    special = ("Parameter", "Const", "Result")
-    unknown = [str(at) for at in network.layers if at.type not in _LAYERS and at.type not in special]
-    kinds = [
-        f"{at} has an output of element type {port.element_type!r}"
-        for at in network.layers
-        for port in at.outputs
-        if port.element_type not in ELEMENT_TYPES
-    ]
-    if unknown or kinds:
-        raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
-    dynamic = [str(at) for at in network.layers if any(min(port.sizes, default=1) < 0 for port in at.outputs)]
-    if dynamic:
-        raise DMLError(
-            f"sizes must be static (save the model after model.reshape); dynamic are {'; '.join(dynamic[:5])}"
-        )
-
+    _check(network)
     values: dict[Layer, list[Value]] = {}
     outputs: dict[str, Tensor] = {}
     parameters: dict[str, Layer] = {}
@@ -134,6 +118,25 @@ def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str
             made = _LAYERS[at.type](context)
             values[at] = list(made) if isinstance(made, Sequence) else [made]
     return outputs, parameters, results
+
+
+def _check(network: Network) -> None:
+    """Raise DMLError that lists every layer that cannot be mapped, or those whose shapes are dynamic."""
+    special = ("Parameter", "Const", "Result")
+    unknown = [str(at) for at in network.layers if at.type not in _LAYERS and at.type not in special]
+    kinds = [
+        f"{at} has an output of element type {port.element_type!r}"
+        for at in network.layers
+        for port in at.outputs
+        if port.element_type not in ELEMENT_TYPES
+    ]
+    if unknown or kinds:
+        raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
+    dynamic = [str(at) for at in network.layers if any(min(port.sizes, default=1) < 0 for port in at.outputs)]
+    if dynamic:
+        raise DMLError(
+            f"sizes must be static (save the model after model.reshape); dynamic are {'; '.join(dynamic[:5])}"
+        )
 
 
 def _output(values: dict[Layer, list[Value]], source: Layer, index: int) -> Value:

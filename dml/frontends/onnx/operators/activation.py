@@ -10,9 +10,10 @@ from dml.descriptors import activation as act
 from dml.descriptors.base import OperatorDesc
 from dml.errors import DMLError
 
+from ..functions import part
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import Value, expanded, one, part, reshape, unary
+from ..value import Value, expanded, one, reshape, unary
 
 #: Operator -> descriptor, and its fields: ONNX attribute and default.
 _ACTIVATIONS: dict[str, tuple[type[OperatorDesc], dict[str, tuple[str, float]]]] = {

@@ -11,9 +11,11 @@ from dml.descriptors import elementwise as ew
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..dtypes import BOOL, INT32
+from ..functions import join, matmul, part
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import BOOL, INT32, Value, binary, cast, emit, expanded, join, matmul, part, reshape, transpose
+from ..value import Value, binary, cast, emit, expanded, reshape, transpose
 from .gemm import integer_product
 
 

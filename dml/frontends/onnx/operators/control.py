@@ -15,10 +15,12 @@ import numpy as np
 from dml.errors import DMLError
 from dml.shapes import with_axis, without_axis
 
+from ..dtypes import dtype_of
+from ..functions import join, part
 from ..node import Node, Unsupported, checked_axis
 from ..registry import onnx_op
 from ..trace import Scope
-from ..value import Value, dtype_of, join, part, reshape, where
+from ..value import Value, reshape, where
 
 
 def _branch(node: Node, name: str, inputs: Sequence[Any] = ()) -> list[Any]:

@@ -14,9 +14,10 @@ from dml.descriptors.convolution import (
 from dml.errors import DMLError
 from dml.shapes import transposed_sizes
 
+from ..dtypes import INT32, DType
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import INT32, DType, Value, cast, emit, one, reshape, transpose
+from ..value import Value, cast, emit, one, reshape, transpose
 from .window import Window, window_of
 
 

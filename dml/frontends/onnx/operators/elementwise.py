@@ -17,30 +17,11 @@ from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes
 from dml.tensors import DML_BUFFER_TENSOR_DESC, nearest_float, numpy_dtype
 
+from ..dtypes import BOOL, FLOAT32, FLOATS, INT32, dtype_of, storage
+from ..functions import fill, scalar
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import (
-    BOOL,
-    FLOAT32,
-    FLOATS,
-    INT32,
-    Value,
-    binary,
-    cast,
-    constant,
-    dtype_of,
-    emit,
-    expanded,
-    fill,
-    maximum,
-    minimum,
-    one,
-    reshape,
-    scalar,
-    storage,
-    unary,
-    where,
-)
+from ..value import Value, binary, cast, constant, emit, expanded, maximum, minimum, one, reshape, unary, where
 
 #: 4-bit integers, which CAST does not take.
 NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))

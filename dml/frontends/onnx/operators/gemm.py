@@ -15,9 +15,11 @@ from dml.descriptors.gemm import (
 from dml.errors import DMLError
 from dml.shapes import broadcast_sizes
 
+from ..dtypes import INT32, UINT8
+from ..functions import matmul, total
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import INT32, UINT8, Value, binary, emit, expanded, matmul, one, reshape, total, transpose
+from ..value import Value, binary, emit, expanded, one, reshape, transpose
 from .activation import activated
 from .elementwise import bit_cast
 

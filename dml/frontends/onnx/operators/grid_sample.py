@@ -16,9 +16,11 @@ from dml.descriptors import elementwise as ew
 from dml.descriptors.movement import DML_GATHER_ELEMENTS_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..dtypes import FLOAT32, INT32
+from ..functions import part
 from ..node import Node
 from ..registry import onnx_op
-from ..value import FLOAT32, INT32, Value, binary, cast, expanded, maximum, minimum, one, part, reshape, unary, where
+from ..value import Value, binary, cast, expanded, maximum, minimum, one, reshape, unary, where
 from .elementwise import logical_and
 
 _CUBIC = -0.75

@@ -10,9 +10,11 @@ from dml import enums
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..dtypes import FLOAT32, INT32, INT64, Array
+from ..functions import part, resized
 from ..node import Node
 from ..registry import onnx_op
-from ..value import FLOAT32, INT32, INT64, Array, Value, cast, emit, expanded, part, reshape, resized
+from ..value import Value, cast, emit, expanded, reshape
 from .attention import boolean_mask, both, refuse, refuse_attributes
 from .rotary import rotated
 

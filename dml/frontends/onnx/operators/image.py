@@ -6,9 +6,10 @@ import numpy as np
 
 from dml.errors import DMLError
 
+from ..functions import slice_
 from ..node import Node
 from ..registry import onnx_op
-from ..value import Value, slice_
+from ..value import Value
 
 
 @onnx_op("Crop")

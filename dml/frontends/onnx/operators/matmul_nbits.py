@@ -13,9 +13,11 @@ from dml.errors import DMLError
 from dml.graph.builder import Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+from ..dtypes import FLOAT16, FLOAT32, UINT8, DType, storage
+from ..functions import fill, matmul, part
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import FLOAT16, FLOAT32, UINT8, DType, Value, cast, fill, matmul, part, reshape, storage
+from ..value import Value, cast, reshape
 
 _UINT4 = np.dtype(ml_dtypes.uint4)
 

@@ -34,29 +34,12 @@ from dml.shapes import (
 )
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
+from ..dtypes import BOOL, INT64, dtype_of, storage
+from ..functions import fill, gather, join, part, scalar, slice_
 from ..loading import array_of
 from ..node import Node, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..value import (
-    BOOL,
-    INT64,
-    Value,
-    cast,
-    dtype_of,
-    emit,
-    expanded,
-    fill,
-    gather,
-    join,
-    one,
-    part,
-    reshape,
-    scalar,
-    slice_,
-    storage,
-    transpose,
-    where,
-)
+from ..value import Value, cast, emit, expanded, one, reshape, transpose, where
 
 
 @onnx_op("Identity", "MemcpyFromHost", "MemcpyToHost")

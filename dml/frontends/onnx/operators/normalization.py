@@ -24,22 +24,11 @@ from dml.descriptors.normalization import (
 from dml.errors import DMLError
 from dml.shapes import with_rank
 
+from ..dtypes import FLOAT32, INT32
+from ..functions import gather, mean, total
 from ..node import Node, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..value import (
-    FLOAT32,
-    INT32,
-    Value,
-    binary,
-    cast,
-    emit,
-    gather,
-    mean,
-    one,
-    reshape,
-    total,
-    unary,
-)
+from ..value import Value, binary, cast, emit, one, reshape, unary
 
 
 def mean_variance(

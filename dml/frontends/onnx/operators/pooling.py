@@ -20,9 +20,11 @@ from dml.descriptors.pooling import (
 from dml.shapes import covered_size
 from dml.tensors import DML_SIZE_2D
 
+from ..dtypes import INT64, UINT32
+from ..functions import join, mean, part, reduce
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import INT64, UINT32, Value, binary, cast, emit, join, maximum, mean, one, part, reduce, reshape
+from ..value import Value, binary, cast, emit, maximum, one, reshape
 from .movement import padded
 from .window import Window, window_of
 

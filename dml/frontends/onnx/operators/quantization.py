@@ -20,28 +20,11 @@ from dml.errors import DMLError
 from dml.shapes import with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+from ..dtypes import FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
+from ..functions import join, part
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import (
-    FLOAT16,
-    FLOAT32,
-    UINT8,
-    DType,
-    Value,
-    cast,
-    dtype_of,
-    emit,
-    expanded,
-    join,
-    maximum,
-    minimum,
-    one,
-    part,
-    reshape,
-    storage,
-    transpose,
-    unary,
-)
+from ..value import Value, cast, emit, expanded, maximum, minimum, one, reshape, transpose, unary
 from .gemm import integer_product
 from .movement import check_joins
 from .window import window_of

@@ -15,9 +15,10 @@ from dml.frontends import recurrence
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
+from ..dtypes import FLOAT16, FLOAT32, UINT32
 from ..node import Node
 from ..registry import onnx_op
-from ..value import FLOAT16, FLOAT32, UINT32, Value, cast, expanded, maximum, one, reshape, transpose
+from ..value import Value, cast, expanded, maximum, one, reshape, transpose
 
 
 class Layer:

@@ -18,23 +18,11 @@ from dml.enums import DML_REDUCE_FUNCTION
 from dml.errors import DMLError
 from dml.shapes import with_size, without_axis
 
+from ..dtypes import FLOAT32, INT64, UINT8, UINT32
+from ..functions import part, reduce, total
 from ..node import Node, checked_axis
 from ..registry import onnx_op
-from ..value import (
-    FLOAT32,
-    INT64,
-    UINT8,
-    UINT32,
-    Value,
-    cast,
-    emit,
-    one,
-    part,
-    reduce,
-    reshape,
-    total,
-    transpose,
-)
+from ..value import Value, cast, emit, one, reshape, transpose
 
 _FUNCTIONS: dict[str, DML_REDUCE_FUNCTION] = {
     "ReduceL1": enums.DML_REDUCE_FUNCTION_L1,

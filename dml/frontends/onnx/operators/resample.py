@@ -18,9 +18,11 @@ from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..dtypes import FLOAT32, Array
+from ..functions import gather, matmul
 from ..node import Node, checked_axis
 from ..registry import onnx_op
-from ..value import FLOAT32, Array, Value, cast, constant, gather, matmul, one, reshape, transpose, unary, where
+from ..value import Value, cast, constant, one, reshape, transpose, unary, where
 
 _NEAREST: dict[str, Callable[[float], int]] = {
     "round_prefer_floor": lambda x: ceil(x - 0.5),

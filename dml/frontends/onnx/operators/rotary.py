@@ -6,9 +6,11 @@ import numpy as np
 
 from dml.errors import DMLError
 
+from ..dtypes import INT64
+from ..functions import gather, join, part, slice_
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import INT64, Value, cast, gather, join, part, reshape, slice_, transpose
+from ..value import Value, cast, reshape, transpose
 
 
 def rotated(x: Value, positions: Value, cosines: Value, sines: Value, *, interleaved: bool) -> Value:

@@ -10,25 +10,11 @@ from dml import enums
 from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
 from dml.shapes import with_rank
 
+from ..dtypes import INT32, DType
+from ..functions import part, reduce, resized, total
 from ..node import Node, Unsupported
 from ..registry import onnx_op
-from ..value import (
-    INT32,
-    DType,
-    Value,
-    cast,
-    expanded,
-    maximum,
-    minimum,
-    one,
-    part,
-    reduce,
-    reshape,
-    resized,
-    total,
-    transpose,
-    where,
-)
+from ..value import Value, cast, expanded, maximum, minimum, one, reshape, transpose, where
 
 _FUNCTIONS = {
     "add": enums.DML_REDUCE_FUNCTION_SUM,

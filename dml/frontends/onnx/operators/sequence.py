@@ -9,9 +9,10 @@ import numpy as np
 from dml.errors import DMLError
 from dml.shapes import with_axis, without_axis
 
+from ..functions import join, part
 from ..node import Node
 from ..registry import onnx_op
-from ..value import Value, join, part, reshape
+from ..value import Value, reshape
 from .movement import split_sizes
 
 

@@ -9,9 +9,11 @@ import numpy as np
 from dml.errors import DMLError
 from dml.shapes import window_count
 
+from ..dtypes import Array
+from ..functions import gather, join, matmul, part, resized, slice_
 from ..node import Node, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..value import Array, Value, cast, gather, join, matmul, part, reshape, resized, slice_, transpose
+from ..value import Value, cast, reshape, transpose
 
 #: Elements of a matrix: where a transform is split if it can be, and what is too many (samples of any, too).
 _LONG, _LIMIT = 2**20, 2**24

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dml.api.hazards import Bound
+from dml.api.hazards import BoundRange
 from dml.errors import DMLError
 from dml.runtime.buffer import Buffer
 
@@ -27,7 +27,7 @@ class PersistentUse:
     """An operator's persistent resource, as it is initialized or else read by a dispatch."""
 
     compiled: CompiledOperator
-    bound: Bound
+    bound: BoundRange
     initializes: bool
 
 

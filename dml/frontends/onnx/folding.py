@@ -16,10 +16,10 @@ from onnx.reference import ReferenceEvaluator
 from dml.errors import DMLError
 
 from .dtypes import Array
-from .value import Value
+from .value import OnnxValue
 
 if TYPE_CHECKING:
-    from .node import Node
+    from .node import OnnxNode
 
 #: Elements of an input, and of what comes out.
 _INPUT_LIMIT, _OUTPUT_LIMIT = 4096, 2**20
@@ -35,12 +35,12 @@ _FOLDABLE = frozenset(
 )
 
 
-def fold(node: Node) -> list[Array] | None:
+def fold(node: OnnxNode) -> list[Array] | None:
     """The node's outputs, where it can be computed here, else None."""
     if node.domain or node.op in ("Constant", "If", "Loop", "Scan", "Shape", "Size"):
         return None
     values = [item for item in node.inputs if item is not None]
-    if not values or not all(isinstance(item, Value) for item in values):
+    if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
     # Without elements there is nothing for a device to do, whatever the other inputs hold.
     empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
@@ -52,7 +52,7 @@ def fold(node: Node) -> list[Array] | None:
     return _evaluate(node, arrays) if _result_size(node.op, arrays) <= _OUTPUT_LIMIT else None
 
 
-def _evaluable(node: Node) -> bool:
+def _evaluable(node: OnnxNode) -> bool:
     return not any(hasattr(value, "node") for value in node.attributes.values())
 
 
@@ -79,7 +79,7 @@ def _result_size(op: str, arrays: list[Array | None]) -> int:
     return prod(a.size for a in arrays if a is not None)
 
 
-def _evaluate(node: Node, arrays: list[Array | None]) -> list[Array] | None:
+def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
     """The node run by ONNX's reference; None where that cannot."""
     proto = onnx.NodeProto()
     proto.op_type = node.op

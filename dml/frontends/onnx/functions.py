@@ -24,10 +24,10 @@ from dml.shapes import broadcast_sizes, ones_along, replaced, with_rank
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 from .dtypes import DType, storage
-from .value import Value, constant, emit, expanded, one, reshape
+from .value import OnnxValue, constant, emit, expanded, one, reshape
 
 
-def reduce(x: Value, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> Value:
+def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> OnnxValue:
     """A reduction over axes, whose dimensions stay with size 1 or go."""
     chosen = sorted({axis % x.rank for axis in axes}) if x.rank else []
     kept = ones_along(x.shape, chosen)
@@ -35,15 +35,15 @@ def reduce(x: Value, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: b
     return reshape(made, kept if keep else [size for axis, size in enumerate(x.shape) if axis not in chosen])
 
 
-def total(x: Value, axes: Sequence[int], keep: bool = True) -> Value:
+def total(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
     return reduce(x, enums.DML_REDUCE_FUNCTION_SUM, axes, keep)
 
 
-def mean(x: Value, axes: Sequence[int], keep: bool = True) -> Value:
+def mean(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
     return reduce(x, enums.DML_REDUCE_FUNCTION_AVERAGE, axes, keep)
 
 
-def matmul(a: Value, b: Value, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> Value:
+def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> OnnxValue:
     """Products of matrices of rank 2 and above, batches broadcast; ``transpose_b``: of a with b transposed."""
     batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
     m, n = a.shape[-2], b.shape[-2 if transpose_b else -1]
@@ -72,7 +72,7 @@ def matmul(a: Value, b: Value, *, transpose_b: bool = False, fused: OperatorDesc
     )
 
 
-def slice_(x: Value, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> Value:
+def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:
     """counts[i] elements of each dimension from starts[i] on, every steps[i]-th; steps may be negative."""
     steps = tuple(steps or (1,) * x.rank)
     counts = tuple(counts)
@@ -93,14 +93,14 @@ def slice_(x: Value, starts: Sequence[int], counts: Sequence[int], steps: Sequen
     )
 
 
-def part(x: Value, axis: int, start: int, count: int) -> Value:
+def part(x: OnnxValue, axis: int, start: int, count: int) -> OnnxValue:
     """Consecutive slices along an axis."""
     starts, counts = [0] * x.rank, list(x.shape)
     starts[axis], counts[axis] = start, count
     return slice_(x, starts, counts)
 
 
-def join(values: Sequence[Value], axis: int) -> Value:
+def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
     """One after another along an axis; those without elements are left out."""
     first = values[0]
     axis %= first.rank
@@ -114,7 +114,7 @@ def join(values: Sequence[Value], axis: int) -> Value:
     return one(DML_JOIN_OPERATOR_DESC, first, shape, InputTensors=full, Axis=axis)
 
 
-def resized(x: Value, axis: int, count: int, number: complex = 0) -> Value:
+def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxValue:
     """x with a number behind, or without what is behind, so that an axis has a size."""
     if x.shape[axis] >= count:
         return part(x, axis, 0, count)
@@ -123,7 +123,7 @@ def resized(x: Value, axis: int, count: int, number: complex = 0) -> Value:
     return join([x, x.filled(number, missing)], axis)
 
 
-def gather(x: Value, indices: Value, axis: int) -> Value:
+def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
     """Slices of x along an axis, picked by indices of any shape."""
     axis %= x.rank
     shape = replaced(x.shape, axis, indices.shape)
@@ -146,7 +146,7 @@ def gather(x: Value, indices: Value, axis: int) -> Value:
     return reshape(made, shape)
 
 
-def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> Value:
+def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:
     """A tensor of one number, filled on the device where it is large."""
     if prod(shape) <= 4096:
         return constant(builder, np.full(tuple(shape), number, dtype))

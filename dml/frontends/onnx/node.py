@@ -16,7 +16,7 @@ from dml.errors import HRESULT, DMLError
 
 from .dtypes import Array
 from .registry import standard
-from .value import Value, constant
+from .value import OnnxValue, constant
 
 if TYPE_CHECKING:
     from .trace import Item, Scope, Trace
@@ -31,7 +31,7 @@ class Unsupported(DMLError):
         super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
 
 
-class Node:
+class OnnxNode:
     """A node being mapped. Methods raise DMLError where the model does not give what they ask for."""
 
     def __init__(self, trace: Trace, proto: Any, scope: Scope, inputs: list[Item]) -> None:
@@ -57,7 +57,7 @@ class Node:
         if not holds:
             raise DMLError(f"{self}: {rule}")
 
-    def constant(self, array: Any) -> Value:
+    def constant(self, array: Any) -> OnnxValue:
         return constant(self.builder, array)
 
     # Inputs and outputs
@@ -66,21 +66,21 @@ class Node:
         """Whether the input is given."""
         return at < len(self.inputs) and self.inputs[at] is not None
 
-    def input(self, at: int, *, rank: int | None = None, least: int = 0) -> Value:
+    def input(self, at: int, *, rank: int | None = None, least: int = 0) -> OnnxValue:
         """A required input, a tensor. rank: the one it must have; least: the least rank it may have."""
         self.check(self.has(at), f"input {at} must be given")
         item = self.inputs[at]
-        if not isinstance(item, Value):
+        if not isinstance(item, OnnxValue):
             raise DMLError(f"{self}: input {at} must be a tensor")
         self.check(rank in (None, item.rank), f"input {at} must have rank {rank}, found shape {item.shape}")
         self.check(item.rank >= least, f"input {at} must have rank {least} at least, found shape {item.shape}")
         return item
 
-    def optional(self, at: int, *, rank: int | None = None) -> Value | None:
+    def optional(self, at: int, *, rank: int | None = None) -> OnnxValue | None:
         """An input that may be absent; of a rank where one is given."""
         return self.input(at, rank=rank) if self.has(at) else None
 
-    def variadic(self) -> list[Value]:
+    def variadic(self) -> list[OnnxValue]:
         """All inputs of a node that takes any number of them, one at least."""
         self.check(bool(self.inputs), "one input at least must be given")
         return [self.input(at) for at in range(len(self.inputs))]

@@ -26,9 +26,9 @@ from dml.graph.builder import Builder, DeviceLike
 from .dtypes import BFLOAT16, BOOL, Array, DType, storage
 from .folding import fold
 from .loading import array_of, graph_nodes, sparse_array_of
-from .node import Node, Unsupported, noted
+from .node import OnnxNode, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
-from .value import Value, constant
+from .value import OnnxValue, constant
 
 #: What flows along the edges of a model: a value, a sequence of them, or an absent optional.
 Item = Any
@@ -105,25 +105,25 @@ class Trace:
 
     # Values
 
-    def input(self, name: str, shape: Sequence[int], dtype: DType) -> Value:
+    def input(self, name: str, shape: Sequence[int], dtype: DType) -> OnnxValue:
         """A new input of the graph. Without elements it is a constant."""
         if not prod(shape):
             return constant(self.builder, np.zeros(tuple(shape), dtype))
         tensor = self.builder.input(name, tuple(shape) or (1,), storage(dtype))
         self.sources[tensor.source] = name
-        return Value(self.builder, shape, dtype, tensor=tensor)
+        return OnnxValue(self.builder, shape, dtype, tensor=tensor)
 
-    def decided(self, value: Value, of: Callable[[Array], Any]) -> Any:
+    def decided(self, value: OnnxValue, of: Callable[[Array], Any]) -> Any:
         """What the graph depends on of the numbers in a value: the model holds while ``of`` them stays the same."""
         if value.array is not None:
             return of(value.array)
-        held = Value(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
+        held = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
         self.known(held)
         guard = self.guards.pop()
         self.guards.append(Guard(guard.compiled, guard.name, guard.array, of))
         return self.guards[-1].expected
 
-    def known(self, value: Value) -> Array:
+    def known(self, value: OnnxValue) -> Array:
         """The numbers in a value."""
         if value.array is not None:
             return value.array
@@ -178,7 +178,7 @@ class Trace:
         if self.count > _UNROLLED:
             raise DMLError(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
         inputs = [scope.find(name) if name else None for name in proto.input]
-        node = Node(self, proto, scope, inputs)
+        node = OnnxNode(self, proto, scope, inputs)
         before = len(self.builder._nodes)
         try:
             results = self.results(node)
@@ -195,7 +195,7 @@ class Trace:
             if name:
                 scope.items[name] = item
 
-    def results(self, node: Node) -> list[Item]:
+    def results(self, node: OnnxNode) -> list[Item]:
         """The outputs of a node: computed on constants, mapped, or those of its function body."""
         folded = fold(node)
         if folded is not None:
@@ -213,7 +213,7 @@ class Trace:
             raise Unsupported(f"{node}: no mapping for {node.domain or 'ai.onnx'}::{node.op} version {node.version}")
         return self.call(function, node)
 
-    def call(self, function: Any, node: Node) -> list[Item]:
+    def call(self, function: Any, node: OnnxNode) -> list[Item]:
         """A function's body with the node's inputs and attributes."""
         opsets = opsets_of(function, node.scope.opsets)
         scope = Scope(opsets)
@@ -249,7 +249,7 @@ def opsets_of(function: Any, around: Mapping[str, int]) -> dict[str, int]:
     return {"": onnx.defs.onnx_opset_version(), **around, **own}
 
 
-def _renamed(node: Node, error: DMLError) -> tuple[Any, ...]:
+def _renamed(node: OnnxNode, error: DMLError) -> tuple[Any, ...]:
     message = f"{node}: {error.message}"
     return (message,) if isinstance(error, Unsupported) else (message, error.hresult)
 
@@ -265,7 +265,7 @@ def _reads(proto: Any) -> set[str]:
     return names - {""}
 
 
-def schema_function(node: Node) -> Any | None:
+def schema_function(node: OnnxNode) -> Any | None:
     """The function body that an operator's schema has for these inputs, or None."""
     schema = schema_of(node.op, node.domain, node.version)
     if schema is None:

@@ -1,7 +1,7 @@
 """ONNX values while a model is traced, and the operators that all mappings are made of.
 
-A ``Value`` is a constant (an array on the host), or a tensor of the graph being built. Its shape and dtype are those of
-ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device and bfloat16 FLOAT32.
+An ``OnnxValue`` is a constant (an array on the host), or a tensor of the graph being built. Its shape and dtype are
+those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device and bfloat16 FLOAT32.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 from .dtypes import _SUBSTITUTES, BFLOAT16, BOOL, Array, DType, storage
 
 
-class Value:
+class OnnxValue:
     """A tensor of the model, of ONNX shape and dtype."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Value:
         self._tensor = tensor
 
     def __repr__(self) -> str:
-        return f"Value({self.dtype}, {self.shape}{', constant' if self.array is not None else ''})"
+        return f"OnnxValue({self.dtype}, {self.shape}{', constant' if self.array is not None else ''})"
 
     @property
     def rank(self) -> int:
@@ -77,62 +77,62 @@ class Value:
         """The tensor with its elements in row-major order."""
         return self.tensor.packed()
 
-    def made(self, tensor: Tensor, shape: Sequence[int] | None = None, dtype: DType | None = None) -> Value:
+    def made(self, tensor: Tensor, shape: Sequence[int] | None = None, dtype: DType | None = None) -> OnnxValue:
         """A value of this one's builder, shape and dtype unless others are given."""
-        return Value(
+        return OnnxValue(
             self.builder, self.shape if shape is None else shape, self.dtype if dtype is None else dtype, tensor=tensor
         )
 
-    def filled(self, number: complex, shape: Sequence[int] = (), dtype: DType | None = None) -> Value:
+    def filled(self, number: complex, shape: Sequence[int] = (), dtype: DType | None = None) -> OnnxValue:
         """A constant beside this value, of its dtype."""
         return constant(self.builder, np.full(tuple(shape), number, dtype or self.dtype))
 
     # Element by element, as in NumPy; a number takes the dtype of the value.
 
-    def _with(self, cls: type[OperatorDesc], other: Value | float, swap: bool = False) -> Value:
-        second = other if isinstance(other, Value) else self.filled(other)
+    def _with(self, cls: type[OperatorDesc], other: OnnxValue | float, swap: bool = False) -> OnnxValue:
+        second = other if isinstance(other, OnnxValue) else self.filled(other)
         return binary(cls, second, self) if swap else binary(cls, self, second)
 
-    def __add__(self, other: Value | float) -> Value:
+    def __add__(self, other: OnnxValue | float) -> OnnxValue:
         return self._with(ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, other)
 
-    def __sub__(self, other: Value | float) -> Value:
+    def __sub__(self, other: OnnxValue | float) -> OnnxValue:
         return self._with(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other)
 
-    def __rsub__(self, other: float) -> Value:
+    def __rsub__(self, other: float) -> OnnxValue:
         return self._with(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other, swap=True)
 
-    def __mul__(self, other: Value | float) -> Value:
+    def __mul__(self, other: OnnxValue | float) -> OnnxValue:
         return self._with(ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, other)
 
-    def __truediv__(self, other: Value | float) -> Value:
+    def __truediv__(self, other: OnnxValue | float) -> OnnxValue:
         return self._with(ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, other)
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def _compare(self, cls: type[OperatorDesc], other: Value | float) -> Value:
-        return binary(cls, self, other if isinstance(other, Value) else self.filled(other), BOOL)
+    def _compare(self, cls: type[OperatorDesc], other: OnnxValue | float) -> OnnxValue:
+        return binary(cls, self, other if isinstance(other, OnnxValue) else self.filled(other), BOOL)
 
-    def __lt__(self, other: Value | float) -> Value:
+    def __lt__(self, other: OnnxValue | float) -> OnnxValue:
         return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC, other)
 
-    def __gt__(self, other: Value | float) -> Value:
+    def __gt__(self, other: OnnxValue | float) -> OnnxValue:
         return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC, other)
 
-    def __ge__(self, other: Value | float) -> Value:
+    def __ge__(self, other: OnnxValue | float) -> OnnxValue:
         return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC, other)
 
-    def __le__(self, other: Value | float) -> Value:
+    def __le__(self, other: OnnxValue | float) -> OnnxValue:
         return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC, other)
 
-    def equals(self, other: Value | float) -> Value:
+    def equals(self, other: OnnxValue | float) -> OnnxValue:
         return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, other)
 
 
-def constant(builder: Builder, array: npt.ArrayLike) -> Value:
+def constant(builder: Builder, array: npt.ArrayLike) -> OnnxValue:
     """A host array as a value."""
     held = np.asarray(array)
-    return Value(builder, held.shape, held.dtype, array=held)
+    return OnnxValue(builder, held.shape, held.dtype, array=held)
 
 
 @cache
@@ -173,14 +173,16 @@ def _as_type(tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
     return tensor.builder.one(DML_CAST_OPERATOR_DESC, tensor.sizes, kind, InputTensor=tensor)
 
 
-Output = tuple[Sequence[int], DType]
+OutputKind = tuple[Sequence[int], DType]
 
 
-def emit(cls: type[OperatorDesc], outputs: Mapping[str, Output], builder: Builder, **fields: Any) -> dict[str, Value]:
+def emit(
+    cls: type[OperatorDesc], outputs: Mapping[str, OutputKind], builder: Builder, **fields: Any
+) -> dict[str, OnnxValue]:
     """Add an operator to the graph, with casts around it where it does not take the data types.
 
     outputs: field -> (sizes, dtype). fields: Values (or Tensors, where sizes were changed) for inputs, sequences of
-    them for tensor arrays, plain values for attributes. Returns field -> Value of those sizes.
+    them for tensor arrays, plain values for attributes. Returns field -> OnnxValue of those sizes.
     """
     inputs: dict[str, Any] = {}
     held: dict[str, DML_TENSOR_DATA_TYPE] = {}
@@ -202,7 +204,7 @@ def emit(cls: type[OperatorDesc], outputs: Mapping[str, Output], builder: Builde
     }
     made = builder.node(cls, described, **fields)
     return {
-        name: Value(builder, sizes, dtype, tensor=_as_type(made[name], storage(dtype)))
+        name: OnnxValue(builder, sizes, dtype, tensor=_as_type(made[name], storage(dtype)))
         for name, (sizes, dtype) in outputs.items()
     }
 
@@ -210,10 +212,12 @@ def emit(cls: type[OperatorDesc], outputs: Mapping[str, Output], builder: Builde
 def _tensors(given: Any) -> Any:
     if isinstance(given, list | tuple):
         return [_tensors(item) for item in given]
-    return given.tensor if isinstance(given, Value) else given
+    return given.tensor if isinstance(given, OnnxValue) else given
 
 
-def one(cls: type[OperatorDesc], x: Value, shape: Sequence[int], dtype: DType | None = None, **fields: Any) -> Value:
+def one(
+    cls: type[OperatorDesc], x: OnnxValue, shape: Sequence[int], dtype: DType | None = None, **fields: Any
+) -> OnnxValue:
     """``emit`` of an operator with one output, of the dtype of ``x`` unless another is given."""
     if not prod(shape):
         return x.filled(0, shape, dtype)
@@ -221,12 +225,14 @@ def one(cls: type[OperatorDesc], x: Value, shape: Sequence[int], dtype: DType | 
     return emit(cls, {output: (shape, dtype or x.dtype)}, x.builder, **fields)[output]
 
 
-def unary(cls: type[OperatorDesc], x: Value, dtype: DType | None = None, **attributes: Any) -> Value:
+def unary(cls: type[OperatorDesc], x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
     """An operator on each element."""
     return one(cls, x, x.shape, dtype, InputTensor=x, **attributes)
 
 
-def binary(cls: type[OperatorDesc], a: Value, b: Value, dtype: DType | None = None, **attributes: Any) -> Value:
+def binary(
+    cls: type[OperatorDesc], a: OnnxValue, b: OnnxValue, dtype: DType | None = None, **attributes: Any
+) -> OnnxValue:
     """An operator on pairs of elements, broadcast as in NumPy."""
     shape = broadcast_sizes(a.shape, b.shape)
     if not prod(shape):
@@ -234,7 +240,7 @@ def binary(cls: type[OperatorDesc], a: Value, b: Value, dtype: DType | None = No
     return one(cls, a, shape, dtype, ATensor=expanded(a, shape).tensor, BTensor=expanded(b, shape).tensor, **attributes)
 
 
-def expanded(x: Value, shape: Sequence[int]) -> Value:
+def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
     """Broadcast to larger sizes by strides; nothing is computed."""
     shape = tuple(shape)
     if x.shape == shape:
@@ -244,7 +250,7 @@ def expanded(x: Value, shape: Sequence[int]) -> Value:
     return x.made(x.tensor.broadcast(shape or (1,)), shape)
 
 
-def reshape(x: Value, shape: Sequence[int]) -> Value:
+def reshape(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
     """The same elements, in row-major order, under another shape."""
     shape = tuple(int(size) for size in shape)
     if prod(shape) != x.size:
@@ -256,7 +262,7 @@ def reshape(x: Value, shape: Sequence[int]) -> Value:
     return x.made(x.packed.view(shape or (1,)), shape)
 
 
-def transpose(x: Value, order: Sequence[int]) -> Value:
+def transpose(x: OnnxValue, order: Sequence[int]) -> OnnxValue:
     """The dimensions in another order, by strides; nothing is computed."""
     if x.rank < 2:
         return x
@@ -265,7 +271,7 @@ def transpose(x: Value, order: Sequence[int]) -> Value:
     return x.made(x.tensor.transpose(*order), [x.shape[axis] for axis in order])
 
 
-def cast(x: Value, dtype: npt.DTypeLike) -> Value:
+def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
     """Each element as another dtype; to bool, whether it is not zero."""
     wanted: DType = np.dtype(dtype)
     if wanted == x.dtype:
@@ -278,11 +284,11 @@ def cast(x: Value, dtype: npt.DTypeLike) -> Value:
     return x.made(_as_type(x.tensor, storage(wanted)), dtype=wanted)
 
 
-def logical_not(x: Value) -> Value:
+def logical_not(x: OnnxValue) -> OnnxValue:
     return unary(ew.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC, x)
 
 
-def where(condition: Value, a: Value, b: Value) -> Value:
+def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
     """a where the condition holds, b elsewhere; broadcast."""
     shape = broadcast_sizes(condition.shape, a.shape, b.shape)
     if not prod(shape):
@@ -297,9 +303,9 @@ def where(condition: Value, a: Value, b: Value) -> Value:
     )
 
 
-def maximum(a: Value, b: Value) -> Value:
+def maximum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     return binary(ew.DML_ELEMENT_WISE_MAX_OPERATOR_DESC, a, b)
 
 
-def minimum(a: Value, b: Value) -> Value:
+def minimum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     return binary(ew.DML_ELEMENT_WISE_MIN_OPERATOR_DESC, a, b)

@@ -17,13 +17,13 @@ from dml.shapes import with_axis, without_axis
 
 from ..dtypes import dtype_of
 from ..functions import join, part
-from ..node import Node, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
 from ..trace import Scope
-from ..value import Value, reshape, where
+from ..value import OnnxValue, reshape, where
 
 
-def _branch(node: Node, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
+def _branch(node: OnnxNode, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
     """The outputs of a nested graph, which sees the names around it."""
     graph = node.required(name)
     wanted = [entry.name for entry in graph.input]
@@ -32,7 +32,7 @@ def _branch(node: Node, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
 
 
 @onnx_op("If")
-def if_(node: Node) -> list[Any]:
+def if_(node: OnnxNode) -> list[Any]:
     condition = node.input(0)
     node.check(condition.size == 1, f"the condition must hold one number, found shape {condition.shape}")
     if condition.array is None:
@@ -42,14 +42,14 @@ def if_(node: Node) -> list[Any]:
     return _branch(node, "then_branch" if node.single(0) else "else_branch")
 
 
-def _both(node: Node, condition: Value) -> list[Any] | None:
+def _both(node: OnnxNode, condition: OnnxValue) -> list[Any] | None:
     """Both branches joined by the condition; None where they differ in more than numbers."""
     try:
         pairs = list(zip(_branch(node, "then_branch"), _branch(node, "else_branch"), strict=True))
     except Unsupported:
         return None
     for a, b in pairs:
-        if not (isinstance(a, Value) and isinstance(b, Value)) or a.shape != b.shape or a.dtype != b.dtype:
+        if not (isinstance(a, OnnxValue) and isinstance(b, OnnxValue)) or a.shape != b.shape or a.dtype != b.dtype:
             return None
         if not a.size or a.rank > 8:
             return None
@@ -57,14 +57,14 @@ def _both(node: Node, condition: Value) -> list[Any] | None:
 
 
 @onnx_op("Loop")
-def loop(node: Node) -> list[Any]:
+def loop(node: OnnxNode) -> list[Any]:
     body = node.required("body")
     most = int(node.single(0)) if node.has(0) else None
     going = not node.has(1) or bool(node.single(1))
     state = list(node.inputs[2:])
     least = 1 + len(state)
     node.check(len(body.output) >= least, f"its body must have {least} outputs at least, found {len(body.output)}")
-    scans: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(state))]
+    scans: list[list[OnnxValue]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     round_ = 0
     while going and (most is None or round_ < most):
         results = _branch(
@@ -79,13 +79,13 @@ def loop(node: Node) -> list[Any]:
     return [*state, *(_stacked(node, scan, 0, entry) for scan, entry in zip(scans, outputs, strict=True))]
 
 
-def _number(node: Node, value: Any) -> Any:
+def _number(node: OnnxNode, value: Any) -> Any:
     """The number that a nested graph decides by."""
-    node.check(isinstance(value, Value) and value.size == 1, "its body's condition must be a tensor of one number")
+    node.check(isinstance(value, OnnxValue) and value.size == 1, "its body's condition must be a tensor of one number")
     return node.trace.known(value).item()
 
 
-def _stacked(node: Node, values: list[Value], axis: int, entry: Any) -> Value:
+def _stacked(node: OnnxNode, values: list[OnnxValue], axis: int, entry: Any) -> OnnxValue:
     """Values as slices along a new axis; of none, an empty tensor as the graph describes it."""
     if not values:
         kind = entry.type.tensor_type
@@ -97,7 +97,7 @@ def _stacked(node: Node, values: list[Value], axis: int, entry: Any) -> Value:
 
 
 @onnx_op("Scan")
-def scan(node: Node) -> list[Any]:
+def scan(node: OnnxNode) -> list[Any]:
     """Version 8 has a batch dimension in front, each item of which is scanned by itself, and an input for lengths."""
     if node.version < 9:
         if node.has(0):
@@ -106,7 +106,7 @@ def scan(node: Node) -> list[Any]:
     return _scanned(node, node.variadic())
 
 
-def _batched(node: Node) -> list[Any]:
+def _batched(node: OnnxNode) -> list[Any]:
     inputs = [node.input(at, least=1) for at in range(1, len(node.inputs))]
     batches = {value.shape[0] for value in inputs}
     node.check(len(batches) == 1, f"its inputs must have one batch size, found {sorted(batches)}")
@@ -116,7 +116,7 @@ def _batched(node: Node) -> list[Any]:
     return [_stacked(node, [run[at] for run in runs], 0, None) for at in range(len(runs[0]))]
 
 
-def _scanned(node: Node, inputs: list[Value]) -> list[Any]:
+def _scanned(node: OnnxNode, inputs: list[OnnxValue]) -> list[Any]:
     body, count = node.required("body"), node.integer("num_scan_inputs", 1, least=1, most=len(inputs))
     states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
     outputs = len(body.output) - len(states)
@@ -128,7 +128,7 @@ def _scanned(node: Node, inputs: list[Value]) -> list[Any]:
     if len(lengths) != 1:
         raise DMLError(f"{node}: the scanned inputs have the lengths {sorted(lengths)}")
     (length,) = lengths
-    results: list[list[Value]] = [[] for _ in range(outputs)]
+    results: list[list[OnnxValue]] = [[] for _ in range(outputs)]
     for t in range(length):
         items = []
         for value, axis, back in zip(scanned, axes, directions, strict=True):

@@ -15,22 +15,22 @@ from dml.errors import DMLError
 from dml.shapes import transposed_sizes
 
 from ..dtypes import INT32, DType
-from ..node import Node, Unsupported
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import Value, cast, emit, one, reshape, transpose
+from ..value import OnnxValue, cast, emit, one, reshape, transpose
 from .window import Window, window_of
 
 
-def _channels(value: Value, rank: int) -> Value:
+def _channels(value: OnnxValue, rank: int) -> OnnxValue:
     """{C} as {1, C, 1...}, one element as {1, 1, 1...}."""
     return reshape(value, (1, value.size, *(1,) * (rank - 2)))
 
 
-def _shape(x: Value, weight: Value, window: Window) -> tuple[int, ...]:
+def _shape(x: OnnxValue, weight: OnnxValue, window: Window) -> tuple[int, ...]:
     return (x.shape[0], weight.shape[0], *window.output)
 
 
-def _fields(node: Node, window: Window) -> dict[str, Any]:
+def _fields(node: OnnxNode, window: Window) -> dict[str, Any]:
     return {
         "Strides": window.strides,
         "Dilations": window.dilations,
@@ -40,7 +40,7 @@ def _fields(node: Node, window: Window) -> dict[str, Any]:
     }
 
 
-def _checked(node: Node, x: Value, weight: Value, most: int) -> None:
+def _checked(node: OnnxNode, x: OnnxValue, weight: OnnxValue, most: int) -> None:
     if x.rank != weight.rank or not x.rank >= 3:
         raise DMLError(f"{node}: X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
     if x.rank > most:
@@ -48,19 +48,19 @@ def _checked(node: Node, x: Value, weight: Value, most: int) -> None:
 
 
 @onnx_op("Conv")
-def convolution(node: Node) -> Value:
+def convolution(node: OnnxNode) -> OnnxValue:
     return _convolution(node, node.input(0), node.input(1))
 
 
 @onnx_op("NhwcConv", domain="com.microsoft")
-def channels_last_convolution(node: Node) -> Value:
+def channels_last_convolution(node: OnnxNode) -> OnnxValue:
     """X, W and the result have their channels last."""
     x, weight = (transpose(value, (0, value.rank - 1, *range(1, value.rank - 1))) for value in map(node.input, (0, 1)))
     made = _convolution(node, x, weight)
     return transpose(made, (0, *range(2, made.rank), 1))
 
 
-def _convolution(node: Node, x: Value, weight: Value) -> Value:
+def _convolution(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> OnnxValue:
     bias = node.optional(2)
     _checked(node, x, weight, 5)
     window = window_of(node, x.shape[2:], weight.shape[2:])
@@ -79,17 +79,17 @@ def _convolution(node: Node, x: Value, weight: Value) -> Value:
 
 
 @onnx_op("ConvTranspose")
-def convolution_transpose(node: Node) -> Value:
+def convolution_transpose(node: OnnxNode) -> OnnxValue:
     return _convolution_transpose(node, node.ints("pads"), node.optional(2))
 
 
 @onnx_op("ConvTransposeWithDynamicPads", domain="com.microsoft")
-def convolution_transpose_with_pads(node: Node) -> Value:
+def convolution_transpose_with_pads(node: OnnxNode) -> OnnxValue:
     """The padding is an input, and the bias after it."""
     return _convolution_transpose(node, node.ints("pads", 2), node.optional(3))
 
 
-def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value | None) -> Value:
+def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: OnnxValue | None) -> OnnxValue:
     x, weight = node.input(0), node.input(1)
     _checked(node, x, weight, 5)
     spatial = x.rank - 2
@@ -136,8 +136,8 @@ def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value
 
 
 def _integer(
-    cls: type[OperatorDesc], node: Node, x: Value, weight: Value, dtype: DType, **fields: Value | None
-) -> Value:
+    cls: type[OperatorDesc], node: OnnxNode, x: OnnxValue, weight: OnnxValue, dtype: DType, **fields: OnnxValue | None
+) -> OnnxValue:
     _checked(node, x, weight, 4)
     window = window_of(node, x.shape[2:], weight.shape[2:])
     made = emit(
@@ -153,7 +153,7 @@ def _integer(
 
 
 @onnx_op("ConvInteger", since=10)
-def convolution_integer(node: Node) -> Value:
+def convolution_integer(node: OnnxNode) -> OnnxValue:
     return _integer(
         DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
         node,
@@ -166,7 +166,7 @@ def convolution_integer(node: Node) -> Value:
 
 
 @onnx_op("QLinearConv", since=10)
-def qlinear_convolution(node: Node) -> Value:
+def qlinear_convolution(node: OnnxNode) -> OnnxValue:
     bias = node.optional(8)
     return _integer(
         DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,

@@ -12,9 +12,9 @@ from dml.errors import DMLError
 
 from ..dtypes import FLOAT32, INT32, INT64, Array
 from ..functions import part, resized
-from ..node import Node
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import Value, cast, emit, expanded, reshape
+from ..value import OnnxValue, cast, emit, expanded, reshape
 from .attention import boolean_mask, both, refuse, refuse_attributes
 from .rotary import rotated
 
@@ -23,7 +23,7 @@ _CLOSED = float(np.finfo(np.float32).min)
 
 
 @onnx_op("GroupQueryAttention", domain="com.microsoft")
-def group_query_attention(node: Node) -> list[Value | None]:
+def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Query {B, S, N H}, key and value {B, S, M H}, or all three side by side; past and present {B, M, P, H}.
 
     The past of each batch element is as long as its number in seqlens_k says, which counts the new positions but one.
@@ -50,13 +50,13 @@ def group_query_attention(node: Node) -> list[Value | None]:
         fields["PastSequenceLengthsTensor"] = lengths
     sizes = (batch, heads, steps, steps if prompt else room + steps)
     made = _attended(node, fields, sizes, (key_heads, size), lengths)
-    results: list[Value | None] = [cast(made["OutputTensor"], query.dtype)]
+    results: list[OnnxValue | None] = [cast(made["OutputTensor"], query.dtype)]
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
         results.append(cast(resized(made[name], 2, present), query.dtype))
     return results
 
 
-def _positions(node: Node, steps: int, room: int) -> tuple[int, bool]:
+def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
     """The positions in the present tensors, and whether all of them are new. room: those in the past tensors."""
 
     def sizes_of(total: Array) -> tuple[int, bool]:
@@ -68,8 +68,12 @@ def _positions(node: Node, steps: int, room: int) -> tuple[int, bool]:
 
 
 def _attended(
-    node: Node, fields: dict[str, Any], sizes: tuple[int, int, int, int], keys: tuple[int, int], past: Value | None
-) -> dict[str, Value]:
+    node: OnnxNode,
+    fields: dict[str, Any],
+    sizes: tuple[int, int, int, int],
+    keys: tuple[int, int],
+    past: OnnxValue | None,
+) -> dict[str, OnnxValue]:
     """The operator's outputs, in float32 as the lengths are that come with them: float16 does not hold every length.
 
     sizes: batch, heads, queries and keys. keys: how many heads of keys, and elements of a head. past: {B} or None.
@@ -98,7 +102,7 @@ def _attended(
     )
 
 
-def _parts(node: Node, heads: int, key_heads: int) -> list[Value]:
+def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     query, key, value = node.input(0), node.optional(1), node.optional(2)
     if heads < 1 or key_heads < 1 or heads % key_heads or query.rank != 3 or query.shape[2] < heads:
         raise DMLError(
@@ -115,7 +119,7 @@ def _parts(node: Node, heads: int, key_heads: int) -> list[Value]:
     return [part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths)]
 
 
-def _turned(node: Node, query: Value, key: Value, size: int, past: Value | None) -> list[Value]:
+def _turned(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int, past: OnnxValue | None) -> list[OnnxValue]:
     """Query and key with their rotary embeddings. past: {B}, None where there is none."""
     batch, steps = query.shape[:2]
     positions = node.constant(np.arange(steps)[None])
@@ -135,7 +139,7 @@ def _turned(node: Node, query: Value, key: Value, size: int, past: Value | None)
     return made
 
 
-def _mask(node: Node, sizes: tuple[int, int, int, int], past: Value | None) -> dict[str, Any]:
+def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
     """What a query may not look at: what comes after it and what is further back than the window.
 
     What is behind the new positions of a past that is not full is left out already.

@@ -7,13 +7,13 @@ import numpy as np
 from dml.errors import DMLError
 
 from ..functions import slice_
-from ..node import Node
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import Value
+from ..value import OnnxValue
 
 
 @onnx_op("Crop")
-def crop(node: Node) -> Value:
+def crop(node: OnnxNode) -> OnnxValue:
     """border: how much goes at the left, top, right and bottom. scale: the height and width that stay instead, from the
     left and top on."""
     x = node.input(0)
@@ -28,7 +28,7 @@ def crop(node: Node) -> Value:
 
 
 @onnx_op("ImageScaler")
-def image_scaler(node: Node) -> Value:
+def image_scaler(node: OnnxNode) -> OnnxValue:
     """x * scale + bias, a bias for each channel."""
     x = node.input(0)
     bias = [float(number) for number in node.attributes.get("bias", [])]

@@ -15,15 +15,15 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from ..dtypes import FLOAT16, FLOAT32, UINT8, DType, storage
 from ..functions import fill, matmul, part
-from ..node import Node, Unsupported
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import Value, cast, reshape
+from ..value import OnnxValue, cast, reshape
 
 _UINT4 = np.dtype(ml_dtypes.uint4)
 
 
 @onnx_op("MatMulNBits", domain="com.microsoft")
-def matmul_nbits(node: Node) -> Value:
+def matmul_nbits(node: OnnxNode) -> OnnxValue:
     """A times the transposed weights {N, K}. They come as {N, blocks, bytes}, each block with its scale and zero point.
 
     The zero points are packed as the weights are, or numbers of the scales' type; without them it is the middle.
@@ -75,7 +75,7 @@ def matmul_nbits(node: Node) -> Value:
     return reshape(result, (*a.shape[:-1], n))
 
 
-def _zero_points(node: Node, zeros: Value | None, n: int, blocks: int, bits: int, dtype: DType) -> Value:
+def _zero_points(node: OnnxNode, zeros: OnnxValue | None, n: int, blocks: int, bits: int, dtype: DType) -> OnnxValue:
     if zeros is None:
         return fill(node.builder, 2 ** (bits - 1), (n, blocks), dtype)
     row = -(-blocks * bits // 8)
@@ -86,7 +86,7 @@ def _zero_points(node: Node, zeros: Value | None, n: int, blocks: int, bits: int
     return rows.made(rows.tensor.view((n, blocks), (rows.shape[1], 1)), (n, blocks))
 
 
-def _narrow(x: Value, shape: Sequence[int], dtype: DType) -> Value:
+def _narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
     """Bytes as what is packed in them, the lower bits first; nothing is computed."""
     if x.dtype != UINT8:
         raise DMLError(f"packed numbers must come as uint8, found {x.dtype}")

@@ -37,18 +37,18 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 from ..dtypes import BOOL, INT64, dtype_of, storage
 from ..functions import fill, gather, join, part, scalar, slice_
 from ..loading import array_of
-from ..node import Node, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..value import Value, cast, emit, expanded, one, reshape, transpose, where
+from ..value import OnnxValue, cast, emit, expanded, one, reshape, transpose, where
 
 
 @onnx_op("Identity", "MemcpyFromHost", "MemcpyToHost")
-def identity(node: Node) -> list[object]:
+def identity(node: OnnxNode) -> list[object]:
     return [node.inputs[0]]
 
 
 @onnx_op("Dropout")
-def dropout(node: Node) -> list[Value | None]:
+def dropout(node: OnnxNode) -> list[OnnxValue | None]:
     """Inference, where nothing is dropped. Training with a ratio above 0 needs ONNX's random numbers."""
     x = node.input(0)
     training, ratio = node.known(2), node.known(1)
@@ -59,7 +59,7 @@ def dropout(node: Node) -> list[Value | None]:
 
 
 @onnx_op("Reshape")
-def reshape_(node: Node) -> Value:
+def reshape_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     wanted = node.ints("shape", 1) or []
     keep_zero = node.integer("allowzero", 0)
@@ -73,14 +73,14 @@ def reshape_(node: Node) -> Value:
 
 
 @onnx_op("Flatten")
-def flatten(node: Node) -> Value:
+def flatten(node: OnnxNode) -> OnnxValue:
     x, axis = node.input(0), node.integer("axis", 1)
     axis = axis + x.rank if axis < 0 else axis
     return reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
 @onnx_op("Squeeze")
-def squeeze(node: Node) -> Value:
+def squeeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1)
     gone = {at for at, size in enumerate(x.shape) if size == 1} if axes is None else {
         checked_axis(axis, x.rank) for axis in axes
@@ -91,7 +91,7 @@ def squeeze(node: Node) -> Value:
 
 
 @onnx_op("Unsqueeze")
-def unsqueeze(node: Node) -> Value:
+def unsqueeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1) or []
     rank = x.rank + len(axes)
     new = {checked_axis(axis, rank) for axis in axes}
@@ -102,7 +102,7 @@ def unsqueeze(node: Node) -> Value:
 
 
 @onnx_op("Transpose")
-def transpose_(node: Node) -> Value:
+def transpose_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     order = node.ints("perm") or list(range(x.rank))[::-1]
     if sorted(order) != list(range(x.rank)):
@@ -111,20 +111,20 @@ def transpose_(node: Node) -> Value:
 
 
 @onnx_op("Expand", since=8)
-def expand(node: Node) -> Value:
+def expand(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return expanded(x, broadcast_sizes(x.shape, node.ints("shape", 1) or []))
 
 
 @onnx_op("Concat")
-def concat(node: Node) -> Value:
+def concat(node: OnnxNode) -> OnnxValue:
     values = node.variadic()
     axis = node.axis("axis", 1, values[0].rank)
     check_joins(node, values, axis)
     return join(values, axis)
 
 
-def check_joins(node: Node, values: list[Value], axis: int) -> None:
+def check_joins(node: OnnxNode, values: list[OnnxValue], axis: int) -> None:
     """Raise DMLError where values differ in more than the size of the axis."""
     rest = {without_axis(value.shape, axis) for value in values}
     same = len(rest) == 1 and len({value.rank for value in values}) == 1
@@ -132,7 +132,7 @@ def check_joins(node: Node, values: list[Value], axis: int) -> None:
 
 
 @onnx_op("Split")
-def split(node: Node) -> list[Value]:
+def split(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
     sizes = node.ints("split", 1)
@@ -144,7 +144,7 @@ def split(node: Node) -> list[Value]:
     return split_sizes(node, x, axis, sizes)
 
 
-def split_sizes(node: Node, x: Value, axis: int, sizes: list[int]) -> list[Value]:
+def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> list[OnnxValue]:
     """Parts of these sizes along an axis."""
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
         raise DMLError(f"{node}: parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
@@ -157,18 +157,20 @@ def split_sizes(node: Node, x: Value, axis: int, sizes: list[int]) -> list[Value
 
 
 @onnx_op("Slice")
-def slice_1(node: Node) -> Value:
+def slice_1(node: OnnxNode) -> OnnxValue:
     return sliced(node, node.ints("starts") or [], node.ints("ends") or [], node.ints("axes"), None)
 
 
 @onnx_op("Slice", since=10)
-def slice_10(node: Node) -> Value:
+def slice_10(node: OnnxNode) -> OnnxValue:
     starts, ends = ([int(item) for item in node.numbers(at)] for at in (1, 2))
     axes, steps = ([int(item) for item in node.numbers(at)] if node.has(at) else None for at in (3, 4))
     return sliced(node, starts, ends, axes, steps)
 
 
-def sliced(node: Node, starts: list[int], ends: list[int], axes: list[int] | None, steps: list[int] | None) -> Value:
+def sliced(
+    node: OnnxNode, starts: list[int], ends: list[int], axes: list[int] | None, steps: list[int] | None
+) -> OnnxValue:
     x = node.input(0)
     lengths = [len(given) for given in (starts, ends, axes, steps) if given is not None]
     node.check(len(set(lengths)) == 1, f"starts, ends, axes and steps must be as many, found {lengths}")
@@ -189,20 +191,20 @@ def _end(end: int, step: int, size: int) -> int | None:
 
 
 @onnx_op("Gather")
-def gather_(node: Node) -> Value:
+def gather_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return gather(x, node.input(1), node.axis("axis", 0, x.rank))
 
 
 @onnx_op("GatherElements", since=11)
-def gather_elements(node: Node) -> Value:
+def gather_elements(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1)
     axis = node.axis("axis", 0, x.rank)
     return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=axis)
 
 
 @onnx_op("GatherND", since=11)
-def gather_nd(node: Node) -> Value:
+def gather_nd(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1, least=1)
     batch = node.integer("batch_dims", 0, least=0)
     if indices.shape[-1] == 0 or batch + indices.shape[-1] > x.rank:
@@ -233,7 +235,7 @@ _PADDING = {
 
 
 @onnx_op("Pad")
-def pad(node: Node) -> Value:
+def pad(node: OnnxNode) -> OnnxValue:
     """``pads`` as attribute (2) or input (11); negative ones crop. ``axes`` from 18 on."""
     x = node.input(0)
     pads = node.ints("pads", 1) or node.ints("paddings") or []
@@ -254,12 +256,12 @@ def pad(node: Node) -> Value:
 
 
 def padded(
-    x: Value,
+    x: OnnxValue,
     start: list[int],
     end: list[int],
     number: object = 0,
     mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
-) -> Value:
+) -> OnnxValue:
     """x with elements around it; negative paddings crop."""
     if any(amount < 0 for amount in (*start, *end)):
         begin = [max(0, -s) for s in start]
@@ -285,7 +287,7 @@ def padded(
 
 
 @onnx_op("Tile", since=6)
-def tile(node: Node) -> Value:
+def tile(node: OnnxNode) -> OnnxValue:
     x, repeats = node.input(0), node.ints("repeats", 1) or []
     if len(repeats) != x.rank or any(count < 0 for count in repeats):
         raise DMLError(f"{node}: repeats must be {x.rank} counts, found {repeats}")
@@ -302,7 +304,7 @@ _ORDERS = {
 
 
 @onnx_op("DepthToSpace")
-def depth_to_space(node: Node) -> Value:
+def depth_to_space(node: OnnxNode) -> OnnxValue:
     x, block = node.input(0, rank=4), node.integer("blocksize", 1, least=1)
     channels = x.shape[1]
     node.check(channels % (block * block) == 0, f"blocks of {block} x {block} do not divide {channels} channels")
@@ -312,7 +314,7 @@ def depth_to_space(node: Node) -> Value:
 
 
 @onnx_op("SpaceToDepth")
-def space_to_depth(node: Node) -> Value:
+def space_to_depth(node: OnnxNode) -> OnnxValue:
     x, block = node.input(0, rank=4), node.integer("blocksize", 1, least=1)
     height, width = x.shape[2:]
     node.check(
@@ -325,7 +327,7 @@ def space_to_depth(node: Node) -> Value:
 
 
 @onnx_op("OneHot", since=9)
-def one_hot(node: Node) -> Value:
+def one_hot(node: OnnxNode) -> OnnxValue:
     """An index from -depth to -1 counts from the end; others outside are off everywhere."""
     indices, values = node.input(0), node.input(2)
     depth = int(node.single(1))
@@ -343,7 +345,7 @@ def one_hot(node: Node) -> Value:
 
 
 @onnx_op("EyeLike", since=9)
-def eye_like(node: Node) -> Value:
+def eye_like(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
     made = emit(
@@ -357,7 +359,7 @@ def eye_like(node: Node) -> Value:
 
 
 @onnx_op("Trilu", since=14)
-def trilu(node: Node) -> Value:
+def trilu(node: OnnxNode) -> OnnxValue:
     """The other triangle is overwritten with zeros."""
     x, k = node.input(0, least=2), int(node.single(1)) if node.has(1) else 0
     rows, columns = x.shape[-2:]
@@ -381,7 +383,7 @@ def trilu(node: Node) -> Value:
 
 
 @onnx_op("ConstantOfShape", since=9)
-def constant_of_shape(node: Node) -> Value:
+def constant_of_shape(node: OnnxNode) -> OnnxValue:
     shape = [int(size) for size in node.numbers(0)]
     value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
     node.check(value.size == 1, f"value must hold one number, found shape {value.shape}")
@@ -391,7 +393,7 @@ def constant_of_shape(node: Node) -> Value:
 
 
 @onnx_op("Compress", since=9)
-def compress(node: Node) -> Value:
+def compress(node: OnnxNode) -> OnnxValue:
     """Which elements are kept becomes a guard of the compiled graph."""
     x, condition = node.input(0), node.numbers(1)
     if "axis" not in node.attributes:
@@ -402,7 +404,7 @@ def compress(node: Node) -> Value:
 
 
 @onnx_op("Col2Im", since=18)
-def col2im(node: Node) -> Value:
+def col2im(node: OnnxNode) -> OnnxValue:
     x = node.input(0, rank=3)
     sizes, window = ([int(size) for size in node.numbers(at)] for at in (1, 2))
     rank = len(sizes)

@@ -22,14 +22,14 @@ from dml.tensors import DML_SIZE_2D
 
 from ..dtypes import INT64, UINT32
 from ..functions import join, mean, part, reduce
-from ..node import Node, Unsupported
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import Value, binary, cast, emit, maximum, one, reshape
+from ..value import OnnxValue, binary, cast, emit, maximum, one, reshape
 from .movement import padded
 from .window import Window, window_of
 
 
-def _planar(node: Node, x: Value, window: Window) -> tuple[Value, dict[str, Any]]:
+def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
     """The input with two or three spatial dimensions, and the window's fields for it."""
     if not 3 <= x.rank <= 5:
         raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 3 at most")
@@ -48,14 +48,14 @@ def _planar(node: Node, x: Value, window: Window) -> tuple[Value, dict[str, Any]
     return x, fields
 
 
-def _sizes(x: Value, window: Window) -> tuple[int, ...]:
+def _sizes(x: OnnxValue, window: Window) -> tuple[int, ...]:
     """The output's sizes with as many dimensions as ``_planar`` makes."""
     output = [1, *window.output] if len(window.output) == 1 else window.output
     return (*x.shape[:2], *output)
 
 
 @onnx_op("AveragePool")
-def average_pool(node: Node) -> Value:
+def average_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     window = window_of(node, x.shape[2:], ())
     counted = bool(node.integer("count_include_pad", 0))
@@ -73,7 +73,7 @@ def average_pool(node: Node) -> Value:
 
 
 @onnx_op("LpPool")
-def lp_pool(node: Node) -> Value:
+def lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     window = window_of(node, x.shape[2:], ())
     view, fields = _planar(node, x, window)
@@ -82,7 +82,7 @@ def lp_pool(node: Node) -> Value:
 
 
 @onnx_op("MaxPool")
-def max_pool(node: Node) -> list[Value | None]:
+def max_pool(node: OnnxNode) -> list[OnnxValue | None]:
     """Indices count through the whole input, row-major or (storage_order 1) column-major within a channel."""
     x = node.input(0)
     window = window_of(node, x.shape[2:], ())
@@ -101,10 +101,10 @@ def max_pool(node: Node) -> list[Value | None]:
     ]
 
 
-def _column_major(indices: Value, spatial: tuple[int, ...]) -> Value:
+def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
     """Indices into {N, C, spatial...} that count through the first spatial dimension first."""
 
-    def remainder(value: Value, size: int) -> Value:
+    def remainder(value: OnnxValue, size: int) -> OnnxValue:
         return binary(DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, value, value.filled(size))
 
     within = remainder(indices, prod(spatial))
@@ -116,19 +116,19 @@ def _column_major(indices: Value, spatial: tuple[int, ...]) -> Value:
 
 
 @onnx_op("GlobalAveragePool")
-def global_average_pool(node: Node) -> Value:
+def global_average_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return mean(x, range(2, x.rank))
 
 
 @onnx_op("GlobalMaxPool")
-def global_max_pool(node: Node) -> Value:
+def global_max_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return reduce(x, enums.DML_REDUCE_FUNCTION_MAX, range(2, x.rank))
 
 
 @onnx_op("GlobalLpPool")
-def global_lp_pool(node: Node) -> Value:
+def global_lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     view = reshape(x, (*x.shape[:2], 1, prod(x.shape[2:])))
     fields: dict[str, Any] = {"Strides": [1, 1], "Dilations": [1, 1], "StartPadding": [0, 0], "EndPadding": [0, 0]}
@@ -145,7 +145,7 @@ def global_lp_pool(node: Node) -> Value:
 
 
 @onnx_op("MaxUnpool", since=9)
-def max_unpool(node: Node) -> Value:
+def max_unpool(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0, least=3), node.input(1)
     rank = x.rank - 2
     kernel, strides = node.each("kernel_shape", rank, 1), node.each("strides", rank, 1)
@@ -169,7 +169,7 @@ def max_unpool(node: Node) -> Value:
 
 
 @onnx_op("MaxRoiPool")
-def max_roi_pool(node: Node) -> Value:
+def max_roi_pool(node: OnnxNode) -> OnnxValue:
     x, rois = node.input(0, rank=4), node.input(1, rank=2)
     height, width = node.each("pooled_shape", 2, 1)
     return one(
@@ -184,7 +184,7 @@ def max_roi_pool(node: Node) -> Value:
 
 
 @onnx_op("RoiAlign", since=10)
-def roi_align(node: Node) -> Value:
+def roi_align(node: OnnxNode) -> OnnxValue:
     """From version 16 on, half_pixel moves the regions by half a pixel; those of the old way are a pixel wide at least.
 
     The maximum is DirectML's, of interpolated samples; ONNX's reference takes it of each neighbour's weighted part.

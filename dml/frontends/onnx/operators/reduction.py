@@ -20,9 +20,9 @@ from dml.shapes import with_size, without_axis
 
 from ..dtypes import FLOAT32, INT64, UINT8, UINT32
 from ..functions import part, reduce, total
-from ..node import Node, checked_axis
+from ..node import OnnxNode, checked_axis
 from ..registry import onnx_op
-from ..value import Value, cast, emit, one, reshape, transpose
+from ..value import OnnxValue, cast, emit, one, reshape, transpose
 
 _FUNCTIONS: dict[str, DML_REDUCE_FUNCTION] = {
     "ReduceL1": enums.DML_REDUCE_FUNCTION_L1,
@@ -45,7 +45,7 @@ _FRACTIONS = (
 
 
 @onnx_op(*_FUNCTIONS)
-def reduction(node: Node) -> Value:
+def reduction(node: OnnxNode) -> OnnxValue:
     """``axes`` is an attribute, in newer versions an input. With noop_with_empty_axes, no axes means none."""
     x = node.input(0)
     axes = node.ints("axes", 1)
@@ -59,7 +59,7 @@ def reduction(node: Node) -> Value:
     return _reduced(x, function, [checked_axis(axis, x.rank) for axis in axes], bool(node.integer("keepdims", 1)))
 
 
-def _reduced(x: Value, function: DML_REDUCE_FUNCTION, axes: list[int], keep: bool) -> Value:
+def _reduced(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: list[int], keep: bool) -> OnnxValue:
     """A reduction. Those of REDUCE's functions that give fractions take no integers; ONNX's do, and cut them off."""
     if x.dtype.kind not in "iu" or function not in _FRACTIONS:
         return reduce(x, function, axes, keep)
@@ -68,13 +68,13 @@ def _reduced(x: Value, function: DML_REDUCE_FUNCTION, axes: list[int], keep: boo
     return cast(reduce(cast(x, FLOAT32), function, axes, keep), x.dtype)
 
 
-def _each(x: Value, function: DML_REDUCE_FUNCTION) -> Value:
+def _each(x: OnnxValue, function: DML_REDUCE_FUNCTION) -> OnnxValue:
     """Every element reduced by itself: an axis of size 1 behind the others is reduced."""
     return reshape(_reduced(reshape(x, (*x.shape, 1)), function, [x.rank], True), x.shape)
 
 
 @onnx_op("ArgMax", "ArgMin")
-def arg_extreme(node: Node) -> Value:
+def arg_extreme(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
     kept = with_size(x.shape, axis, 1)
@@ -86,7 +86,7 @@ def arg_extreme(node: Node) -> Value:
 
 
 @onnx_op("TopK")
-def top_k(node: Node) -> list[Value]:
+def top_k(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", -1, x.rank)
     k = int(node.single(1)) if node.version >= 10 else node.integer("k", 1)
@@ -104,7 +104,7 @@ def top_k(node: Node) -> list[Value]:
 
 @onnx_op("CumSum", since=11)
 @onnx_op("CumProd", since=26)
-def cumulative(node: Node) -> Value:
+def cumulative(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     reverse, exclusive = node.integer("reverse", 0), bool(node.integer("exclusive", 0))
     fields: dict[str, Any] = {
@@ -118,7 +118,7 @@ def cumulative(node: Node) -> Value:
 
 
 @onnx_op("NonZero", since=9)
-def nonzero(node: Node) -> Value:
+def nonzero(node: OnnxNode) -> OnnxValue:
     """The coordinates are computed on the device; how many there are becomes a guard of the compiled graph."""
     x = node.input(0)
     if x.dtype.itemsize == 8:

@@ -8,12 +8,14 @@ from dml.errors import DMLError
 
 from ..dtypes import INT64
 from ..functions import gather, join, part, slice_
-from ..node import Node, Unsupported
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import Value, cast, reshape, transpose
+from ..value import OnnxValue, cast, reshape, transpose
 
 
-def rotated(x: Value, positions: Value, cosines: Value, sines: Value, *, interleaved: bool) -> Value:
+def rotated(
+    x: OnnxValue, positions: OnnxValue, cosines: OnnxValue, sines: OnnxValue, *, interleaved: bool
+) -> OnnxValue:
     """Pairs of elements of each head turned by the angles of their positions.
 
     x: {batch, sequence, head, element}. positions: {batch or 1, sequence}. cosines, sines: {position, pairs}; elements
@@ -40,13 +42,13 @@ def rotated(x: Value, positions: Value, cosines: Value, sines: Value, *, interle
     return join([made, part(x, 3, 2 * pairs, rest)], 3) if rest else made
 
 
-def _angles(cache: Value, positions: Value) -> Value:
+def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
     """{batch or 1, sequence, 1, pairs}."""
     return reshape(gather(cache, positions, 0), (*positions.shape, 1, cache.shape[1]))
 
 
 @onnx_op("RotaryEmbedding", domain="com.microsoft")
-def rotary_embedding(node: Node) -> Value:
+def rotary_embedding(node: OnnxNode) -> OnnxValue:
     """{batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first one."""
     x, positions, cosines, sines = node.input(0), node.input(1), node.input(2, rank=2), node.input(3, rank=2)
     if node.integer("is_packed_batching", 0):

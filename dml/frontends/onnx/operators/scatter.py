@@ -12,9 +12,9 @@ from dml.shapes import with_rank
 
 from ..dtypes import INT32, DType
 from ..functions import part, reduce, resized, total
-from ..node import Node, Unsupported
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import Value, cast, expanded, maximum, minimum, one, reshape, transpose, where
+from ..value import OnnxValue, cast, expanded, maximum, minimum, one, reshape, transpose, where
 
 _FUNCTIONS = {
     "add": enums.DML_REDUCE_FUNCTION_SUM,
@@ -27,7 +27,7 @@ _PAIRS, _PARTS = 2**24, 256
 
 
 @onnx_op("Scatter", "ScatterElements")
-def scatter_elements(node: Node) -> Value:
+def scatter_elements(node: OnnxNode) -> OnnxValue:
     x, indices, updates = node.input(0), node.input(1), node.input(2)
     axis = node.axis("axis", 0, x.rank)
     node.check(
@@ -55,7 +55,7 @@ def scatter_elements(node: Node) -> Value:
 
 
 @onnx_op("ScatterND", since=11)
-def scatter_nd(node: Node) -> Value:
+def scatter_nd(node: OnnxNode) -> OnnxValue:
     x, indices, updates = node.input(0), node.input(1, least=1), node.input(2)
     if not indices.size or not x.size:
         return x
@@ -86,15 +86,15 @@ def scatter_nd(node: Node) -> Value:
     return reshape(made, x.shape)
 
 
-def _reduction(node: Node) -> str:
+def _reduction(node: OnnxNode) -> str:
     return node.one_of("reduction", "none", ("none", *_FUNCTIONS))
 
 
-def _counted_from_zero(indices: Value, size: Value | int) -> Value:
+def _counted_from_zero(indices: OnnxValue, size: OnnxValue | int) -> OnnxValue:
     return where(indices < 0, indices + size, indices)
 
 
-def _reduced(node: Node, x: Value, indices: Value, updates: Value) -> Value:
+def _reduced(node: OnnxNode, x: OnnxValue, indices: OnnxValue, updates: OnnxValue) -> OnnxValue:
     """x {D, C}, with each of the updates {K, C} reduced into the row that its index {K, C or 1} says.
 
     Every row is compared with every index, so that equal indices need no order; as many at a time as there is room for.
@@ -113,7 +113,7 @@ def _reduced(node: Node, x: Value, indices: Value, updates: Value) -> Value:
         new = reshape(part(updates, 0, first, some), (1, some, columns))
         found = where(expanded(hit, (rows, some, columns)), new, none)
         gathered = reduce(found, _FUNCTIONS[reduction], [1], keep=False)
-        x = {"add": Value.__add__, "mul": Value.__mul__, "max": maximum, "min": minimum}[reduction](x, gathered)
+        x = {"add": OnnxValue.__add__, "mul": OnnxValue.__mul__, "max": maximum, "min": minimum}[reduction](x, gathered)
     return x
 
 

@@ -11,15 +11,15 @@ from dml.shapes import window_count
 
 from ..dtypes import Array
 from ..functions import gather, join, matmul, part, resized, slice_
-from ..node import Node, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..value import Value, cast, reshape, transpose
+from ..value import OnnxValue, cast, reshape, transpose
 
 #: Elements of a matrix: where a transform is split if it can be, and what is too many (samples of any, too).
 _LONG, _LIMIT = 2**20, 2**24
 
 
-def _transformed(node: Node, x: Value, length: int, bins: int, inverse: bool) -> Value:
+def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: bool) -> OnnxValue:
     """{..., samples, 1 or 2} as {..., bins, 2}: samples are cut, or filled with zeros, to the length.
 
     A long transform over a * b samples is b transforms over every b-th sample, turned, and a transforms over those.
@@ -44,7 +44,7 @@ def _transformed(node: Node, x: Value, length: int, bins: int, inverse: bool) ->
     return part(x, x.rank - 2, 0, bins)
 
 
-def _matrix(node: Node, count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
+def _matrix(node: OnnxNode, count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
     """{count * parts, bins * 2}: what each part of each sample gives to the parts of each bin."""
     if count * parts * bins * 2 > _LIMIT:
         raise Unsupported(f"{node}: a transform of {count} samples to {bins} bins is too large for one product")
@@ -58,18 +58,18 @@ def _matrix(node: Node, count: int, parts: int, length: int, bins: int, inverse:
     return made / (length if inverse else 1)
 
 
-def _product(x: Value, matrix: Array) -> Value:
+def _product(x: OnnxValue, matrix: Array) -> OnnxValue:
     """{..., count, parts} as {..., bins, what a bin has}."""
     count, parts, bins, each = matrix.shape
     rows = reshape(x, (x.size // (count * parts), count * parts))
-    held = Value(
+    held = OnnxValue(
         x.builder, (count * parts, bins * each), x.dtype, array=matrix.reshape(count * parts, -1).astype(x.dtype)
     )
     return reshape(matmul(rows, held), (*x.shape[:-2], bins, each))
 
 
 @onnx_op("DFT", since=17)
-def dft(node: Node) -> Value:
+def dft(node: OnnxNode) -> OnnxValue:
     """Version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: from half a spectrum to reals."""
     x = node.input(0, least=2)
     node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
@@ -91,7 +91,7 @@ def dft(node: Node) -> Value:
     return transpose(made, [order.index(at) for at in range(x.rank)])
 
 
-def _from_half(node: Node, x: Value, length: int) -> Value:
+def _from_half(node: OnnxNode, x: OnnxValue, length: int) -> OnnxValue:
     """{..., bins, 2} as reals {..., length, 1}: the other half of the spectrum is the mirror image of this one."""
     axis, half = x.rank - 2, length // 2 + 1
     x = resized(x, axis, half)
@@ -104,7 +104,7 @@ def _from_half(node: Node, x: Value, length: int) -> Value:
 
 
 @onnx_op("STFT", since=17)
-def stft(node: Node) -> Value:
+def stft(node: OnnxNode) -> OnnxValue:
     """Frames are picked by their indices, weighted by the window, and transformed."""
     x, window = node.input(0, least=2), node.optional(2)
     node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")

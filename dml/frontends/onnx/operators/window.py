@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dml.errors import DMLError
 from dml.shapes import same_padding, window_count, window_reach
 
-from ..node import Node
+from ..node import OnnxNode
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Window:
     output: list[int]
 
 
-def window_of(node: Node, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
+def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
     """The window of a node over spatial sizes, with auto_pad and ceil_mode worked out."""
     rank = len(spatial)
     strides = node.ints("strides") or [1] * rank

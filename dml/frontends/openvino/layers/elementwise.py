@@ -12,7 +12,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.descriptors import activation as act
 from dml.descriptors import elementwise as ew
-from dml.frontends.openvino.convert import Context, Value, layer
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes
@@ -21,7 +21,7 @@ from dml.tensors import nearest_float
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
 
-def _binary(c: Context, cls: Any, data_type: Any = None) -> Tensor:
+def _binary(c: IrContext, cls: Any, data_type: Any = None) -> Tensor:
     a, b = c.tensor(0), c.tensor(1)
     if c.layer.text("auto_broadcast", "numpy") == "none" and a.sizes != b.sizes:
         raise c.error(f"without broadcasting its inputs must agree, found {a.sizes} and {b.sizes}")
@@ -30,7 +30,7 @@ def _binary(c: Context, cls: Any, data_type: Any = None) -> Tensor:
     return c.graph.one(cls, sizes, kind, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
 
 
-def _unary(c: Context, function: Callable[[Tensor], Tensor]) -> Tensor:
+def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
     return function(c.tensor(0))
 
 
@@ -88,12 +88,12 @@ for _name, _function in {
 
 
 @layer("NotEqual")
-def not_equal(c: Context) -> Value:
+def not_equal(c: IrContext) -> IrValue:
     return op.logical_not(_binary(c, ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8))
 
 
 @layer("Power")
-def power(c: Context) -> Value:
+def power(c: IrContext) -> IrValue:
     exponent = c.values[1]
     if not isinstance(exponent, Tensor) and exponent.size == 1:
         return op.pow_(c.tensor(0), float(np.ravel(exponent)[0]))
@@ -101,63 +101,63 @@ def power(c: Context) -> Value:
 
 
 @layer("Select")
-def select(c: Context) -> Value:
+def select(c: IrContext) -> IrValue:
     return op.if_(c.tensor(0), c.tensor(1), c.tensor(2))
 
 
 @layer("Clamp")
-def clamp(c: Context) -> Value:
+def clamp(c: IrContext) -> IrValue:
     # Attributes are doubles; their largest is how models say that there is no limit.
     low, high = (nearest_float(c.layer.number(name)) for name in ("min", "max"))
     return op.clip(c.tensor(0), Min=low, Max=high)
 
 
 @layer("Elu")
-def elu(c: Context) -> Value:
+def elu(c: IrContext) -> IrValue:
     return op.elu(c.tensor(0), Alpha=c.layer.number("alpha"))
 
 
 @layer("Selu")
-def selu(c: Context) -> Value:
+def selu(c: IrContext) -> IrValue:
     alpha, gamma = (float(np.ravel(c.known(i))[0]) for i in (1, 2))
     return op.scaled_elu(c.tensor(0), Alpha=alpha, Gamma=gamma)
 
 
 @layer("HardSigmoid")
-def hard_sigmoid(c: Context) -> Value:
+def hard_sigmoid(c: IrContext) -> IrValue:
     alpha, beta = (float(np.ravel(c.known(i))[0]) for i in (1, 2))
     return op.hard_sigmoid(c.tensor(0), Alpha=alpha, Beta=beta)
 
 
 @layer("HSigmoid")
-def hsigmoid(c: Context) -> Value:
+def hsigmoid(c: IrContext) -> IrValue:
     return op.hard_sigmoid(c.tensor(0), Alpha=1 / 6, Beta=0.5)
 
 
 @layer("HSwish")
-def hswish(c: Context) -> Value:
+def hswish(c: IrContext) -> IrValue:
     return op.hard_swish(c.tensor(0), Alpha=1 / 6, Beta=0.5)
 
 
 @layer("SoftPlus")
-def softplus(c: Context) -> Value:
+def softplus(c: IrContext) -> IrValue:
     return op.softplus(c.tensor(0), Steepness=1.0)
 
 
 @layer("Mish")
-def mish(c: Context) -> Value:
+def mish(c: IrContext) -> IrValue:
     x = c.tensor(0)
     return x * op.tanh(op.softplus(x, Steepness=1.0))
 
 
 @layer("Swish")
-def swish(c: Context) -> Value:
+def swish(c: IrContext) -> IrValue:
     beta = float(np.ravel(c.known(1))[0]) if len(c.values) > 1 else 1.0
     return op.swish(c.tensor(0), SigmoidInputScale=beta)
 
 
 @layer("Gelu")
-def gelu(c: Context) -> Value:
+def gelu(c: IrContext) -> IrValue:
     x = c.tensor(0)
     if c.layer.text("approximation_mode", "ERF").upper() == "ERF":
         return op.gelu(x)
@@ -166,7 +166,7 @@ def gelu(c: Context) -> Value:
 
 
 @layer("PReLU")
-def prelu(c: Context) -> Value:
+def prelu(c: IrContext) -> IrValue:
     x, slope = c.tensor(0), c.tensor(1)
     if slope.rank == 1 and x.rank > 1 and slope.sizes[0] == x.sizes[1]:
         slope = slope.view((1, slope.sizes[0], *(1,) * (x.rank - 2)))
@@ -175,19 +175,19 @@ def prelu(c: Context) -> Value:
 
 
 @layer("SoftMax", "Softmax")
-def softmax(c: Context) -> Value:
+def softmax(c: IrContext) -> IrValue:
     x = c.tensor(0)
     return op.softmax(x, Axes=[c.layer.integer("axis", 1) % x.rank])
 
 
 @layer("LogSoftmax")
-def log_softmax(c: Context) -> Value:
+def log_softmax(c: IrContext) -> IrValue:
     x = c.tensor(0)
     return op.log_softmax(x, Axes=[c.layer.integer("axis", -1) % x.rank])
 
 
 @layer("Convert", "ConvertLike")
-def convert(c: Context) -> Value:
+def convert(c: IrContext) -> IrValue:
     value = c.values[0]
     if not isinstance(value, Tensor):
         return value.astype(ELEMENT_TYPES[c.layer.outputs[0].element_type])

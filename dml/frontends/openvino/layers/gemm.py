@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 
 import dml.graph.operations as op
-from dml.frontends.openvino.convert import Context, Value, layer
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.shapes import broadcast_sizes, with_rank
 
 
 @layer("MatMul")
-def matmul(c: Context) -> Value:
+def matmul(c: IrContext) -> IrValue:
     a, b = c.tensor(0), c.tensor(1)
     turn_a, turn_b = c.layer.flag("transpose_a"), c.layer.flag("transpose_b")
     if a.rank == 1:

@@ -10,7 +10,7 @@ import numpy as np
 import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.movement import DML_PADDING1_OPERATOR_DESC, DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
-from dml.frontends.openvino.convert import Context, Value, layer
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes, with_rank, with_size
@@ -18,20 +18,20 @@ from dml.tensors import DML_SCALAR_UNION
 
 
 @layer("ShapeOf")
-def shape_of(c: Context) -> Value:
+def shape_of(c: IrContext) -> IrValue:
     value = c.values[0]
     sizes = value.sizes if isinstance(value, Tensor) else value.shape
     return np.array(sizes, ELEMENT_TYPES[c.layer.outputs[0].element_type])
 
 
 @layer("Reshape", "Squeeze", "Unsqueeze")
-def reshape(c: Context) -> Value:
+def reshape(c: IrContext) -> IrValue:
     value = c.values[0]
     return value.reshape(*c.sizes) if isinstance(value, Tensor) else value.reshape(c.layer.outputs[0].sizes)
 
 
 @layer("Transpose")
-def transpose(c: Context) -> Value:
+def transpose(c: IrContext) -> IrValue:
     value = c.values[0]
     rank = value.rank if isinstance(value, Tensor) else value.ndim
     order = c.integers(1) or list(range(rank))[::-1]
@@ -39,7 +39,7 @@ def transpose(c: Context) -> Value:
 
 
 @layer("Broadcast")
-def broadcast(c: Context) -> Value:
+def broadcast(c: IrContext) -> IrValue:
     x = c.tensor(0)
     if c.layer.text("mode", "numpy") == "explicit":
         axes = c.integers(2)
@@ -48,7 +48,7 @@ def broadcast(c: Context) -> Value:
 
 
 @layer("Tile")
-def tile(c: Context) -> Value:
+def tile(c: IrContext) -> IrValue:
     x, repeats = c.tensor(0), c.integers(1)
     rank = max(x.rank, len(repeats))
     x = x.reshape(*with_rank(x.sizes, rank))
@@ -56,14 +56,14 @@ def tile(c: Context) -> Value:
 
 
 @layer("Concat")
-def concat(c: Context) -> Value:
+def concat(c: IrContext) -> IrValue:
     if not any(isinstance(value, Tensor) for value in c.values):
         return np.concatenate([np.asarray(value) for value in c.values], c.layer.integer("axis"))
     return op.join(c.tensors(), c.layer.integer("axis"))
 
 
 @layer("Split")
-def split(c: Context) -> Sequence[Value]:
+def split(c: IrContext) -> Sequence[IrValue]:
     x, axis, count = c.tensor(0), c.integers(1)[0], c.layer.integer("num_splits")
     axis %= x.rank
     if count < 1 or x.sizes[axis] % count:
@@ -72,14 +72,14 @@ def split(c: Context) -> Sequence[Value]:
 
 
 @layer("VariadicSplit")
-def variadic_split(c: Context) -> Sequence[Value]:
+def variadic_split(c: IrContext) -> Sequence[IrValue]:
     x, axis, lengths = c.tensor(0), c.integers(1)[0], c.integers(2)
     rest = x.sizes[axis] - sum(length for length in lengths if length >= 0)
     return op.split(x, axis, [rest if length < 0 else length for length in lengths])
 
 
 @layer("Gather")
-def gather(c: Context) -> Value:
+def gather(c: IrContext) -> IrValue:
     axis = c.integers(2)[0]
     if not any(isinstance(value, Tensor) for value in c.values[:2]):
         return np.take(np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
@@ -90,7 +90,7 @@ def gather(c: Context) -> Value:
 
 
 @layer("Slice")
-def slice_(c: Context) -> Value:
+def slice_(c: IrContext) -> IrValue:
     x = c.tensor(0)
     starts, stops, steps = c.integers(1), c.integers(2), c.integers(3)
     axes = c.integers(4) if len(c.values) > 4 else list(range(len(starts)))
@@ -108,7 +108,7 @@ def _window(x: Tensor, slices: dict[int, slice]) -> Tensor:
 
 
 @layer("StridedSlice")
-def strided_slice(c: Context) -> Value:
+def strided_slice(c: IrContext) -> IrValue:
     value = c.values[0]
     x = value if isinstance(value, Tensor) else np.asarray(value)
     rank = x.rank if isinstance(x, Tensor) else x.ndim
@@ -139,7 +139,7 @@ def strided_slice(c: Context) -> Value:
 
 
 @layer("Pad")
-def pad(c: Context) -> Value:
+def pad(c: IrContext) -> IrValue:
     modes = {
         "constant": enums.DML_PADDING_MODE_CONSTANT,
         "edge": enums.DML_PADDING_MODE_EDGE,
@@ -174,13 +174,13 @@ _MEMBERS = {
 
 
 @layer("ReverseSequence")
-def reverse_sequence(c: Context) -> Value:
+def reverse_sequence(c: IrContext) -> IrValue:
     x = c.tensor(0)
     batch, axis = (c.layer.integer(f"{name}_axis", d) % x.rank for name, d in (("batch", 0), ("seq", 1)))
     return reverse_subsequences(c.graph, x, c.values[1], batch, axis)
 
 
-def reverse_subsequences(graph: Any, x: Tensor, lengths: Value, batch: int, axis: int) -> Tensor:
+def reverse_subsequences(graph: Any, x: Tensor, lengths: IrValue, batch: int, axis: int) -> Tensor:
     """x with the first lengths[b] elements along ``axis`` reversed, for each b along ``batch``."""
     if isinstance(lengths, Tensor):
         signed = (enums.DML_TENSOR_DATA_TYPE_INT32, enums.DML_TENSOR_DATA_TYPE_INT64)

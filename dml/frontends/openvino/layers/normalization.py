@@ -7,18 +7,18 @@ from math import prod
 
 import dml.graph.operations as op
 from dml import enums
-from dml.frontends.openvino.convert import Context, Value, layer
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
 
 @layer("BatchNormInference")
-def batch_norm(c: Context) -> Value:
+def batch_norm(c: IrContext) -> IrValue:
     x, gamma, beta, mean, variance = c.tensors()
     return op.batch_normalization(x, mean, variance, gamma, beta, epsilon=c.layer.number("epsilon"))
 
 
 @layer("MVN")
-def mvn(c: Context) -> Value:
+def mvn(c: IrContext) -> IrValue:
     x = c.tensor(0)
     epsilon = c.layer.number("eps", 1e-9)
     if len(c.values) > 1:
@@ -34,7 +34,7 @@ def mvn(c: Context) -> Value:
 
 
 @layer("GroupNormalization")
-def group_normalization(c: Context) -> Value:
+def group_normalization(c: IrContext) -> IrValue:
     x, scale, bias = c.tensors()
     groups, epsilon = c.layer.integer("num_groups"), c.layer.number("epsilon")
     batch, channels = x.sizes[:2]
@@ -49,7 +49,7 @@ def group_normalization(c: Context) -> Value:
     return y.view(x.sizes)
 
 
-def _reduction(c: Context, function: enums.DML_REDUCE_FUNCTION) -> Tensor:
+def _reduction(c: IrContext, function: enums.DML_REDUCE_FUNCTION) -> Tensor:
     return op.reduce(c.tensor(0), function, c.integers(1)).reshape(*c.sizes)
 
 

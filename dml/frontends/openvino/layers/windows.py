@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import dml.graph.operations as op
-from dml.frontends.openvino.convert import Context, Value, layer
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 from dml.shapes import same_padding, window_reach, with_spatial
 
 
-def _padding(c: Context, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Any:
+def _padding(c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Any:
     """Start and end padding, as given or by auto_pad."""
     start, end = c.layer.integers("pads_begin"), c.layer.integers("pads_end")
     auto = c.layer.text("auto_pad", "explicit")
@@ -28,7 +28,7 @@ def _padding(c: Context, x: Tensor, window: Sequence[int], strides: Sequence[int
 
 
 @layer("Convolution", "GroupConvolution")
-def convolution(c: Context) -> Value:
+def convolution(c: IrContext) -> IrValue:
     x, w = c.tensor(0), c.tensor(1)
     groups = 1
     if c.layer.type == "GroupConvolution":
@@ -58,7 +58,7 @@ def _two(values: Sequence[int], other: int) -> list[int]:
 
 
 @layer("MaxPool")
-def max_pool(c: Context) -> Value | Sequence[Value]:
+def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
     x = c.tensor(0)
     window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
     dilations = c.layer.integers("dilations") or [1] * len(window)
@@ -72,7 +72,7 @@ def max_pool(c: Context) -> Value | Sequence[Value]:
 
 
 @layer("AvgPool")
-def average_pool(c: Context) -> Value:
+def average_pool(c: IrContext) -> IrValue:
     x = c.tensor(0)
     window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
     start, end = _pool_padding(c, x, window, strides, [1] * len(window))
@@ -85,7 +85,7 @@ def average_pool(c: Context) -> Value:
 
 
 def _pool_padding(
-    c: Context, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+    c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """As for convolutions; rounding up is more padding at the end, up to the output's own sizes."""
     start, end = _padding(c, x, window, strides, dilations)

@@ -15,10 +15,15 @@ from xml.etree.ElementTree import Element, ParseError
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-from defusedxml import DefusedXmlException
-from defusedxml import ElementTree as xml
 
 from dml.errors import DMLError
+from dml.frontends.extras import missing
+
+try:
+    from defusedxml import DefusedXmlException
+    from defusedxml import ElementTree as xml
+except ModuleNotFoundError as error:
+    raise missing("OpenVINO models need", "openvino", error) from error
 
 #: Element types, by the names of <data element_type> and, in upper case, of <port precision>.
 ELEMENT_TYPES: dict[str, Any] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,15 @@ DOORS = {
 @pytest.mark.parametrize("extra", DOORS)
 def test_a_front_end_names_its_extra(extra: str) -> None:
     module, code = DOORS[extra]
-    caught = (
-        f"from dml import DMLError\ntry:\n    {code.replace(chr(10), chr(10) + '    ')}\nexcept DMLError as error:\n"
-    )
-    result = without((module,), caught + "    print(error)")
-    assert f"{module}, which is not installed: pip install dml[{extra}]" in result.stdout.replace("PIL.Image", "PIL"), (
-        result.stderr
-    )
+    lines = [
+        "from dml import DMLError",
+        "try:",
+        textwrap.indent(code, "    "),
+        "except DMLError as error: print(error)",
+    ]
+    result = without((module,), "\n".join(lines))
+    assert module in result.stdout, result.stderr
+    assert f"which is not installed: pip install dml[{extra}]" in result.stdout
 
 
 @pytest.mark.parametrize("module", ["typer", "rich"])

@@ -7,6 +7,7 @@ from typing import Any
 
 from dml import enums
 from dml.arguments import checked
+from dml.capability import short_name
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import (
@@ -27,7 +28,6 @@ def unary_function(
     """A function of one tensor; attributes by keyword, with the defaults of DirectMLX where it has them."""
     names = {info.name for info in cls.fields_info}
 
-    @checked
     def function(x: Tensor, **attributes: Any) -> Tensor:
         given = {"Axes": (x.rank - 1,), "ScaleBias": None}
         fields = {name: value for name, value in given.items() if name in names} | defaults | attributes
@@ -38,11 +38,13 @@ def unary_function(
         f"{cls.__name__} of x: its sizes and, but for predicates, its data type."
         f"{' Where not given: ' + ', '.join(told) + '.' if told else ''}"
     )
-    return function
+    function.__qualname__ = short_name(cls.OPERATOR_TYPE)
+    return checked(function)
 
 
 def binary_function(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None) -> Callable[..., Tensor]:
-    @checked
+    """A function of two tensors, or of a tensor and a number."""
+
     def function(a: Tensor, b: Operand, **attributes: Any) -> Tensor:
         second = a.builder.like(b, a)
         sizes = broadcast_sizes(a.sizes, second.sizes)
@@ -50,7 +52,8 @@ def binary_function(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | N
         return a.builder.one(cls, sizes, data_type or a.data_type, **inputs, **attributes)
 
     function.__doc__ = f"{cls.__name__} of a and b, broadcast to each other."
-    return function
+    function.__qualname__ = short_name(cls.OPERATOR_TYPE)
+    return checked(function)
 
 
 identity = unary_function(ew.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dml import enums
 from dml.arguments import checked
+from dml.capability import short_name
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.reduction import (
     DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
@@ -60,41 +61,35 @@ def top_k(
     return made["OutputValueTensor"], made["OutputIndexTensor"]
 
 
-def _scan(cls: type[OperatorDesc], x: Tensor, axis: int, direction: enums.DML_AXIS_DIRECTION, **flag: Any) -> Tensor:
-    return x.builder.one(cls, x.sizes, InputTensor=x, Axis=axis, AxisDirection=direction, **flag)
+def _running(cls: type[OperatorDesc], exclusive_field: str, doc: str) -> Callable[..., Tensor]:
+    """A function of the elements so far along an axis. exclusive_field: what leaves out each element itself."""
+    name = short_name(cls.OPERATOR_TYPE).lower()
+
+    def function(
+        x: Tensor,
+        axis: int,
+        direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_INCREASING,
+        *,
+        exclusive: bool = False,
+    ) -> Tensor:
+        fields: dict[str, Any] = {
+            "Axis": axis_of(name, x, axis),
+            "AxisDirection": direction,
+            exclusive_field: exclusive,
+        }
+        return x.builder.one(cls, x.sizes, InputTensor=x, **fields)
+
+    function.__qualname__, function.__doc__ = name, doc
+    return checked(function)
 
 
-@checked
-def cumulative_sum(
-    x: Tensor,
-    axis: int,
-    direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_INCREASING,
-    *,
-    exclusive: bool = False,
-) -> Tensor:
-    """Sums of the elements so far along the axis. exclusive: less the element itself."""
-    return _scan(
-        DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
-        x,
-        axis_of("cumulative_sum", x, axis),
-        direction,
-        HasExclusiveSum=exclusive,
-    )
-
-
-@checked
-def cumulative_product(
-    x: Tensor,
-    axis: int,
-    direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_INCREASING,
-    *,
-    exclusive: bool = False,
-) -> Tensor:
-    """Products of the elements so far along the axis. exclusive: without the element itself."""
-    return _scan(
-        DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
-        x,
-        axis_of("cumulative_product", x, axis),
-        direction,
-        HasExclusiveProduct=exclusive,
-    )
+cumulative_sum = _running(
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    "HasExclusiveSum",
+    "Sums of the elements so far along the axis. exclusive: less the element itself.",
+)
+cumulative_product = _running(
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    "HasExclusiveProduct",
+    "Products of the elements so far along the axis. exclusive: without the element itself.",
+)

@@ -9,12 +9,14 @@ from dml.graph.builder import Tensor
 
 
 def sizes_of(name: str, x: Tensor, rank: int) -> tuple[int, ...]:
+    """The sizes of a tensor that must have so many dimensions."""
     if x.rank != rank:
         raise DMLError(f"{name}: takes tensors of {rank} dimensions, found sizes {x.sizes}")
     return x.sizes
 
 
 def given_or(values: Sequence[int] | None, default: tuple[int, ...]) -> tuple[int, ...]:
+    """The values, or the default where none are given."""
     return tuple(values) if values is not None and len(values) else default
 
 

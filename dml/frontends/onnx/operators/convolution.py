@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dml import enums
@@ -61,20 +62,24 @@ def channels_last_convolution(node: OnnxNode) -> OnnxValue:
 
 
 def _convolution(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> OnnxValue:
-    bias = node.optional(2)
     _checked(node, x, weight, 5)
     window = window_of(node, x.shape[2:], weight.shape[2:])
+    fields = {"Direction": enums.DML_CONVOLUTION_DIRECTION_FORWARD, "OutputPadding": [0] * (x.rank - 2)}
+    return _convolved(x, weight, node.optional(2), _shape(x, weight, window), **fields, **_fields(node, window))
+
+
+def _convolved(
+    x: OnnxValue, weight: OnnxValue, bias: OnnxValue | None, shape: Sequence[int], **fields: Any
+) -> OnnxValue:
     return one(
         DML_CONVOLUTION_OPERATOR_DESC,
         x,
-        _shape(x, weight, window),
+        shape,
         InputTensor=x,
         FilterTensor=weight,
         BiasTensor=None if bias is None else _channels(bias, x.rank),
         Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
-        Direction=enums.DML_CONVOLUTION_DIRECTION_FORWARD,
-        OutputPadding=[0] * (x.rank - 2),
-        **_fields(node, window),
+        **fields,
     )
 
 
@@ -95,36 +100,24 @@ def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: O
     spatial = x.rank - 2
     strides, dilations = node.each("strides", spatial, 1), node.each("dilations", spatial, 1)
     extra = node.each("output_padding", spatial, 0)
-    pads = given_pads or [0] * (2 * spatial)
-    node.check(len(pads) == 2 * spatial, f"pads must have {2 * spatial} items, found {pads}")
-    auto = node.text("auto_pad", "NOTSET")
     none = [0] * spatial
     full = transposed_sizes(x.shape, weight.shape, strides, dilations, none, none, extra)[2:]
-    wanted = node.ints("output_shape")
-    if wanted is None and auto.startswith("SAME"):
-        wanted = [size * s for size, s in zip(x.shape[2:], strides, strict=True)]
+    wanted = _wanted(node, x, strides)
     if wanted is not None:
-        node.check(len(wanted) >= spatial, f"output_shape must have {spatial} items, found {wanted}")
-        wanted = wanted[-spatial:]
-        # What is too much is cut off evenly; an odd element at the end, for SAME_LOWER at the start.
-        cut = [size - want for size, want in zip(full, wanted, strict=True)]
-        small, large = [c // 2 if c > 0 else 0 for c in cut], [c - c // 2 if c > 0 else 0 for c in cut]
-        start, end = (small, large) if auto != "SAME_LOWER" else (large, small)
+        start, end = _cut(full, wanted, more_at_start=node.text("auto_pad", "NOTSET") == "SAME_LOWER")
         # What is missing is added behind.
-        extra = [e + max(0, -c) for e, c in zip(extra, cut, strict=True)]
-        output = wanted
+        extra = [e + max(0, want - size) for e, size, want in zip(extra, full, wanted, strict=True)]
     else:
-        start, end = (pads[:spatial], pads[spatial:]) if auto == "NOTSET" else (none, none)
-        output = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
+        pads = given_pads if given_pads and node.text("auto_pad", "NOTSET") == "NOTSET" else [0] * (2 * spatial)
+        node.check(len(pads) == 2 * spatial, f"pads must have {2 * spatial} items, found {pads}")
+        start, end = pads[:spatial], pads[spatial:]
+        wanted = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
     groups = node.integer("group", 1)
-    return one(
-        DML_CONVOLUTION_OPERATOR_DESC,
+    return _convolved(
         x,
-        (x.shape[0], weight.shape[1] * groups, *output),
-        InputTensor=x,
-        FilterTensor=weight,
-        BiasTensor=None if bias is None else _channels(bias, x.rank),
-        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        weight,
+        bias,
+        (x.shape[0], weight.shape[1] * groups, *wanted),
         Direction=enums.DML_CONVOLUTION_DIRECTION_BACKWARD,
         Strides=strides,
         Dilations=dilations,
@@ -133,6 +126,25 @@ def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: O
         OutputPadding=extra,
         GroupCount=groups,
     )
+
+
+def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | None:
+    """The spatial sizes that a transposed convolution is to give; None where its padding says them."""
+    spatial = x.rank - 2
+    given = node.ints("output_shape")
+    if given is not None:
+        node.check(len(given) >= spatial, f"output_shape must have {spatial} items, found {given}")
+        return given[-spatial:]
+    if node.text("auto_pad", "NOTSET").startswith("SAME"):
+        return [size * stride for size, stride in zip(x.shape[2:], strides, strict=True)]
+    return None
+
+
+def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tuple[list[int], list[int]]:
+    """What is cut off at both ends where the full sizes are too large: evenly, an odd element at one of them."""
+    cut = [max(0, size - want) for size, want in zip(full, wanted, strict=True)]
+    small, large = [size // 2 for size in cut], [size - size // 2 for size in cut]
+    return (large, small) if more_at_start else (small, large)
 
 
 def _integer(

@@ -55,20 +55,19 @@ def convolution(
     count = len(sizes) - 2
     steps, gaps = each(strides, count, 1), each(dilations, count, 1)
     start, end = each(start_padding, count, 0), each(end_padding, count, 0)
+    lists = steps, gaps, start, end
     wanted, beyond = tuple(output_sizes), each(output_padding, count, 0)
-    if wanted and direction != ConvolutionDirection.FORWARD and not any(beyond) and len(wanted) == len(sizes):
-        least = transposed_sizes(sizes, window, steps, gaps, start, end)
-        rest = tuple(given - inside for given, inside in zip(wanted[2:], least[2:], strict=True))
-        if all(0 <= more < step for more, step in zip(rest, steps, strict=True)):
-            beyond = rest
-    if not wanted:
-        if direction != ConvolutionDirection.FORWARD:
+    if direction != ConvolutionDirection.FORWARD:
+        if not wanted:
             raise DMLError("pydirectml.convolution: a backward convolution needs output_sizes")
-        if not len(window) == len(sizes) == len(steps) + 2 == len(gaps) + 2 == len(start) + 2 == len(end) + 2:
+        if not any(beyond) and len(wanted) == len(sizes):
+            beyond = _output_padding(wanted, transposed_sizes(sizes, window, *lists), steps) or beyond
+    elif not wanted:
+        if len(window) != len(sizes) or any(len(items) != count for items in lists):
             raise DMLError(
                 f"pydirectml.convolution: input {sizes}, filter {window} and the lists do not fit each other"
             )
-        wanted = convolved_sizes(sizes, window, steps, gaps, start, end)
+        wanted = convolved_sizes(sizes, window, *lists)
     return one(
         DML_CONVOLUTION_OPERATOR_DESC,
         input,
@@ -86,6 +85,12 @@ def convolution(
         GroupCount=group_count,
         FusedActivation=fused(fused_activation),
     )
+
+
+def _output_padding(wanted: tuple[int, ...], least: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...] | None:
+    """How far each wanted size lies above the least; None where a stride cannot leave so much behind the windows."""
+    rest = tuple(size - inside for size, inside in zip(wanted[2:], least[2:], strict=True))
+    return rest if all(0 <= more < step for more, step in zip(rest, steps, strict=True)) else None
 
 
 def average_pooling(

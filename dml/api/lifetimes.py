@@ -31,7 +31,7 @@ class PersistentUse:
     initializes: bool
 
 
-#: By the offset of a persistent resource: where it ends, and which operator's it is.
+#: The persistent resources in a buffer: first byte -> end, and the operator that was initialized there.
 _Resources = dict[int, tuple[int, "weakref.ref[CompiledOperator]"]]
 
 _initialized: weakref.WeakKeyDictionary[Buffer, _Resources] = weakref.WeakKeyDictionary()

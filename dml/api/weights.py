@@ -87,7 +87,7 @@ class Weights:
         ]
         self._arena = Arena(context, self._islands, buffers)
         self._initialize(kernels, given, names, {number for number, buffer in enumerate(found) if buffer is None})
-        # From here on the device has the work that fills them before any that another program submits.
+        # Shared only now that the work which fills them has been submitted: what other programs submit runs after it.
         for key, buffer in zip(keys, buffers, strict=True):
             if key is not None:
                 context.share(key, buffer)

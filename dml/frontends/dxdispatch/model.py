@@ -186,7 +186,7 @@ def _command(value: Json, resources: dict[str, Resource], dispatchables: dict[st
 
 
 def _dispatch(value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable]) -> DispatchCommand:
-    groups = value.get("threadGroupCount")  # DirectML chooses its own; HLSL's is checked and left
+    groups = value.get("threadGroupCount")  # means something for HLSL shaders alone: it is checked and ignored
     if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:
         groups.fail("must be an array of 3 integers")
     return DispatchCommand(

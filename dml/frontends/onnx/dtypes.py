@@ -21,7 +21,7 @@ FLOAT32, FLOAT16, FLOAT64 = np.dtype(np.float32), np.dtype(np.float16), np.dtype
 INT64, INT32, UINT32, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint8)
 FLOATS = (FLOAT32, FLOAT16, FLOAT64, BFLOAT16)
 _T = DML_TENSOR_DATA_TYPE
-#: What stands in for a data type that an operator does not take, best first.
+#: The data types that can stand in for one that an operator does not take, the best first.
 _SUBSTITUTES: dict[DML_TENSOR_DATA_TYPE, tuple[DML_TENSOR_DATA_TYPE, ...]] = {
     _T.DML_TENSOR_DATA_TYPE_FLOAT64: (_T.DML_TENSOR_DATA_TYPE_FLOAT32,),
     _T.DML_TENSOR_DATA_TYPE_FLOAT16: (_T.DML_TENSOR_DATA_TYPE_FLOAT32,),

@@ -21,7 +21,7 @@ from .value import OnnxValue
 if TYPE_CHECKING:
     from .node import OnnxNode
 
-#: Elements of an input, and of what comes out.
+#: The most elements that an input, and all results together, of a node that is computed on the host may have.
 _INPUT_LIMIT, _OUTPUT_LIMIT = 4096, 2**20
 
 _FOLDABLE = frozenset(

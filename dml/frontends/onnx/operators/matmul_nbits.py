@@ -111,7 +111,7 @@ def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing) -> 
     row = -(-blocks * bits // 8)
     if zeros.size != n * row:
         raise DMLError(f"{node}: zero_points must have shape {(n, row)}, found {zeros.shape}")
-    # A row of an odd count of 4-bit numbers ends in one that means nothing: the strides step over it.
+    # A row with an odd count of 4-bit numbers ends in an unused one, which the strides skip.
     rows = _narrow(zeros, (n, row * 8 // bits), packing.dtype)
     return rows.made(rows.tensor.view((n, blocks), (rows.shape[1], 1)), (n, blocks))
 

@@ -226,7 +226,7 @@ def mean_variance_normalization(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     # Before version 9 across_channels stands for axes.
     axes = node.ints("axes") or [0, *range(1 if node.integer("across_channels", 0) else 2, x.rank)]
-    # ONNX adds 1e-9 to the standard deviation, which float32 cannot tell from nothing.
+    # ONNX adds 1e-9 to the standard deviation, too little to change a float32 deviation.
     chosen = [checked_axis(axis, x.rank) for axis in axes]
     return mean_variance(x, chosen, 0.0, variance=bool(node.integer("normalize_variance", 1)))
 

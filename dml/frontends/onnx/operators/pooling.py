@@ -60,7 +60,7 @@ def average_pool(node: OnnxNode) -> OnnxValue:
     window = window_of(node, x.shape[2:], ())
     counted = bool(node.integer("count_include_pad", 0))
     if counted and window.end != window.declared_end:
-        # Declared padding counts, what ceil_mode adds does not: the first becomes part of the input.
+        # Declared padding is counted, but not what ceil_mode adds: so the declared padding becomes part of the input.
         start, end = [0, 0, *window.start], [0, 0, *window.declared_end]
         x = padded(x, start, end)
         window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]

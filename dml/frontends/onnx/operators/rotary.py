@@ -60,7 +60,7 @@ def rotary_embedding(node: OnnxNode) -> OnnxValue:
     if x.rank == 4:
         held = transpose(x, (0, 2, 1, 3))
     else:
-        # Without rotary_embedding_dim, what turns is the whole of a head.
+        # Without rotary_embedding_dim all elements of a head are rotated.
         heads = node.integer("num_heads", 0, least=0) if node.integer("rotary_embedding_dim", 0) else 0
         size = x.shape[2] // heads if heads else 2 * cosines.shape[1]
         if not size or x.shape[2] % size:

@@ -22,7 +22,7 @@ _FUNCTIONS = {
     "max": enums.DML_REDUCE_FUNCTION_MAX,
     "min": enums.DML_REDUCE_FUNCTION_MIN,
 }
-#: Elements of a tensor that pairs updates with where they could go, and how many such there may be.
+#: A reduction compares every update with every row, in tensors of _PAIRS elements; more than _PARTS are too many.
 _PAIRS, _PARTS = 2**24, 256
 
 
@@ -45,7 +45,7 @@ def scatter_elements(node: OnnxNode) -> OnnxValue:
     order = (axis, *(at for at in range(x.rank) if at != axis))
     x, indices, updates = (transpose(value, order) for value in (x, indices, updates))
     indices = _counted_from_zero(cast(indices, INT32), x.shape[0])
-    for at in range(1, x.rank):  # where there are no indices nothing goes anywhere
+    for at in range(1, x.rank):  # filled up with index -1, which is no row's
         indices, updates = resized(indices, at, x.shape[at], -1), resized(updates, at, x.shape[at])
     rows, columns = indices.shape[0], prod(x.shape[1:])
     made = _reduced(

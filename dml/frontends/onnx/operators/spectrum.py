@@ -15,7 +15,8 @@ from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, reshape, transpose
 
-#: Elements of a matrix: where a transform is split if it can be, and what is too many (samples of any, too).
+#: A transform whose matrix has more than _LONG elements is split where its length has factors; more than _LIMIT
+#: elements, or samples, are refused.
 _LONG, _LIMIT = 2**20, 2**24
 
 

@@ -107,7 +107,7 @@ def select(c: IrContext) -> IrValue:
 
 @layer("Clamp")
 def clamp(c: IrContext) -> IrValue:
-    # Attributes are doubles; their largest is how models say that there is no limit.
+    # Attributes are doubles; models write the largest double where there is no limit.
     low, high = (nearest_float(c.layer.number(name)) for name in ("min", "max"))
     return op.clip(c.tensor(0), Min=low, Max=high)
 

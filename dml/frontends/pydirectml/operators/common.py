@@ -12,7 +12,7 @@ from dml.frontends.pydirectml.enumerations import (
     OperatorType,
 )
 
-#: For parameters without a default that follow ones with a default, as the binding has them.
+#: The default of parameters that must be given although they follow optional ones, as in PyDirectML's signatures.
 REQUIRED: Any = object()
 
 

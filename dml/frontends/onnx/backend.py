@@ -17,7 +17,7 @@ from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError
 
 from .dtypes import Array, DType, Shape, dtype_of
-from .loading import ModelSource, array_of, load_model
+from .loading import ModelSource, load_model
 from .plans import Plans
 from .registry import standard
 from .trace import Guard, Trace, run, unmapped
@@ -277,4 +277,4 @@ class Backend(base.Backend):  # type: ignore[misc]
         return supports_device(device)
 
 
-__all__ = ["Backend", "OnnxPlan", "PreparedModel", "array_of", "dtype_of", "prepare", "run_model", "supports_device"]
+__all__ = ["Backend", "OnnxPlan", "PreparedModel", "prepare", "run_model", "supports_device"]

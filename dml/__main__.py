@@ -1,5 +1,18 @@
-"""`python -m dml`: the same commands as `dml`."""
+"""`dml` and `python -m dml`: the commands of `dml.cli`, or one line that says what they need."""
 
-from dml.cli import app
+import sys
 
-app()
+
+def main() -> None:
+    """Run the command line. Exits with 1 where the packages that it alone needs are not installed."""
+    try:
+        from dml.cli import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("rich", "typer"):
+            raise
+        sys.exit(f"the dml command needs {error.name}, which is not installed: pip install dml[cli]")
+    app()
+
+
+if __name__ == "__main__":
+    main()

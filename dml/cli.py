@@ -153,11 +153,12 @@ def explain(
 ) -> None:
     """Show which node of an ONNX model became which DirectML operators, and the feature level they need."""
     from .api.device import create_device
-    from .frontends.onnx import prepare
-    from .frontends.onnx.command import explain as explained
     from .frontends.running import Options
 
     try:
+        from .frontends.onnx import prepare
+        from .frontends.onnx.command import explain as explained
+
         inputs = Options(inputs=_inputs(input or [])).arrays()
         rows = explained(prepare(model, create_device(device or None)), inputs)
     except DMLError as error:

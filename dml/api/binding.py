@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dml import enums
 from dml.api import hazards
-from dml.api.hazards import Bound
+from dml.api.hazards import BoundRange
 from dml.api.lifetimes import PersistentUse
 from dml.api.objects import DeviceChild, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, OperatorInitializer
@@ -63,10 +63,10 @@ class BindingTable(DeviceChild):
         self.release()
 
     def release(self) -> None:
-        self._inputs: list[list[Bound | None]] | None = None
-        self._outputs: list[Bound | None] | None = None
-        self._temporary: Bound | None = None
-        self._persistent: Bound | None = None
+        self._inputs: list[list[BoundRange | None]] | None = None
+        self._outputs: list[BoundRange | None] | None = None
+        self._temporary: BoundRange | None = None
+        self._persistent: BoundRange | None = None
 
     @property
     def dispatchable(self) -> Dispatchable:
@@ -100,9 +100,9 @@ class BindingTable(DeviceChild):
             assert isinstance(dispatchable, CompiledOperator)
             self._inputs = [self._tensors(dispatchable, given, owned=False)]
 
-    def _tensors(self, compiled: CompiledOperator, given: Sequence[object], *, owned: bool) -> list[Bound | None]:
+    def _tensors(self, compiled: CompiledOperator, given: Sequence[object], *, owned: bool) -> list[BoundRange | None]:
         self._expect(f"{compiled.label} inputs", len(given), len(compiled.input_slots))
-        places: list[Bound | None] = []
+        places: list[BoundRange | None] = []
         for at, (slot, binding) in enumerate(zip(compiled.input_slots, given, strict=True)):
             wanted = slot.tensor is not None and (at in compiled.program.owned) == owned
             where, size = f"{compiled.label}.{slot.name}", compiled.program.inputs[at] or 0
@@ -116,7 +116,7 @@ class BindingTable(DeviceChild):
         """Bind the outputs in the order of the fields; for an initializer the operators' persistent resources."""
         dispatchable = self.dispatchable
         given = [_unwrap(binding) for binding in bindings]
-        places: list[Bound | None] = []
+        places: list[BoundRange | None] = []
         if isinstance(dispatchable, OperatorInitializer):
             self._expect("bind_outputs", len(given), len(dispatchable.operators))
             for compiled, binding in zip(dispatchable.operators, given, strict=True):
@@ -155,7 +155,7 @@ class BindingTable(DeviceChild):
         size: int,
         alignment: int,
         tensor: DML_BUFFER_TENSOR_DESC | None = None,
-    ) -> Bound | None:
+    ) -> BoundRange | None:
         """What is bound: ``size`` bytes at a multiple of ``alignment``. None where nothing is ``wanted`` or bound."""
         if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
             if wanted:
@@ -177,7 +177,7 @@ class BindingTable(DeviceChild):
             raise DMLError(f"{where}: the binding ends at byte {end} of a buffer of {buffer.size}")
         if binding.SizeInBytes < size:
             raise DMLError(f"{where}: needs {size} bytes, the binding has {binding.SizeInBytes}")
-        return Bound(where, Place(buffer, binding.Offset), size, tensor)
+        return BoundRange(where, Place(buffer, binding.Offset), size, tensor)
 
     def _expect(self, what: str, found: int, wanted: int) -> None:
         if found != wanted:
@@ -189,7 +189,7 @@ class BindingTable(DeviceChild):
         Raises DMLError where nothing was bound for it.
         """
         initializer = isinstance(self.dispatchable, OperatorInitializer)
-        bound: Bound | None
+        bound: BoundRange | None
         if region.space is Space.INPUT:
             bound = self._inputs[operator][region.index] if self._inputs else None
         elif region.space is Space.OUTPUT:

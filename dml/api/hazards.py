@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundRange:
     """``size`` bytes of a buffer that a dispatch uses. name: for messages. tensor: what lies there, where it is one."""
 
     name: str
@@ -33,20 +33,20 @@ class Bound:
     def __str__(self) -> str:
         return f"{self.name} (bytes {self.place.offset} to {self.place.offset + self.size})"
 
-    def overlaps(self, other: Bound) -> bool:
+    def overlaps(self, other: BoundRange) -> bool:
         start, others = self.place.offset, other.place.offset
         return self.place.buffer is other.place.buffer and start < others + other.size and others < start + self.size
 
-    def is_same_region(self, other: Bound) -> bool:
+    def is_same_region(self, other: BoundRange) -> bool:
         return self.place == other.place and self.size == other.size
 
 
 def check_execution(
     compiled: CompiledOperator,
-    inputs: Sequence[Bound],
-    outputs: Sequence[Bound],
-    temporary: Bound | None,
-    persistent: Bound | None,
+    inputs: Sequence[BoundRange],
+    outputs: Sequence[BoundRange],
+    temporary: BoundRange | None,
+    persistent: BoundRange | None,
 ) -> None:
     """Raise DMLError where a dispatch of the operator cannot have these bindings."""
     for output in outputs:
@@ -67,7 +67,7 @@ def check_execution(
             _require_apart(one, read)
 
 
-def check_initialization(inputs: Sequence[Bound], outputs: Sequence[Bound]) -> None:
+def check_initialization(inputs: Sequence[BoundRange], outputs: Sequence[BoundRange]) -> None:
     """Raise DMLError where an initializer cannot have these bindings. outputs: the persistent resources."""
     for output in outputs:
         for one in inputs:
@@ -77,12 +77,12 @@ def check_initialization(inputs: Sequence[Bound], outputs: Sequence[Bound]) -> N
         _require_apart(one, other)
 
 
-def _require_apart(one: Bound, other: Bound) -> None:
+def _require_apart(one: BoundRange, other: BoundRange) -> None:
     if one.overlaps(other):
         raise DMLError(f"{one} overlaps {other} of the same buffer: what is written must lie apart")
 
 
-def _not_in_place(compiled: CompiledOperator, one: Bound, output: Bound) -> str:
+def _not_in_place(compiled: CompiledOperator, one: BoundRange, output: BoundRange) -> str:
     """Why the output may not be written over the input; nothing where it may.
 
     DirectML's pages promise it of single operators, never of graphs, whose nodes read an input again after another node

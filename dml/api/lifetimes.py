@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dml.api.hazards import Bound
+from dml.api.hazards import BoundRange
 from dml.errors import DMLError
 from dml.runtime.buffer import Buffer
 
@@ -27,11 +27,11 @@ class PersistentUse:
     """An operator's persistent resource, as it is initialized or else read by a dispatch."""
 
     compiled: CompiledOperator
-    bound: Bound
+    bound: BoundRange
     initializes: bool
 
 
-#: By the offset of a persistent resource: where it ends, and which operator's it is.
+#: The persistent resources in a buffer: first byte -> end, and the operator that was initialized there.
 _Resources = dict[int, tuple[int, "weakref.ref[CompiledOperator]"]]
 
 _initialized: weakref.WeakKeyDictionary[Buffer, _Resources] = weakref.WeakKeyDictionary()

@@ -99,7 +99,8 @@ class CompiledOperator(Dispatchable):
     def initialization(self) -> tuple[list[Dispatch], list[bytes]]:
         """What an initializer runs: dispatches and their kernels."""
         program = self.program
-        # The short way writes what is owned to its place itself, so these kernels are compiled for who records alone
+        # `dispatch` writes owned inputs to their places itself: only a recorded initialization needs the kernels that
+        # adopt them, so they are compiled here
         return [*program.adopt, *program.initialize], [*spirv(program.adopt), *self.initialize_kernels]
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
@@ -158,7 +159,7 @@ class CompiledOperator(Dispatchable):
         return self._own().profile(inputs)
 
     def _own(self) -> Resident:
-        """The buffers and recordings of the short way: one set, whichever threads come first."""
+        """The buffers and recordings of ``dispatch``: one set, whichever thread asks for it first."""
         with self._making:
             if self._resident is None:
                 self._resident = Resident(self)

@@ -30,7 +30,7 @@ class Resident:
     """Runs a compiled operator on arrays. Safe from any thread; runs follow each other."""
 
     def __init__(self, compiled: CompiledOperator) -> None:
-        #: The operator holds this; were it held in turn, both would keep their memory until Python looks for cycles.
+        #: Weak, since the operator holds this object: a cycle would keep both' device memory until garbage collection.
         self._compiled: CompiledOperator = weakref.proxy(compiled)
         self._lock = threading.RLock()
         program = compiled.program
@@ -47,7 +47,7 @@ class Resident:
         }
         self._temporaries = Arena(context, Islands(bound_regions(Space.TEMPORARY, program.dispatches)))
         self._constants = constants(context, program, program.dispatches)
-        #: What initialization made of the inputs that DirectML owns and of constants.
+        #: What initialization computed from constants and from the inputs that DirectML owns.
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}
 
@@ -165,7 +165,7 @@ class Resident:
         program = self._compiled.program
         missing = [slot for slot in program.owned if slot not in owned]
         if missing and self._weights is not None:
-            # The others keep what they were given, which lies on the device only
+            # Inputs that are not given again keep their values, which only the device still has
             owned |= {slot: self._read_owned(slot) for slot in missing}
         self._weights = Weights(self._context, program, self._compiled.initialize_kernels, owned)
         self._recordings.clear()

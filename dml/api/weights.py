@@ -30,17 +30,33 @@ def _digest(*parts: Any) -> bytes:
     return found.digest()
 
 
-def constants(context: Context, program: Program, dispatches: Sequence[Dispatch]) -> Arena:
-    """The program's constants that the dispatches read."""
+class ConstantNames:
+    """Names for stretches of a program's constants by their bytes, of which each stretch is read once."""
+
+    def __init__(self, program: Program) -> None:
+        self._data = memoryview(program.constants)
+        self._found: dict[tuple[int, int], bytes] = {}
+
+    def name(self, start: int, end: int) -> bytes:
+        """The name of the bytes from ``start`` to ``end``."""
+        if (start, end) not in self._found:
+            self._found[start, end] = _digest(self._data[start:end])
+        return self._found[start, end]
+
+
+def constants(
+    context: Context, program: Program, dispatches: Sequence[Dispatch], names: ConstantNames | None = None
+) -> Arena:
+    """The program's constants that the dispatches read. names: those already known."""
+    names = names or ConstantNames(program)
     islands = Islands(bound_regions(Space.CONSTANT, dispatches))
     buffers: list[Buffer] = []
     for start, end in islands.spans:
-        data = memoryview(program.constants)[start:end]
-        key = _digest(data)
+        key = names.name(start, end)
         buffer = context.shared(key)
         if buffer is None:
             buffer = context.buffer(end - start, zero=False)
-            buffer.write(np.frombuffer(data, np.uint8))
+            buffer.write(np.frombuffer(program.constants, np.uint8, end - start, start))
             context.share(key, buffer)
         buffers.append(buffer)
     return Arena(context, islands, buffers)
@@ -62,15 +78,16 @@ class Weights:
             *program.owned.values(),
         ]
         self._islands = Islands(regions)
-        keys = self._keys(kernels, given)
+        names = ConstantNames(program)
+        keys = self._keys(kernels, given, names)
         found = [None if key is None else context.shared(key) for key in keys]
         buffers = [
             context.buffer(end - start, zero=False) if buffer is None else buffer
             for buffer, (start, end) in zip(found, self._islands.spans, strict=True)
         ]
         self._arena = Arena(context, self._islands, buffers)
-        self._initialize(kernels, given, {number for number, buffer in enumerate(found) if buffer is None})
-        # From here on the device has the work that fills them before any that another program submits.
+        self._initialize(kernels, given, names, {number for number, buffer in enumerate(found) if buffer is None})
+        # Shared only now that the work which fills them has been submitted: what other programs submit runs after it.
         for key, buffer in zip(keys, buffers, strict=True):
             if key is not None:
                 context.share(key, buffer)
@@ -78,7 +95,9 @@ class Weights:
     def place(self, region: Region) -> Place:
         return self._arena.place(region)
 
-    def _keys(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]]) -> list[bytes | None]:
+    def _keys(
+        self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], names: ConstantNames
+    ) -> list[bytes | None]:
         """What each island will hold, by name; None for one that is written again after it was read."""
         islands, program = self._islands, self._program
         keys = [_digest(end - start) for start, end in islands.spans]
@@ -93,8 +112,7 @@ class Weights:
             for binding in dispatch.bindings:
                 region = binding.region
                 if region.space is Space.CONSTANT:
-                    data = memoryview(program.constants)[region.offset : region.offset + region.size]
-                    parts += [binding.access, data]
+                    parts += [binding.access, names.name(region.offset, region.offset + region.size)]
                 else:
                     number = islands.number(region)
                     parts += [binding.access, self._relative(region), keys[number]]
@@ -110,7 +128,9 @@ class Weights:
     def _relative(self, region: Region) -> tuple[int, int]:
         return region.offset - self._islands.spans[self._islands.number(region)][0], region.size
 
-    def _initialize(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], missing: set[int]) -> None:
+    def _initialize(
+        self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], names: ConstantNames, missing: set[int]
+    ) -> None:
         """Fill the islands that are not there yet."""
         program, islands = self._program, self._islands
         for slot, region in program.owned.items():
@@ -123,7 +143,7 @@ class Weights:
             if any(b.access.writes and islands.number(b.region) in missing for b in dispatch.bindings)
         ]
         dispatches = [dispatch for dispatch, _ in work]
-        known = constants(self._context, program, dispatches)
+        known = constants(self._context, program, dispatches, names)
 
         def place_of(region: Region) -> Place:
             return known.place(region) if region.space is Space.CONSTANT else self._arena.place(region)

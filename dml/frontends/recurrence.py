@@ -66,7 +66,7 @@ def activations(
 
 
 @dataclass(frozen=True)
-class Layer:
+class RecurrentLayer:
     """The tensors and attributes that the three kinds share. clip: None or a threshold."""
 
     x: Tensor
@@ -120,7 +120,7 @@ def _state(made: dict[str, Any], name: str) -> Tensor:
     return tensor.view(tensor.sizes[1:])
 
 
-def gru(layer: Layer, *, linear_before_reset: bool) -> tuple[Tensor, Tensor]:
+def gru(layer: RecurrentLayer, *, linear_before_reset: bool) -> tuple[Tensor, Tensor]:
     """The sequence and the last state."""
     if layer.clip is not None:
         return _step_by_step(layer, lambda at, t, h: _gru(at, t, h, linear_before_reset))
@@ -133,7 +133,7 @@ def gru(layer: Layer, *, linear_before_reset: bool) -> tuple[Tensor, Tensor]:
     return made["OutputSequenceTensor"], _state(made, "OutputSingleTensor")
 
 
-def rnn(layer: Layer) -> tuple[Tensor, Tensor]:
+def rnn(layer: RecurrentLayer) -> tuple[Tensor, Tensor]:
     """The sequence and the last state."""
     if layer.clip is not None:
         return _step_by_step(layer, _rnn)
@@ -142,7 +142,11 @@ def rnn(layer: Layer) -> tuple[Tensor, Tensor]:
 
 
 def lstm(
-    layer: Layer, *, initial_cell: Tensor | None = None, peephole: Tensor | None = None, input_forget: bool = False
+    layer: RecurrentLayer,
+    *,
+    initial_cell: Tensor | None = None,
+    peephole: Tensor | None = None,
+    input_forget: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The sequence, the last state and the last cell. peephole {D, 3 * H}: i o f."""
     made = layer.x.builder.node(
@@ -169,7 +173,7 @@ def lstm(
 class _Direction:
     """One direction, its input in running order. projected {S, B, gates * H}: x by the weights, with its bias."""
 
-    layer: Layer
+    layer: RecurrentLayer
     projected: Tensor
     recurrence: Tensor
     state_bias: Tensor | None
@@ -215,7 +219,7 @@ def _gru(at: _Direction, t: int, h: Tensor, linear_before_reset: bool) -> Tensor
     return n + z * (h - n)
 
 
-def _step_by_step(layer: Layer, step: _Step) -> tuple[Tensor, Tensor]:
+def _step_by_step(layer: RecurrentLayer, step: _Step) -> tuple[Tensor, Tensor]:
     both = layer.direction == enums.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
     backward = layer.direction == enums.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD
     per_direction = len(layer.activations) // layer.directions
@@ -229,7 +233,7 @@ def _step_by_step(layer: Layer, step: _Step) -> tuple[Tensor, Tensor]:
 
 
 def _one_direction(
-    layer: Layer, d: int, backward: bool, chosen: Sequence[OperatorDesc], step: _Step
+    layer: RecurrentLayer, d: int, backward: bool, chosen: Sequence[OperatorDesc], step: _Step
 ) -> tuple[Tensor, Tensor]:
     builder = layer.x.builder
     steps, batch, width = layer.x.sizes

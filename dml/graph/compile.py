@@ -1,4 +1,4 @@
-"""From a checked graph to one Program: who writes where, what runs once, what is removed."""
+"""From a checked graph to one Program: where each value lies, what runs once at initialization, what is removed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 def compile_graph(graph: Graph, target: Target, *, optimize: bool = True) -> Program:
     """The program of a graph, which it rewrites on the way.
 
-    optimize: fuse, remove views and run once what does not change; without it, each operator is as it stands.
+    optimize: fuse, remove views and run once what does not change; without it, each operator is lowered by itself.
     """
     if optimize:
         fuse(graph, target)
@@ -39,14 +39,14 @@ class _Compiler:
         self.optimize = optimize
         self.program = Program()
         self.regions: dict[Value, Region] = {}
-        #: Values that exist as a view of another: the view, and how the removed operator would have laid them out.
+        #: Values whose operator was removed: views of what it read, and the tensors that it would have written.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
         #: Values written straight into a joined tensor.
         self.places: dict[Value, Operand] = {}
         #: Pieces of the program's constants, and their bytes so far.
         self.constants: list[bytes] = []
         self.constants_size = 0
-        #: Graph outputs beyond the first that show the same value.
+        #: A value that is several graph outputs is written to the first of them and copied to these.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
     def compile(self) -> Program:

@@ -1,8 +1,8 @@
 """Folds a batch normalization into the weights of the convolution before it, where all of them are known beforehand.
 
 The normalization of channel k is ``f x + (bias - f mean)`` with ``f = scale / sqrt(variance + epsilon)``: a convolution
-with weights f times as large. They are made once, in float32 whatever the data type, and nothing is left to do behind
-the sums.
+with weights f times as large. These are computed once, in float32 whatever the data type, and then the normalization
+costs nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fold_batch_normalizations(graph: Graph) -> None:
         if convolution is None:
             nodes.append(at)
         else:
-            # Here, where all parameters are there.
+            # At the place of the normalization, where all of its parameters have been computed.
             remove(nodes, [convolution])
             nodes += _folded(convolution, at)
     graph.nodes = nodes

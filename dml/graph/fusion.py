@@ -1,4 +1,4 @@
-"""Fuses element-wise trees into one expression, and those behind the operator that produces one of their inputs.
+"""Fuses trees of element-wise operators into one expression, and that into the operator that computes an input of it.
 
 Between the operators of a fused tree values stay float32; to a narrower type they are rounded once, where the result is
 stored.
@@ -20,8 +20,8 @@ from dml.graph.folding import fold_batch_normalizations
 from dml.graph.model import Graph, Node, Port, Value, connect, remove, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Operators whose kernels write a float result in its final form alone, through t_store, t_encode_at or, in FLOAT32, as
-#: words, and do not read it.
+#: Operators that can apply an expression to their results: their kernels write each float result once, in its final
+#: form (through t_store or t_encode_at, FLOAT32 also as words), and never read it back.
 _TAKES_EPILOGUE = frozenset(
     {
         enums.DML_OPERATOR_GEMM,
@@ -42,8 +42,8 @@ _TAKES_EPILOGUE = frozenset(
         enums.DML_OPERATOR_MAX_POOLING2,
     }
 )
-#: Nodes of an expression that may stand on each other: of a kernel's own, and of an epilogue, which kernels that keep
-#: many sums in registers repeat for each.
+#: How deeply an expression may nest: as a kernel of its own, and as an epilogue, whose code is repeated for each of the
+#: sums that a kernel keeps in registers.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
 
 
@@ -65,7 +65,8 @@ def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool
         if producer is None:
             nodes.append(at)
         else:
-            # In the later of both places everything that either reads is there; nobody else waits for the producer.
+            # The fused node takes the later place of the two, where all that both read has been computed; nothing in
+            # between reads what the producer wrote.
             remove(nodes, [producer])
             nodes.append(producer)
     graph.nodes = nodes
@@ -241,5 +242,5 @@ def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYP
     if not same_layout(made.tensor, seen.tensor) and not _reshaped(made.tensor, seen.tensor, result.tensor):
         return None
     if isinstance(at.expression, Leaf) and result.tensor.DataType == seen.tensor.DataType and not written.outputs:
-        return None  # moves elements alone: a view does that for nothing
+        return None  # it only moves elements, which a view does at no cost
     return producer

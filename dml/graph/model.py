@@ -74,8 +74,8 @@ class Node:
     inputs: list[tuple[Port, Value] | None]
     outputs: list[tuple[Port, Value] | None]
     expression: Expression | None = None
-    #: Fused behind the operator: an expression of its value (leaf 0) and of the elements of the inputs after its own
-    #: (leaves 1, 2, ...). ``outputs`` then has the tensor that is written in the end.
+    #: An expression that the operator applies to each result before it stores it: of the result (leaf 0) and of the
+    #: elements of the inputs after its own (leaves 1, 2, ...). ``outputs`` then has what the expression gives.
     epilogue: Expression | None = None
     #: How many inputs are the operator's own.
     own_inputs: int = field(init=False)

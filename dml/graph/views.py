@@ -1,7 +1,7 @@
-"""Removes operators that only move elements where strides and offsets say the same.
+"""Removes operators that only move elements where strides and offsets express the same.
 
-An identity, slice or split becomes a view of its input for those who read it; the inputs of a join are written where
-the joined tensor wants them.
+What reads an identity, slice or split reads a view of its input instead; what a join joins is written straight into its
+place in the joined tensor.
 """
 
 from __future__ import annotations

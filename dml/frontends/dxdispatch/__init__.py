@@ -8,6 +8,6 @@ DMLError. Reference: DxDispatch's guide.
 """
 
 from dml.frontends.dxdispatch.execute import Session
-from dml.frontends.dxdispatch.model import Model, load
+from dml.frontends.dxdispatch.model import DxModel, load
 
-__all__ = ["Model", "Session", "load"]
+__all__ = ["DxModel", "Session", "load"]

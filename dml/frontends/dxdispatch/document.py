@@ -127,7 +127,7 @@ def parse(data: bytes) -> Json:
         text = _TRAILING.sub(lambda match: match.group(1) or " ", text)
         decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_constant)
         root, _ = decoder.raw_decode(text, len(text) - len(text.lstrip()))
-        json.dumps(root, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+        json.dumps(root, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which is not text
     except json.JSONDecodeError as error:
         raise DMLError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except UnicodeError as error:

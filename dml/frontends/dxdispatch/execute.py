@@ -26,11 +26,11 @@ from dml.errors import DMLError
 from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.model import (
     Bindings,
-    Dispatchable,
     DispatchCommand,
-    Model,
+    DxDispatchable,
+    DxModel,
+    DxSource,
     PrintCommand,
-    Source,
     WriteFileCommand,
 )
 from dml.frontends.dxdispatch.resources import Resource
@@ -56,7 +56,7 @@ class Session:
     """
 
     def __init__(
-        self, model: Model, device: Device, *, say: Callable[[str], None] = print, iterations: int = 1
+        self, model: DxModel, device: Device, *, say: Callable[[str], None] = print, iterations: int = 1
     ) -> None:
         self.model = model
         self.device = device
@@ -111,7 +111,7 @@ class Session:
 
     # Dispatchables
 
-    def _prepare(self, made: Dispatchable) -> _Ready:
+    def _prepare(self, made: DxDispatchable) -> _Ready:
         device, desc = self.device, made.desc
         with _at(made.path):
             operator = device.create_operator(desc)
@@ -167,7 +167,7 @@ class Session:
             found += [self._binding(source) for source in given]
         return found
 
-    def _binding(self, source: Source) -> DML_BUFFER_BINDING:
+    def _binding(self, source: DxSource) -> DML_BUFFER_BINDING:
         """From the offset to the resource's end, whatever elementCount says: so DxDispatch binds DirectML's tensors."""
         return DML_BUFFER_BINDING(self.buffers[source.resource.name], source.offset)
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dml.api.arrays import Array
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
+from dml.frontends.extras import missing
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
@@ -18,8 +19,8 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 def _pillow() -> Any:
     try:
         import PIL.Image
-    except ImportError as error:
-        raise DMLError(f"pictures need Pillow ({error}); pip install pillow", HRESULT.DXGI_ERROR_UNSUPPORTED) from error
+    except ModuleNotFoundError as error:
+        raise missing("pictures need", "images", error) from error
     return PIL.Image
 
 

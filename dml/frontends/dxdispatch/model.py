@@ -33,7 +33,7 @@ _FOREIGN = {
 
 
 @dataclass(frozen=True)
-class Source:
+class DxSource:
     """What is bound: a resource from ``offset`` bytes on. path: its place in the file."""
 
     resource: Resource
@@ -41,11 +41,11 @@ class Source:
     path: str
 
 
-Bindings = dict[str, tuple[Source, ...]]
+Bindings = dict[str, tuple[DxSource, ...]]
 
 
 @dataclass(frozen=True)
-class Dispatchable:
+class DxDispatchable:
     """A DirectML operator to compile, alone or (as_graph) as the one node of a graph. bindings: for initialization."""
 
     name: str
@@ -58,7 +58,7 @@ class Dispatchable:
 
 @dataclass(frozen=True)
 class DispatchCommand:
-    dispatchable: Dispatchable
+    dispatchable: DxDispatchable
     bindings: Bindings
     path: str
 
@@ -84,15 +84,15 @@ Command = DispatchCommand | PrintCommand | WriteFileCommand
 
 
 @dataclass(frozen=True)
-class Model:
+class DxModel:
     folder: Folder
     resources: dict[str, Resource] = field(default_factory=dict)
-    dispatchables: dict[str, Dispatchable] = field(default_factory=dict)
+    dispatchables: dict[str, DxDispatchable] = field(default_factory=dict)
     commands: tuple[Command, ...] = ()
 
 
 @checked
-def load(path: str | Path, *, allow_paths_outside: bool = False) -> Model:
+def load(path: str | Path, *, allow_paths_outside: bool = False) -> DxModel:
     """Read a model and the files that it names.
 
     Raises DMLError, naming the place in the file, for what is no model, breaks a descriptor's form, or belongs to
@@ -109,7 +109,7 @@ def load(path: str | Path, *, allow_paths_outside: bool = False) -> Model:
         raise DMLError(f"{path}: {error.message}", error.hresult) from None
 
 
-def read(data: bytes, folder: Folder) -> Model:
+def read(data: bytes, folder: Folder) -> DxModel:
     """A model from a file's bytes. See ``load``."""
     root = parse(data)
     resources = {name: resource(name, value, folder) for name, value in root.need("resources").members()}
@@ -117,10 +117,10 @@ def read(data: bytes, folder: Folder) -> Model:
         name: _dispatchable(name, value, resources) for name, value in root.need("dispatchables").members()
     }
     commands = tuple(_command(value, resources, dispatchables) for value in root.need("commands").items())
-    return Model(folder, resources, dispatchables, commands)
+    return DxModel(folder, resources, dispatchables, commands)
 
 
-def _dispatchable(name: str, value: Json, resources: dict[str, Resource]) -> Dispatchable:
+def _dispatchable(name: str, value: Json, resources: dict[str, Resource]) -> DxDispatchable:
     kind = value.need("type", "Type")
     if kind.string().lower() in _FOREIGN:
         source = value.get("sourcePath")
@@ -131,7 +131,7 @@ def _dispatchable(name: str, value: Json, resources: dict[str, Resource]) -> Dis
     if compiled is not None and compiled.string() not in ("DmlCompileOp", "DmlCompileGraph"):
         compiled.fail(f"must be DmlCompileOp or DmlCompileGraph, found {compiled.string()!r}")
     bindings = value.get("bindings")
-    return Dispatchable(
+    return DxDispatchable(
         name,
         operator(value),
         execution_flags(value.get("executionFlags")),
@@ -149,10 +149,10 @@ def _bindings(value: Json, resources: dict[str, Resource]) -> Bindings:
     }
 
 
-def _source(value: Json, resources: dict[str, Resource]) -> Source:
+def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
     """What DirectML takes of a binding: the resource and the offset. The rest describes views of HLSL and ONNX."""
     if value.is_string:
-        return Source(_named(value, resources, "resource"), 0, value.path)
+        return DxSource(_named(value, resources, "resource"), 0, value.path)
     found = _named(value.need("name"), resources, "resource")
     offset, size = value.get("elementOffset"), value.get("elementSizeInBytes", "elementStride")
     count = value.get("elementCount")
@@ -163,7 +163,7 @@ def _source(value: Json, resources: dict[str, Resource]) -> Source:
     last = elements + (count.unsigned(64) if count is not None else 0)
     if last * width > len(found.data):
         value.fail(f"ends at byte {last * width} of a resource of {len(found.data)}")
-    return Source(found, elements * width, value.path)
+    return DxSource(found, elements * width, value.path)
 
 
 def _named(value: Json, known: dict[str, _Made], what: str) -> _Made:
@@ -173,7 +173,7 @@ def _named(value: Json, known: dict[str, _Made], what: str) -> _Made:
     return known[name]
 
 
-def _command(value: Json, resources: dict[str, Resource], dispatchables: dict[str, Dispatchable]) -> Command:
+def _command(value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable]) -> Command:
     kind = value.need("type")
     readers: dict[str, Callable[[], Command]] = {
         "dispatch": lambda: _dispatch(value, resources, dispatchables),
@@ -185,8 +185,8 @@ def _command(value: Json, resources: dict[str, Resource], dispatchables: dict[st
     return readers[kind.string().lower()]()
 
 
-def _dispatch(value: Json, resources: dict[str, Resource], dispatchables: dict[str, Dispatchable]) -> DispatchCommand:
-    groups = value.get("threadGroupCount")  # DirectML chooses its own; HLSL's is checked and left
+def _dispatch(value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable]) -> DispatchCommand:
+    groups = value.get("threadGroupCount")  # means something for HLSL shaders alone: it is checked and ignored
     if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:
         groups.fail("must be an array of 3 integers")
     return DispatchCommand(

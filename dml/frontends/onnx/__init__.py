@@ -9,6 +9,13 @@ FLOAT64 becomes FLOAT32 (results are those of float32), INT64 becomes INT32 and 
 ONNX Runtime's DirectML provider), 8- and 16-bit integers become 32-bit ones or FLOAT32, without loss.
 """
 
+from dml.frontends.extras import missing
+
+try:
+    import onnx  # noqa: F401  the modules below cannot be without it
+except ModuleNotFoundError as error:
+    raise missing("ONNX models need", "onnx", error) from error
+
 from .backend import PreparedModel, prepare, run_model, supports_device
 from .loading import load_model
 

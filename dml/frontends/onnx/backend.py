@@ -16,11 +16,12 @@ from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError
 
-from .loading import ModelSource, array_of, load_model
+from .dtypes import Array, DType, Shape, dtype_of
+from .loading import ModelSource, load_model
 from .plans import Plans
 from .registry import standard
 from .trace import Guard, Trace, run, unmapped
-from .value import Array, DType, Shape, Value, dtype_of
+from .value import OnnxValue
 
 
 @dataclass
@@ -32,7 +33,7 @@ class Result:
     array: Array | None
 
 
-class Plan:
+class OnnxPlan:
     """A model compiled for input shapes: the graph, and which outputs need it. Keeps nothing else of the trace."""
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any]) -> None:
@@ -68,7 +69,7 @@ def _described(item: Any) -> Any:
     return None if item is None else Result(item.shape, item.dtype, item.array)
 
 
-def _flat(name: str, item: Any) -> list[tuple[str, Value]]:
+def _flat(name: str, item: Any) -> list[tuple[str, OnnxValue]]:
     if isinstance(item, list):
         return [pair for at, inner in enumerate(item) for pair in _flat(f"{name}[{at}]", inner)]
     return [] if item is None else [(name, item)]
@@ -117,23 +118,23 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         found = plan.run(feeds)
         return tuple(found[name] for name in self.outputs)
 
-    def compiled_for(self, inputs: Any) -> tuple[Plan, dict[str, Array]]:
+    def compiled_for(self, inputs: Any) -> tuple[OnnxPlan, dict[str, Array]]:
         """The model compiled for such inputs, and their arrays by the graph's names."""
         given = self._named(inputs)
         feeds, shapes = self._feeds(given)
-        plan: Plan | None = self._plans.find(shapes, feeds)
+        plan: OnnxPlan | None = self._plans.find(shapes, feeds)
         if plan is None:
             plan = self.plan(given, feeds)
             self._plans.add(shapes, plan)
         return plan, feeds
 
-    def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> Plan:
+    def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
         """The model compiled for inputs of these shapes. feeds: their values, where they may be needed."""
         trace = Trace(self.device, self._functions)
         trace.feeds = feeds
         items = {name: _enter(trace, name, item) for name, item in given.items()}
         results = trace.graph(self.model.graph, items, self._opsets)
-        return Plan(trace, dict(zip(self.outputs, results, strict=True)))
+        return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))
 
     def _named(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):
@@ -276,4 +277,4 @@ class Backend(base.Backend):  # type: ignore[misc]
         return supports_device(device)
 
 
-__all__ = ["Backend", "Plan", "PreparedModel", "array_of", "dtype_of", "prepare", "run_model", "supports_device"]
+__all__ = ["Backend", "OnnxPlan", "PreparedModel", "prepare", "run_model", "supports_device"]

@@ -16,8 +16,8 @@ from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
 
 from .backend import PreparedModel, prepare
+from .dtypes import Array, dtype_of
 from .trace import held
-from .value import Array, dtype_of
 
 
 class ONNXRun:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
-from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from dml.errors import DMLError
 
-from .value import Array, Value
+from .dtypes import Array
+from .value import OnnxValue
 
 if TYPE_CHECKING:
-    from .trace import Node
+    from .node import OnnxNode
 
-#: Elements of an input, and of what comes out.
+#: The most elements that an input, and all results together, of a node that is computed on the host may have.
 _INPUT_LIMIT, _OUTPUT_LIMIT = 4096, 2**20
 
 _FOLDABLE = frozenset(
@@ -35,12 +35,12 @@ _FOLDABLE = frozenset(
 )
 
 
-def fold(node: Node) -> list[Array] | None:
+def fold(node: OnnxNode) -> list[Array] | None:
     """The node's outputs, where it can be computed here, else None."""
     if node.domain or node.op in ("Constant", "If", "Loop", "Scan", "Shape", "Size"):
         return None
     values = [item for item in node.inputs if item is not None]
-    if not values or not all(isinstance(item, Value) for item in values):
+    if not values or not all(isinstance(item, OnnxValue) for item in values):
         return None
     # Without elements there is nothing for a device to do, whatever the other inputs hold.
     empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
@@ -52,15 +52,15 @@ def fold(node: Node) -> list[Array] | None:
     return _evaluate(node, arrays) if _result_size(node.op, arrays) <= _OUTPUT_LIMIT else None
 
 
-def _evaluable(node: Node) -> bool:
+def _evaluable(node: OnnxNode) -> bool:
     return not any(hasattr(value, "node") for value in node.attributes.values())
 
 
 def _result_size(op: str, arrays: list[Array | None]) -> int:
     """How many elements come out, at least where that is more than go in."""
-    first = arrays[0]
-    assert first is not None
-    second = arrays[1] if len(arrays) > 1 else None
+    first, second = (arrays[at] if at < len(arrays) else None for at in (0, 1))
+    if first is None:
+        return 0
     if op == "ConstantOfShape":
         return abs(prod(int(size) for size in first.reshape(-1)))
     if op == "Expand" and second is not None:
@@ -68,23 +68,24 @@ def _result_size(op: str, arrays: list[Array | None]) -> int:
     if op == "Tile" and second is not None:
         return first.size * abs(prod(int(count) for count in second.reshape(-1)))
     if op == "Range" and second is not None and arrays[2] is not None:
-        step = float(arrays[2].reshape(-1)[0])
-        return int(abs((float(second.reshape(-1)[0]) - float(first.reshape(-1)[0])) / step)) + 1 if step else 2**62
+        if not first.size == second.size == arrays[2].size == 1:
+            return 0
+        start, end, step = (float(a.item()) for a in (first, second, arrays[2]))
+        return int(abs((end - start) / step)) + 1 if step else 2**62
     if op.endswith("Window"):
-        return int(first.reshape(-1)[0])
+        return int(first.reshape(-1)[:1].sum())
     if op == "MelWeightMatrix":
-        return prod(int(a.reshape(-1)[0]) for a in arrays[:2] if a is not None)
+        return prod(int(a.reshape(-1)[:1].sum()) for a in arrays[:2] if a is not None)
     return prod(a.size for a in arrays if a is not None)
 
 
-def _evaluate(node: Node, arrays: list[Array | None]) -> list[Array] | None:
+def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
     """The node run by ONNX's reference; None where that cannot."""
     proto = onnx.NodeProto()
     proto.op_type = node.op
     proto.input.extend(f"i{at}" if array is not None else "" for at, array in enumerate(arrays))
     proto.output.extend(f"o{at}" if name else "" for at, name in enumerate(node.proto.output))
-    for name, value in node.attributes.items():
-        proto.attribute.append(helper.make_attribute(name, value))
+    proto.attribute.extend(node.attribute_protos())
     feeds = {f"i{at}": array for at, array in enumerate(arrays) if array is not None}
     try:
         with np.errstate(all="ignore"):

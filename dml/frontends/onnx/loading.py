@@ -24,7 +24,7 @@ from .registry import mapping_of, schema_of
 
 #: Operators that newer versions of their opset forbid, though they still say what they mean.
 _DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000), "Scatter": range(11, 1000)}
-#: Protobuf messages of this size and above cannot be serialized, as the checker does.
+#: The checker serializes the model, which protobuf cannot do for messages of this size and above.
 _MESSAGE_LIMIT = 2**31 - 1
 _SPARSE_LIMIT = 2**28
 
@@ -49,7 +49,7 @@ def load_model(source: ModelSource) -> Any:
             raise DMLError(f"a model is a path, bytes or an onnx.ModelProto, found {type(source).__name__}") from None
         except OSError as error:
             raise DMLError(f"{path}: cannot be read ({error.strerror})") from None
-        except ValueError as error:  # a path of no file system
+        except ValueError as error:  # a path that no file can have
             raise DMLError(f"{source!r}: cannot be read ({error})") from None
         model, folder = _parse(data, str(path)), path.parent
     if not model.HasField("graph"):

@@ -6,9 +6,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from .value import Array
+from .dtypes import Array
 
-#: Plans of a model that are kept, and the bytes that they may hold together beside the weights, which they share.
+#: How many plans of a model are kept, and how many bytes they may hold together; the weights, which they share, are not
+#: counted.
 MOST_PLANS, MOST_BYTES = 64, 128 << 20
 
 

@@ -1,6 +1,7 @@
 """Which function maps which ONNX operator: ``@onnx_op("Gemm", since=7)``.
 
-A mapping takes a ``Node`` (its inputs, attributes and version) and returns the value of its output, or a list of them.
+A mapping takes an ``OnnxNode`` (its inputs, attributes and version) and returns the value of its output, or a list of
+them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import onnx.defs
 
 if TYPE_CHECKING:
-    from .trace import Node
+    from .node import OnnxNode
 
-Mapping = Callable[["Node"], Any]
+Mapping = Callable[["OnnxNode"], Any]
 _Mapping = TypeVar("_Mapping", bound=Mapping)
 _MAPPINGS: dict[tuple[str, str], list[tuple[int, Mapping]]] = {}
 

@@ -20,24 +20,19 @@ from onnx import helper
 
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_OPERATOR_TYPE
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
 from dml.graph.builder import Builder, DeviceLike
 
+from .dtypes import BFLOAT16, BOOL, Array, DType, storage
 from .folding import fold
 from .loading import array_of, graph_nodes, sparse_array_of
+from .node import OnnxNode, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
-from .value import BFLOAT16, BOOL, Array, DType, Value, constant, storage
+from .value import OnnxValue, constant
 
 #: What flows along the edges of a model: a value, a sequence of them, or an absent optional.
 Item = Any
 _UNROLLED = 20_000
-
-
-class Unsupported(DMLError):
-    """Something that no mapping says."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
 
 
 class Guard:
@@ -95,88 +90,6 @@ class Scope:
         return self.opsets.get(standard(domain), 1)
 
 
-class Node:
-    """A node being mapped: what a mapping may ask."""
-
-    def __init__(self, trace: Trace, proto: Any, scope: Scope, inputs: list[Item]) -> None:
-        self.trace = trace
-        self.proto = proto
-        self.scope = scope
-        self.inputs = inputs
-        self.builder = trace.builder
-        self.domain = standard(proto.domain)
-        self.version = scope.version(proto.domain)
-        self.attributes = {a.name: trace.attribute(a, scope) for a in proto.attribute}
-        self.attributes = {name: value for name, value in self.attributes.items() if value is not None}
-
-    def __str__(self) -> str:
-        return f"node {self.proto.name!r} ({self.proto.op_type})" if self.proto.name else f"node {self.proto.op_type}"
-
-    @property
-    def op(self) -> str:
-        return str(self.proto.op_type)
-
-    def has(self, at: int) -> bool:
-        """Whether the input is given."""
-        return at < len(self.inputs) and self.inputs[at] is not None
-
-    def input(self, at: int) -> Value:
-        """A required input."""
-        if not self.has(at):
-            raise DMLError(f"{self}: input {at} must be given")
-        item = self.inputs[at]
-        if not isinstance(item, Value):
-            raise DMLError(f"{self}: input {at} must be a tensor")
-        return item
-
-    def optional(self, at: int) -> Value | None:
-        """An input that may be absent."""
-        return self.input(at) if self.has(at) else None
-
-    def wants(self, at: int) -> bool:
-        """Whether the output is named."""
-        return at < len(self.proto.output) and bool(self.proto.output[at])
-
-    def known(self, at: int) -> Array | None:
-        """The numbers in an input, None where it is absent."""
-        return self.trace.known(self.input(at)) if self.has(at) else None
-
-    def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
-        """``of`` the numbers in an input, which may change as long as this does not."""
-        return self.trace.decided(self.input(at), of)
-
-    def ints(self, name: str, at: int | None = None) -> list[int] | None:
-        """Integers from an attribute, or in newer versions from an input; None where neither is given."""
-        if name in self.attributes:
-            return [int(item) for item in self.attributes[name]]
-        found = None if at is None else self.known(at)
-        return None if found is None else [int(item) for item in found.reshape(-1)]
-
-    def integer(self, name: str, default: int) -> int:
-        return int(self.attributes.get(name, default))
-
-    def number(self, name: str, default: float) -> float:
-        return float(self.attributes.get(name, default))
-
-    def text(self, name: str, default: str) -> str:
-        value = self.attributes.get(name, default)
-        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-    def axis(self, name: str, default: int, rank: int) -> int:
-        """An axis attribute, counted from the front."""
-        return checked_axis(self.integer(name, default), rank)
-
-    def constant(self, array: Any) -> Value:
-        return constant(self.builder, array)
-
-
-def checked_axis(axis: int, rank: int) -> int:
-    """An axis counted from the front. Raises DMLError where there is no such dimension."""
-    if not -rank <= axis < rank:
-        raise DMLError(f"axis {axis} is no dimension of a tensor of rank {rank}")
-    return axis % rank
-
-
 class Trace:
     """One walk. ``outputs`` of ``graph`` are the results; ``guards`` what they depend on beside the shapes."""
 
@@ -192,25 +105,25 @@ class Trace:
 
     # Values
 
-    def input(self, name: str, shape: Sequence[int], dtype: DType) -> Value:
+    def input(self, name: str, shape: Sequence[int], dtype: DType) -> OnnxValue:
         """A new input of the graph. Without elements it is a constant."""
         if not prod(shape):
             return constant(self.builder, np.zeros(tuple(shape), dtype))
         tensor = self.builder.input(name, tuple(shape) or (1,), storage(dtype))
         self.sources[tensor.source] = name
-        return Value(self.builder, shape, dtype, tensor=tensor)
+        return OnnxValue(self.builder, shape, dtype, tensor=tensor)
 
-    def decided(self, value: Value, of: Callable[[Array], Any]) -> Any:
+    def decided(self, value: OnnxValue, of: Callable[[Array], Any]) -> Any:
         """What the graph depends on of the numbers in a value: the model holds while ``of`` them stays the same."""
         if value.array is not None:
             return of(value.array)
-        held = Value(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
+        held = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
         self.known(held)
         guard = self.guards.pop()
         self.guards.append(Guard(guard.compiled, guard.name, guard.array, of))
         return self.guards[-1].expected
 
-    def known(self, value: Value) -> Array:
+    def known(self, value: OnnxValue) -> Array:
         """The numbers in a value."""
         if value.array is not None:
             return value.array
@@ -265,7 +178,7 @@ class Trace:
         if self.count > _UNROLLED:
             raise DMLError(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
         inputs = [scope.find(name) if name else None for name in proto.input]
-        node = Node(self, proto, scope, inputs)
+        node = OnnxNode(self, proto, scope, inputs)
         before = len(self.builder._nodes)
         try:
             results = self.results(node)
@@ -273,16 +186,16 @@ class Trace:
             if error.message.startswith("node "):
                 raise
             raise type(error)(*_renamed(node, error)) from error
-        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
-            # Mappings say what they check; what is stranger still (a rank, a mode) shows as one of these.
-            raise DMLError(f"{node}: its inputs or attributes are not what ONNX asks: {error}") from error
+        except Exception as error:  # a fault of ours, which shows as what it is
+            noted(error, f"while {node} of an ONNX model was mapped")
+            raise
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
         self.record.append((str(node), [item.Operator.desc.OPERATOR_TYPE for item in made]))
         for name, item in zip(proto.output, results, strict=False):
             if name:
                 scope.items[name] = item
 
-    def results(self, node: Node) -> list[Item]:
+    def results(self, node: OnnxNode) -> list[Item]:
         """The outputs of a node: computed on constants, mapped, or those of its function body."""
         folded = fold(node)
         if folded is not None:
@@ -300,7 +213,7 @@ class Trace:
             raise Unsupported(f"{node}: no mapping for {node.domain or 'ai.onnx'}::{node.op} version {node.version}")
         return self.call(function, node)
 
-    def call(self, function: Any, node: Node) -> list[Item]:
+    def call(self, function: Any, node: OnnxNode) -> list[Item]:
         """A function's body with the node's inputs and attributes."""
         opsets = opsets_of(function, node.scope.opsets)
         scope = Scope(opsets)
@@ -311,7 +224,9 @@ class Trace:
                 if attribute.default_value.type:
                     scope.attributes.setdefault(name, helper.get_attribute_value(attribute.default_value))
         scope.attributes.update(node.attributes)
-        given = list(node.inputs) + [None] * (len(function.input) - len(node.inputs))
+        most = len(function.input)
+        node.check(len(node.inputs) <= most, f"takes {most} inputs at most, found {len(node.inputs)}")
+        given = list(node.inputs) + [None] * (most - len(node.inputs))
         scope.items = dict(zip(function.input, given, strict=True))
         self.nodes(function.node, scope)
         return [scope.items.get(name) for name in function.output]
@@ -334,7 +249,7 @@ def opsets_of(function: Any, around: Mapping[str, int]) -> dict[str, int]:
     return {"": onnx.defs.onnx_opset_version(), **around, **own}
 
 
-def _renamed(node: Node, error: DMLError) -> tuple[Any, ...]:
+def _renamed(node: OnnxNode, error: DMLError) -> tuple[Any, ...]:
     message = f"{node}: {error.message}"
     return (message,) if isinstance(error, Unsupported) else (message, error.hresult)
 
@@ -350,7 +265,7 @@ def _reads(proto: Any) -> set[str]:
     return names - {""}
 
 
-def schema_function(node: Node) -> Any | None:
+def schema_function(node: OnnxNode) -> Any | None:
     """The function body that an operator's schema has for these inputs, or None."""
     schema = schema_of(node.op, node.domain, node.version)
     if schema is None:
@@ -360,8 +275,7 @@ def schema_function(node: Node) -> Any | None:
         proto = onnx.NodeProto()
         proto.CopyFrom(node.proto)
         del proto.attribute[:]
-        for name, value in node.attributes.items():
-            proto.attribute.append(helper.make_attribute(name, value))
+        proto.attribute.extend(node.attribute_protos())
         with suppress(Exception):  # a schema that cannot build its body for these types says so with any exception
             body = schema.get_context_dependent_function(proto.SerializeToString(), types)
             if body:

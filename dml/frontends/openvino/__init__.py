@@ -17,12 +17,12 @@ from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.errors import DMLError
 from dml.frontends.openvino.convert import build
-from dml.frontends.openvino.ir import ELEMENT_TYPES, Layer, Network, read_network
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network, read_network
 from dml.frontends.running import Options
 from dml.graph.builder import Builder
 from dml.runtime.recording import KernelTime
 
-__all__ = ["CompiledModel", "Model", "read_model"]
+__all__ = ["CompiledModel", "IrModel", "read_model"]
 
 
 class CompiledModel:
@@ -56,7 +56,7 @@ class CompiledModel:
         return {name: array for name, array in given.items() if name in used}
 
 
-def _to_dml(array: npt.NDArray[Any], layer: Layer) -> npt.NDArray[Any]:
+def _to_dml(array: npt.NDArray[Any], layer: IrLayer) -> npt.NDArray[Any]:
     port = layer.outputs[0]
     if array.shape != port.sizes:
         raise DMLError(f"{layer}: its shape is {port.sizes}, found an array of shape {array.shape}")
@@ -66,7 +66,7 @@ def _to_dml(array: npt.NDArray[Any], layer: Layer) -> npt.NDArray[Any]:
     return array.astype(stored).reshape(port.sizes or (1,))
 
 
-def _from_dml(array: npt.NDArray[Any], layer: Layer) -> npt.NDArray[Any]:
+def _from_dml(array: npt.NDArray[Any], layer: IrLayer) -> npt.NDArray[Any]:
     source, index = layer.inputs[0]
     port = source.outputs[index]
     return array.astype(ELEMENT_TYPES[port.element_type]).reshape(port.sizes)
@@ -95,7 +95,7 @@ class OpenVINORun:
         return {self._name: self._model.compiled.profile(inputs)}
 
 
-class Model:
+class IrModel:
     """A model as it was read; ``compile`` puts it on a device."""
 
     def __init__(self, network: Network) -> None:
@@ -108,6 +108,6 @@ class Model:
 
 
 @checked
-def read_model(path: str | Path, weights: str | Path | None = None) -> Model:
+def read_model(path: str | Path, weights: str | Path | None = None) -> IrModel:
     """Read an .xml file and the .bin beside it. Raises DMLError for anything that is not such a model."""
-    return Model(read_network(path, weights))
+    return IrModel(read_network(path, weights))

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from dml import enums
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
-from dml.frontends.openvino.ir import ELEMENT_TYPES, Layer, Network
+from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network
 from dml.graph.builder import Builder, Tensor
 from dml.tensors import data_type_of
 
 #: A value between layers: in the graph, or known here (constants and what shapes are made of).
-Value = Tensor | npt.NDArray[Any]
-Mapping_ = Callable[["Context"], "Value | Sequence[Value]"]
+IrValue = Tensor | npt.NDArray[Any]
+Mapping_ = Callable[["IrContext"], "IrValue | Sequence[IrValue]"]
 _LAYERS: dict[str, Mapping_] = {}
 
 
@@ -32,10 +32,10 @@ def layer(*types: str) -> Callable[[Mapping_], Mapping_]:
     return register
 
 
-class Context:
+class IrContext:
     """A layer being mapped: its attributes, its inputs and the graph that they go into."""
 
-    def __init__(self, graph: Builder, layer: Layer, values: Sequence[Value]) -> None:
+    def __init__(self, graph: Builder, layer: IrLayer, values: Sequence[IrValue]) -> None:
         self.graph = graph
         self.layer = layer
         self.values = values
@@ -44,7 +44,7 @@ class Context:
         """An input as a tensor of the graph."""
         return self.as_tensor(self._value(index))
 
-    def as_tensor(self, value: Value) -> Tensor:
+    def as_tensor(self, value: IrValue) -> Tensor:
         if isinstance(value, Tensor):
             return value
         return self.graph.constant(value if value.ndim else value.reshape(1), _data_type(value.dtype))
@@ -62,7 +62,7 @@ class Context:
     def integers(self, index: int) -> list[int]:
         return [int(number) for number in np.ravel(self.known(index))]
 
-    def _value(self, index: int) -> Value:
+    def _value(self, index: int) -> IrValue:
         if index >= len(self.values):
             raise self.error(f"input {index} is missing")
         return self.values[index]
@@ -88,37 +88,21 @@ def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
     return data_type_of(dtype)
 
 
-def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str, Layer], dict[str, Layer]]:
+def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str, IrLayer], dict[str, IrLayer]]:
     """Put a network into a graph. Returns outputs by name, and the Parameter and Result layers by the same names.
 
     Raises DMLError that lists every layer that cannot be mapped, before anything is built; and for dynamic shapes.
     """
     from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
-    from dml.frontends.openvino import recurrent as _recurrent  # noqa: F401
 
-    special = ("Parameter", "Const", "Result")
-    unknown = [str(at) for at in network.layers if at.type not in _LAYERS and at.type not in special]
-    kinds = [
-        f"{at} has an output of element type {port.element_type!r}"
-        for at in network.layers
-        for port in at.outputs
-        if port.element_type not in ELEMENT_TYPES
-    ]
-    if unknown or kinds:
-        raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
-    dynamic = [str(at) for at in network.layers if any(min(port.sizes, default=1) < 0 for port in at.outputs)]
-    if dynamic:
-        raise DMLError(
-            f"sizes must be static (save the model after model.reshape); dynamic are {'; '.join(dynamic[:5])}"
-        )
-
-    values: dict[Layer, list[Value]] = {}
+    _check(network)
+    values: dict[IrLayer, list[IrValue]] = {}
     outputs: dict[str, Tensor] = {}
-    parameters: dict[str, Layer] = {}
-    results: dict[str, Layer] = {}
+    parameters: dict[str, IrLayer] = {}
+    results: dict[str, IrLayer] = {}
     for at in network.layers:
         inputs = [_output(values, source, index) for source, index in at.inputs]
-        context = Context(graph, at, inputs)
+        context = IrContext(graph, at, inputs)
         if at.type == "Parameter":
             parameters[at.name] = at
             values[at] = [graph.input(at.name, context.sizes, context.data_type)]
@@ -136,7 +120,26 @@ def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str
     return outputs, parameters, results
 
 
-def _output(values: dict[Layer, list[Value]], source: Layer, index: int) -> Value:
+def _check(network: Network) -> None:
+    """Raise DMLError that lists every layer that cannot be mapped, or those whose shapes are dynamic."""
+    special = ("Parameter", "Const", "Result")
+    unknown = [str(at) for at in network.layers if at.type not in _LAYERS and at.type not in special]
+    kinds = [
+        f"{at} has an output of element type {port.element_type!r}"
+        for at in network.layers
+        for port in at.outputs
+        if port.element_type not in ELEMENT_TYPES
+    ]
+    if unknown or kinds:
+        raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
+    dynamic = [str(at) for at in network.layers if any(min(port.sizes, default=1) < 0 for port in at.outputs)]
+    if dynamic:
+        raise DMLError(
+            f"sizes must be static (save the model after model.reshape); dynamic are {'; '.join(dynamic[:5])}"
+        )
+
+
+def _output(values: dict[IrLayer, list[IrValue]], source: IrLayer, index: int) -> IrValue:
     if index >= len(values[source]):
         raise DMLError(f"{source}: its output {index} cannot be mapped to DirectML", HRESULT.E_NOTIMPL)
     return values[source][index]

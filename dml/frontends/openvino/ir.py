@@ -15,10 +15,15 @@ from xml.etree.ElementTree import Element, ParseError
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-from defusedxml import DefusedXmlException
-from defusedxml import ElementTree as xml
 
 from dml.errors import DMLError
+from dml.frontends.extras import missing
+
+try:
+    from defusedxml import DefusedXmlException
+    from defusedxml import ElementTree as xml
+except ModuleNotFoundError as error:
+    raise missing("OpenVINO models need", "openvino", error) from error
 
 #: Element types, by the names of <data element_type> and, in upper case, of <port precision>.
 ELEMENT_TYPES: dict[str, Any] = {
@@ -43,7 +48,7 @@ _MAX_RANK = 8
 
 
 @dataclass(frozen=True)
-class Port:
+class IrPort:
     """An output of a layer: its number, element type and sizes (-1: dynamic)."""
 
     id: int
@@ -53,7 +58,7 @@ class Port:
 
 
 @dataclass(eq=False)
-class Layer:
+class IrLayer:
     """One <layer>. inputs: (layer, index of its output) in the order of the input ports."""
 
     id: int
@@ -62,8 +67,8 @@ class Layer:
     version: str
     attributes: dict[str, str]
     input_ports: list[int] = field(default_factory=list)
-    outputs: list[Port] = field(default_factory=list)
-    inputs: list[tuple[Layer, int]] = field(default_factory=list)
+    outputs: list[IrPort] = field(default_factory=list)
+    inputs: list[tuple[IrLayer, int]] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"layer {self.id} ({self.type} {self.name!r})"
@@ -119,10 +124,10 @@ class Network:
 
     name: str
     version: int
-    layers: list[Layer]
+    layers: list[IrLayer]
     weights: npt.NDArray[np.uint8]
 
-    def constant(self, layer: Layer) -> npt.NDArray[Any]:
+    def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
         """The array of a Const layer. Raises DMLError where its bytes are not in the .bin file."""
         kind = layer.text("element_type")
         if kind not in ELEMENT_TYPES:
@@ -183,13 +188,13 @@ def _network(root: Element, weights: npt.NDArray[np.uint8]) -> Network:
     version = _integer(root, "version")
     if version not in (10, 11):
         raise DMLError(f"IR version {version} is not supported; 10 and 11 are")
-    layers: dict[int, Layer] = {}
+    layers: dict[int, IrLayer] = {}
     for element in root.iterfind("layers/layer"):
         layer = _layer(element)
         if layer.id in layers:
             raise DMLError(f"{layer}: another layer has this id")
         layers[layer.id] = layer
-    sources: dict[tuple[int, int], tuple[Layer, int]] = {}
+    sources: dict[tuple[int, int], tuple[IrLayer, int]] = {}
     for edge in root.iterfind("edges/edge"):
         start, port = _integer(edge, "from-layer"), _integer(edge, "from-port")
         end = _integer(edge, "to-layer"), _integer(edge, "to-port")
@@ -207,9 +212,9 @@ def _network(root: Element, weights: npt.NDArray[np.uint8]) -> Network:
     return Network(root.get("name", ""), version, _ordered(list(layers.values())), weights)
 
 
-def _layer(element: Element) -> Layer:
+def _layer(element: Element) -> IrLayer:
     data = element.find("data")
-    layer = Layer(
+    layer = IrLayer(
         _integer(element, "id"),
         element.get("name", ""),
         element.get("type", ""),
@@ -228,11 +233,11 @@ def _layer(element: Element) -> Layer:
             raise DMLError(f"{layer}: an output has {len(sizes)} dimensions; {_MAX_RANK} are supported")
         kind = _PRECISIONS.get(port.get("precision", "FP32").upper(), port.get("precision", ""))
         names = tuple(filter(None, port.get("names", "").split(",")))
-        layer.outputs.append(Port(_integer(port, "id"), kind, tuple(sizes), names))
+        layer.outputs.append(IrPort(_integer(port, "id"), kind, tuple(sizes), names))
     return layer
 
 
-def _ordered(layers: list[Layer]) -> list[Layer]:
+def _ordered(layers: list[IrLayer]) -> list[IrLayer]:
     """A running order, as near to the file's as can be: results keep theirs."""
     place = {layer: index for index, layer in enumerate(layers)}
     waits = [len(layer.inputs) for layer in layers]
@@ -241,7 +246,7 @@ def _ordered(layers: list[Layer]) -> list[Layer]:
         for source, _ in layer.inputs:
             readers[place[source]].append(place[layer])
     ready = [index for index, count in enumerate(waits) if not count]
-    order: list[Layer] = []
+    order: list[IrLayer] = []
     while ready:
         index = heapq.heappop(ready)
         order.append(layers[index])

@@ -21,10 +21,8 @@ from dml.frontends.pydirectml.enumerations import (
     exported,
 )
 from dml.frontends.pydirectml.expressions import Expression
-from dml.frontends.pydirectml.operators import (
-    FusedActivation,
-    GRUOutputs,
-    MaxPoolingOutputs,
+from dml.frontends.pydirectml.operators.common import FusedActivation
+from dml.frontends.pydirectml.operators.elementwise import (
     activation_identity,
     activation_linear,
     activation_relu,
@@ -32,25 +30,20 @@ from dml.frontends.pydirectml.operators import (
     activation_soft_max,
     activation_tanh,
     add,
-    average_pooling,
-    batch_normalization,
-    convolution,
     divide,
-    gather,
-    gemm,
-    gru,
-    join,
-    local_response_normalization,
-    max_pooling,
-    mean_variance_normalization,
     multiply,
-    padding,
-    reinterpret,
-    slice,
     subtract,
-    up_sample_2d,
     value_scale_2d,
 )
+from dml.frontends.pydirectml.operators.gemm import gemm
+from dml.frontends.pydirectml.operators.movement import gather, join, padding, reinterpret, slice, up_sample_2d
+from dml.frontends.pydirectml.operators.normalization import (
+    batch_normalization,
+    local_response_normalization,
+    mean_variance_normalization,
+)
+from dml.frontends.pydirectml.operators.recurrent import GRUOutputs, gru
+from dml.frontends.pydirectml.operators.windows import MaxPoolingOutputs, average_pooling, convolution, max_pooling
 from dml.frontends.pydirectml.tensors import Dimensions, Size2D, TensorDesc, TensorPolicy
 
 globals().update(exported())

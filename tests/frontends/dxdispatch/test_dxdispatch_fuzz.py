@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dml
 from dml.frontends.dxdispatch.files import Folder
-from dml.frontends.dxdispatch.model import Model, read
+from dml.frontends.dxdispatch.model import DxModel, read
 
 TENSOR = {"DataType": "FLOAT32", "Sizes": [3], "Strides": [1], "Flags": "NONE", "DimensionCount": 1}
 WHOLE = {
@@ -107,7 +107,7 @@ def test_the_whole_model_can_be_read(folder):
 def test_one_wrong_value(folder, path, new):
     data = json.dumps(changed(WHOLE, path, new)).encode()
     with contextlib.suppress(dml.DMLError):
-        assert isinstance(read(data, folder), Model)
+        assert isinstance(read(data, folder), DxModel)
 
 
 @settings(max_examples=200)
@@ -118,7 +118,7 @@ def test_cut_and_scrambled_text(folder, data):
     end = data.draw(st.integers(start, min(len(text), start + 20)))
     broken = text[:start] + data.draw(st.text(alphabet='{}[]",:/*1eE-\\u\n ', max_size=5)) + text[end:]
     with contextlib.suppress(dml.DMLError):
-        assert isinstance(read(broken.encode(), folder), Model)
+        assert isinstance(read(broken.encode(), folder), DxModel)
 
 
 @settings(max_examples=200)

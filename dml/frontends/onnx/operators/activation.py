@@ -7,13 +7,13 @@ from math import prod
 from typing import Any
 
 from dml.descriptors import activation as act
-from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.errors import DMLError
 
+from ..functions import part
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import Value, binary, expanded, one, part, reshape, unary
+from ..value import OnnxValue, expanded, one, reshape, unary
 
 #: Operator -> descriptor, and its fields: ONNX attribute and default.
 _ACTIVATIONS: dict[str, tuple[type[OperatorDesc], dict[str, tuple[str, float]]]] = {
@@ -45,43 +45,43 @@ _ACTIVATIONS: dict[str, tuple[type[OperatorDesc], dict[str, tuple[str, float]]]]
 
 
 @onnx_op(*_ACTIVATIONS)
-def activation(node: Node) -> Value:
+def activation(node: OnnxNode) -> OnnxValue:
     cls, fields = _ACTIVATIONS[node.op]
     attributes: dict[str, Any] = {field: node.number(name, value) for field, (name, value) in fields.items()}
     return unary(cls, node.input(0), **attributes)
 
 
 @onnx_op("Softplus")
-def softplus(node: Node) -> Value:
+def softplus(node: OnnxNode) -> OnnxValue:
     return unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, node.input(0), Steepness=1.0)
 
 
 @onnx_op("HardSwish", since=14)
-def hard_swish(node: Node) -> Value:
+def hard_swish(node: OnnxNode) -> OnnxValue:
     return unary(act.DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, node.input(0), Alpha=1 / 6, Beta=0.5)
 
 
 @onnx_op("QuickGelu", domain="com.microsoft")
-def quick_gelu(node: Node) -> Value:
+def quick_gelu(node: OnnxNode) -> OnnxValue:
     scale = node.number("alpha", 1.702)
     return unary(act.DML_ACTIVATION_SWISH_OPERATOR_DESC, node.input(0), SigmoidInputScale=scale)
 
 
 @onnx_op("Gelu", since=20)
 @onnx_op("Gelu", "BiasGelu", domain="com.microsoft")
-def gelu(node: Node) -> Value:
+def gelu(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     if node.op == "BiasGelu":
         x = x + node.input(1)
     return tanh_gelu(x) if node.text("approximate", "none") == "tanh" else exact_gelu(x)
 
 
-def exact_gelu(x: Value) -> Value:
+def exact_gelu(x: OnnxValue) -> OnnxValue:
     return unary(act.DML_ACTIVATION_GELU_OPERATOR_DESC, x)
 
 
 @onnx_op("BiasSplitGelu", domain="com.microsoft")
-def bias_split_gelu(node: Node) -> Value:
+def bias_split_gelu(node: OnnxNode) -> OnnxValue:
     """The first half of x + bias, times the Gelu of the second."""
     x = node.input(0) + node.input(1)
     half = x.shape[-1] // 2
@@ -91,19 +91,19 @@ def bias_split_gelu(node: Node) -> Value:
 
 
 @onnx_op("FastGelu", domain="com.microsoft")
-def fast_gelu(node: Node) -> Value:
+def fast_gelu(node: OnnxNode) -> OnnxValue:
     x, bias = node.input(0), node.optional(1)
     return tanh_gelu(x if bias is None else x + bias)
 
 
-def tanh_gelu(x: Value) -> Value:
+def tanh_gelu(x: OnnxValue) -> OnnxValue:
     """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))."""
     inner = (x * x * x * 0.044715 + x) * math.sqrt(2 / math.pi)
     return (unary(act.DML_ACTIVATION_TANH_OPERATOR_DESC, inner) + 1.0) * x * 0.5
 
 
 @onnx_op("Mish", since=18)
-def mish(node: Node) -> Value:
+def mish(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return x * unary(
         act.DML_ACTIVATION_TANH_OPERATOR_DESC, unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, x, Steepness=1.0)
@@ -111,7 +111,7 @@ def mish(node: Node) -> Value:
 
 
 @onnx_op("PRelu")
-def parameterized_relu(node: Node) -> Value:
+def parameterized_relu(node: OnnxNode) -> OnnxValue:
     x, slope = node.input(0), node.input(1)
     if node.version < 7 and slope.rank == 1 and x.rank > 2 and slope.size > 1:
         slope = reshape(slope, (slope.size, *(1,) * (x.rank - 2)))
@@ -127,7 +127,7 @@ _SOFT: dict[str, type[OperatorDesc]] = {
 
 
 @onnx_op(*_SOFT)
-def soft_flat(node: Node) -> Value:
+def soft_flat(node: OnnxNode) -> OnnxValue:
     """Before opset 13, over all dimensions from ``axis`` on."""
     x = node.input(0)
     axis = node.integer("axis", 1)
@@ -137,14 +137,14 @@ def soft_flat(node: Node) -> Value:
 
 
 @onnx_op(*_SOFT, since=13)
-def soft(node: Node) -> Value:
+def soft(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return (
         unary(_SOFT[node.op], x, Axes=(node.axis("axis", -1, x.rank),)) if x.rank else x.filled(node.op != "LogSoftmax")
     )
 
 
-def activated(node: Node, x: Value, name: str, prefix: str) -> Value:
+def activated(node: OnnxNode, x: OnnxValue, name: str, prefix: str) -> OnnxValue:
     """An activation behind another operator, by its ONNX name; its attributes have a prefix before theirs."""
     if name in _ACTIVATIONS:
         cls, fields = _ACTIVATIONS[name]
@@ -160,6 +160,3 @@ def activated(node: Node, x: Value, name: str, prefix: str) -> Value:
         scale = node.number(f"{prefix}alpha", 1.702)
         return unary(act.DML_ACTIVATION_SWISH_OPERATOR_DESC, x, SigmoidInputScale=scale)
     raise Unsupported(f"{node}: {prefix.rstrip('_')} {name!r} is not mapped")
-
-
-__all__ = ["binary", "ew"]

@@ -11,20 +11,22 @@ from dml.descriptors import elementwise as ew
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..dtypes import BOOL, INT32
+from ..functions import join, matmul, part
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import BOOL, INT32, Value, binary, cast, emit, expanded, join, matmul, part, reshape, transpose
+from ..value import OnnxValue, binary, cast, emit, expanded, reshape, transpose
 from .gemm import integer_product
 
 
 @onnx_op("MultiHeadAttention", domain="com.microsoft")
-def multi_head_attention(node: Node) -> list[Value | None]:
+def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Query, key and value {B, S, N H} apart, or packed together, {B, S, N, 3 or 2, H}; or key and value {B, N, T, H}.
 
     Masks are those of ``_mask``.
     """
-    query, key, value = node.input(0), node.optional(1), node.optional(2)
-    heads = node.integer("num_heads", 1)
+    query, key, value = node.input(0, least=3), node.optional(1), node.optional(2)
+    heads = node.integer("num_heads", 1, least=1, most=query.shape[2])
     refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, {3: "qk"})
     fields: dict[str, Any] = {"BiasTensor": node.optional(3)}
     batch, steps, *rest = query.shape
@@ -43,7 +45,7 @@ def multi_head_attention(node: Node) -> list[Value | None]:
     else:
         shapes = [item.shape for item in (query, key, value) if item is not None]
         raise DMLError(f"{node}: query, key and value of shapes {shapes} are not ones that the operator takes")
-    past_key, past_value = node.optional(6), node.optional(7)
+    past_key, past_value = node.optional(6, rank=4), node.optional(7, rank=4)
     past = past_key.shape[2] if past_key is not None else 0
     if past:
         fields |= {"PastKeyTensor": past_key, "PastValueTensor": past_value}
@@ -52,12 +54,12 @@ def multi_head_attention(node: Node) -> list[Value | None]:
     return _attended(node, fields, sizes, (size, value_size), query, relative=node.optional(5))
 
 
-def _flat(x: Value) -> Value:
+def _flat(x: OnnxValue) -> OnnxValue:
     """{batch, head, sequence, element} as {batch, sequence, heads * element}."""
     return reshape(transpose(x, (0, 2, 1, 3)), (x.shape[0], x.shape[2], x.shape[1] * x.shape[3]))
 
 
-def refuse(node: Node, inputs: dict[int, str], outputs: dict[int, str]) -> None:
+def refuse(node: OnnxNode, inputs: dict[int, str], outputs: dict[int, str]) -> None:
     """Raise Unsupported for those of the inputs and outputs that are there."""
     for at, name in inputs.items():
         if node.has(at):
@@ -67,7 +69,7 @@ def refuse(node: Node, inputs: dict[int, str], outputs: dict[int, str]) -> None:
             raise Unsupported(f"{node}: output {name} is not mapped")
 
 
-def refuse_attributes(node: Node, **plain: Any) -> None:
+def refuse_attributes(node: OnnxNode, **plain: Any) -> None:
     """Raise Unsupported for an attribute that is not what it is by default."""
     for name, value in plain.items():
         found = node.text(name, value) if isinstance(value, str) else node.attributes.get(name, value)
@@ -76,14 +78,14 @@ def refuse_attributes(node: Node, **plain: Any) -> None:
 
 
 def _attended(
-    node: Node,
+    node: OnnxNode,
     fields: dict[str, Any],
     sizes: tuple[int, int, int, int],
     head_sizes: tuple[int, int],
-    like: Value,
+    like: OnnxValue,
     *,
-    relative: Value | None,
-) -> list[Value | None]:
+    relative: OnnxValue | None,
+) -> list[OnnxValue | None]:
     """Output, present key and present value. sizes: batch, heads, queries and all keys."""
     batch, heads, steps, total = sizes
     outputs: dict[str, Any] = {"OutputTensor": ((batch, steps, heads * head_sizes[1]), like.dtype)}
@@ -107,7 +109,7 @@ def _attended(
 _MASK = enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE
 
 
-def _mask(node: Node, mask: Value | None, sizes: tuple[int, int, int, int], past: int) -> dict[str, Any]:
+def _mask(node: OnnxNode, mask: OnnxValue | None, sizes: tuple[int, int, int, int], past: int) -> dict[str, Any]:
     """A mask of key lengths {B}, of ends and starts {2 B}, of lengths and starts {3 B + 2}, of keys {B, T}, of queries
     and keys {B, S, T}, or {B, 1, M, M} of whole sequences; and what ``unidirectional`` closes."""
     batch, _, steps, total = sizes
@@ -134,17 +136,17 @@ def _mask(node: Node, mask: Value | None, sizes: tuple[int, int, int, int], past
     return boolean_mask(opened, sizes)
 
 
-def boolean_mask(opened: Value, sizes: tuple[int, int, int, int]) -> dict[str, Any]:
+def boolean_mask(opened: OnnxValue, sizes: tuple[int, int, int, int]) -> dict[str, Any]:
     """The mask fields for what is open, of a shape that broadcasts to batch, heads, queries and keys."""
     whole = expanded(cast(opened, INT32), sizes)
     return {"MaskType": _MASK.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN, "MaskTensor": whole}
 
 
-def both(a: Value, b: Value) -> Value:
+def both(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     return binary(ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC, a, b, BOOL)
 
 
-def _open_keys(node: Node, mask: Value, sizes: tuple[int, int, int, int], past: int) -> Value:
+def _open_keys(node: OnnxNode, mask: OnnxValue, sizes: tuple[int, int, int, int], past: int) -> OnnxValue:
     """What a mask leaves open, {B, 1, S or 1, T}."""
     batch, _, steps, total = sizes
     keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
@@ -167,9 +169,9 @@ def _open_keys(node: Node, mask: Value, sizes: tuple[int, int, int, int], past: 
 
 
 @onnx_op("Attention", domain="com.microsoft")
-def attention(node: Node) -> list[Value | None]:
+def attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Self-attention: the input's product with the weights of query, key and value, then attention of heads."""
-    x, weights, bias = node.input(0), node.input(1), node.optional(2)
+    x, weights, bias = node.input(0, rank=3), node.input(1, rank=2), node.optional(2)
     refuse(node, {6: "past_sequence_length"}, {})
     projected = matmul(x, weights)
     return _self_attention(
@@ -178,32 +180,32 @@ def attention(node: Node) -> list[Value | None]:
 
 
 @onnx_op("QAttention", domain="com.microsoft")
-def quantized_attention(node: Node) -> list[Value | None]:
+def quantized_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Attention whose input and weights are quantized; scales and zero points of one element, or per column."""
-    x, weights, bias = node.input(0), node.input(1), node.input(2)
+    x, weights, bias = node.input(0, rank=3), node.input(1, rank=2), node.input(2)
     projected = integer_product(x, weights, node.input(3), node.input(4), node.optional(6), node.optional(7), bias)
     return _self_attention(node, projected, mask=5, past=8, relative=None)
 
 
 def _self_attention(
-    node: Node, projected: Value, *, mask: int, past: int, relative: Value | None
-) -> list[Value | None]:
+    node: OnnxNode, projected: OnnxValue, *, mask: int, past: int, relative: OnnxValue | None
+) -> list[OnnxValue | None]:
     """Attention over query, key and value side by side. mask, past: which inputs they are.
 
     The past has keys and values from before, {2, B, N, P, H}; with those of now they are the second output.
     """
     refuse_attributes(node, do_rotary=0, past_present_share_buffer=0)
-    heads = node.integer("num_heads", 1)
     batch, steps, width = projected.shape
-    sizes = node.ints("qkv_hidden_sizes") or [width // 3] * 3
-    if sum(sizes) != width or any(size % heads for size in sizes):
+    heads = node.integer("num_heads", 1, least=1)
+    sizes = node.each("qkv_hidden_sizes", 3, width // 3)
+    if min(sizes) < heads or sum(sizes) != width or any(size % heads for size in sizes):
         raise DMLError(f"{node}: qkv_hidden_sizes {sizes} are no multiples of {heads} heads that make up {width}")
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     fields: dict[str, Any] = {
         name: part(projected, 2, sum(sizes[:at]), size)
         for at, (name, size) in enumerate(zip(names, sizes, strict=True))
     }
-    before, count = node.optional(past), 0
+    before, count = node.optional(past, rank=5), 0
     if before is not None and before.size:
         count = before.shape[3]
         for at, name in enumerate(("PastKeyTensor", "PastValueTensor")):

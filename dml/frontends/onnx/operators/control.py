@@ -15,37 +15,41 @@ import numpy as np
 from dml.errors import DMLError
 from dml.shapes import with_axis, without_axis
 
+from ..dtypes import dtype_of
+from ..functions import join, part
+from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, Scope, Unsupported
-from ..value import Value, dtype_of, join, part, reshape, where
+from ..trace import Scope
+from ..value import OnnxValue, reshape, where
 
 
-def _branch(node: Node, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
+def _branch(node: OnnxNode, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
     """The outputs of a nested graph, which sees the names around it."""
-    graph = node.attributes[name]
-    scope = Scope(node.scope.opsets, node.scope)
-    return node.trace.body(graph, scope, dict(zip((entry.name for entry in graph.input), inputs, strict=True)))
+    graph = node.required(name)
+    wanted = [entry.name for entry in graph.input]
+    node.check(len(wanted) == len(inputs), f"its {name} takes {len(wanted)} inputs, found {len(inputs)}")
+    return node.trace.body(graph, Scope(node.scope.opsets, node.scope), dict(zip(wanted, inputs, strict=True)))
 
 
 @onnx_op("If")
-def if_(node: Node) -> list[Any]:
+def if_(node: OnnxNode) -> list[Any]:
     condition = node.input(0)
+    node.check(condition.size == 1, f"the condition must hold one number, found shape {condition.shape}")
     if condition.array is None:
         joined = _both(node, condition)
         if joined is not None:
             return joined
-    taken = bool(node.trace.known(condition).reshape(-1)[0])
-    return _branch(node, "then_branch" if taken else "else_branch")
+    return _branch(node, "then_branch" if node.single(0) else "else_branch")
 
 
-def _both(node: Node, condition: Value) -> list[Any] | None:
+def _both(node: OnnxNode, condition: OnnxValue) -> list[Any] | None:
     """Both branches joined by the condition; None where they differ in more than numbers."""
     try:
         pairs = list(zip(_branch(node, "then_branch"), _branch(node, "else_branch"), strict=True))
     except Unsupported:
         return None
     for a, b in pairs:
-        if not (isinstance(a, Value) and isinstance(b, Value)) or a.shape != b.shape or a.dtype != b.dtype:
+        if not (isinstance(a, OnnxValue) and isinstance(b, OnnxValue)) or a.shape != b.shape or a.dtype != b.dtype:
             return None
         if not a.size or a.rank > 8:
             return None
@@ -53,19 +57,20 @@ def _both(node: Node, condition: Value) -> list[Any] | None:
 
 
 @onnx_op("Loop")
-def loop(node: Node) -> list[Any]:
-    body = node.attributes["body"]
-    limit, condition = node.optional(0), node.optional(1)
-    most = None if limit is None else int(node.trace.known(limit).reshape(-1)[0])
-    going = condition is None or bool(node.trace.known(condition).reshape(-1)[0])
+def loop(node: OnnxNode) -> list[Any]:
+    body = node.required("body")
+    most = int(node.single(0)) if node.has(0) else None
+    going = not node.has(1) or bool(node.single(1))
     state = list(node.inputs[2:])
-    scans: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(state))]
+    least = 1 + len(state)
+    node.check(len(body.output) >= least, f"its body must have {least} outputs at least, found {len(body.output)}")
+    scans: list[list[OnnxValue]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     round_ = 0
     while going and (most is None or round_ < most):
         results = _branch(
             node, "body", [node.constant(np.array(round_, np.int64)), node.constant(np.array(True)), *state]
         )
-        going = bool(node.trace.known(results[0]).reshape(-1)[0])
+        going = bool(_number(node, results[0]))
         state = results[1 : 1 + len(state)]
         for scan, value in zip(scans, results[1 + len(state) :], strict=True):
             scan.append(value)
@@ -74,7 +79,13 @@ def loop(node: Node) -> list[Any]:
     return [*state, *(_stacked(node, scan, 0, entry) for scan, entry in zip(scans, outputs, strict=True))]
 
 
-def _stacked(node: Node, values: list[Value], axis: int, entry: Any) -> Value:
+def _number(node: OnnxNode, value: Any) -> Any:
+    """The number that a nested graph decides by."""
+    node.check(isinstance(value, OnnxValue) and value.size == 1, "its body's condition must be a tensor of one number")
+    return node.trace.known(value).item()
+
+
+def _stacked(node: OnnxNode, values: list[OnnxValue], axis: int, entry: Any) -> OnnxValue:
     """Values as slices along a new axis; of none, an empty tensor as the graph describes it."""
     if not values:
         kind = entry.type.tensor_type
@@ -86,36 +97,38 @@ def _stacked(node: Node, values: list[Value], axis: int, entry: Any) -> Value:
 
 
 @onnx_op("Scan")
-def scan(node: Node) -> list[Any]:
+def scan(node: OnnxNode) -> list[Any]:
     """Version 8 has a batch dimension in front, each item of which is scanned by itself, and an input for lengths."""
     if node.version < 9:
         if node.has(0):
             raise Unsupported(f"{node}: sequence_lens is not mapped")
         return _batched(node)
-    return _scanned(node, list(node.inputs))
+    return _scanned(node, node.variadic())
 
 
-def _batched(node: Node) -> list[Any]:
-    inputs = [node.input(at) for at in range(1, len(node.inputs))]
+def _batched(node: OnnxNode) -> list[Any]:
+    inputs = [node.input(at, least=1) for at in range(1, len(node.inputs))]
+    batches = {value.shape[0] for value in inputs}
+    node.check(len(batches) == 1, f"its inputs must have one batch size, found {sorted(batches)}")
     runs = []
     for item in range(inputs[0].shape[0]):
         runs.append(_scanned(node, [reshape(part(v, 0, item, 1), v.shape[1:]) for v in inputs]))
     return [_stacked(node, [run[at] for run in runs], 0, None) for at in range(len(runs[0]))]
 
 
-def _scanned(node: Node, inputs: list[Value]) -> list[Any]:
-    body, count = node.attributes["body"], node.integer("num_scan_inputs", 1)
+def _scanned(node: OnnxNode, inputs: list[OnnxValue]) -> list[Any]:
+    body, count = node.required("body"), node.integer("num_scan_inputs", 1, least=1, most=len(inputs))
     states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
     outputs = len(body.output) - len(states)
-    name = "directions" if node.version < 9 else "scan_input_directions"
-    directions = node.ints(name) or [0] * count
-    axes = node.ints("scan_input_axes") or [0] * count
-    axes = [axis + value.rank if axis < 0 else axis for axis, value in zip(axes, scanned, strict=True)]
+    node.check(outputs >= 0, f"its body must have {len(states)} outputs at least, found {len(body.output)}")
+    directions = node.each("directions" if node.version < 9 else "scan_input_directions", count, 0)
+    axes = node.each("scan_input_axes", count, 0)
+    axes = [checked_axis(axis, value.rank) for axis, value in zip(axes, scanned, strict=True)]
     lengths = {value.shape[axis] for value, axis in zip(scanned, axes, strict=True)}
     if len(lengths) != 1:
         raise DMLError(f"{node}: the scanned inputs have the lengths {sorted(lengths)}")
     (length,) = lengths
-    results: list[list[Value]] = [[] for _ in range(outputs)]
+    results: list[list[OnnxValue]] = [[] for _ in range(outputs)]
     for t in range(length):
         items = []
         for value, axis, back in zip(scanned, axes, directions, strict=True):
@@ -125,8 +138,8 @@ def _scanned(node: Node, inputs: list[Value]) -> list[Any]:
         states = made[: len(states)]
         for result, value in zip(results, made[len(states) :], strict=True):
             result.append(value)
-    output_axes = node.ints("scan_output_axes") or [0] * outputs
-    output_back = node.ints("scan_output_directions") or [0] * outputs
+    output_axes = node.each("scan_output_axes", outputs, 0)
+    output_back = node.each("scan_output_directions", outputs, 0)
     entries = body.output[len(states) :]
     stacked = [
         _stacked(node, values[::-1] if back else values, axis, entry)

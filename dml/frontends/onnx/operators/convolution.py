@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dml import enums
@@ -14,22 +15,23 @@ from dml.descriptors.convolution import (
 from dml.errors import DMLError
 from dml.shapes import transposed_sizes
 
+from ..dtypes import INT32, DType
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import INT32, DType, Value, cast, emit, one, reshape, transpose
+from ..value import OnnxValue, cast, emit, one, reshape, transpose
 from .window import Window, window_of
 
 
-def _channels(value: Value, rank: int) -> Value:
+def _channels(value: OnnxValue, rank: int) -> OnnxValue:
     """{C} as {1, C, 1...}, one element as {1, 1, 1...}."""
     return reshape(value, (1, value.size, *(1,) * (rank - 2)))
 
 
-def _shape(x: Value, weight: Value, window: Window) -> tuple[int, ...]:
+def _shape(x: OnnxValue, weight: OnnxValue, window: Window) -> tuple[int, ...]:
     return (x.shape[0], weight.shape[0], *window.output)
 
 
-def _fields(node: Node, window: Window) -> dict[str, Any]:
+def _fields(node: OnnxNode, window: Window) -> dict[str, Any]:
     return {
         "Strides": window.strides,
         "Dilations": window.dilations,
@@ -39,7 +41,7 @@ def _fields(node: Node, window: Window) -> dict[str, Any]:
     }
 
 
-def _checked(node: Node, x: Value, weight: Value, most: int) -> None:
+def _checked(node: OnnxNode, x: OnnxValue, weight: OnnxValue, most: int) -> None:
     if x.rank != weight.rank or not x.rank >= 3:
         raise DMLError(f"{node}: X and W must have the same rank of 3 at least, found {x.shape} and {weight.shape}")
     if x.rank > most:
@@ -47,82 +49,75 @@ def _checked(node: Node, x: Value, weight: Value, most: int) -> None:
 
 
 @onnx_op("Conv")
-def convolution(node: Node) -> Value:
+def convolution(node: OnnxNode) -> OnnxValue:
     return _convolution(node, node.input(0), node.input(1))
 
 
 @onnx_op("NhwcConv", domain="com.microsoft")
-def channels_last_convolution(node: Node) -> Value:
+def channels_last_convolution(node: OnnxNode) -> OnnxValue:
     """X, W and the result have their channels last."""
     x, weight = (transpose(value, (0, value.rank - 1, *range(1, value.rank - 1))) for value in map(node.input, (0, 1)))
     made = _convolution(node, x, weight)
     return transpose(made, (0, *range(2, made.rank), 1))
 
 
-def _convolution(node: Node, x: Value, weight: Value) -> Value:
-    bias = node.optional(2)
+def _convolution(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> OnnxValue:
     _checked(node, x, weight, 5)
     window = window_of(node, x.shape[2:], weight.shape[2:])
+    fields = {"Direction": enums.DML_CONVOLUTION_DIRECTION_FORWARD, "OutputPadding": [0] * (x.rank - 2)}
+    return _convolved(x, weight, node.optional(2), _shape(x, weight, window), **fields, **_fields(node, window))
+
+
+def _convolved(
+    x: OnnxValue, weight: OnnxValue, bias: OnnxValue | None, shape: Sequence[int], **fields: Any
+) -> OnnxValue:
     return one(
         DML_CONVOLUTION_OPERATOR_DESC,
         x,
-        _shape(x, weight, window),
+        shape,
         InputTensor=x,
         FilterTensor=weight,
         BiasTensor=None if bias is None else _channels(bias, x.rank),
         Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
-        Direction=enums.DML_CONVOLUTION_DIRECTION_FORWARD,
-        OutputPadding=[0] * (x.rank - 2),
-        **_fields(node, window),
+        **fields,
     )
 
 
 @onnx_op("ConvTranspose")
-def convolution_transpose(node: Node) -> Value:
+def convolution_transpose(node: OnnxNode) -> OnnxValue:
     return _convolution_transpose(node, node.ints("pads"), node.optional(2))
 
 
 @onnx_op("ConvTransposeWithDynamicPads", domain="com.microsoft")
-def convolution_transpose_with_pads(node: Node) -> Value:
+def convolution_transpose_with_pads(node: OnnxNode) -> OnnxValue:
     """The padding is an input, and the bias after it."""
     return _convolution_transpose(node, node.ints("pads", 2), node.optional(3))
 
 
-def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value | None) -> Value:
+def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: OnnxValue | None) -> OnnxValue:
     x, weight = node.input(0), node.input(1)
     _checked(node, x, weight, 5)
     spatial = x.rank - 2
-    strides = node.ints("strides") or [1] * spatial
-    dilations = node.ints("dilations") or [1] * spatial
-    extra = node.ints("output_padding") or [0] * spatial
-    pads = given_pads or [0] * (2 * spatial)
-    auto = node.text("auto_pad", "NOTSET")
+    strides, dilations = node.each("strides", spatial, 1), node.each("dilations", spatial, 1)
+    extra = node.each("output_padding", spatial, 0)
     none = [0] * spatial
     full = transposed_sizes(x.shape, weight.shape, strides, dilations, none, none, extra)[2:]
-    wanted = node.ints("output_shape")
-    if wanted is None and auto.startswith("SAME"):
-        wanted = [size * s for size, s in zip(x.shape[2:], strides, strict=True)]
+    wanted = _wanted(node, x, strides)
     if wanted is not None:
-        wanted = wanted[-spatial:]
-        # What is too much is cut off evenly; an odd element at the end, for SAME_LOWER at the start.
-        cut = [size - want for size, want in zip(full, wanted, strict=True)]
-        small, large = [c // 2 if c > 0 else 0 for c in cut], [c - c // 2 if c > 0 else 0 for c in cut]
-        start, end = (small, large) if auto != "SAME_LOWER" else (large, small)
+        start, end = _cut(full, wanted, more_at_start=node.text("auto_pad", "NOTSET") == "SAME_LOWER")
         # What is missing is added behind.
-        extra = [e + max(0, -c) for e, c in zip(extra, cut, strict=True)]
-        output = wanted
+        extra = [e + max(0, want - size) for e, size, want in zip(extra, full, wanted, strict=True)]
     else:
-        start, end = (pads[:spatial], pads[spatial:]) if auto == "NOTSET" else (none, none)
-        output = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
+        pads = given_pads if given_pads and node.text("auto_pad", "NOTSET") == "NOTSET" else [0] * (2 * spatial)
+        node.check(len(pads) == 2 * spatial, f"pads must have {2 * spatial} items, found {pads}")
+        start, end = pads[:spatial], pads[spatial:]
+        wanted = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
     groups = node.integer("group", 1)
-    return one(
-        DML_CONVOLUTION_OPERATOR_DESC,
+    return _convolved(
         x,
-        (x.shape[0], weight.shape[1] * groups, *output),
-        InputTensor=x,
-        FilterTensor=weight,
-        BiasTensor=None if bias is None else _channels(bias, x.rank),
-        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        weight,
+        bias,
+        (x.shape[0], weight.shape[1] * groups, *wanted),
         Direction=enums.DML_CONVOLUTION_DIRECTION_BACKWARD,
         Strides=strides,
         Dilations=dilations,
@@ -133,9 +128,28 @@ def _convolution_transpose(node: Node, given_pads: list[int] | None, bias: Value
     )
 
 
+def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | None:
+    """The spatial sizes that a transposed convolution is to give; None where its padding says them."""
+    spatial = x.rank - 2
+    given = node.ints("output_shape")
+    if given is not None:
+        node.check(len(given) >= spatial, f"output_shape must have {spatial} items, found {given}")
+        return given[-spatial:]
+    if node.text("auto_pad", "NOTSET").startswith("SAME"):
+        return [size * stride for size, stride in zip(x.shape[2:], strides, strict=True)]
+    return None
+
+
+def _cut(full: Sequence[int], wanted: list[int], *, more_at_start: bool) -> tuple[list[int], list[int]]:
+    """What is cut off at both ends where the full sizes are too large: evenly, an odd element at one of them."""
+    cut = [max(0, size - want) for size, want in zip(full, wanted, strict=True)]
+    small, large = [size // 2 for size in cut], [size - size // 2 for size in cut]
+    return (large, small) if more_at_start else (small, large)
+
+
 def _integer(
-    cls: type[OperatorDesc], node: Node, x: Value, weight: Value, dtype: DType, **fields: Value | None
-) -> Value:
+    cls: type[OperatorDesc], node: OnnxNode, x: OnnxValue, weight: OnnxValue, dtype: DType, **fields: OnnxValue | None
+) -> OnnxValue:
     _checked(node, x, weight, 4)
     window = window_of(node, x.shape[2:], weight.shape[2:])
     made = emit(
@@ -151,7 +165,7 @@ def _integer(
 
 
 @onnx_op("ConvInteger", since=10)
-def convolution_integer(node: Node) -> Value:
+def convolution_integer(node: OnnxNode) -> OnnxValue:
     return _integer(
         DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
         node,
@@ -164,7 +178,7 @@ def convolution_integer(node: Node) -> Value:
 
 
 @onnx_op("QLinearConv", since=10)
-def qlinear_convolution(node: Node) -> Value:
+def qlinear_convolution(node: OnnxNode) -> OnnxValue:
     bias = node.optional(8)
     return _integer(
         DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,

@@ -14,34 +14,14 @@ from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
+from dml.shapes import broadcast_sizes
 from dml.tensors import DML_BUFFER_TENSOR_DESC, nearest_float, numpy_dtype
 
+from ..dtypes import BOOL, FLOAT32, FLOATS, INT32, dtype_of, storage
+from ..functions import fill, scalar
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import (
-    BOOL,
-    FLOAT32,
-    FLOATS,
-    INT32,
-    INT64,
-    Value,
-    binary,
-    cast,
-    constant,
-    dtype_of,
-    emit,
-    expanded,
-    fill,
-    logical_not,
-    maximum,
-    minimum,
-    one,
-    reshape,
-    scalar,
-    storage,
-    unary,
-    where,
-)
+from ..value import OnnxValue, binary, cast, constant, emit, expanded, maximum, minimum, one, reshape, unary, where
 
 #: 4-bit integers, which CAST does not take.
 NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
@@ -92,7 +72,7 @@ COMPARISONS: dict[str, type[OperatorDesc]] = {
 
 
 @onnx_op(*UNARY)
-def unary_operator(node: Node) -> Value:
+def unary_operator(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     if node.op == "Abs" and x.dtype.kind == "u":
         return x
@@ -100,18 +80,18 @@ def unary_operator(node: Node) -> Value:
 
 
 @onnx_op("Round", since=11)
-def round_half_to_even(node: Node) -> Value:
+def round_half_to_even(node: OnnxNode) -> OnnxValue:
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
     return unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, node.input(0), RoundingMode=mode)
 
 
 @onnx_op("IsNaN", since=9)
-def is_nan(node: Node) -> Value:
+def is_nan(node: OnnxNode) -> OnnxValue:
     return unary(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, node.input(0), BOOL)
 
 
 @onnx_op("IsInf", since=10)
-def is_infinity(node: Node) -> Value:
+def is_infinity(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     negative, positive = node.integer("detect_negative", 1), node.integer("detect_positive", 1)
     if not negative and not positive:
@@ -124,7 +104,7 @@ def is_infinity(node: Node) -> Value:
     return unary(ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, x, BOOL, InfinityMode=mode)
 
 
-def operands(node: Node) -> tuple[Value, Value]:
+def operands(node: OnnxNode) -> tuple[OnnxValue, OnnxValue]:
     """Both operands; before opset 7, the second placed by ``axis`` where ``broadcast`` is set."""
     a, b = node.input(0), node.input(1)
     if node.version < 7 and node.integer("broadcast", 0) and "axis" in node.attributes:
@@ -134,23 +114,24 @@ def operands(node: Node) -> tuple[Value, Value]:
 
 
 @onnx_op(*BINARY)
-def binary_operator(node: Node) -> Value:
+def binary_operator(node: OnnxNode) -> OnnxValue:
     return binary(BINARY[node.op], *operands(node))
 
 
 @onnx_op(*COMPARISONS)
-def comparison(node: Node) -> Value:
+def comparison(node: OnnxNode) -> OnnxValue:
     return binary(COMPARISONS[node.op], *operands(node), BOOL)
 
 
 @onnx_op("BitShift", since=11)
-def bit_shift(node: Node) -> Value:
+def bit_shift(node: OnnxNode) -> OnnxValue:
     """Signed integers (version 28) are shifted as unsigned ones: their sign is put aside and comes back."""
     right = node.text("direction", "RIGHT") == "RIGHT"
     cls = (
         ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC if right else ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC
     )
     x, amount = operands(node)
+    node.check(x.dtype == amount.dtype, f"both inputs must have one type, found {x.dtype} and {amount.dtype}")
     if x.dtype.kind == "u":
         return binary(cls, x, amount)
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
@@ -161,15 +142,15 @@ def bit_shift(node: Node) -> Value:
     return where(x < 0, bit_not(shifted), shifted) if right else shifted
 
 
-def logical_and(a: Value, b: Value) -> Value:
+def logical_and(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     return binary(ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC, a, b)
 
 
-def bit_not(x: Value) -> Value:
+def bit_not(x: OnnxValue) -> OnnxValue:
     return unary(ew.DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC, x)
 
 
-def bit_cast(x: Value, dtype: np.dtype[np.generic]) -> Value:
+def bit_cast(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
     """The same bits as another dtype of equal width; nothing is computed."""
     if x.array is not None:
         return constant(x.builder, x.array.view(dtype))
@@ -181,12 +162,12 @@ def bit_cast(x: Value, dtype: np.dtype[np.generic]) -> Value:
 
 
 @onnx_op("BitCast", since=26)
-def bit_cast_(node: Node) -> Value:
+def bit_cast_(node: OnnxNode) -> OnnxValue:
     return bit_cast(node.input(0), dtype_of(node.integer("to", 1)))
 
 
 @onnx_op("Mod", since=10)
-def modulus(node: Node) -> Value:
+def modulus(node: OnnxNode) -> OnnxValue:
     truncate = node.integer("fmod", 0)
     cls = (
         ew.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC
@@ -197,12 +178,12 @@ def modulus(node: Node) -> Value:
 
 
 @onnx_op("Pow")
-def power(node: Node) -> Value:
+def power(node: OnnxNode) -> OnnxValue:
     x, exponent = operands(node)
     number = exponent.array if exponent.array is not None and exponent.size == 1 else None
     if number is not None and x.dtype in FLOATS and exponent.rank <= x.rank:
         return unary(ew.DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC, x, Exponent=float(number.reshape(-1)[0]))
-    shape = np.broadcast_shapes(x.shape, exponent.shape)
+    shape = broadcast_sizes(x.shape, exponent.shape)
     return one(
         ew.DML_ELEMENT_WISE_POW_OPERATOR_DESC,
         x,
@@ -213,8 +194,8 @@ def power(node: Node) -> Value:
 
 
 @onnx_op("Max", "Min", "Sum", "Mean")
-def variadic(node: Node) -> Value:
-    values = [node.input(at) for at in range(len(node.inputs))]
+def variadic(node: OnnxNode) -> OnnxValue:
+    values = node.variadic()
     made = values[0]
     for value in values[1:]:
         made = {"Max": maximum, "Min": minimum}[node.op](made, value) if node.op in ("Max", "Min") else made + value
@@ -222,24 +203,26 @@ def variadic(node: Node) -> Value:
 
 
 @onnx_op("BiasAdd", domain="com.microsoft")
-def bias_add(node: Node) -> Value:
+def bias_add(node: OnnxNode) -> OnnxValue:
     return node.input(0) + node.input(1) + node.input(2)
 
 
 @onnx_op("Where", since=9)
-def where_(node: Node) -> Value:
+def where_(node: OnnxNode) -> OnnxValue:
     return where(node.input(0), node.input(1), node.input(2))
 
 
 @onnx_op("Clip")
-def clip_6(node: Node) -> Value:
+def clip_6(node: OnnxNode) -> OnnxValue:
     return clipped(node.input(0), node.number("min", -3.4028234663852886e38), node.number("max", 3.4028234663852886e38))
 
 
 @onnx_op("Clip", since=11)
-def clip(node: Node) -> Value:
+def clip(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
+    node.check(x.dtype != BOOL, "takes numbers, found bool")
     bounds = [node.optional(1), node.optional(2)]
+    node.check(all(bound is None or bound.size == 1 for bound in bounds), "min and max must hold one number each")
     if all(bound is None or bound.array is not None for bound in bounds):
         return clipped(x, *(None if bound is None or bound.array is None else bound.array.item() for bound in bounds))
     if bounds[0] is not None:
@@ -247,7 +230,7 @@ def clip(node: Node) -> Value:
     return x if bounds[1] is None else minimum(x, bounds[1])
 
 
-def clipped(x: Value, low: float | None, high: float | None) -> Value:
+def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
     """x limited to numbers. None is no limit, nor is NaN, which nothing is below or above in the function that ONNX
     defines Clip by. Where low is above high, all becomes high, of which DirectML's formula would make low."""
     low, high = (None if limit is None or limit != limit else limit for limit in (low, high))
@@ -268,16 +251,16 @@ def clipped(x: Value, low: float | None, high: float | None) -> Value:
 
 
 @onnx_op("Cast", since=6)
-def cast_(node: Node) -> Value:
+def cast_(node: OnnxNode) -> OnnxValue:
     return checked_cast(node, node.input(0), dtype_of(node.integer("to", 1)))
 
 
 @onnx_op("CastLike", since=15)
-def cast_like(node: Node) -> Value:
+def cast_like(node: OnnxNode) -> OnnxValue:
     return checked_cast(node, node.input(0), node.input(1).dtype)
 
 
-def checked_cast(node: Node, x: Value, dtype: np.dtype[np.generic]) -> Value:
+def checked_cast(node: OnnxNode, x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
     """A cast that DirectML can say: not of strings, 2-bit integers, or floating-point types of 8 bits and below."""
     if dtype == x.dtype:
         return x
@@ -289,7 +272,7 @@ def checked_cast(node: Node, x: Value, dtype: np.dtype[np.generic]) -> Value:
     return narrowed(x, dtype) if dtype in NARROW else cast(x, dtype)
 
 
-def widened(x: Value, dtype: np.dtype[np.generic]) -> Value:
+def widened(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
     """4-bit integers as floating-point numbers: dequantized with a scale of 1."""
     desc = DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))
     scale = x.filled(1, (1,) * max(1, x.rank), dtype)
@@ -303,7 +286,7 @@ def widened(x: Value, dtype: np.dtype[np.generic]) -> Value:
     return x.made(made["OutputTensor"], dtype=dtype)
 
 
-def narrowed(x: Value, dtype: np.dtype[np.generic]) -> Value:
+def narrowed(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
     """Numbers as 4-bit integers: the lowest bits of the integer, quantized with a scale of 1."""
     bits = binary(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, cast(x, INT32), x.filled(15, (), INT32))
     if dtype == np.dtype(ml_dtypes.int4):
@@ -320,12 +303,8 @@ def narrowed(x: Value, dtype: np.dtype[np.generic]) -> Value:
 
 
 @onnx_op("Range", since=11)
-def range_(node: Node) -> Value:
-    start, limit, step = (node.known(at) for at in range(3))
-    assert start is not None
-    assert limit is not None
-    assert step is not None
-    first, last, delta = (a.reshape(-1)[0].item() for a in (start, limit, step))
+def range_(node: OnnxNode) -> OnnxValue:
+    first, last, delta = (node.single(at) for at in range(3))
     if not delta:
         raise DMLError(f"{node}: delta must not be zero")
     count = max(0, int(np.ceil((last - first) / delta)))
@@ -345,6 +324,3 @@ def range_(node: Node) -> Value:
         ValueDelta=scalar(delta, held),
     )
     return made["OutputTensor"]
-
-
-__all__ = ["INT64", "logical_not", "operands"]

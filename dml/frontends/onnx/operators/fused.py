@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..trace import Node
-from ..value import Value
+from ..value import OnnxValue
 from .activation import activated
 from .attention import refuse
 from .convolution import convolution, convolution_transpose
@@ -19,7 +19,7 @@ from .elementwise import variadic
 from .gemm import gemm, matmul_
 from .normalization import batch_normalization, instance_normalization, mean_variance_normalization
 
-_FUSED: dict[str, Callable[[Node], Any]] = {
+_FUSED: dict[str, Callable[[OnnxNode], Any]] = {
     "DmlFusedAdd": variadic,
     "DmlFusedBatchNormalization": batch_normalization,
     "DmlFusedConv": convolution,
@@ -33,7 +33,7 @@ _FUSED: dict[str, Callable[[Node], Any]] = {
 
 
 @onnx_op(*_FUSED, domain="com.microsoft.dml")
-def fused(node: Node) -> Value:
+def fused(node: OnnxNode) -> OnnxValue:
     refuse(node, {3: "Min", 4: "Max"} if node.op == "DmlFusedConv" else {}, {1: "1"})
     made = _FUSED[node.op](node)
     return activated(node, made[0] if isinstance(made, list) else made, node.text("fused_activation", ""), "fused_")

@@ -14,18 +14,19 @@ from dml.descriptors.gemm import (
 )
 from dml.errors import DMLError
 from dml.shapes import broadcast_sizes
-from dml.tensors import broadcast_strides
 
+from ..dtypes import INT32, UINT8
+from ..functions import matmul, total
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import FLOAT32, INT32, UINT8, Value, binary, emit, expanded, matmul, one, reshape, total, transpose
+from ..value import OnnxValue, binary, emit, expanded, one, reshape, transpose
 from .activation import activated
 from .elementwise import bit_cast
 
 
 @onnx_op("Gemm")
-def gemm(node: Node) -> Value:
-    a, b, c = node.input(0), node.input(1), node.optional(2)
+def gemm(node: OnnxNode) -> OnnxValue:
+    a, b, c = node.input(0, least=2), node.input(1, rank=2), node.optional(2)
     transpose_a, transpose_b = bool(node.integer("transA", 0)), bool(node.integer("transB", 0))
     if a.rank > 2:
         a = reshape(a, (a.shape[0], prod(a.shape[1:])))
@@ -45,7 +46,7 @@ def gemm(node: Node) -> Value:
     )
 
 
-def product(a: Value, b: Value) -> Value:
+def product(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     """NumPy's matmul: vectors are rows on the left and columns on the right."""
     left, right = a.rank == 1, b.rank == 1
     if not a.rank or not b.rank:
@@ -64,12 +65,12 @@ def product(a: Value, b: Value) -> Value:
 
 
 @onnx_op("MatMul")
-def matmul_(node: Node) -> Value:
+def matmul_(node: OnnxNode) -> OnnxValue:
     return product(node.input(0), node.input(1))
 
 
 @onnx_op("FusedMatMul", "FusedMatMulActivation", domain="com.microsoft")
-def fused_matmul(node: Node) -> Value:
+def fused_matmul(node: OnnxNode) -> OnnxValue:
     a, b = _turned(node, node.input(0), "A"), _turned(node, node.input(1), "B")
     made, alpha = product(a, b), node.number("alpha", 1.0)
     made = made if alpha == 1.0 else made * alpha
@@ -77,7 +78,7 @@ def fused_matmul(node: Node) -> Value:
     return activated(node, made, activation, "activation_") if activation else made
 
 
-def _turned(node: Node, x: Value, side: str) -> Value:
+def _turned(node: OnnxNode, x: OnnxValue, side: str) -> OnnxValue:
     """transBatch: the first dimension becomes the last but one; trans: the last two change places."""
     order = list(range(x.rank))
     if x.rank > 1 and node.integer(f"transBatch{side}", 0):
@@ -90,8 +91,10 @@ def _turned(node: Node, x: Value, side: str) -> Value:
 # Integers
 
 
-def _batched(a: Value, b: Value) -> tuple[Value, Value, tuple[int, ...]]:
+def _batched(a: OnnxValue, b: OnnxValue) -> tuple[OnnxValue, OnnxValue, tuple[int, ...]]:
     """Both with equal batches in at most two dimensions in front, and the result's shape."""
+    if not a.rank or not b.rank:
+        raise DMLError("a matrix product needs tensors of rank 1 at least")
     left, right = a.rank == 1, b.rank == 1
     a = reshape(a, (1, *a.shape)) if left else a
     b = reshape(b, (*b.shape, 1)) if right else b
@@ -103,7 +106,7 @@ def _batched(a: Value, b: Value) -> tuple[Value, Value, tuple[int, ...]]:
     return a, b, result
 
 
-def _parameter(value: Value | None, of: Value, side: str) -> Value | None:
+def _parameter(value: OnnxValue | None, of: OnnxValue, side: str) -> OnnxValue | None:
     """A scale or zero point in the rank of ``of``: one element, one per row (side "a") or per column ("b")."""
     if value is None:
         return None
@@ -116,12 +119,12 @@ def _parameter(value: Value | None, of: Value, side: str) -> Value | None:
     return reshape(value, (*ones, wanted, 1) if side == "a" else (*ones, 1, wanted))
 
 
-def _output_sizes(a: Value, b: Value) -> tuple[int, ...]:
+def _output_sizes(a: OnnxValue, b: OnnxValue) -> tuple[int, ...]:
     return (*a.shape[:-1], b.shape[-1])
 
 
 @onnx_op("MatMulInteger", since=10)
-def matmul_integer(node: Node) -> Value:
+def matmul_integer(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(1))
     made = one(
         DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC,
@@ -137,7 +140,7 @@ def matmul_integer(node: Node) -> Value:
 
 
 @onnx_op("QLinearMatMul", since=10)
-def qlinear_matmul(node: Node) -> Value:
+def qlinear_matmul(node: OnnxNode) -> OnnxValue:
     a, b, shape = _batched(node.input(0), node.input(3))
     output = node.input(7)
     made = one(
@@ -158,21 +161,21 @@ def qlinear_matmul(node: Node) -> Value:
 
 
 @onnx_op("MatMulIntegerToFloat", domain="com.microsoft")
-def matmul_integer_to_float(node: Node) -> Value:
+def matmul_integer_to_float(node: OnnxNode) -> OnnxValue:
     return integer_product(
         node.input(0), node.input(1), node.input(2), node.input(3), node.optional(4), node.optional(5), node.optional(6)
     )
 
 
 def integer_product(
-    a: Value,
-    b: Value,
-    a_scale: Value,
-    b_scale: Value,
-    a_zero: Value | None,
-    b_zero: Value | None,
-    bias: Value | None,
-) -> Value:
+    a: OnnxValue,
+    b: OnnxValue,
+    a_scale: OnnxValue,
+    b_scale: OnnxValue,
+    a_zero: OnnxValue | None,
+    b_zero: OnnxValue | None,
+    bias: OnnxValue | None,
+) -> OnnxValue:
     """The product of quantized matrices in the scales' type; scales and zero points of one element, per row or column.
 
     A bias per column is added.
@@ -197,12 +200,12 @@ def integer_product(
     return reshape(made["OutputTensor"], shape)
 
 
-def _unsigned(x: Value, zero: Value | None) -> tuple[Value, Value | None]:
+def _unsigned(x: OnnxValue, zero: OnnxValue | None) -> tuple[OnnxValue, OnnxValue | None]:
     """Quantized numbers and their zero point as UINT8: signed ones with 128 added to both."""
     if x.dtype == UINT8:
         return x, zero
 
-    def raised(value: Value) -> Value:
+    def raised(value: OnnxValue) -> OnnxValue:
         return binary(DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC, bit_cast(value, UINT8), value.filled(128, (), UINT8))
 
     return raised(x), x.filled(128, (1,), UINT8) if zero is None else raised(zero)
@@ -212,9 +215,9 @@ def _unsigned(x: Value, zero: Value | None) -> tuple[Value, Value | None]:
 
 
 @onnx_op("Einsum", since=12)
-def einsum(node: Node) -> Value:
+def einsum(node: OnnxNode) -> OnnxValue:
     """Products of two operands at a time: dimensions both have and the rest needs are batches, others are summed."""
-    values = [node.input(at) for at in range(len(node.inputs))]
+    values = node.variadic()
     terms, output = _equation(node.text("equation", ""), values)
     operands = [_diagonal(value, term) for value, term in zip(values, terms, strict=True)]
     made, labels = operands[0]
@@ -228,7 +231,7 @@ def einsum(node: Node) -> Value:
     return transpose(made, [labels.index(label) for label in output])
 
 
-def _equation(equation: str, values: list[Value]) -> tuple[list[list[str]], list[str]]:
+def _equation(equation: str, values: list[OnnxValue]) -> tuple[list[list[str]], list[str]]:
     """Labels of each operand and of the result; those of "..." are numbers counted from the right."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     sides = left.split(",")
@@ -258,7 +261,7 @@ def _labels(side: str, hidden: int) -> list[str]:
     return [*before, *([str(at) for at in range(hidden, 0, -1)] if dots else []), *after]
 
 
-def _diagonal(value: Value, term: list[str]) -> tuple[Value, list[str]]:
+def _diagonal(value: OnnxValue, term: list[str]) -> tuple[OnnxValue, list[str]]:
     """A label that comes twice walks the diagonal: its strides add up."""
     labels = list(dict.fromkeys(term))
     if len(labels) == len(term):
@@ -275,8 +278,8 @@ def _diagonal(value: Value, term: list[str]) -> tuple[Value, list[str]]:
 
 
 def _contract(
-    a: Value, a_labels: list[str], b: Value, b_labels: list[str], needed: set[str]
-) -> tuple[Value, list[str]]:
+    a: OnnxValue, a_labels: list[str], b: OnnxValue, b_labels: list[str], needed: set[str]
+) -> tuple[OnnxValue, list[str]]:
     """The product of two operands, summed over the labels that nothing else needs."""
     for_sum = [at for at, label in enumerate(a_labels) if label not in b_labels and label not in needed]
     if for_sum:
@@ -294,7 +297,7 @@ def _contract(
     batch, summed = [la for la in shared if la in needed], [la for la in shared if la not in needed]
     rows, columns = [la for la in a_labels if la not in shared], [la for la in b_labels if la not in shared]
 
-    def arranged(value: Value, labels: list[str], first: list[str], second: list[str]) -> Value:
+    def arranged(value: OnnxValue, labels: list[str], first: list[str], second: list[str]) -> OnnxValue:
         order = [*batch, *first, *second]
         moved = transpose(value, [labels.index(label) for label in order])
         moved = expanded(moved, [sizes[label] for label in order])
@@ -303,6 +306,3 @@ def _contract(
     made = matmul(arranged(a, a_labels, rows, summed), arranged(b, b_labels, summed, columns))
     order = [*batch, *rows, *columns]
     return reshape(made, [sizes[label] for label in order]), order
-
-
-__all__ = ["FLOAT32", "broadcast_strides", "product"]

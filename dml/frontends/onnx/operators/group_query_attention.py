@@ -10,9 +10,11 @@ from dml import enums
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..dtypes import FLOAT32, INT32, INT64, Array
+from ..functions import part, resized
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..trace import Node
-from ..value import FLOAT32, INT32, INT64, Array, Value, cast, emit, expanded, part, reshape, resized
+from ..value import OnnxValue, cast, emit, expanded, reshape
 from .attention import boolean_mask, both, refuse, refuse_attributes
 from .rotary import rotated
 
@@ -21,7 +23,7 @@ _CLOSED = float(np.finfo(np.float32).min)
 
 
 @onnx_op("GroupQueryAttention", domain="com.microsoft")
-def group_query_attention(node: Node) -> list[Value | None]:
+def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Query {B, S, N H}, key and value {B, S, M H}, or all three side by side; past and present {B, M, P, H}.
 
     The past of each batch element is as long as its number in seqlens_k says, which counts the new positions but one.
@@ -36,63 +38,88 @@ def group_query_attention(node: Node) -> list[Value | None]:
     query, key, value = _parts(node, heads, key_heads)
     batch, steps, width = query.shape
     size = width // heads
-    past_key, past_value = node.optional(3), node.optional(4)
+    past_key = node.optional(3, rank=4)
     room = 0 if past_key is None else past_key.shape[2]
+    present, prompt = _positions(node, steps, room)
+    lengths = None if prompt else reshape(cast(node.input(5), INT32), (batch,)) + (1 - steps)
+    if node.integer("do_rotary", 0):
+        query, key = _turned(node, query, key, size, lengths)
+    fields: dict[str, Any] = {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
+    if lengths is not None:
+        fields["PastKeyTensor"], fields["PastValueTensor"] = past_key, node.optional(4, rank=4)
+        fields["PastSequenceLengthsTensor"] = lengths
+    sizes = (batch, heads, steps, steps if prompt else room + steps)
+    made = _attended(node, fields, sizes, (key_heads, size), lengths)
+    results: list[OnnxValue | None] = [cast(made["OutputTensor"], query.dtype)]
+    for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
+        results.append(cast(resized(made[name], 2, present), query.dtype))
+    return results
+
+
+def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
+    """The positions in the present tensors, and whether all of them are new. room: those in the past tensors."""
 
     def sizes_of(total: Array) -> tuple[int, bool]:
-        """The positions in the present tensors, and whether all are new."""
-        count = int(total.reshape(-1)[0])
+        count = int(total.reshape(-1)[:1].sum())
         return max(count, room), not room or (steps > 1 and count == steps)
 
-    present, prompt = node.decided(6, sizes_of)
-    lengths = reshape(cast(node.input(5), INT32), (batch,)) + (1 - steps)
-    if node.integer("do_rotary", 0):
-        query, key = _turned(node, query, key, size, None if prompt else lengths)
-    total = steps if prompt else room + steps
-    sizes = (batch, heads, steps, total)
-    fields: dict[str, Any] = {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
-    if not prompt:
-        fields |= {"PastKeyTensor": past_key, "PastValueTensor": past_value, "PastSequenceLengthsTensor": lengths}
-    bias = node.optional(10)
+    found: tuple[int, bool] = node.decided(6, sizes_of)
+    return found
+
+
+def _attended(
+    node: OnnxNode,
+    fields: dict[str, Any],
+    sizes: tuple[int, int, int, int],
+    keys: tuple[int, int],
+    past: OnnxValue | None,
+) -> dict[str, OnnxValue]:
+    """The operator's outputs, in float32 as the lengths are that come with them: float16 does not hold every length.
+
+    sizes: batch, heads, queries and keys. keys: how many heads of keys, and elements of a head. past: {B} or None.
+    """
+    batch, heads, steps, total = sizes
+    key_heads, size = keys
+    bias = node.optional(10, rank=4)
     if bias is not None:
         fields["RelativePositionBiasTensor"] = expanded(resized(bias, 3, total), sizes)
-    # In float32, as the lengths are that come with them: float16 does not hold every length.
     fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
     held = ((batch, key_heads, total, size), FLOAT32)
-    made = emit(
+    return emit(
         DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
-        {"OutputTensor": (query.shape, FLOAT32), "OutputPresentKeyTensor": held, "OutputPresentValueTensor": held},
+        {
+            "OutputTensor": ((batch, steps, heads * size), FLOAT32),
+            "OutputPresentKeyTensor": held,
+            "OutputPresentValueTensor": held,
+        },
         node.builder,
         Scale=node.number("scale", 0.0) or size**-0.5,
         MaskFilterValue=_CLOSED,
         QueryHeadCount=heads,
         KeyValueHeadCount=key_heads,
         **fields,
-        **_mask(node, sizes, None if prompt else lengths),
+        **_mask(node, sizes, past),
     )
-    results: list[Value | None] = [cast(made["OutputTensor"], query.dtype)]
-    for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
-        results.append(cast(resized(made[name], 2, present), query.dtype))
-    return results
 
 
-def _parts(node: Node, heads: int, key_heads: int) -> list[Value]:
+def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     query, key, value = node.input(0), node.optional(1), node.optional(2)
-    if heads < 1 or key_heads < 1 or heads % key_heads or query.rank != 3:
+    if heads < 1 or key_heads < 1 or heads % key_heads or query.rank != 3 or query.shape[2] < heads:
         raise DMLError(
             f"{node}: query must have rank 3, and num_heads be a multiple of kv_num_heads, found shape {query.shape}, "
             f"{heads} and {key_heads}"
         )
     if key is not None and value is not None:
+        node.check(key.rank == value.rank == 3, f"key and value must have rank 3, found {key.shape} and {value.shape}")
         return [query, key, value]
     size = query.shape[2] // (heads + 2 * key_heads)
     widths = [heads * size, key_heads * size, key_heads * size]
-    if sum(widths) != query.shape[2]:
+    if not size or sum(widths) != query.shape[2]:
         raise DMLError(f"{node}: a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
     return [part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths)]
 
 
-def _turned(node: Node, query: Value, key: Value, size: int, past: Value | None) -> list[Value]:
+def _turned(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int, past: OnnxValue | None) -> list[OnnxValue]:
     """Query and key with their rotary embeddings. past: {B}, None where there is none."""
     batch, steps = query.shape[:2]
     positions = node.constant(np.arange(steps)[None])
@@ -107,12 +134,12 @@ def _turned(node: Node, query: Value, key: Value, size: int, past: Value | None)
     made = []
     for x in (query, key):
         split = reshape(x, (batch, steps, x.shape[2] // size, size))
-        turned = rotated(split, positions, node.input(7), node.input(8), interleaved=interleaved)
+        turned = rotated(split, positions, node.input(7, rank=2), node.input(8, rank=2), interleaved=interleaved)
         made.append(reshape(turned, x.shape))
     return made
 
 
-def _mask(node: Node, sizes: tuple[int, int, int, int], past: Value | None) -> dict[str, Any]:
+def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
     """What a query may not look at: what comes after it and what is further back than the window.
 
     What is behind the new positions of a past that is not full is left out already.

@@ -6,13 +6,14 @@ import numpy as np
 
 from dml.errors import DMLError
 
+from ..functions import slice_
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..trace import Node
-from ..value import Value, slice_
+from ..value import OnnxValue
 
 
 @onnx_op("Crop")
-def crop(node: Node) -> Value:
+def crop(node: OnnxNode) -> OnnxValue:
     """border: how much goes at the left, top, right and bottom. scale: the height and width that stay instead, from the
     left and top on."""
     x = node.input(0)
@@ -27,10 +28,11 @@ def crop(node: Node) -> Value:
 
 
 @onnx_op("ImageScaler")
-def image_scaler(node: Node) -> Value:
+def image_scaler(node: OnnxNode) -> OnnxValue:
     """x * scale + bias, a bias for each channel."""
     x = node.input(0)
     bias = [float(number) for number in node.attributes.get("bias", [])]
+    node.check(x.dtype.kind not in "iub", f"takes floating-point images, found {x.dtype}")
     if x.rank != 4 or len(bias) != x.shape[1]:
         raise DMLError(f"{node}: input must have rank 4 and a bias per channel, found shape {x.shape} and {bias}")
     return x * node.number("scale", 1.0) + node.constant(np.array(bias, x.dtype).reshape(-1, 1, 1))

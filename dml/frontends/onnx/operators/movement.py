@@ -30,42 +30,25 @@ from dml.shapes import (
     with_axis,
     with_rank,
     with_size,
+    without_axis,
 )
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
+from ..dtypes import BOOL, INT64, dtype_of, storage
+from ..functions import fill, gather, join, part, scalar, slice_
 from ..loading import array_of
+from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, Unsupported, checked_axis
-from ..value import (
-    BOOL,
-    INT64,
-    Array,
-    Value,
-    cast,
-    dtype_of,
-    emit,
-    expanded,
-    fill,
-    gather,
-    join,
-    one,
-    part,
-    reshape,
-    scalar,
-    slice_,
-    storage,
-    transpose,
-    where,
-)
+from ..value import OnnxValue, cast, emit, expanded, one, reshape, transpose, where
 
 
 @onnx_op("Identity", "MemcpyFromHost", "MemcpyToHost")
-def identity(node: Node) -> list[object]:
+def identity(node: OnnxNode) -> list[object]:
     return [node.inputs[0]]
 
 
 @onnx_op("Dropout")
-def dropout(node: Node) -> list[Value | None]:
+def dropout(node: OnnxNode) -> list[OnnxValue | None]:
     """Inference, where nothing is dropped. Training with a ratio above 0 needs ONNX's random numbers."""
     x = node.input(0)
     training, ratio = node.known(2), node.known(1)
@@ -76,7 +59,7 @@ def dropout(node: Node) -> list[Value | None]:
 
 
 @onnx_op("Reshape")
-def reshape_(node: Node) -> Value:
+def reshape_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     wanted = node.ints("shape", 1) or []
     keep_zero = node.integer("allowzero", 0)
@@ -90,14 +73,14 @@ def reshape_(node: Node) -> Value:
 
 
 @onnx_op("Flatten")
-def flatten(node: Node) -> Value:
+def flatten(node: OnnxNode) -> OnnxValue:
     x, axis = node.input(0), node.integer("axis", 1)
     axis = axis + x.rank if axis < 0 else axis
     return reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
 @onnx_op("Squeeze")
-def squeeze(node: Node) -> Value:
+def squeeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1)
     gone = {at for at, size in enumerate(x.shape) if size == 1} if axes is None else {
         checked_axis(axis, x.rank) for axis in axes
@@ -108,7 +91,7 @@ def squeeze(node: Node) -> Value:
 
 
 @onnx_op("Unsqueeze")
-def unsqueeze(node: Node) -> Value:
+def unsqueeze(node: OnnxNode) -> OnnxValue:
     x, axes = node.input(0), node.ints("axes", 1) or []
     rank = x.rank + len(axes)
     new = {checked_axis(axis, rank) for axis in axes}
@@ -119,7 +102,7 @@ def unsqueeze(node: Node) -> Value:
 
 
 @onnx_op("Transpose")
-def transpose_(node: Node) -> Value:
+def transpose_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     order = node.ints("perm") or list(range(x.rank))[::-1]
     if sorted(order) != list(range(x.rank)):
@@ -128,36 +111,40 @@ def transpose_(node: Node) -> Value:
 
 
 @onnx_op("Expand", since=8)
-def expand(node: Node) -> Value:
+def expand(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return expanded(x, broadcast_sizes(x.shape, node.ints("shape", 1) or []))
 
 
 @onnx_op("Concat")
-def concat(node: Node) -> Value:
-    values = [node.input(at) for at in range(len(node.inputs))]
+def concat(node: OnnxNode) -> OnnxValue:
+    values = node.variadic()
     axis = node.axis("axis", 1, values[0].rank)
-    for value in values:
-        if value.rank != values[0].rank or any(
-            a != b for at, (a, b) in enumerate(zip(value.shape, values[0].shape, strict=True)) if at != axis
-        ):
-            raise DMLError(f"{node}: shapes {[v.shape for v in values]} do not join along axis {axis}")
+    check_joins(node, values, axis)
     return join(values, axis)
 
 
+def check_joins(node: OnnxNode, values: list[OnnxValue], axis: int) -> None:
+    """Raise DMLError where values differ in more than the size of the axis."""
+    rest = {without_axis(value.shape, axis) for value in values}
+    same = len(rest) == 1 and len({value.rank for value in values}) == 1
+    node.check(same, f"shapes {[value.shape for value in values]} do not join along axis {axis}")
+
+
 @onnx_op("Split")
-def split(node: Node) -> list[Value]:
+def split(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
     sizes = node.ints("split", 1)
     if sizes is None:
-        count = node.integer("num_outputs", len(node.proto.output))
+        outputs = len(node.proto.output)
+        count = node.integer("num_outputs", outputs, least=1, most=outputs)
         each = -(-x.shape[axis] // count)
         sizes = [max(0, min(each, x.shape[axis] - each * at)) for at in range(count)]
     return split_sizes(node, x, axis, sizes)
 
 
-def split_sizes(node: Node, x: Value, axis: int, sizes: list[int]) -> list[Value]:
+def split_sizes(node: OnnxNode, x: OnnxValue, axis: int, sizes: list[int]) -> list[OnnxValue]:
     """Parts of these sizes along an axis."""
     if sum(sizes) != x.shape[axis] or any(size < 0 for size in sizes):
         raise DMLError(f"{node}: parts of sizes {sizes} do not make up the {x.shape[axis]} of axis {axis}")
@@ -170,24 +157,23 @@ def split_sizes(node: Node, x: Value, axis: int, sizes: list[int]) -> list[Value
 
 
 @onnx_op("Slice")
-def slice_1(node: Node) -> Value:
+def slice_1(node: OnnxNode) -> OnnxValue:
     return sliced(node, node.ints("starts") or [], node.ints("ends") or [], node.ints("axes"), None)
 
 
 @onnx_op("Slice", since=10)
-def slice_10(node: Node) -> Value:
-    starts, ends, axes, steps = (node.known(at) for at in range(1, 5))
-    assert starts is not None
-    assert ends is not None
-
-    def listed(array: Array | None) -> list[int] | None:
-        return None if array is None else [int(item) for item in array.reshape(-1)]
-
-    return sliced(node, listed(starts) or [], listed(ends) or [], listed(axes), listed(steps))
+def slice_10(node: OnnxNode) -> OnnxValue:
+    starts, ends = ([int(item) for item in node.numbers(at)] for at in (1, 2))
+    axes, steps = ([int(item) for item in node.numbers(at)] if node.has(at) else None for at in (3, 4))
+    return sliced(node, starts, ends, axes, steps)
 
 
-def sliced(node: Node, starts: list[int], ends: list[int], axes: list[int] | None, steps: list[int] | None) -> Value:
+def sliced(
+    node: OnnxNode, starts: list[int], ends: list[int], axes: list[int] | None, steps: list[int] | None
+) -> OnnxValue:
     x = node.input(0)
+    lengths = [len(given) for given in (starts, ends, axes, steps) if given is not None]
+    node.check(len(set(lengths)) == 1, f"starts, ends, axes and steps must be as many, found {lengths}")
     begin, counts, by = [0] * x.rank, list(x.shape), [1] * x.rank
     for at, axis in enumerate(range(len(starts)) if axes is None else axes):
         axis = checked_axis(axis, x.rank)
@@ -205,22 +191,22 @@ def _end(end: int, step: int, size: int) -> int | None:
 
 
 @onnx_op("Gather")
-def gather_(node: Node) -> Value:
+def gather_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return gather(x, node.input(1), node.axis("axis", 0, x.rank))
 
 
 @onnx_op("GatherElements", since=11)
-def gather_elements(node: Node) -> Value:
+def gather_elements(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1)
     axis = node.axis("axis", 0, x.rank)
     return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=axis)
 
 
 @onnx_op("GatherND", since=11)
-def gather_nd(node: Node) -> Value:
-    x, indices = node.input(0), node.input(1)
-    batch = node.integer("batch_dims", 0)
+def gather_nd(node: OnnxNode) -> OnnxValue:
+    x, indices = node.input(0), node.input(1, least=1)
+    batch = node.integer("batch_dims", 0, least=0)
     if indices.shape[-1] == 0 or batch + indices.shape[-1] > x.rank:
         raise DMLError(f"{node}: indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
     shape = (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])
@@ -249,7 +235,7 @@ _PADDING = {
 
 
 @onnx_op("Pad")
-def pad(node: Node) -> Value:
+def pad(node: OnnxNode) -> OnnxValue:
     """``pads`` as attribute (2) or input (11); negative ones crop. ``axes`` from 18 on."""
     x = node.input(0)
     pads = node.ints("pads", 1) or node.ints("paddings") or []
@@ -259,7 +245,7 @@ def pad(node: Node) -> Value:
     number = node.attributes.get("value", 0.0)
     if node.version >= 11:
         given = node.known(2)
-        number = 0 if given is None else given.reshape(-1)[0]
+        number = 0 if given is None else node.single(2)
     mode = node.text("mode", "constant")
     if mode not in _PADDING or len(pads) != 2 * len(axes):
         raise DMLError(f"{node}: mode {mode!r} with pads {pads} is not ONNX's")
@@ -270,12 +256,12 @@ def pad(node: Node) -> Value:
 
 
 def padded(
-    x: Value,
+    x: OnnxValue,
     start: list[int],
     end: list[int],
     number: object = 0,
     mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
-) -> Value:
+) -> OnnxValue:
     """x with elements around it; negative paddings crop."""
     if any(amount < 0 for amount in (*start, *end)):
         begin = [max(0, -s) for s in start]
@@ -301,7 +287,7 @@ def padded(
 
 
 @onnx_op("Tile", since=6)
-def tile(node: Node) -> Value:
+def tile(node: OnnxNode) -> OnnxValue:
     x, repeats = node.input(0), node.ints("repeats", 1) or []
     if len(repeats) != x.rank or any(count < 0 for count in repeats):
         raise DMLError(f"{node}: repeats must be {x.rank} counts, found {repeats}")
@@ -318,28 +304,34 @@ _ORDERS = {
 
 
 @onnx_op("DepthToSpace")
-def depth_to_space(node: Node) -> Value:
-    x, block = node.input(0), node.integer("blocksize", 1)
+def depth_to_space(node: OnnxNode) -> OnnxValue:
+    x, block = node.input(0, rank=4), node.integer("blocksize", 1, least=1)
+    channels = x.shape[1]
+    node.check(channels % (block * block) == 0, f"blocks of {block} x {block} do not divide {channels} channels")
     shape = depth_to_space_sizes(x.shape, block)
-    order = _ORDERS[node.text("mode", "DCR")]
+    order = node.choice("mode", "DCR", _ORDERS)
     return one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
 
 
 @onnx_op("SpaceToDepth")
-def space_to_depth(node: Node) -> Value:
-    x, block = node.input(0), node.integer("blocksize", 1)
+def space_to_depth(node: OnnxNode) -> OnnxValue:
+    x, block = node.input(0, rank=4), node.integer("blocksize", 1, least=1)
+    height, width = x.shape[2:]
+    node.check(
+        height % block == 0 and width % block == 0,
+        f"blocks of {block} x {block} do not divide {height} x {width} elements",
+    )
     shape = space_to_depth_sizes(x.shape, block)
-    order = _ORDERS[node.text("mode", "DCR")]
+    order = node.choice("mode", "DCR", _ORDERS)
     return one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, x, shape, InputTensor=x, BlockSize=block, Order=order)
 
 
 @onnx_op("OneHot", since=9)
-def one_hot(node: Node) -> Value:
+def one_hot(node: OnnxNode) -> OnnxValue:
     """An index from -depth to -1 counts from the end; others outside are off everywhere."""
     indices, values = node.input(0), node.input(2)
-    known = node.known(1)
-    assert known is not None
-    depth = int(known.reshape(-1)[0])
+    depth = int(node.single(1))
+    node.check(values.size == 2, f"values must be two, found shape {values.shape}")
     axis = checked_axis(node.integer("axis", -1), indices.rank + 1)
     shape = with_axis(indices.shape, axis, depth)
     if not prod(shape):
@@ -353,7 +345,7 @@ def one_hot(node: Node) -> Value:
 
 
 @onnx_op("EyeLike", since=9)
-def eye_like(node: Node) -> Value:
+def eye_like(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
     made = emit(
@@ -367,10 +359,9 @@ def eye_like(node: Node) -> Value:
 
 
 @onnx_op("Trilu", since=14)
-def trilu(node: Node) -> Value:
+def trilu(node: OnnxNode) -> OnnxValue:
     """The other triangle is overwritten with zeros."""
-    x, known = node.input(0), node.known(1)
-    k = 0 if known is None else int(known.reshape(-1)[0])
+    x, k = node.input(0, least=2), int(node.single(1)) if node.has(1) else 0
     rows, columns = x.shape[-2:]
     flat = x if x.rank <= 4 else reshape(x, (prod(x.shape[:-2]), rows, columns))
     begin, end = (-rows, k) if node.integer("upper", 1) else (k + 1, columns)
@@ -392,21 +383,19 @@ def trilu(node: Node) -> Value:
 
 
 @onnx_op("ConstantOfShape", since=9)
-def constant_of_shape(node: Node) -> Value:
-    known = node.known(0)
-    assert known is not None
-    shape = [int(size) for size in known.reshape(-1)]
+def constant_of_shape(node: OnnxNode) -> OnnxValue:
+    shape = [int(size) for size in node.numbers(0)]
     value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
+    node.check(value.size == 1, f"value must hold one number, found shape {value.shape}")
     if any(size < 0 for size in shape):
         raise DMLError(f"{node}: sizes must not be negative, found {shape}")
     return fill(node.builder, value.reshape(-1)[0], shape, value.dtype)
 
 
 @onnx_op("Compress", since=9)
-def compress(node: Node) -> Value:
+def compress(node: OnnxNode) -> OnnxValue:
     """Which elements are kept becomes a guard of the compiled graph."""
-    x, condition = node.input(0), node.known(1)
-    assert condition is not None
+    x, condition = node.input(0), node.numbers(1)
     if "axis" not in node.attributes:
         x = reshape(x, (x.size,))
     axis = node.axis("axis", 0, x.rank)
@@ -415,21 +404,21 @@ def compress(node: Node) -> Value:
 
 
 @onnx_op("Col2Im", since=18)
-def col2im(node: Node) -> Value:
-    x, image, block = node.input(0), node.known(1), node.known(2)
-    assert image is not None
-    assert block is not None
-    sizes, window = [int(i) for i in image], [int(b) for b in block]
+def col2im(node: OnnxNode) -> OnnxValue:
+    x = node.input(0, rank=3)
+    sizes, window = ([int(size) for size in node.numbers(at)] for at in (1, 2))
     rank = len(sizes)
-    pads = node.ints("pads") or [0] * (2 * rank)
+    node.check(len(window) == rank, f"block_shape must have {rank} items, found {window}")
+    node.check(all(size > 0 for size in window), f"block_shape must be positive, found {window}")
+    pads = node.each("pads", 2 * rank, 0)
     made = one(
         DML_FOLD_OPERATOR_DESC,
         x,
         (x.shape[0], x.shape[1] // prod(window), *sizes),
         InputTensor=x,
         WindowSizes=window,
-        Strides=node.ints("strides") or [1] * rank,
-        Dilations=node.ints("dilations") or [1] * rank,
+        Strides=node.each("strides", rank, 1),
+        Dilations=node.each("dilations", rank, 1),
         StartPadding=pads[:rank],
         EndPadding=pads[rank:],
     )

@@ -24,35 +24,22 @@ from dml.descriptors.normalization import (
 from dml.errors import DMLError
 from dml.shapes import with_rank
 
+from ..dtypes import FLOAT32, INT32
+from ..functions import gather, mean, total
+from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, Unsupported, checked_axis
-from ..value import (
-    FLOAT32,
-    INT32,
-    Value,
-    binary,
-    cast,
-    emit,
-    expanded,
-    gather,
-    mean,
-    one,
-    reduce,
-    reshape,
-    total,
-    unary,
-)
+from ..value import OnnxValue, binary, cast, emit, one, reshape, unary
 
 
 def mean_variance(
-    x: Value,
+    x: OnnxValue,
     axes: list[int],
     epsilon: float,
-    scale: Value | None = None,
-    bias: Value | None = None,
+    scale: OnnxValue | None = None,
+    bias: OnnxValue | None = None,
     *,
     variance: bool = True,
-) -> Value:
+) -> OnnxValue:
     """x less its mean over axes, over its standard deviation, scaled and shifted by tensors that broadcast."""
     return one(
         DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
@@ -68,24 +55,24 @@ def mean_variance(
     )
 
 
-def _same(value: Value, x: Value) -> Value:
+def _same(value: OnnxValue, x: OnnxValue) -> OnnxValue:
     """A scale or bias in the type of what it applies to and of its rank."""
     return cast(reshape(value, with_rank(value.shape, x.rank)), x.dtype)
 
 
 @onnx_op("GroupNormalization", since=18)
-def group_normalization_18(node: Node) -> Value:
+def group_normalization_18(node: OnnxNode) -> OnnxValue:
     """Scale and bias per group. Deprecated, since per channel was meant."""
     return _group_normalization(node, per_channel=False)
 
 
 @onnx_op("GroupNormalization", since=21)
-def group_normalization_21(node: Node) -> Value:
+def group_normalization_21(node: OnnxNode) -> OnnxValue:
     """Scale and bias per channel."""
     return _group_normalization(node, per_channel=True)
 
 
-def _group_normalization(node: Node, *, per_channel: bool) -> Value:
+def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
     x, scale, bias = node.input(0), node.input(1), node.input(2)
     if x.rank < 2:
         raise DMLError(f"{node}: X must have rank 2 at least, found shape {x.shape}")
@@ -109,9 +96,9 @@ def _group_normalization(node: Node, *, per_channel: bool) -> Value:
 
 @onnx_op("GroupNorm", since=21)
 @onnx_op("GroupNorm", domain="com.microsoft")
-def group_norm(node: Node) -> Value:
+def group_norm(node: OnnxNode) -> OnnxValue:
     """Scale and bias per channel; channels last unless said otherwise. activation: 0 none, 1 x * sigmoid(x)."""
-    x = node.input(0)
+    x = node.input(0, least=2)
     last = bool(node.integer("channels_last", 1))
     groups, activation = node.integer("groups", 0), node.integer("activation", 0)
     channels = x.shape[-1 if last else 1]
@@ -130,8 +117,8 @@ def group_norm(node: Node) -> Value:
 
 
 @onnx_op("InstanceNormalization")
-def instance_normalization(node: Node) -> Value:
-    x, scale, bias = node.input(0), node.input(1), node.input(2)
+def instance_normalization(node: OnnxNode) -> OnnxValue:
+    x, scale, bias = node.input(0, least=2), node.input(1), node.input(2)
     sizes = (1, x.shape[1], *(1,) * (x.rank - 2))
     axes = list(range(2, x.rank))
     return mean_variance(x, axes, node.number("epsilon", 1e-5), reshape(scale, sizes), reshape(bias, sizes))
@@ -139,16 +126,16 @@ def instance_normalization(node: Node) -> Value:
 
 @onnx_op("LayerNormalization")
 @onnx_op("LayerNormalization", since=17)
-def layer_normalization(node: Node) -> list[Value | None]:
+def layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     x, scale, bias = node.input(0), node.input(1), node.optional(2)
     return layer_normalized(node, x, scale, bias)
 
 
-def layer_normalized(node: Node, x: Value, scale: Value, bias: Value | None) -> list[Value | None]:
+def layer_normalized(node: OnnxNode, x: OnnxValue, scale: OnnxValue, bias: OnnxValue | None) -> list[OnnxValue | None]:
     """Y, Mean and InvStdDev; the statistics in float32 (or what stash_type says)."""
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
     epsilon = node.number("epsilon", 1e-5)
-    results: list[Value | None] = [mean_variance(x, axes, epsilon, scale, bias), None, None]
+    results: list[OnnxValue | None] = [mean_variance(x, axes, epsilon, scale, bias), None, None]
     if node.wants(1) or node.wants(2):
         exact = cast(x, FLOAT32) if x.dtype.itemsize < 4 else x
         middle = mean(exact, axes)
@@ -160,12 +147,12 @@ def layer_normalized(node: Node, x: Value, scale: Value, bias: Value | None) -> 
     return results
 
 
-def binary_square(a: Value, b: Value) -> Value:
+def binary_square(a: OnnxValue, b: OnnxValue) -> OnnxValue:
     """(a - b) squared."""
     return binary(ew.DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC, a, b)
 
 
-def root_mean_square(x: Value, scale: Value | None, axes: list[int], epsilon: float) -> Value:
+def root_mean_square(x: OnnxValue, scale: OnnxValue | None, axes: list[int], epsilon: float) -> OnnxValue:
     """x over its root mean square, scaled."""
     return one(
         DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
@@ -185,7 +172,7 @@ def root_mean_square(x: Value, scale: Value | None, axes: list[int], epsilon: fl
 @onnx_op("RMSNormalization", since=23)
 @onnx_op("SimplifiedLayerNormalization")
 @onnx_op("SimplifiedLayerNormalization", domain="com.microsoft")
-def rms_normalization(node: Node) -> list[Value | None]:
+def rms_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     """Y, and for SimplifiedLayerNormalization what it was multiplied by, in float32."""
     x, epsilon = node.input(0), node.number("epsilon", 1e-5)
     axes = list(range(node.axis("axis", -1, x.rank), x.rank))
@@ -198,17 +185,17 @@ def rms_normalization(node: Node) -> list[Value | None]:
 
 
 @onnx_op("EmbedLayerNormalization", domain="com.microsoft")
-def embed_layer_normalization(node: Node) -> list[Value | None]:
+def embed_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     """The sum of the embeddings of words, positions and segments, normalized; how many positions each mask opens; and
     the sum."""
-    words, segments = node.input(0), node.optional(1)
+    words, segments = node.input(0, rank=2), node.optional(1)
     batch, steps = words.shape
     positions = node.optional(8)
     if positions is None:
         positions = node.constant(np.arange(steps)[None])
-    made = gather(node.input(2), words, 0) + gather(node.input(3), positions, 0)
+    made = gather(node.input(2, rank=2), words, 0) + gather(node.input(3, rank=2), positions, 0)
     if segments is not None:
-        made = made + gather(node.input(4), segments, 0)
+        made = made + gather(node.input(4, rank=2), segments, 0)
     y = mean_variance(made, [2], node.number("epsilon", 1e-12), node.input(5), node.input(6))
     mask, counts = node.optional(7), None
     if node.wants(1):
@@ -217,7 +204,7 @@ def embed_layer_normalization(node: Node) -> list[Value | None]:
 
 
 @onnx_op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")
-def skip_layer_normalization(node: Node) -> list[Value | None]:
+def skip_layer_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     simplified = node.op.startswith("SkipSimplified")
     if node.wants(1) or node.wants(2):
         raise Unsupported(f"{node}: its outputs mean and inv_std_var are not mapped")
@@ -235,17 +222,17 @@ def skip_layer_normalization(node: Node) -> list[Value | None]:
 
 
 @onnx_op("MeanVarianceNormalization")
-def mean_variance_normalization(node: Node) -> Value:
+def mean_variance_normalization(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     # Before version 9 across_channels stands for axes.
     axes = node.ints("axes") or [0, *range(1 if node.integer("across_channels", 0) else 2, x.rank)]
-    # ONNX adds 1e-9 to the standard deviation, which float32 cannot tell from nothing.
+    # ONNX adds 1e-9 to the standard deviation, too little to change a float32 deviation.
     chosen = [checked_axis(axis, x.rank) for axis in axes]
     return mean_variance(x, chosen, 0.0, variance=bool(node.integer("normalize_variance", 1)))
 
 
 @onnx_op("BatchNormalization")
-def batch_normalization(node: Node) -> list[Value | None]:
+def batch_normalization(node: OnnxNode) -> list[OnnxValue | None]:
     """Versions 1 to 15; the outputs of training (from 14 on) are the running mean and variance."""
     x = node.input(0)
     channels = (1, x.shape[1], *(1,) * (x.rank - 2)) if x.rank > 1 else (1,)
@@ -264,7 +251,7 @@ def batch_normalization(node: Node) -> list[Value | None]:
     return [y, *[None] * 4]
 
 
-def _batch_training(node: Node, x: Value, channels: tuple[int, ...], epsilon: float) -> list[Value | None]:
+def _batch_training(node: OnnxNode, x: OnnxValue, channels: tuple[int, ...], epsilon: float) -> list[OnnxValue | None]:
     momentum = node.number("momentum", 0.9)
     outputs = {
         "OutputTensor": (x.shape, x.dtype),
@@ -280,7 +267,7 @@ def _batch_training(node: Node, x: Value, channels: tuple[int, ...], epsilon: fl
         BiasTensor=cast(reshape(node.input(2), channels), x.dtype),
         Epsilon=epsilon,
     )
-    results: list[Value | None] = [made["OutputTensor"]]
+    results: list[OnnxValue | None] = [made["OutputTensor"]]
     for at, name in ((3, "OutputMeanTensor"), (4, "OutputVarianceTensor")):
         running = node.input(at)
         new = cast(reshape(made[name], running.shape), running.dtype)
@@ -289,9 +276,9 @@ def _batch_training(node: Node, x: Value, channels: tuple[int, ...], epsilon: fl
 
 
 @onnx_op("LRN")
-def local_response_normalization(node: Node) -> Value:
-    x = node.input(0)
-    size = node.integer("size", 1)
+def local_response_normalization(node: OnnxNode) -> OnnxValue:
+    x = node.input(0, least=2)
+    size = node.integer("size", 1, least=1)
     view = x if x.rank == 4 else reshape(x, (x.shape[0], x.shape[1], 1, prod(x.shape[2:])))
     made = one(
         DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
@@ -308,7 +295,7 @@ def local_response_normalization(node: Node) -> Value:
 
 
 @onnx_op("LpNormalization")
-def lp_normalization(node: Node) -> Value:
+def lp_normalization(node: OnnxNode) -> OnnxValue:
     """A group of zeros stays zero: the smallest normal float32 divides it, and nothing else."""
     x = node.input(0)
     return one(
@@ -320,6 +307,3 @@ def lp_normalization(node: Node) -> Value:
         Epsilon=1.1754943508222875e-38,
         P=node.integer("p", 2),
     )
-
-
-__all__ = ["expanded", "layer_normalized", "mean_variance", "reduce", "root_mean_square"]

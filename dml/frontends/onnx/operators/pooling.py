@@ -17,18 +17,19 @@ from dml.descriptors.pooling import (
     DML_ROI_ALIGN1_OPERATOR_DESC,
     DML_ROI_POOLING_OPERATOR_DESC,
 )
-from dml.errors import DMLError
 from dml.shapes import covered_size
 from dml.tensors import DML_SIZE_2D
 
+from ..dtypes import INT64, UINT32
+from ..functions import join, mean, part, reduce
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import INT64, UINT32, Value, binary, cast, emit, join, maximum, mean, one, part, reduce, reshape
+from ..value import OnnxValue, binary, cast, emit, maximum, one, reshape
 from .movement import padded
 from .window import Window, window_of
 
 
-def _planar(node: Node, x: Value, window: Window) -> tuple[Value, dict[str, Any]]:
+def _planar(node: OnnxNode, x: OnnxValue, window: Window) -> tuple[OnnxValue, dict[str, Any]]:
     """The input with two or three spatial dimensions, and the window's fields for it."""
     if not 3 <= x.rank <= 5:
         raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 3 at most")
@@ -47,19 +48,19 @@ def _planar(node: Node, x: Value, window: Window) -> tuple[Value, dict[str, Any]
     return x, fields
 
 
-def _sizes(x: Value, window: Window) -> tuple[int, ...]:
+def _sizes(x: OnnxValue, window: Window) -> tuple[int, ...]:
     """The output's sizes with as many dimensions as ``_planar`` makes."""
     output = [1, *window.output] if len(window.output) == 1 else window.output
     return (*x.shape[:2], *output)
 
 
 @onnx_op("AveragePool")
-def average_pool(node: Node) -> Value:
+def average_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     window = window_of(node, x.shape[2:], ())
     counted = bool(node.integer("count_include_pad", 0))
     if counted and window.end != window.declared_end:
-        # Declared padding counts, what ceil_mode adds does not: the first becomes part of the input.
+        # Declared padding is counted, but not what ceil_mode adds: so the declared padding becomes part of the input.
         start, end = [0, 0, *window.start], [0, 0, *window.declared_end]
         x = padded(x, start, end)
         window.end = [e - d for e, d in zip(window.end, window.declared_end, strict=True)]
@@ -72,7 +73,7 @@ def average_pool(node: Node) -> Value:
 
 
 @onnx_op("LpPool")
-def lp_pool(node: Node) -> Value:
+def lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     window = window_of(node, x.shape[2:], ())
     view, fields = _planar(node, x, window)
@@ -81,7 +82,7 @@ def lp_pool(node: Node) -> Value:
 
 
 @onnx_op("MaxPool")
-def max_pool(node: Node) -> list[Value | None]:
+def max_pool(node: OnnxNode) -> list[OnnxValue | None]:
     """Indices count through the whole input, row-major or (storage_order 1) column-major within a channel."""
     x = node.input(0)
     window = window_of(node, x.shape[2:], ())
@@ -100,10 +101,10 @@ def max_pool(node: Node) -> list[Value | None]:
     ]
 
 
-def _column_major(indices: Value, spatial: tuple[int, ...]) -> Value:
+def _column_major(indices: OnnxValue, spatial: tuple[int, ...]) -> OnnxValue:
     """Indices into {N, C, spatial...} that count through the first spatial dimension first."""
 
-    def remainder(value: Value, size: int) -> Value:
+    def remainder(value: OnnxValue, size: int) -> OnnxValue:
         return binary(DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC, value, value.filled(size))
 
     within = remainder(indices, prod(spatial))
@@ -115,19 +116,19 @@ def _column_major(indices: Value, spatial: tuple[int, ...]) -> Value:
 
 
 @onnx_op("GlobalAveragePool")
-def global_average_pool(node: Node) -> Value:
+def global_average_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return mean(x, range(2, x.rank))
 
 
 @onnx_op("GlobalMaxPool")
-def global_max_pool(node: Node) -> Value:
+def global_max_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     return reduce(x, enums.DML_REDUCE_FUNCTION_MAX, range(2, x.rank))
 
 
 @onnx_op("GlobalLpPool")
-def global_lp_pool(node: Node) -> Value:
+def global_lp_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     view = reshape(x, (*x.shape[:2], 1, prod(x.shape[2:])))
     fields: dict[str, Any] = {"Strides": [1, 1], "Dilations": [1, 1], "StartPadding": [0, 0], "EndPadding": [0, 0]}
@@ -144,11 +145,11 @@ def global_lp_pool(node: Node) -> Value:
 
 
 @onnx_op("MaxUnpool", since=9)
-def max_unpool(node: Node) -> Value:
-    x, indices = node.input(0), node.input(1)
-    kernel = node.ints("kernel_shape") or []
-    rank = len(kernel)
-    strides, pads = node.ints("strides") or [1] * rank, node.ints("pads") or [0] * (2 * rank)
+def max_unpool(node: OnnxNode) -> OnnxValue:
+    x, indices = node.input(0, least=3), node.input(1)
+    rank = x.rank - 2
+    kernel, strides = node.each("kernel_shape", rank, 1), node.each("strides", rank, 1)
+    pads = node.each("pads", 2 * rank, 0)
     shape = [*x.shape[:2]]
     for at in range(rank):
         shape.append(covered_size(x.shape[2 + at], kernel[at], strides[at]) - pads[at] - pads[at + rank])
@@ -156,6 +157,7 @@ def max_unpool(node: Node) -> Value:
     plain = tuple(shape)
     if given is not None:
         shape = [int(size) for size in given.reshape(-1)]
+        node.check(len(shape) == x.rank, f"output_shape must have {x.rank} items, found {shape}")
     if x.rank != 4:
         raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2")
     index = cast(indices, UINT32)
@@ -167,9 +169,9 @@ def max_unpool(node: Node) -> Value:
 
 
 @onnx_op("MaxRoiPool")
-def max_roi_pool(node: Node) -> Value:
-    x, rois = node.input(0), node.input(1)
-    height, width = node.ints("pooled_shape") or [1, 1]
+def max_roi_pool(node: OnnxNode) -> OnnxValue:
+    x, rois = node.input(0, rank=4), node.input(1, rank=2)
+    height, width = node.each("pooled_shape", 2, 1)
     return one(
         DML_ROI_POOLING_OPERATOR_DESC,
         x,
@@ -182,21 +184,21 @@ def max_roi_pool(node: Node) -> Value:
 
 
 @onnx_op("RoiAlign", since=10)
-def roi_align(node: Node) -> Value:
+def roi_align(node: OnnxNode) -> OnnxValue:
     """From version 16 on, half_pixel moves the regions by half a pixel; those of the old way are a pixel wide at least.
 
     The maximum is DirectML's, of interpolated samples; ONNX's reference takes it of each neighbour's weighted part.
     """
-    x, rois, batch = node.input(0), node.input(1), node.input(2)
+    x, rois, batch = node.input(0, rank=4), node.input(1, rank=2), node.input(2, rank=1)
+    node.check(rois.shape[1] == 4, f"rois must have four columns, found shape {rois.shape}")
     half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     scale = node.number("spatial_scale", 1.0)
+    node.check(scale > 0, f"attribute 'spatial_scale' must be positive, found {scale}")
     if not half:
         corner, size = part(rois, 1, 0, 2), part(rois, 1, 2, 2) - part(rois, 1, 0, 2)
         rois = join([corner, corner + maximum(size, size.filled(1.0 / scale))], 1)
     samples = node.integer("sampling_ratio", 0)
-    mode = node.text("mode", "avg")
-    if mode not in ("avg", "max"):
-        raise DMLError(f"{node}: mode must be avg or max, found {mode!r}")
+    mode = node.one_of("mode", "avg", ("avg", "max"))
     height, width = node.integer("output_height", 1), node.integer("output_width", 1)
     return one(
         DML_ROI_ALIGN1_OPERATOR_DESC,

@@ -20,36 +20,20 @@ from dml.errors import DMLError
 from dml.shapes import with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+from ..dtypes import FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
+from ..functions import join, part
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import (
-    FLOAT16,
-    FLOAT32,
-    UINT8,
-    DType,
-    Value,
-    cast,
-    dtype_of,
-    emit,
-    expanded,
-    join,
-    maximum,
-    minimum,
-    one,
-    part,
-    reshape,
-    storage,
-    transpose,
-    unary,
-)
+from ..value import OnnxValue, cast, emit, expanded, maximum, minimum, one, reshape, transpose, unary
 from .gemm import integer_product
+from .movement import check_joins
 from .window import window_of
 
 _NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 _BYTES = (np.dtype(np.int8), UINT8)
 
 
-def _aligned(node: Node, parameter: Value, x: Value) -> Value:
+def _aligned(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     """A scale or zero point in the rank of x: of one element, along an axis, or per block."""
     if parameter.size == 1 and parameter.rank < 2:
         return reshape(parameter, (1,) * x.rank)
@@ -61,7 +45,7 @@ def _aligned(node: Node, parameter: Value, x: Value) -> Value:
     return parameter
 
 
-def _spread(node: Node, parameter: Value, x: Value) -> Value:
+def _spread(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     """A parameter for each element of x; one of a block is repeated along the axis."""
     value = _aligned(node, parameter, x)
     block = node.integer("block_size", 0)
@@ -76,7 +60,7 @@ def _spread(node: Node, parameter: Value, x: Value) -> Value:
     return wide
 
 
-def _target(node: Node, zero: Value | None) -> DType:
+def _target(node: OnnxNode, zero: OnnxValue | None) -> DType:
     if zero is not None:
         return zero.dtype
     return dtype_of(node.integer("output_dtype", 0)) if node.integer("output_dtype", 0) else UINT8
@@ -84,7 +68,7 @@ def _target(node: Node, zero: Value | None) -> DType:
 
 @onnx_op("QuantizeLinear", since=10)
 @onnx_op("QuantizeLinear", domain="com.microsoft")
-def quantize_linear(node: Node) -> Value:
+def quantize_linear(node: OnnxNode) -> OnnxValue:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
     dtype = _target(node, zero)
     if dtype in _NARROW:
@@ -114,15 +98,15 @@ def quantize_linear(node: Node) -> Value:
     return cast(minimum(maximum(rounded, rounded.filled(limits.min)), rounded.filled(limits.max)), dtype)
 
 
-def _block_sizes(node: Node, parameter: Value, x: Value) -> Value:
+def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
     """A parameter whose sizes divide those of x."""
     value = _aligned(node, parameter, x)
-    if any(size % own for size, own in zip(x.shape, value.shape, strict=True)):
+    if not value.size or any(size % own for size, own in zip(x.shape, value.shape, strict=True)):
         raise Unsupported(f"{node}: blocks of shape {value.shape} do not divide a tensor of shape {x.shape}")
     return value
 
 
-def _blockwise(node: Node, x: Value, scale: Value, zero: Value | None, dtype: DType) -> Value:
+def _blockwise(node: OnnxNode, x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DType) -> OnnxValue:
     tensors = [_block_sizes(node, cast(scale, x.dtype), x)]
     if zero is not None:
         tensors.append(_block_sizes(node, zero, x))
@@ -142,7 +126,7 @@ def _desc(shape: Sequence[int], dtype: DType) -> DML_BUFFER_TENSOR_DESC:
 
 @onnx_op("DequantizeLinear", since=10)
 @onnx_op("DequantizeLinear", domain="com.microsoft")
-def dequantize_linear(node: Node) -> Value:
+def dequantize_linear(node: OnnxNode) -> OnnxValue:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
     if x.dtype not in _NARROW and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
         raise Unsupported(f"{node}: dequantization of {x.dtype} is not mapped")
@@ -174,12 +158,12 @@ def dequantize_linear(node: Node) -> Value:
 
 
 @onnx_op("DynamicQuantizeLinear", since=11)
-def dynamic_quantize_linear(node: Node) -> list[Value]:
+def dynamic_quantize_linear(node: OnnxNode) -> list[OnnxValue]:
     made, scale, zero = _quantized_by_range(node, node.input(0))
     return [made, reshape(scale, ()), reshape(zero, ())]
 
 
-def _quantized_by_range(node: Node, x: Value) -> tuple[Value, Value, Value]:
+def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxValue, OnnxValue]:
     """x as UINT8 by its own range, with the scale and zero point that came of it."""
     ones = (1,) * max(1, x.rank)
     outputs: dict[str, tuple[Sequence[int], DType]] = {
@@ -192,15 +176,15 @@ def _quantized_by_range(node: Node, x: Value) -> tuple[Value, Value, Value]:
 
 
 @onnx_op("QLinearAdd", domain="com.microsoft")
-def qlinear_add(node: Node) -> Value:
+def qlinear_add(node: OnnxNode) -> OnnxValue:
     """The sum as ONNX Runtime takes it: scales over the result's scale, and the zero points in one number that is added
     before the rounding, so that halves go elsewhere than in QUANTIZED_LINEAR_ADD."""
     scale = reshape(node.input(6), ())
 
-    def ratio(at: int) -> Value:
+    def ratio(at: int) -> OnnxValue:
         return reshape(node.input(at), ()) / scale
 
-    def zero_point(at: int) -> Value:
+    def zero_point(at: int) -> OnnxValue:
         value = node.optional(at)
         return scale.filled(0) if value is None else reshape(cast(value, FLOAT32), ())
 
@@ -210,7 +194,7 @@ def qlinear_add(node: Node) -> Value:
     return quantized(total, scale.filled(1), None, node.input(0).dtype)
 
 
-def dequantized(x: Value, scale: Value, zero: Value | None) -> Value:
+def dequantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> OnnxValue:
     """Numbers of one scale and zero point, in float32."""
     return one(
         ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
@@ -223,7 +207,7 @@ def dequantized(x: Value, scale: Value, zero: Value | None) -> Value:
     )
 
 
-def quantized(x: Value, scale: Value, zero: Value | None, dtype: DType) -> Value:
+def quantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DType) -> OnnxValue:
     """Numbers in float32 by one scale and zero point."""
     return one(
         ew.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
@@ -237,24 +221,26 @@ def quantized(x: Value, scale: Value, zero: Value | None, dtype: DType) -> Value
 
 
 @onnx_op("QLinearSigmoid", domain="com.microsoft")
-def qlinear_sigmoid(node: Node) -> Value:
+def qlinear_sigmoid(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     exact = unary(DML_ACTIVATION_SIGMOID_OPERATOR_DESC, dequantized(x, node.input(1), node.optional(2)))
     return quantized(exact, node.input(3), node.optional(4), x.dtype)
 
 
 @onnx_op("QLinearConcat", domain="com.microsoft")
-def qlinear_concat(node: Node) -> Value:
+def qlinear_concat(node: OnnxNode) -> OnnxValue:
     """The result's scale and zero point, then tensor, scale and zero point of each part."""
+    node.check(len(node.inputs) > 2 and len(node.inputs) % 3 == 2, f"takes 2 and 3 n inputs, found {len(node.inputs)}")
     parts = [
         dequantized(node.input(at), node.input(at + 1), node.optional(at + 2)) for at in range(2, len(node.inputs), 3)
     ]
     axis = node.axis("axis", 0, parts[0].rank)
+    check_joins(node, parts, axis)
     return quantized(join(parts, axis), node.input(0), node.optional(1), node.input(2).dtype)
 
 
 @onnx_op("QLinearAveragePool", "QLinearGlobalAveragePool", domain="com.microsoft")
-def qlinear_average_pool(node: Node) -> Value:
+def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     last = bool(node.integer("channels_last", 0))
     if last:
@@ -264,7 +250,7 @@ def qlinear_average_pool(node: Node) -> Value:
     if x.rank not in (4, 5):
         raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2 or 3")
 
-    def parameter(at: int) -> Value | None:
+    def parameter(at: int) -> OnnxValue | None:
         value = node.optional(at)
         return None if value is None else reshape(value, (1,) * x.rank)
 
@@ -288,9 +274,10 @@ def qlinear_average_pool(node: Node) -> Value:
 
 
 @onnx_op("DynamicQuantizeMatMul", domain="com.microsoft")
-def dynamic_quantize_matmul(node: Node) -> Value:
+def dynamic_quantize_matmul(node: OnnxNode) -> OnnxValue:
     """The left matrix is quantized by its own range, then both are multiplied as integers."""
     a, b, bias = node.input(0), node.input(1), node.optional(4)
+    node.check(not node.has(3) or node.input(3).dtype == b.dtype, f"b_zero_point must have the type of B, {b.dtype}")
     if a.rank < 2 or b.rank != 2:
         raise Unsupported(f"{node}: tensors of shapes {a.shape} and {b.shape} are not mapped")
     held, scale, zero = _quantized_by_range(node, a)

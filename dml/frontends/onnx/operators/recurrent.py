@@ -15,15 +15,16 @@ from dml.frontends import recurrence
 from dml.graph.builder import Tensor
 from dml.shapes import with_size
 
+from ..dtypes import FLOAT16, FLOAT32, UINT32
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..trace import Node
-from ..value import FLOAT16, FLOAT32, UINT32, Value, cast, expanded, maximum, one, reshape, transpose
+from ..value import OnnxValue, cast, expanded, maximum, one, reshape, transpose
 
 
-class Layer:
+class OnnxRecurrence:
     """What the three operators share: S steps, B batch, I input, D directions, H hidden."""
 
-    def __init__(self, node: Node, gates: int, defaults: Sequence[str]) -> None:
+    def __init__(self, node: OnnxNode, gates: int, defaults: Sequence[str]) -> None:
         self.node = node
         name = node.text("direction", "forward").lower()
         if name not in recurrence.DIRECTIONS:
@@ -40,7 +41,7 @@ class Layer:
         if node.integer("hidden_size", self.hidden) != self.hidden:
             raise DMLError(f"{node}: hidden_size must be {self.hidden}, found {node.integer('hidden_size', 0)}")
         bias, initial = node.optional(3), self.state(5)
-        self.network = recurrence.Layer(
+        self.network = recurrence.RecurrentLayer(
             x=self.tensor(x),
             weights=self.sized(w, "W", (self.directions, gates * self.hidden, size)),
             recurrence=self.sized(r, "R", (self.directions, gates * self.hidden, self.hidden)),
@@ -52,11 +53,11 @@ class Layer:
             clip=float(node.attributes["clip"]) if node.attributes.get("clip", 0.0) else None,
         )
 
-    def tensor(self, value: Value) -> Tensor:
+    def tensor(self, value: OnnxValue) -> Tensor:
         """A tensor of a type that the operators take: FLOAT32 for what is neither that nor FLOAT16."""
         return (value if value.dtype in (FLOAT16, FLOAT32) else cast(value, FLOAT32)).tensor
 
-    def sized(self, value: Value, name: str, shape: tuple[int, ...]) -> Tensor:
+    def sized(self, value: OnnxValue, name: str, shape: tuple[int, ...]) -> Tensor:
         if value.shape != shape:
             raise DMLError(f"{self.node}: {name} must have shape {shape}, found {value.shape}")
         return self.tensor(value)
@@ -89,7 +90,7 @@ class Layer:
             names, attributes.get("activation_alpha", ()), attributes.get("activation_beta", ())
         )
 
-    def results(self, sequence: Tensor, *states: Tensor) -> list[Value]:
+    def results(self, sequence: Tensor, *states: Tensor) -> list[OnnxValue]:
         """Y {S, D, B, H} and the last states {D, B, H} in the node's layout and type."""
         x = self.node.input(0)
         values = [cast(x.made(t, t.sizes, FLOAT32 if self.dtype != FLOAT16 else FLOAT16), self.dtype)
@@ -100,25 +101,25 @@ class Layer:
 
 
 @onnx_op("GRU")
-def gru(node: Node) -> list[Value]:
+def gru(node: OnnxNode) -> list[OnnxValue]:
     """All versions: 1 has no linear_before_reset (off), 1 and 3 say by output_sequence whether Y is wanted.
 
     Y is given wherever the node names it.
     """
-    layer = Layer(node, 3, ("Sigmoid", "Tanh"))
+    layer = OnnxRecurrence(node, 3, ("Sigmoid", "Tanh"))
     linear = bool(node.integer("linear_before_reset", 0))
     return layer.results(*recurrence.gru(layer.network, linear_before_reset=linear))
 
 
 @onnx_op("RNN")
-def rnn(node: Node) -> list[Value]:
-    layer = Layer(node, 1, ("Tanh",))
+def rnn(node: OnnxNode) -> list[OnnxValue]:
+    layer = OnnxRecurrence(node, 1, ("Tanh",))
     return layer.results(*recurrence.rnn(layer.network))
 
 
 @onnx_op("LSTM")
-def lstm(node: Node) -> list[Value]:
-    layer = Layer(node, 4, ("Sigmoid", "Tanh", "Tanh"))
+def lstm(node: OnnxNode) -> list[OnnxValue]:
+    layer = OnnxRecurrence(node, 4, ("Sigmoid", "Tanh", "Tanh"))
     peephole = node.optional(7)
     made = recurrence.lstm(
         layer.network,
@@ -130,7 +131,7 @@ def lstm(node: Node) -> list[Value]:
 
 
 @onnx_op("ReverseSequence", since=10)
-def reverse_sequence(node: Node) -> Value:
+def reverse_sequence(node: OnnxNode) -> OnnxValue:
     """The first n elements of the time axis reversed, n given per batch."""
     x, lengths = node.input(0), node.input(1)
     batch, time = node.axis("batch_axis", 1, x.rank), node.axis("time_axis", 0, x.rank)

@@ -18,23 +18,11 @@ from dml.enums import DML_REDUCE_FUNCTION
 from dml.errors import DMLError
 from dml.shapes import with_size, without_axis
 
+from ..dtypes import FLOAT32, INT64, UINT8, UINT32
+from ..functions import part, reduce, total
+from ..node import OnnxNode, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, checked_axis
-from ..value import (
-    FLOAT32,
-    INT64,
-    UINT8,
-    UINT32,
-    Value,
-    cast,
-    emit,
-    one,
-    part,
-    reduce,
-    reshape,
-    total,
-    transpose,
-)
+from ..value import OnnxValue, cast, emit, one, reshape, transpose
 
 _FUNCTIONS: dict[str, DML_REDUCE_FUNCTION] = {
     "ReduceL1": enums.DML_REDUCE_FUNCTION_L1,
@@ -57,7 +45,7 @@ _FRACTIONS = (
 
 
 @onnx_op(*_FUNCTIONS)
-def reduction(node: Node) -> Value:
+def reduction(node: OnnxNode) -> OnnxValue:
     """``axes`` is an attribute, in newer versions an input. With noop_with_empty_axes, no axes means none."""
     x = node.input(0)
     axes = node.ints("axes", 1)
@@ -71,7 +59,7 @@ def reduction(node: Node) -> Value:
     return _reduced(x, function, [checked_axis(axis, x.rank) for axis in axes], bool(node.integer("keepdims", 1)))
 
 
-def _reduced(x: Value, function: DML_REDUCE_FUNCTION, axes: list[int], keep: bool) -> Value:
+def _reduced(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: list[int], keep: bool) -> OnnxValue:
     """A reduction. Those of REDUCE's functions that give fractions take no integers; ONNX's do, and cut them off."""
     if x.dtype.kind not in "iu" or function not in _FRACTIONS:
         return reduce(x, function, axes, keep)
@@ -80,13 +68,13 @@ def _reduced(x: Value, function: DML_REDUCE_FUNCTION, axes: list[int], keep: boo
     return cast(reduce(cast(x, FLOAT32), function, axes, keep), x.dtype)
 
 
-def _each(x: Value, function: DML_REDUCE_FUNCTION) -> Value:
+def _each(x: OnnxValue, function: DML_REDUCE_FUNCTION) -> OnnxValue:
     """Every element reduced by itself: an axis of size 1 behind the others is reduced."""
     return reshape(_reduced(reshape(x, (*x.shape, 1)), function, [x.rank], True), x.shape)
 
 
 @onnx_op("ArgMax", "ArgMin")
-def arg_extreme(node: Node) -> Value:
+def arg_extreme(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     axis = node.axis("axis", 0, x.rank)
     kept = with_size(x.shape, axis, 1)
@@ -98,11 +86,10 @@ def arg_extreme(node: Node) -> Value:
 
 
 @onnx_op("TopK")
-def top_k(node: Node) -> list[Value]:
+def top_k(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", -1, x.rank)
-    known = node.known(1) if node.version >= 10 else None
-    k = int(known.reshape(-1)[0]) if known is not None else node.integer("k", 1)
+    k = int(node.single(1)) if node.version >= 10 else node.integer("k", 1)
     if not 0 <= k <= x.shape[axis]:
         raise DMLError(f"{node}: k must be from 0 to {x.shape[axis]}, found {k}")
     shape = with_size(x.shape, axis, k)
@@ -117,13 +104,12 @@ def top_k(node: Node) -> list[Value]:
 
 @onnx_op("CumSum", since=11)
 @onnx_op("CumProd", since=26)
-def cumulative(node: Node) -> Value:
-    x, axes = node.input(0), node.known(1)
-    assert axes is not None
+def cumulative(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
     reverse, exclusive = node.integer("reverse", 0), bool(node.integer("exclusive", 0))
     fields: dict[str, Any] = {
         "InputTensor": x,
-        "Axis": checked_axis(int(axes.reshape(-1)[0]), x.rank),
+        "Axis": checked_axis(int(node.single(1)), x.rank),
         "AxisDirection": enums.DML_AXIS_DIRECTION_DECREASING if reverse else enums.DML_AXIS_DIRECTION_INCREASING,
     }
     if node.op == "CumProd":
@@ -132,7 +118,7 @@ def cumulative(node: Node) -> Value:
 
 
 @onnx_op("NonZero", since=9)
-def nonzero(node: Node) -> Value:
+def nonzero(node: OnnxNode) -> OnnxValue:
     """The coordinates are computed on the device; how many there are becomes a guard of the compiled graph."""
     x = node.input(0)
     if x.dtype.itemsize == 8:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, floor, inf
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
 
+from ..dtypes import FLOAT32, Array
+from ..functions import gather, matmul
+from ..node import OnnxNode, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, checked_axis
-from ..value import FLOAT32, Array, Value, cast, constant, gather, matmul, one, reshape, transpose, unary, where
+from ..value import OnnxValue, cast, constant, one, reshape, transpose, unary, where
 
 _NEAREST: dict[str, Callable[[float], int]] = {
     "round_prefer_floor": lambda x: ceil(x - 0.5),
@@ -30,8 +32,19 @@ _NEAREST: dict[str, Callable[[float], int]] = {
 }
 
 
+_MODES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+
+
 @dataclass
-class Axis:
+class ResizedAxis:
     """How one axis is resized: input coordinate = (output - output offset) / scale - input offset.
 
     output is size * scale, rounded down where scales were given; align_corners goes by the product itself.
@@ -73,47 +86,51 @@ class Axis:
             if self.output == 1:
                 return 0.5 * (start + end) * (self.size - 1)
             return start * (self.size - 1) + x * (end - start) * (self.size - 1) / (self.output - 1)
-        offsets = self.offsets
-        assert offsets is not None
-        return (x - offsets[1]) / self.scale - offsets[0]
+        input_offset, output_offset = self.offsets or (0.0, 0.0)
+        return (x - output_offset) / self.scale - input_offset
 
 
 @onnx_op("Upsample")
-def upsample(node: Node) -> Value:
+def upsample(node: OnnxNode) -> OnnxValue:
     """Version 1 has two scales, 7 an attribute, 9 an input; coordinates are asymmetric and rounded down."""
     x = node.input(0)
     if node.version >= 9:
-        known = node.known(1)
-        assert known is not None
-        scales = [float(scale) for scale in known.reshape(-1)]
+        scales = [float(scale) for scale in node.numbers(1)]
     elif "scales" in node.attributes:
         scales = [float(scale) for scale in node.attributes["scales"]]
     else:
         scales = [1.0, 1.0, node.number("height_scale", 1.0), node.number("width_scale", 1.0)]
-    axes = [
-        Axis(size, floor(size * scale), scale, (0.0, 1.0), "asymmetric")
+    mode = node.text("mode", "nearest").replace("bilinear", "linear")
+    return resized(x, _scaled(node, x, scales), mode, "floor")
+
+
+def _scaled(node: OnnxNode, x: OnnxValue, scales: list[float]) -> list[ResizedAxis]:
+    """Every axis by its scale; coordinates are asymmetric."""
+    node.check(len(scales) == x.rank, f"scales must have {x.rank} items, found {scales}")
+    _check_scales(node, scales)
+    return [
+        ResizedAxis(size, floor(size * scale), scale, (0.0, 1.0), "asymmetric")
         for size, scale in zip(x.shape, scales, strict=True)
     ]
-    return resized(x, axes, node.text("mode", "nearest").replace("bilinear", "linear"), "floor")
+
+
+def _check_scales(node: OnnxNode, scales: list[float]) -> None:
+    node.check(all(0 < scale < inf for scale in scales), f"scales must be positive, found {scales}")
 
 
 @onnx_op("Resize", since=10)
-def resize_10(node: Node) -> Value:
-    x, known = node.input(0), node.known(1)
-    assert known is not None
-    axes = [
-        Axis(size, floor(size * float(scale)), float(scale), (0.0, 1.0), "asymmetric")
-        for size, scale in zip(x.shape, known.reshape(-1), strict=True)
-    ]
-    return resized(x, axes, node.text("mode", "nearest"), "floor")
+def resize_10(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    scales = [float(scale) for scale in node.numbers(1)]
+    return resized(x, _scaled(node, x, scales), node.text("mode", "nearest"), "floor")
 
 
 @onnx_op("Resize", since=11)
-def resize(node: Node) -> Value:
+def resize(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     chosen = node.ints("axes")
     order = list(range(x.rank)) if chosen is None else [checked_axis(axis, x.rank) for axis in chosen]
-    mode = node.text("coordinate_transformation_mode", "half_pixel")
+    mode = node.one_of("coordinate_transformation_mode", "half_pixel", _MODES)
     roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
     given = [array.size for array in (scales, sizes) if array is not None]
     if given != [len(order)]:
@@ -121,15 +138,18 @@ def resize(node: Node) -> Value:
     if sizes is not None:
         factors, outputs = _by_sizes(node, [x.shape[axis] for axis in order], [int(size) for size in sizes.reshape(-1)])
     else:
-        assert scales is not None
-        factors = [float(scale) for scale in scales.reshape(-1)]
+        factors = [float(scale) for scale in node.numbers(2)]
+        _check_scales(node, factors)
         outputs = [floor(x.shape[axis] * factor) for axis, factor in zip(order, factors, strict=True)]
-    axes = [Axis(size, size, 1.0, (0.0, 1.0), "asymmetric") for size in x.shape]
+    if roi is not None and mode == "tf_crop_and_resize":
+        roi = roi.reshape(-1)
+        node.check(roi.size == 2 * len(order), f"roi must have {2 * len(order)} items, found {roi.size}")
+    axes = [ResizedAxis(size, size, 1.0, (0.0, 1.0), "asymmetric") for size in x.shape]
     for at, axis in enumerate(order):
         region = (0.0, 1.0)
         if roi is not None and mode == "tf_crop_and_resize":
             region = float(roi[at]), float(roi[at + len(order)])
-        axes[axis] = Axis(x.shape[axis], outputs[at], factors[at], region, mode)
+        axes[axis] = ResizedAxis(x.shape[axis], outputs[at], factors[at], region, mode)
     return resized(
         x,
         axes,
@@ -142,9 +162,11 @@ def resize(node: Node) -> Value:
     )
 
 
-def _by_sizes(node: Node, shape: list[int], sizes: list[int]) -> tuple[list[float], list[int]]:
+def _by_sizes(node: OnnxNode, shape: list[int], sizes: list[int]) -> tuple[list[float], list[int]]:
     """Scales and sizes; those of a kept aspect ratio are one scale for all axes."""
-    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    policy = node.one_of("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
+    node.check(all(shape), f"a tensor without elements has no scales: sizes {sizes} of axes of sizes {shape}")
+    node.check(all(size > 0 for size in sizes), f"sizes must be positive, found {sizes}")
     scales = [size / own for size, own in zip(sizes, shape, strict=True)]
     if policy == "stretch":
         return scales, sizes
@@ -153,8 +175,8 @@ def _by_sizes(node: Node, shape: list[int], sizes: list[int]) -> tuple[list[floa
 
 
 def resized(
-    x: Value,
-    axes: list[Axis],
+    x: OnnxValue,
+    axes: list[ResizedAxis],
     mode: str,
     rounding: str,
     *,
@@ -162,7 +184,7 @@ def resized(
     exclude_outside: bool = False,
     cubic: float = -0.75,
     outside: float = 0.0,
-) -> Value:
+) -> OnnxValue:
     """x with every axis resized."""
     if mode not in ("nearest", "linear", "cubic"):
         raise DMLError(f"Resize: mode must be nearest, linear or cubic, found {mode!r}")
@@ -180,7 +202,7 @@ def resized(
     return x
 
 
-def _resampled(x: Value, axes: list[Axis], changed: list[int]) -> Value:
+def _resampled(x: OnnxValue, axes: list[ResizedAxis], changed: list[int]) -> OnnxValue:
     """RESAMPLE2, which takes four dimensions: those that do not change are put together."""
     groups: list[list[int]] = []
     for at in range(x.rank):
@@ -193,7 +215,9 @@ def _resampled(x: Value, axes: list[Axis], changed: list[int]) -> Value:
             x = _weighted(x, at, _weights(axes[at], "linear", False, False, 0.0), axes[at], 0.0)
         return x
     view = reshape(x, [int(np.prod([x.shape[at] for at in group])) for group in groups])
-    merged = [axes[group[0]] if group[0] in changed else Axis(1, 1, 1.0, (0, 1), "asymmetric") for group in groups]
+    merged = [
+        axes[group[0]] if group[0] in changed else ResizedAxis(1, 1, 1.0, (0, 1), "asymmetric") for group in groups
+    ]
     sizes = [axis.output if group[0] in changed else size
              for axis, group, size in zip(merged, groups, view.shape, strict=True)]  # fmt: skip
     offsets = [axis.offsets or (0.0, 0.0) for axis in merged]
@@ -211,7 +235,7 @@ def _resampled(x: Value, axes: list[Axis], changed: list[int]) -> Value:
     return reshape(made, [axis.output for axis in axes])
 
 
-def _picked(x: Value, axis: Axis, at: int, rounding: str, outside: float) -> Value:
+def _picked(x: OnnxValue, axis: ResizedAxis, at: int, rounding: str, outside: float) -> OnnxValue:
     """Nearest along one axis: slices by indices that depend on the sizes alone."""
     if rounding not in _NEAREST:
         raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
@@ -221,7 +245,7 @@ def _picked(x: Value, axis: Axis, at: int, rounding: str, outside: float) -> Val
     return _extrapolated(made, axis, at, outside)
 
 
-def _outside(axis: Axis) -> Array:
+def _outside(axis: ResizedAxis) -> Array:
     """Which output elements lie outside the image, where a region may reach beyond it."""
     if axis.mode != "tf_crop_and_resize":
         return np.zeros(axis.output, bool)
@@ -229,7 +253,7 @@ def _outside(axis: Axis) -> Array:
     return (exact < 0) | (exact > axis.size - 1)
 
 
-def _extrapolated(x: Value, axis: Axis, at: int, outside: float) -> Value:
+def _extrapolated(x: OnnxValue, axis: ResizedAxis, at: int, outside: float) -> OnnxValue:
     gone = _outside(axis)
     if not gone.any():
         return x
@@ -238,7 +262,7 @@ def _extrapolated(x: Value, axis: Axis, at: int, outside: float) -> Value:
     return where(constant(x.builder, gone.reshape(shape)), x.filled(outside), x)
 
 
-def _weights(axis: Axis, mode: str, antialias: bool, exclude_outside: bool, a: float) -> Array:
+def _weights(axis: ResizedAxis, mode: str, antialias: bool, exclude_outside: bool, a: float) -> Array:
     """{output, input}: what each input element gives to each output element; edges repeat beyond the image."""
     made = np.zeros((axis.output, axis.size))
     reach = 2.0 if mode == "cubic" else 1.0
@@ -266,13 +290,13 @@ def _kernel(x: Array, mode: str, a: float) -> Array:
     return made
 
 
-def _weighted(x: Value, at: int, weights: Array, axis: Axis, outside: float) -> Value:
+def _weighted(x: OnnxValue, at: int, weights: Array, axis: ResizedAxis, outside: float) -> OnnxValue:
     """One axis multiplied by a matrix, in float32."""
     dtype = x.dtype
     order = [*(i for i in range(x.rank) if i != at), at]
     moved = transpose(cast(x, FLOAT32), order)
     rows = reshape(moved, (moved.size // axis.size, axis.size))
-    matrix = Value(x.builder, weights.shape, FLOAT32, array=weights.astype(np.float32))
+    matrix = OnnxValue(x.builder, weights.shape, FLOAT32, array=weights.astype(np.float32))
     made = reshape(matmul(rows, matrix, transpose_b=True), (*moved.shape[:-1], axis.output))
     back = transpose(made, [order.index(i) for i in range(x.rank)])
     if dtype.kind in "iu":

@@ -6,12 +6,16 @@ import numpy as np
 
 from dml.errors import DMLError
 
+from ..dtypes import INT64
+from ..functions import gather, join, part, slice_
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import INT64, Value, cast, gather, join, part, reshape, slice_, transpose
+from ..value import OnnxValue, cast, reshape, transpose
 
 
-def rotated(x: Value, positions: Value, cosines: Value, sines: Value, *, interleaved: bool) -> Value:
+def rotated(
+    x: OnnxValue, positions: OnnxValue, cosines: OnnxValue, sines: OnnxValue, *, interleaved: bool
+) -> OnnxValue:
     """Pairs of elements of each head turned by the angles of their positions.
 
     x: {batch, sequence, head, element}. positions: {batch or 1, sequence}. cosines, sines: {position, pairs}; elements
@@ -38,15 +42,15 @@ def rotated(x: Value, positions: Value, cosines: Value, sines: Value, *, interle
     return join([made, part(x, 3, 2 * pairs, rest)], 3) if rest else made
 
 
-def _angles(cache: Value, positions: Value) -> Value:
+def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
     """{batch or 1, sequence, 1, pairs}."""
     return reshape(gather(cache, positions, 0), (*positions.shape, 1, cache.shape[1]))
 
 
 @onnx_op("RotaryEmbedding", domain="com.microsoft")
-def rotary_embedding(node: Node) -> Value:
+def rotary_embedding(node: OnnxNode) -> OnnxValue:
     """{batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first one."""
-    x, positions, cosines, sines = (node.input(at) for at in range(4))
+    x, positions, cosines, sines = node.input(0), node.input(1), node.input(2, rank=2), node.input(3, rank=2)
     if node.integer("is_packed_batching", 0):
         raise Unsupported(f"{node}: is_packed_batching = {node.integer('is_packed_batching', 0)} is not mapped")
     if node.number("scale", 1.0) != 1.0:
@@ -56,10 +60,10 @@ def rotary_embedding(node: Node) -> Value:
     if x.rank == 4:
         held = transpose(x, (0, 2, 1, 3))
     else:
-        # Without rotary_embedding_dim, what turns is the whole of a head.
-        heads = node.integer("num_heads", 0) if node.integer("rotary_embedding_dim", 0) else 0
+        # Without rotary_embedding_dim all elements of a head are rotated.
+        heads = node.integer("num_heads", 0, least=0) if node.integer("rotary_embedding_dim", 0) else 0
         size = x.shape[2] // heads if heads else 2 * cosines.shape[1]
-        if x.shape[2] % size:
+        if not size or x.shape[2] % size:
             raise DMLError(f"{node}: input of shape {x.shape} does not divide into heads of {size}")
         held = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
     batch, steps = held.shape[:2]

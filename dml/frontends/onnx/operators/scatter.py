@@ -8,28 +8,13 @@ import numpy as np
 
 from dml import enums
 from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
-from dml.errors import DMLError
 from dml.shapes import with_rank
 
+from ..dtypes import INT32, DType
+from ..functions import part, reduce, resized, total
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..trace import Node, Unsupported
-from ..value import (
-    INT32,
-    DType,
-    Value,
-    cast,
-    expanded,
-    maximum,
-    minimum,
-    one,
-    part,
-    reduce,
-    reshape,
-    resized,
-    total,
-    transpose,
-    where,
-)
+from ..value import OnnxValue, cast, expanded, maximum, minimum, one, reshape, transpose, where
 
 _FUNCTIONS = {
     "add": enums.DML_REDUCE_FUNCTION_SUM,
@@ -37,15 +22,20 @@ _FUNCTIONS = {
     "max": enums.DML_REDUCE_FUNCTION_MAX,
     "min": enums.DML_REDUCE_FUNCTION_MIN,
 }
-#: Elements of a tensor that pairs updates with where they could go, and how many such there may be.
+#: A reduction compares every update with every row, in tensors of _PAIRS elements; more than _PARTS are too many.
 _PAIRS, _PARTS = 2**24, 256
 
 
 @onnx_op("Scatter", "ScatterElements")
-def scatter_elements(node: Node) -> Value:
+def scatter_elements(node: OnnxNode) -> OnnxValue:
     x, indices, updates = node.input(0), node.input(1), node.input(2)
     axis = node.axis("axis", 0, x.rank)
-    if not indices.size:
+    node.check(
+        x.rank == indices.rank and indices.shape == updates.shape,
+        f"data, indices and updates must have one rank, indices and updates one shape, found {x.shape}, "
+        f"{indices.shape} and {updates.shape}",
+    )
+    if not indices.size or not x.size:
         return x
     if _reduction(node) == "none":
         return one(
@@ -55,7 +45,7 @@ def scatter_elements(node: Node) -> Value:
     order = (axis, *(at for at in range(x.rank) if at != axis))
     x, indices, updates = (transpose(value, order) for value in (x, indices, updates))
     indices = _counted_from_zero(cast(indices, INT32), x.shape[0])
-    for at in range(1, x.rank):  # where there are no indices nothing goes anywhere
+    for at in range(1, x.rank):  # filled up with index -1, which is no row's
         indices, updates = resized(indices, at, x.shape[at], -1), resized(updates, at, x.shape[at])
     rows, columns = indices.shape[0], prod(x.shape[1:])
     made = _reduced(
@@ -65,12 +55,15 @@ def scatter_elements(node: Node) -> Value:
 
 
 @onnx_op("ScatterND", since=11)
-def scatter_nd(node: Node) -> Value:
-    x, indices, updates = node.input(0), node.input(1), node.input(2)
-    if not indices.size:
+def scatter_nd(node: OnnxNode) -> OnnxValue:
+    x, indices, updates = node.input(0), node.input(1, least=1), node.input(2)
+    if not indices.size or not x.size:
         return x
+    depth = indices.shape[-1]
+    node.check(depth <= x.rank, f"indices of shape {indices.shape} do not point into a tensor of shape {x.shape}")
+    wanted = (*indices.shape[:-1], *x.shape[depth:])
+    node.check(updates.shape == wanted, f"updates must have shape {wanted}, found {updates.shape}")
     if _reduction(node) != "none":
-        depth = indices.shape[-1]
         rows, each = indices.size // depth, prod(x.shape[depth:])
         sizes = node.constant(np.array(x.shape[:depth], np.int32))
         steps = node.constant(np.array([prod(x.shape[at + 1 : depth]) for at in range(depth)], np.int32))
@@ -93,18 +86,15 @@ def scatter_nd(node: Node) -> Value:
     return reshape(made, x.shape)
 
 
-def _reduction(node: Node) -> str:
-    reduction = node.text("reduction", "none")
-    if reduction != "none" and reduction not in _FUNCTIONS:
-        raise DMLError(f"{node}: reduction {reduction!r} is not ONNX's")
-    return reduction
+def _reduction(node: OnnxNode) -> str:
+    return node.one_of("reduction", "none", ("none", *_FUNCTIONS))
 
 
-def _counted_from_zero(indices: Value, size: Value | int) -> Value:
+def _counted_from_zero(indices: OnnxValue, size: OnnxValue | int) -> OnnxValue:
     return where(indices < 0, indices + size, indices)
 
 
-def _reduced(node: Node, x: Value, indices: Value, updates: Value) -> Value:
+def _reduced(node: OnnxNode, x: OnnxValue, indices: OnnxValue, updates: OnnxValue) -> OnnxValue:
     """x {D, C}, with each of the updates {K, C} reduced into the row that its index {K, C or 1} says.
 
     Every row is compared with every index, so that equal indices need no order; as many at a time as there is room for.
@@ -123,7 +113,7 @@ def _reduced(node: Node, x: Value, indices: Value, updates: Value) -> Value:
         new = reshape(part(updates, 0, first, some), (1, some, columns))
         found = where(expanded(hit, (rows, some, columns)), new, none)
         gathered = reduce(found, _FUNCTIONS[reduction], [1], keep=False)
-        x = {"add": Value.__add__, "mul": Value.__mul__, "max": maximum, "min": minimum}[reduction](x, gathered)
+        x = {"add": OnnxValue.__add__, "mul": OnnxValue.__mul__, "max": maximum, "min": minimum}[reduction](x, gathered)
     return x
 
 

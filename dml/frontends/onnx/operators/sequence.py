@@ -4,44 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dml.errors import DMLError
 from dml.shapes import with_axis, without_axis
 
+from ..functions import join, part
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..trace import Node
-from ..value import Value, join, part, reshape
+from ..value import OnnxValue, reshape
 from .movement import split_sizes
 
-import numpy as np  # isort: skip
 
-
-def _sequence(node: Node, at: int = 0) -> list[Any]:
+def _sequence(node: OnnxNode, at: int = 0) -> list[Any]:
+    node.check(node.has(at), f"input {at} must be given")
     items = node.inputs[at]
     if not isinstance(items, list):
         raise DMLError(f"{node}: input {at} must be a sequence")
     return items
 
 
-def _position(node: Node, at: int, size: int) -> int:
+def _position(node: OnnxNode, at: int, size: int) -> int:
     known = node.known(at)
-    position = size if known is None else int(known.reshape(-1)[0])
+    position = size if known is None else int(node.single(at))
     if not -size <= position <= size:
         raise DMLError(f"{node}: position {position} lies outside a sequence of {size}")
     return position + size if position < 0 else position
 
 
 @onnx_op("SequenceEmpty", since=11)
-def sequence_empty(node: Node) -> list[Any]:
+def sequence_empty(node: OnnxNode) -> list[Any]:
     return [[]]
 
 
 @onnx_op("SequenceConstruct", since=11)
-def sequence_construct(node: Node) -> list[Any]:
+def sequence_construct(node: OnnxNode) -> list[Any]:
     return [list(node.inputs)]
 
 
 @onnx_op("SequenceAt", since=11)
-def sequence_at(node: Node) -> list[Any]:
+def sequence_at(node: OnnxNode) -> list[Any]:
     items = _sequence(node)
     at = _position(node, 1, len(items))
     if at >= len(items):
@@ -50,26 +52,26 @@ def sequence_at(node: Node) -> list[Any]:
 
 
 @onnx_op("SequenceInsert", since=11)
-def sequence_insert(node: Node) -> list[Any]:
+def sequence_insert(node: OnnxNode) -> list[Any]:
     items = _sequence(node)
     at = _position(node, 2, len(items))
     return [[*items[:at], node.input(1), *items[at:]]]
 
 
 @onnx_op("SequenceErase", since=11)
-def sequence_erase(node: Node) -> list[Any]:
+def sequence_erase(node: OnnxNode) -> list[Any]:
     items = _sequence(node)
     at = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
     return [[*items[:at], *items[at + 1 :]]]
 
 
 @onnx_op("SequenceLength", since=11)
-def sequence_length(node: Node) -> Value:
+def sequence_length(node: OnnxNode) -> OnnxValue:
     return node.constant(np.array(len(_sequence(node)), np.int64))
 
 
 @onnx_op("ConcatFromSequence", since=11)
-def concat_from_sequence(node: Node) -> Value:
+def concat_from_sequence(node: OnnxNode) -> OnnxValue:
     items = _sequence(node)
     if not items:
         raise DMLError(f"{node}: an empty sequence has no shape")
@@ -81,7 +83,7 @@ def concat_from_sequence(node: Node) -> Value:
 
 
 @onnx_op("SplitToSequence", since=11)
-def split_to_sequence(node: Node) -> list[Any]:
+def split_to_sequence(node: OnnxNode) -> list[Any]:
     x, known = node.input(0), node.known(1)
     axis = node.axis("axis", 0, x.rank)
     size = x.shape[axis]
@@ -91,7 +93,7 @@ def split_to_sequence(node: Node) -> list[Any]:
             pieces = [reshape(p, without_axis(x.shape, axis)) for p in pieces]
         return [pieces]
     if known.ndim:
-        return [split_sizes(node, x, axis, [int(s) for s in known])]
+        return [split_sizes(node, x, axis, [int(size) for size in known.reshape(-1)])]
     each = int(known)
     if each < 1:
         raise DMLError(f"{node}: split must be positive, found {each}")
@@ -99,17 +101,16 @@ def split_to_sequence(node: Node) -> list[Any]:
 
 
 @onnx_op("Optional", since=15)
-def optional(node: Node) -> list[Any]:
+def optional(node: OnnxNode) -> list[Any]:
     return [node.inputs[0] if node.inputs else None]
 
 
 @onnx_op("OptionalGetElement", since=15)
-def optional_get_element(node: Node) -> list[Any]:
-    if node.inputs[0] is None:
-        raise DMLError(f"{node}: the optional is empty")
+def optional_get_element(node: OnnxNode) -> list[Any]:
+    node.check(node.has(0), "the optional is empty")
     return [node.inputs[0]]
 
 
 @onnx_op("OptionalHasElement", since=15)
-def optional_has_element(node: Node) -> Value:
-    return node.constant(np.array(bool(node.inputs) and node.inputs[0] is not None))
+def optional_has_element(node: OnnxNode) -> OnnxValue:
+    return node.constant(np.array(node.has(0)))

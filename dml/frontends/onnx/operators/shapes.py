@@ -7,13 +7,13 @@ import numpy as np
 from dml.errors import DMLError
 
 from ..loading import array_of, sparse_array_of
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..trace import Node
-from ..value import Value
+from ..value import OnnxValue
 
 
 @onnx_op("Constant")
-def constant(node: Node) -> Value:
+def constant(node: OnnxNode) -> OnnxValue:
     attributes = node.attributes
     if "value" in attributes:
         return node.constant(array_of(attributes["value"]))
@@ -27,12 +27,12 @@ def constant(node: Node) -> Value:
 
 
 @onnx_op("Shape")
-def shape(node: Node) -> Value:
+def shape(node: OnnxNode) -> OnnxValue:
     sizes = np.array(node.input(0).shape, np.int64)
     end = node.attributes.get("end")
     return node.constant(sizes[node.integer("start", 0) : None if end is None else int(end)])
 
 
 @onnx_op("Size")
-def size(node: Node) -> Value:
+def size(node: OnnxNode) -> OnnxValue:
     return node.constant(np.array(node.input(0).size, np.int64))

@@ -9,15 +9,18 @@ import numpy as np
 from dml.errors import DMLError
 from dml.shapes import window_count
 
+from ..dtypes import Array
+from ..functions import gather, join, matmul, part, resized, slice_
+from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
-from ..trace import Node, Unsupported, checked_axis
-from ..value import Array, Value, cast, gather, join, matmul, part, reshape, resized, slice_, transpose
+from ..value import OnnxValue, cast, reshape, transpose
 
-#: Elements of a matrix: where a transform is split if it can be, and what is too many (samples of any, too).
+#: A transform whose matrix has more than _LONG elements is split where its length has factors; more than _LIMIT
+#: elements, or samples, are refused.
 _LONG, _LIMIT = 2**20, 2**24
 
 
-def _transformed(node: Node, x: Value, length: int, bins: int, inverse: bool) -> Value:
+def _transformed(node: OnnxNode, x: OnnxValue, length: int, bins: int, inverse: bool) -> OnnxValue:
     """{..., samples, 1 or 2} as {..., bins, 2}: samples are cut, or filled with zeros, to the length.
 
     A long transform over a * b samples is b transforms over every b-th sample, turned, and a transforms over those.
@@ -42,7 +45,7 @@ def _transformed(node: Node, x: Value, length: int, bins: int, inverse: bool) ->
     return part(x, x.rank - 2, 0, bins)
 
 
-def _matrix(node: Node, count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
+def _matrix(node: OnnxNode, count: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
     """{count * parts, bins * 2}: what each part of each sample gives to the parts of each bin."""
     if count * parts * bins * 2 > _LIMIT:
         raise Unsupported(f"{node}: a transform of {count} samples to {bins} bins is too large for one product")
@@ -56,24 +59,24 @@ def _matrix(node: Node, count: int, parts: int, length: int, bins: int, inverse:
     return made / (length if inverse else 1)
 
 
-def _product(x: Value, matrix: Array) -> Value:
+def _product(x: OnnxValue, matrix: Array) -> OnnxValue:
     """{..., count, parts} as {..., bins, what a bin has}."""
     count, parts, bins, each = matrix.shape
     rows = reshape(x, (x.size // (count * parts), count * parts))
-    held = Value(
+    held = OnnxValue(
         x.builder, (count * parts, bins * each), x.dtype, array=matrix.reshape(count * parts, -1).astype(x.dtype)
     )
     return reshape(matmul(rows, held), (*x.shape[:-2], bins, each))
 
 
 @onnx_op("DFT", since=17)
-def dft(node: Node) -> Value:
+def dft(node: OnnxNode) -> OnnxValue:
     """Version 17 has ``axis`` as an attribute, 20 as an input. One-sided and inverse: from half a spectrum to reals."""
-    x = node.input(0)
+    x = node.input(0, least=2)
+    node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
     axis = node.integer("axis", 1)
     if node.version >= 20:
-        known = node.known(2)
-        axis = -2 if known is None else int(known.reshape(-1)[0])
+        axis = int(node.single(2)) if node.has(2) else -2
     axis = checked_axis(axis, x.rank)
     if axis == x.rank - 1 or x.shape[-1] not in (1, 2):
         raise DMLError(f"{node}: axis {axis} of a tensor of shape {x.shape} must be one of samples")
@@ -81,16 +84,15 @@ def dft(node: Node) -> Value:
     order = [*(at for at in range(x.rank) if at not in (axis, x.rank - 1)), axis, x.rank - 1]
     moved = transpose(x, order)
     count = moved.shape[-2]
-    given = node.known(1)
-    length = count if given is None else int(given.reshape(-1)[0])
+    length = int(node.single(1)) if node.has(1) else count
     if inverse and onesided:
-        made = _from_half(node, moved, 2 * (count - 1) if given is None else length)
+        made = _from_half(node, moved, length if node.has(1) else 2 * (count - 1))
     else:
         made = _transformed(node, moved, length, length // 2 + 1 if onesided else length, inverse)
     return transpose(made, [order.index(at) for at in range(x.rank)])
 
 
-def _from_half(node: Node, x: Value, length: int) -> Value:
+def _from_half(node: OnnxNode, x: OnnxValue, length: int) -> OnnxValue:
     """{..., bins, 2} as reals {..., length, 1}: the other half of the spectrum is the mirror image of this one."""
     axis, half = x.rank - 2, length // 2 + 1
     x = resized(x, axis, half)
@@ -103,15 +105,15 @@ def _from_half(node: Node, x: Value, length: int) -> Value:
 
 
 @onnx_op("STFT", since=17)
-def stft(node: Node) -> Value:
+def stft(node: OnnxNode) -> OnnxValue:
     """Frames are picked by their indices, weighted by the window, and transformed."""
-    x, window = node.input(0), node.optional(2)
-    step, given = node.known(1), node.known(3)
-    assert step is not None
+    x, window = node.input(0, least=2), node.optional(2)
+    node.check(x.dtype.kind not in "iub", f"takes floating-point signals, found {x.dtype}")
     if x.rank == 2:
         x = reshape(x, (*x.shape, 1))
-    stride = int(step.reshape(-1)[0])
-    length = int(given.reshape(-1)[0]) if given is not None else (window.shape[0] if window is not None else 0)
+    node.check(window is None or window.rank == 1, "the window must have rank 1")
+    stride = int(node.single(1))
+    length = int(node.single(3)) if node.has(3) else (window.shape[0] if window is not None else 0)
     if stride < 1 or not 1 <= length <= x.shape[1]:
         raise DMLError(f"{node}: frames of {length} every {stride} do not fit a signal of {x.shape[1]}")
     frames = window_count(x.shape[1], length, stride)

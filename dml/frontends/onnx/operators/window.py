@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dml.errors import DMLError
 from dml.shapes import same_padding, window_count, window_reach
 
-from ..trace import Node
+from ..node import OnnxNode
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Window:
     output: list[int]
 
 
-def window_of(node: Node, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
+def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
     """The window of a node over spatial sizes, with auto_pad and ceil_mode worked out."""
     rank = len(spatial)
     strides = node.ints("strides") or [1] * rank
@@ -51,7 +51,8 @@ def window_of(node: Node, spatial: Sequence[int], kernel: Sequence[int]) -> Wind
             raise DMLError(f"{node}: a window of {reach[at]} does not fit {spatial[at]} elements and their padding")
         count = window_count(spatial[at] + start[at] + end[at], reach[at], strides[at])
         if node.integer("ceil_mode", 0) and room % strides[at] and count * strides[at] < spatial[at] + start[at]:
-            end[at] += count * strides[at] - room  # a last window that starts inside the input or its start padding
+            # For a last window, which must start in the input or the padding before it
+            end[at] += count * strides[at] - room
             count += 1
         output.append(count)
     return Window(size, strides, dilations, start, end, declared, output)

@@ -15,7 +15,7 @@ import numpy as np
 import dml.graph.operations as op
 from dml import enums
 from dml.frontends import recurrence as rec
-from dml.frontends.openvino.convert import Context, Value, layer
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
 
 _DEFAULTS = {"GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"], "RNN": ["tanh"]}
@@ -23,7 +23,7 @@ _DEFAULTS = {"GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"], "R
 _LSTM_ORDER = (1, 3, 0, 2)
 
 
-def _layer(c: Context, kind: str, x: Tensor, lengths: Tensor | None, w: int) -> rec.Layer:
+def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -> rec.RecurrentLayer:
     """The layer whose weights, recurrence and bias are the inputs from number ``w`` on. x: {S, B, I}."""
     weights, recurrence = c.tensor(w), c.tensor(w + 1)
     bias = c.tensor(w + 2) if len(c.values) > w + 2 else None
@@ -42,7 +42,7 @@ def _layer(c: Context, kind: str, x: Tensor, lengths: Tensor | None, w: int) -> 
     if kind == "LSTM":
         weights, recurrence = (_ordered(t) for t in (weights, recurrence))
         bias = None if bias is None else _ordered(bias)
-    return rec.Layer(
+    return rec.RecurrentLayer(
         x,
         weights,
         recurrence,
@@ -76,7 +76,7 @@ def _both(bias: Tensor, linear_before_reset: bool) -> Tensor:
     return op.join([gates, zeros(2 * hidden), state], 1)
 
 
-def _lengths(c: Context, index: int) -> Tensor:
+def _lengths(c: IrContext, index: int) -> Tensor:
     value = c.values[index]
     if not isinstance(value, Tensor):
         return c.graph.constant(np.asarray(value).astype(np.uint32))
@@ -84,13 +84,13 @@ def _lengths(c: Context, index: int) -> Tensor:
     return value if value.data_type == kind else op.cast(value, kind)
 
 
-def _state(c: Context, index: int) -> Tensor:
+def _state(c: IrContext, index: int) -> Tensor:
     """{B, D, H} (or a cell's {B, H}) as {D, B, H}."""
     state = c.tensor(index)
     return state.transpose(1, 0, 2) if state.rank == 3 else state.reshape(1, *state.sizes)
 
 
-def _results(c: Context, made: Sequence[Tensor]) -> list[Value]:
+def _results(c: IrContext, made: Sequence[Tensor]) -> list[IrValue]:
     """The sequence as {B, D, S, H} and the states as {B, D, H}; of a cell, the states alone as {B, H}."""
     sequence, *states = made
     if c.layer.type.endswith("Cell"):
@@ -98,18 +98,18 @@ def _results(c: Context, made: Sequence[Tensor]) -> list[Value]:
     return [sequence.transpose(2, 1, 0, 3), *(state.transpose(1, 0, 2) for state in states)]
 
 
-def _input(c: Context) -> Tensor:
+def _input(c: IrContext) -> Tensor:
     """{B, S, I} (or a cell's {B, I}) as {S, B, I}."""
     x = c.tensor(0)
     return x.transpose(1, 0, 2) if x.rank == 3 else x.reshape(1, *x.sizes)
 
 
-def _with_state(made: rec.Layer, initial: Tensor) -> rec.Layer:
+def _with_state(made: rec.RecurrentLayer, initial: Tensor) -> rec.RecurrentLayer:
     return replace(made, initial=initial)
 
 
 @layer("GRUSequence", "GRUCell")
-def gru(c: Context) -> Sequence[Value]:
+def gru(c: IrContext) -> Sequence[IrValue]:
     cell = c.layer.type == "GRUCell"
     made = _layer(c, "GRU", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
     made = _with_state(made, _state(c, 1))
@@ -117,14 +117,14 @@ def gru(c: Context) -> Sequence[Value]:
 
 
 @layer("RNNSequence", "RNNCell")
-def rnn(c: Context) -> Sequence[Value]:
+def rnn(c: IrContext) -> Sequence[IrValue]:
     cell = c.layer.type == "RNNCell"
     made = _layer(c, "RNN", _input(c), None if cell else _lengths(c, 2), 2 if cell else 3)
     return _results(c, rec.rnn(_with_state(made, _state(c, 1))))
 
 
 @layer("LSTMSequence", "LSTMCell")
-def lstm(c: Context) -> Sequence[Value]:
+def lstm(c: IrContext) -> Sequence[IrValue]:
     cell = c.layer.type == "LSTMCell"
     made = _layer(c, "LSTM", _input(c), None if cell else _lengths(c, 3), 3 if cell else 4)
     return _results(c, rec.lstm(_with_state(made, _state(c, 1)), initial_cell=_state(c, 2)))

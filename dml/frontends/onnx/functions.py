@@ -1,0 +1,167 @@
+"""What mappings are made of beyond one operator: reductions, products, slices, joins, picked slices, fills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dml import enums
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
+from dml.descriptors.movement import (
+    DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
+    DML_GATHER_OPERATOR_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    DML_SLICE1_OPERATOR_DESC,
+)
+from dml.descriptors.reduction import DML_REDUCE_OPERATOR_DESC
+from dml.enums import DML_REDUCE_FUNCTION
+from dml.graph.builder import Builder
+from dml.shapes import broadcast_sizes, ones_along, replaced, with_rank
+from dml.tensors import DML_SCALAR_UNION, numpy_dtype
+
+from .dtypes import DType, storage
+from .value import OnnxValue, constant, emit, expanded, one, reshape
+
+
+def reduce(x: OnnxValue, function: DML_REDUCE_FUNCTION, axes: Sequence[int], keep: bool = True) -> OnnxValue:
+    """A reduction over axes, whose dimensions stay with size 1 or go."""
+    chosen = sorted({axis % x.rank for axis in axes}) if x.rank else []
+    kept = ones_along(x.shape, chosen)
+    made = one(DML_REDUCE_OPERATOR_DESC, x, kept or (1,), Function=function, InputTensor=x, Axes=chosen or (0,))
+    return reshape(made, kept if keep else [size for axis, size in enumerate(x.shape) if axis not in chosen])
+
+
+def total(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
+    return reduce(x, enums.DML_REDUCE_FUNCTION_SUM, axes, keep)
+
+
+def mean(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
+    return reduce(x, enums.DML_REDUCE_FUNCTION_AVERAGE, axes, keep)
+
+
+def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> OnnxValue:
+    """Products of matrices of rank 2 and above, batches broadcast; ``transpose_b``: of a with b transposed."""
+    batch = broadcast_sizes(a.shape[:-2], b.shape[:-2])
+    m, n = a.shape[-2], b.shape[-2 if transpose_b else -1]
+    result = (*batch, m, n)
+    if not prod(result):
+        return a.filled(0, result)
+    if b.rank == 2 and a.rank > 2:  # one product of all rows
+        rows = reshape(a, (prod(batch) * m, a.shape[-1]))
+        return reshape(matmul(rows, b, transpose_b=transpose_b, fused=fused), result)
+    a, b = expanded(a, (*batch, *a.shape[-2:])), expanded(b, (*batch, *b.shape[-2:]))
+    if len(batch) > 2:
+        a, b = (reshape(x, (prod(batch), *x.shape[-2:])) for x in (a, b))
+        return reshape(matmul(a, b, transpose_b=transpose_b, fused=fused), result)
+    return one(
+        DML_GEMM_OPERATOR_DESC,
+        a,
+        result,
+        ATensor=a,
+        BTensor=b,
+        CTensor=None,
+        TransA=enums.DML_MATRIX_TRANSFORM_NONE,
+        TransB=enums.DML_MATRIX_TRANSFORM(int(transpose_b)),
+        Alpha=1.0,
+        Beta=0.0,
+        FusedActivation=fused,
+    )
+
+
+def slice_(x: OnnxValue, starts: Sequence[int], counts: Sequence[int], steps: Sequence[int] | None = None) -> OnnxValue:
+    """counts[i] elements of each dimension from starts[i] on, every steps[i]-th; steps may be negative."""
+    steps = tuple(steps or (1,) * x.rank)
+    counts = tuple(counts)
+    if counts == x.shape and all(step == 1 for step in steps):
+        return x
+    if not prod(counts):
+        return x.filled(0, counts)
+    offsets = [s + (n - 1) * min(step, 0) for s, n, step in zip(starts, counts, steps, strict=True)]
+    windows = [(n - 1) * abs(step) + 1 for n, step in zip(counts, steps, strict=True)]
+    return one(
+        DML_SLICE1_OPERATOR_DESC,
+        x,
+        counts,
+        InputTensor=x,
+        InputWindowOffsets=offsets,
+        InputWindowSizes=windows,
+        InputWindowStrides=steps,
+    )
+
+
+def part(x: OnnxValue, axis: int, start: int, count: int) -> OnnxValue:
+    """Consecutive slices along an axis."""
+    starts, counts = [0] * x.rank, list(x.shape)
+    starts[axis], counts[axis] = start, count
+    return slice_(x, starts, counts)
+
+
+def join(values: Sequence[OnnxValue], axis: int) -> OnnxValue:
+    """One after another along an axis; those without elements are left out."""
+    first = values[0]
+    axis %= first.rank
+    shape = list(first.shape)
+    shape[axis] = sum(value.shape[axis] for value in values)
+    full = [value for value in values if value.size]
+    if not full:
+        return first.filled(0, shape)
+    if len(full) == 1:
+        return full[0]
+    return one(DML_JOIN_OPERATOR_DESC, first, shape, InputTensors=full, Axis=axis)
+
+
+def resized(x: OnnxValue, axis: int, count: int, number: complex = 0) -> OnnxValue:
+    """x with a number behind, or without what is behind, so that an axis has a size."""
+    if x.shape[axis] >= count:
+        return part(x, axis, 0, count)
+    missing = list(x.shape)
+    missing[axis] = count - x.shape[axis]
+    return join([x, x.filled(number, missing)], axis)
+
+
+def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
+    """Slices of x along an axis, picked by indices of any shape."""
+    axis %= x.rank
+    shape = replaced(x.shape, axis, indices.shape)
+    if not prod(shape):
+        return x.filled(0, shape)
+    # The operator's tensors have equal rank, with ones in front; indices of rank 0 go in as one of rank 1.
+    index = reshape(indices, indices.shape or (1,))
+    long = replaced(x.shape, axis, index.shape)
+    rank = len(long)
+    ones = rank - x.rank
+    made = one(
+        DML_GATHER_OPERATOR_DESC,
+        x,
+        long,
+        InputTensor=reshape(x, with_rank(x.shape, rank)),
+        IndicesTensor=reshape(index, with_rank(index.shape, rank)),
+        Axis=axis + ones,
+        IndexDimensions=index.rank,
+    )
+    return reshape(made, shape)
+
+
+def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:
+    """A tensor of one number, filled on the device where it is large."""
+    if prod(shape) <= 4096:
+        return constant(builder, np.full(tuple(shape), number, dtype))
+    kind = storage(dtype)
+    held = np.asarray(number).astype(dtype).astype(numpy_dtype(kind))
+    made = emit(
+        DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
+        {"OutputTensor": (shape, dtype)},
+        builder,
+        ValueDataType=kind,
+        Value=scalar(held, numpy_dtype(kind)),
+    )
+    return made["OutputTensor"]
+
+
+def scalar(number: Any, dtype: DType) -> DML_SCALAR_UNION:
+    """A number as the union that DirectML reads in a data type."""
+    return DML_SCALAR_UNION(Bytes=np.asarray(number).astype(dtype).tobytes())

@@ -1,0 +1,186 @@
+"""A node of a model while it is mapped, and what a mapping may ask of it.
+
+Whatever a model can get wrong is checked here or in the mapping, and ends in a DMLError that names the node, the input
+or attribute, and the rule. Any other exception that leaves a mapping is a fault of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import onnx
+from onnx import helper
+
+from dml.errors import HRESULT, DMLError
+
+from .dtypes import Array
+from .registry import standard
+from .value import OnnxValue, constant
+
+if TYPE_CHECKING:
+    from .trace import Item, Scope, Trace
+
+_Choice = TypeVar("_Choice")
+
+
+class Unsupported(DMLError):
+    """The model may be right, but no mapping says it in DirectML's operators."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
+
+
+class OnnxNode:
+    """A node being mapped. Methods raise DMLError where the model does not give what they ask for."""
+
+    def __init__(self, trace: Trace, proto: Any, scope: Scope, inputs: list[Item]) -> None:
+        self.trace = trace
+        self.proto = proto
+        self.scope = scope
+        self.inputs = inputs
+        self.builder = trace.builder
+        self.domain = standard(proto.domain)
+        self.version = scope.version(proto.domain)
+        given = {attribute.name: trace.attribute(attribute, scope) for attribute in proto.attribute}
+        self.attributes = {name: value for name, value in given.items() if value is not None}
+
+    def __str__(self) -> str:
+        return f"node {self.proto.name!r} ({self.proto.op_type})" if self.proto.name else f"node {self.proto.op_type}"
+
+    @property
+    def op(self) -> str:
+        return str(self.proto.op_type)
+
+    def check(self, holds: bool, rule: str) -> None:
+        """Raise DMLError, with the rule and what was found in its place, where the rule does not hold."""
+        if not holds:
+            raise DMLError(f"{self}: {rule}")
+
+    def constant(self, array: Any) -> OnnxValue:
+        return constant(self.builder, array)
+
+    # Inputs and outputs
+
+    def has(self, at: int) -> bool:
+        """Whether the input is given."""
+        return at < len(self.inputs) and self.inputs[at] is not None
+
+    def input(self, at: int, *, rank: int | None = None, least: int = 0) -> OnnxValue:
+        """A required input, a tensor. rank: the one it must have; least: the least rank it may have."""
+        self.check(self.has(at), f"input {at} must be given")
+        item = self.inputs[at]
+        if not isinstance(item, OnnxValue):
+            raise DMLError(f"{self}: input {at} must be a tensor")
+        self.check(rank in (None, item.rank), f"input {at} must have rank {rank}, found shape {item.shape}")
+        self.check(item.rank >= least, f"input {at} must have rank {least} at least, found shape {item.shape}")
+        return item
+
+    def optional(self, at: int, *, rank: int | None = None) -> OnnxValue | None:
+        """An input that may be absent; of a rank where one is given."""
+        return self.input(at, rank=rank) if self.has(at) else None
+
+    def variadic(self) -> list[OnnxValue]:
+        """All inputs of a node that takes any number of them, one at least."""
+        self.check(bool(self.inputs), "one input at least must be given")
+        return [self.input(at) for at in range(len(self.inputs))]
+
+    def wants(self, at: int) -> bool:
+        """Whether the output is named."""
+        return at < len(self.proto.output) and bool(self.proto.output[at])
+
+    # The numbers in inputs
+
+    def known(self, at: int) -> Array | None:
+        """The numbers in an input, None where it is absent."""
+        return self.trace.known(self.input(at)) if self.has(at) else None
+
+    def numbers(self, at: int) -> Array:
+        """The numbers in a required input, in one dimension."""
+        return self.trace.known(self.input(at)).reshape(-1)
+
+    def single(self, at: int) -> Any:
+        """The number in a required input of one element."""
+        shape = self.input(at).shape
+        found = self.numbers(at)
+        self.check(found.size == 1, f"input {at} must hold one number, found shape {shape}")
+        return found[0].item()
+
+    def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
+        """``of`` the numbers in an input, which may change as long as this does not."""
+        return self.trace.decided(self.input(at), of)
+
+    # Attributes
+
+    def required(self, name: str) -> Any:
+        """An attribute that must be given."""
+        self.check(name in self.attributes, f"attribute {name!r} must be given")
+        return self.attributes[name]
+
+    def ints(self, name: str, at: int | None = None) -> list[int] | None:
+        """Integers from an attribute, or in newer versions from an input; None where neither is given."""
+        if name in self.attributes:
+            given = self.attributes[name]
+            whole = isinstance(given, list) and all(isinstance(item, int) for item in given)
+            self.check(whole, f"attribute {name!r} must be integers, found {given!r}")
+            return list(given)
+        found = None if at is None else self.known(at)
+        return None if found is None else [int(item) for item in found.reshape(-1)]
+
+    def each(self, name: str, count: int, default: int) -> list[int]:
+        """An attribute of so many integers, one for each dimension say; the default for all where it is absent."""
+        found = self.ints(name) or [default] * count
+        self.check(len(found) == count, f"attribute {name!r} must have {count} items, found {found}")
+        return found
+
+    def attribute_protos(self) -> list[Any]:
+        """The attributes as a node of its own would have them, those of the function around it filled in."""
+        kinds = {name: onnx.AttributeProto.INTS for name, value in self.attributes.items() if value == []}
+        return [helper.make_attribute(*item, attr_type=kinds.get(item[0])) for item in self.attributes.items()]
+
+    def integer(self, name: str, default: int, *, least: int | None = None, most: int | None = None) -> int:
+        """An integer attribute, within bounds where they are given."""
+        value = self.attributes.get(name, default)
+        self.check(isinstance(value, int), f"attribute {name!r} must be an integer, found {value!r}")
+        self.check(least is None or value >= least, f"attribute {name!r} must be {least} at least, found {value}")
+        self.check(most is None or value <= most, f"attribute {name!r} must be {most} at most, found {value}")
+        return int(value)
+
+    def number(self, name: str, default: float) -> float:
+        value = self.attributes.get(name, default)
+        self.check(isinstance(value, int | float), f"attribute {name!r} must be a number, found {value!r}")
+        return float(value)
+
+    def text(self, name: str, default: str) -> str:
+        value = self.attributes.get(name, default)
+        self.check(isinstance(value, bytes | str), f"attribute {name!r} must be text, found {value!r}")
+        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+    def one_of(self, name: str, default: str, choices: Collection[str]) -> str:
+        """A text attribute that must be one of the choices."""
+        found = self.text(name, default)
+        self.check(found in choices, f"attribute {name!r} must be one of {', '.join(choices)}, found {found!r}")
+        return found
+
+    def choice(self, name: str, default: str, choices: Mapping[str, _Choice]) -> _Choice:
+        """What a text attribute stands for among the choices."""
+        return choices[self.one_of(name, default, choices)]
+
+    def axis(self, name: str, default: int, rank: int) -> int:
+        """An axis attribute, counted from the front."""
+        return checked_axis(self.integer(name, default), rank)
+
+
+def checked_axis(axis: int, rank: int) -> int:
+    """An axis counted from the front. Raises DMLError where there is no such dimension."""
+    if not -rank <= axis < rank:
+        raise DMLError(f"axis {axis} is no dimension of a tensor of rank {rank}")
+    return axis % rank
+
+
+def noted(error: Exception, note: str) -> None:
+    """Add a note to an exception, which its traceback shows from Python 3.11 on."""
+    if hasattr(error, "add_note"):
+        error.add_note(note)
+    else:
+        error.__notes__ = [*getattr(error, "__notes__", ()), note]

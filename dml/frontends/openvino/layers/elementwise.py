@@ -1,0 +1,196 @@
+"""Element-wise layers and activations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors import activation as act
+from dml.descriptors import elementwise as ew
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.frontends.openvino.ir import ELEMENT_TYPES
+from dml.graph.builder import Tensor
+from dml.shapes import broadcast_sizes
+from dml.tensors import nearest_float
+
+UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
+
+
+def _binary(c: IrContext, cls: Any, data_type: Any = None) -> Tensor:
+    a, b = c.tensor(0), c.tensor(1)
+    if c.layer.text("auto_broadcast", "numpy") == "none" and a.sizes != b.sizes:
+        raise c.error(f"without broadcasting its inputs must agree, found {a.sizes} and {b.sizes}")
+    sizes = broadcast_sizes(a.sizes, b.sizes)
+    kind = data_type or a.data_type
+    return c.graph.one(cls, sizes, kind, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
+
+
+def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
+    return function(c.tensor(0))
+
+
+for _name, _cls in {
+    "Add": ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
+    "Subtract": ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
+    "Multiply": ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
+    "Divide": ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC,
+    "Maximum": ew.DML_ELEMENT_WISE_MAX_OPERATOR_DESC,
+    "Minimum": ew.DML_ELEMENT_WISE_MIN_OPERATOR_DESC,
+    "SquaredDifference": ew.DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC,
+    "Mod": ew.DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC,
+    "FloorMod": ew.DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC,
+    "LogicalAnd": ew.DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC,
+    "LogicalOr": ew.DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC,
+    "LogicalXor": ew.DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC,
+}.items():
+    layer(_name)(partial(_binary, cls=_cls))
+
+for _name, _cls in {
+    "Equal": ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC,
+    "Greater": ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC,
+    "GreaterEqual": ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC,
+    "Less": ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC,
+    "LessEqual": ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC,
+}.items():
+    layer(_name)(partial(_binary, cls=_cls, data_type=UINT8))
+
+for _name, _function in {
+    "Abs": op.absolute,
+    "Acos": op.acos,
+    "Asin": op.asin,
+    "Atan": op.atan,
+    "Ceiling": op.ceil,
+    "Cos": op.cos,
+    "Cosh": op.cosh,
+    "Erf": op.erf,
+    "Exp": op.exp,
+    "Floor": op.floor,
+    "Log": op.log,
+    "LogicalNot": op.logical_not,
+    "Negative": op.negate,
+    "ReLU": op.relu,
+    "Sigmoid": op.sigmoid,
+    "Sign": op.sign,
+    "Sin": op.sin,
+    "Sinh": op.sinh,
+    "SoftSign": op.softsign,
+    "Sqrt": op.sqrt,
+    "Tan": op.tan,
+    "TanH": op.tanh,
+    "Tanh": op.tanh,
+}.items():
+    layer(_name)(partial(_unary, function=_function))
+
+
+@layer("NotEqual")
+def not_equal(c: IrContext) -> IrValue:
+    return op.logical_not(_binary(c, ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8))
+
+
+@layer("Power")
+def power(c: IrContext) -> IrValue:
+    exponent = c.values[1]
+    if not isinstance(exponent, Tensor) and exponent.size == 1:
+        return op.pow_(c.tensor(0), float(np.ravel(exponent)[0]))
+    return op.pow_(c.tensor(0), c.tensor(1))
+
+
+@layer("Select")
+def select(c: IrContext) -> IrValue:
+    return op.if_(c.tensor(0), c.tensor(1), c.tensor(2))
+
+
+@layer("Clamp")
+def clamp(c: IrContext) -> IrValue:
+    # Attributes are doubles; models write the largest double where there is no limit.
+    low, high = (nearest_float(c.layer.number(name)) for name in ("min", "max"))
+    return op.clip(c.tensor(0), Min=low, Max=high)
+
+
+@layer("Elu")
+def elu(c: IrContext) -> IrValue:
+    return op.elu(c.tensor(0), Alpha=c.layer.number("alpha"))
+
+
+@layer("Selu")
+def selu(c: IrContext) -> IrValue:
+    alpha, gamma = (float(np.ravel(c.known(i))[0]) for i in (1, 2))
+    return op.scaled_elu(c.tensor(0), Alpha=alpha, Gamma=gamma)
+
+
+@layer("HardSigmoid")
+def hard_sigmoid(c: IrContext) -> IrValue:
+    alpha, beta = (float(np.ravel(c.known(i))[0]) for i in (1, 2))
+    return op.hard_sigmoid(c.tensor(0), Alpha=alpha, Beta=beta)
+
+
+@layer("HSigmoid")
+def hsigmoid(c: IrContext) -> IrValue:
+    return op.hard_sigmoid(c.tensor(0), Alpha=1 / 6, Beta=0.5)
+
+
+@layer("HSwish")
+def hswish(c: IrContext) -> IrValue:
+    return op.hard_swish(c.tensor(0), Alpha=1 / 6, Beta=0.5)
+
+
+@layer("SoftPlus")
+def softplus(c: IrContext) -> IrValue:
+    return op.softplus(c.tensor(0), Steepness=1.0)
+
+
+@layer("Mish")
+def mish(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    return x * op.tanh(op.softplus(x, Steepness=1.0))
+
+
+@layer("Swish")
+def swish(c: IrContext) -> IrValue:
+    beta = float(np.ravel(c.known(1))[0]) if len(c.values) > 1 else 1.0
+    return op.swish(c.tensor(0), SigmoidInputScale=beta)
+
+
+@layer("Gelu")
+def gelu(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    if c.layer.text("approximation_mode", "ERF").upper() == "ERF":
+        return op.gelu(x)
+    inner = (x + x * x * x * 0.044715) * float(np.sqrt(2 / np.pi))
+    return x * (op.tanh(inner) + 1.0) * 0.5
+
+
+@layer("PReLU")
+def prelu(c: IrContext) -> IrValue:
+    x, slope = c.tensor(0), c.tensor(1)
+    if slope.rank == 1 and x.rank > 1 and slope.sizes[0] == x.sizes[1]:
+        slope = slope.view((1, slope.sizes[0], *(1,) * (x.rank - 2)))
+    cls = act.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC
+    return c.graph.one(cls, x.sizes, InputTensor=x, SlopeTensor=slope.broadcast(x.sizes))
+
+
+@layer("SoftMax", "Softmax")
+def softmax(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    return op.softmax(x, Axes=[c.layer.integer("axis", 1) % x.rank])
+
+
+@layer("LogSoftmax")
+def log_softmax(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    return op.log_softmax(x, Axes=[c.layer.integer("axis", -1) % x.rank])
+
+
+@layer("Convert", "ConvertLike")
+def convert(c: IrContext) -> IrValue:
+    value = c.values[0]
+    if not isinstance(value, Tensor):
+        return value.astype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
+    if c.layer.outputs[0].element_type == "boolean":
+        return op.logical_not(op.equals(value, 0))
+    return value if value.data_type == c.data_type else op.cast(value, c.data_type)

@@ -1,0 +1,197 @@
+"""Shapes, and layers that only move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.descriptors.movement import DML_PADDING1_OPERATOR_DESC, DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.frontends.openvino.ir import ELEMENT_TYPES
+from dml.graph.builder import Tensor
+from dml.shapes import broadcast_sizes, with_rank, with_size
+from dml.tensors import DML_SCALAR_UNION
+
+
+@layer("ShapeOf")
+def shape_of(c: IrContext) -> IrValue:
+    value = c.values[0]
+    sizes = value.sizes if isinstance(value, Tensor) else value.shape
+    return np.array(sizes, ELEMENT_TYPES[c.layer.outputs[0].element_type])
+
+
+@layer("Reshape", "Squeeze", "Unsqueeze")
+def reshape(c: IrContext) -> IrValue:
+    value = c.values[0]
+    return value.reshape(*c.sizes) if isinstance(value, Tensor) else value.reshape(c.layer.outputs[0].sizes)
+
+
+@layer("Transpose")
+def transpose(c: IrContext) -> IrValue:
+    value = c.values[0]
+    rank = value.rank if isinstance(value, Tensor) else value.ndim
+    order = c.integers(1) or list(range(rank))[::-1]
+    return value.transpose(*order)
+
+
+@layer("Broadcast")
+def broadcast(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    if c.layer.text("mode", "numpy") == "explicit":
+        axes = c.integers(2)
+        x = x.reshape(*(x.sizes[axes.index(d)] if d in axes else 1 for d in range(len(c.sizes))))
+    return x.broadcast(broadcast_sizes(x.sizes, c.sizes))
+
+
+@layer("Tile")
+def tile(c: IrContext) -> IrValue:
+    x, repeats = c.tensor(0), c.integers(1)
+    rank = max(x.rank, len(repeats))
+    x = x.reshape(*with_rank(x.sizes, rank))
+    return op.tile(x, [1] * (rank - len(repeats)) + repeats)
+
+
+@layer("Concat")
+def concat(c: IrContext) -> IrValue:
+    if not any(isinstance(value, Tensor) for value in c.values):
+        return np.concatenate([np.asarray(value) for value in c.values], c.layer.integer("axis"))
+    return op.join(c.tensors(), c.layer.integer("axis"))
+
+
+@layer("Split")
+def split(c: IrContext) -> Sequence[IrValue]:
+    x, axis, count = c.tensor(0), c.integers(1)[0], c.layer.integer("num_splits")
+    axis %= x.rank
+    if count < 1 or x.sizes[axis] % count:
+        raise c.error(f"num_splits {count} does not divide the size {x.sizes[axis]} of axis {axis}")
+    return op.split(x, axis, [x.sizes[axis] // count] * count)
+
+
+@layer("VariadicSplit")
+def variadic_split(c: IrContext) -> Sequence[IrValue]:
+    x, axis, lengths = c.tensor(0), c.integers(1)[0], c.integers(2)
+    rest = x.sizes[axis] - sum(length for length in lengths if length >= 0)
+    return op.split(x, axis, [rest if length < 0 else length for length in lengths])
+
+
+@layer("Gather")
+def gather(c: IrContext) -> IrValue:
+    axis = c.integers(2)[0]
+    if not any(isinstance(value, Tensor) for value in c.values[:2]):
+        return np.take(np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
+    x, indices = c.tensor(0), c.tensor(1)
+    if c.layer.integer("batch_dims", 0):
+        raise c.error("batch_dims other than 0 is not supported")
+    return op.gather(x, indices, axis).reshape(*c.sizes)
+
+
+@layer("Slice")
+def slice_(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    starts, stops, steps = c.integers(1), c.integers(2), c.integers(3)
+    axes = c.integers(4) if len(c.values) > 4 else list(range(len(starts)))
+    return _window(x, {axis % x.rank: slice(*bounds) for axis, *bounds in zip(axes, starts, stops, steps, strict=True)})
+
+
+def _window(x: Tensor, slices: dict[int, slice]) -> Tensor:
+    """x[slices], with NumPy's meaning of the bounds."""
+    offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
+    for axis, bounds in slices.items():
+        chosen = range(x.sizes[axis])[bounds]
+        first, last = (chosen[0], chosen[-1]) if chosen.step > 0 else (chosen[-1], chosen[0])
+        offsets[axis], sizes[axis], strides[axis] = first, last - first + 1, chosen.step
+    return op.slice_(x, offsets, sizes, strides)
+
+
+@layer("StridedSlice")
+def strided_slice(c: IrContext) -> IrValue:
+    value = c.values[0]
+    x = value if isinstance(value, Tensor) else np.asarray(value)
+    rank = x.rank if isinstance(x, Tensor) else x.ndim
+    begin, end = c.integers(1), c.integers(2)
+    step = c.integers(3) if len(c.values) > 3 else [1] * len(begin)
+    if any(c.layer.integers("ellipsis_mask")):
+        raise c.error("ellipsis_mask is not supported")
+
+    def mask(name: str) -> list[int]:
+        given = c.layer.integers(name)
+        return given + [0] * (len(begin) - len(given))
+
+    masks = [mask(f"{name}_mask") for name in ("begin", "end", "new_axis", "shrink_axis")]
+    slices: dict[int, slice] = {}
+    axis = 0
+    for first, last, by, no_first, no_last, new, shrink in zip(begin, end, step, *masks, strict=True):
+        if new:
+            continue
+        if shrink:
+            at = first % (x.sizes if isinstance(x, Tensor) else x.shape)[axis]
+            slices[axis] = slice(at, at + 1)
+        else:
+            slices[axis] = slice(None if no_first else first, None if no_last else last, by)
+        axis += 1
+    if isinstance(x, Tensor):
+        return _window(x, slices).reshape(*c.sizes)
+    return x[tuple(slices.get(d, slice(None)) for d in range(rank))].reshape(c.layer.outputs[0].sizes)
+
+
+@layer("Pad")
+def pad(c: IrContext) -> IrValue:
+    modes = {
+        "constant": enums.DML_PADDING_MODE_CONSTANT,
+        "edge": enums.DML_PADDING_MODE_EDGE,
+        "reflect": enums.DML_PADDING_MODE_REFLECTION,
+        "symmetric": enums.DML_PADDING_MODE_SYMMETRIC,
+    }
+    mode = c.layer.text("pad_mode")
+    if mode not in modes:
+        raise c.error(f"pad_mode {mode!r} is not one of {', '.join(modes)}")
+    x, start, end = c.tensor(0), c.integers(1), c.integers(2)
+    if min(start + end, default=0) < 0:
+        raise c.error(f"negative padding is not supported, found {start} and {end}")
+    value = np.ravel(c.known(3))[0] if len(c.values) > 3 else 0
+    name = x.desc.dtype.name
+    bits = np.float16(value).view(np.uint16).item() if name == "float16" else np.asarray(value, x.desc.dtype).item()
+    return c.graph.one(
+        DML_PADDING1_OPERATOR_DESC,
+        c.sizes,
+        InputTensor=x,
+        PaddingMode=modes[mode],
+        PaddingValueDataType=x.data_type,
+        PaddingValue=DML_SCALAR_UNION(**{_MEMBERS[name]: bits}),
+        StartPadding=start,
+        EndPadding=end,
+    )
+
+
+_MEMBERS = {
+    "float16": "UInt16", "float32": "Float32", "float64": "Float64", "int8": "Int8", "int16": "Int16", "int32": "Int32",
+    "int64": "Int64", "uint8": "UInt8", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+
+
+@layer("ReverseSequence")
+def reverse_sequence(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    batch, axis = (c.layer.integer(f"{name}_axis", d) % x.rank for name, d in (("batch", 0), ("seq", 1)))
+    return reverse_subsequences(c.graph, x, c.values[1], batch, axis)
+
+
+def reverse_subsequences(graph: Any, x: Tensor, lengths: IrValue, batch: int, axis: int) -> Tensor:
+    """x with the first lengths[b] elements along ``axis`` reversed, for each b along ``batch``."""
+    if isinstance(lengths, Tensor):
+        signed = (enums.DML_TENSOR_DATA_TYPE_INT32, enums.DML_TENSOR_DATA_TYPE_INT64)
+        kind = enums.DML_TENSOR_DATA_TYPE_UINT32
+        counts = op.cast(lengths, kind) if lengths.data_type in signed else lengths
+    else:
+        counts = graph.constant(np.asarray(lengths).astype(np.uint32))
+    sizes = with_size(x.sizes, axis, 1)
+    strides = tuple(1 if d == batch else 0 for d in range(x.rank))
+    counts = counts.packed().view(sizes, strides)
+    cls = DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
+    made = graph.one(cls, x.sizes, x.data_type, InputTensor=x, SequenceLengthsTensor=counts, Axis=axis)
+    assert isinstance(made, Tensor)
+    return made

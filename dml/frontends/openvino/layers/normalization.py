@@ -1,0 +1,65 @@
+"""Normalizations and reductions."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+
+import dml.graph.operations as op
+from dml import enums
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.graph.builder import Tensor
+
+
+@layer("BatchNormInference")
+def batch_norm(c: IrContext) -> IrValue:
+    x, gamma, beta, mean, variance = c.tensors()
+    return op.batch_normalization(x, mean, variance, gamma, beta, epsilon=c.layer.number("epsilon"))
+
+
+@layer("MVN")
+def mvn(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    epsilon = c.layer.number("eps", 1e-9)
+    if len(c.values) > 1:
+        axes = [axis % x.rank for axis in c.integers(1)]
+    else:
+        axes = list(range(1 if c.layer.flag("across_channels") else 2, x.rank))
+    normalize = c.layer.flag("normalize_variance", True)
+    if not normalize or c.layer.text("eps_mode", "inside_sqrt").lower() == "inside_sqrt":
+        return op.mean_variance_normalization(x, axes, normalize_variance=normalize, epsilon=epsilon)
+    centred = x - op.reduce(x, enums.DML_REDUCE_FUNCTION_AVERAGE, axes)
+    variance = op.reduce(centred * centred, enums.DML_REDUCE_FUNCTION_AVERAGE, axes)
+    return centred / (op.sqrt(variance) + epsilon)
+
+
+@layer("GroupNormalization")
+def group_normalization(c: IrContext) -> IrValue:
+    x, scale, bias = c.tensors()
+    groups, epsilon = c.layer.integer("num_groups"), c.layer.number("epsilon")
+    batch, channels = x.sizes[:2]
+    if groups < 1 or channels % groups:
+        raise c.error(f"num_groups {groups} does not divide the {channels} channels")
+    each = channels // groups
+    sizes = (batch, groups, each, prod(x.sizes[2:]))
+    strides = (0, each, 1, 0)
+    y = op.mean_variance_normalization(
+        x.packed().view(sizes), [2, 3], scale.view(sizes, strides), bias.view(sizes, strides), epsilon=epsilon
+    )
+    return y.view(x.sizes)
+
+
+def _reduction(c: IrContext, function: enums.DML_REDUCE_FUNCTION) -> Tensor:
+    return op.reduce(c.tensor(0), function, c.integers(1)).reshape(*c.sizes)
+
+
+for _name, _reduce in {
+    "ReduceSum": enums.DML_REDUCE_FUNCTION_SUM,
+    "ReduceMean": enums.DML_REDUCE_FUNCTION_AVERAGE,
+    "ReduceMax": enums.DML_REDUCE_FUNCTION_MAX,
+    "ReduceMin": enums.DML_REDUCE_FUNCTION_MIN,
+    "ReduceProd": enums.DML_REDUCE_FUNCTION_MULTIPLY,
+    "ReduceL1": enums.DML_REDUCE_FUNCTION_L1,
+    "ReduceL2": enums.DML_REDUCE_FUNCTION_L2,
+}.items():
+    layer(_name)(partial(_reduction, function=_reduce))

@@ -1,0 +1,131 @@
+"""Functions that move, repeat or pick elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dml.descriptors.movement import (
+    DML_GATHER_OPERATOR_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    DML_PADDING_OPERATOR_DESC,
+    DML_SLICE1_OPERATOR_DESC,
+)
+from dml.descriptors.resample import DML_UPSAMPLE_2D_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import DMLError
+from dml.frontends.pydirectml.expressions import Expression, one
+from dml.frontends.pydirectml.tensors import Size2D
+from dml.graph.builder import Tensor
+from dml.shapes import (
+    gathered_sizes,
+    padded_sizes,
+    sliced_sizes,
+    trailing,
+)
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+
+def up_sample_2d(input: Expression, scale_size: Size2D, interpolation_mode: Any) -> Expression:
+    """The last two dimensions enlarged by whole factors."""
+    *lead, height, width = input.tensor.sizes
+    sizes = (*lead, height * scale_size.height, width * scale_size.width)
+    return one(
+        DML_UPSAMPLE_2D_OPERATOR_DESC,
+        input,
+        sizes,
+        InputTensor=input,
+        ScaleSize=scale_size.desc,
+        InterpolationMode=int(interpolation_mode),
+    )
+
+
+def padding(
+    input: Expression,
+    padding_mode: Any,
+    padding_value: float,
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+) -> Expression:
+    """The input with elements around it; a list entry per dimension."""
+    sizes = input.tensor.sizes
+    if not len(sizes) == len(start_padding) == len(end_padding):
+        raise DMLError(f"pydirectml.padding: start_padding and end_padding need {len(sizes)} entries")
+    return one(
+        DML_PADDING_OPERATOR_DESC,
+        input,
+        padded_sizes(sizes, start_padding, end_padding),
+        InputTensor=input,
+        PaddingMode=int(padding_mode),
+        PaddingValue=padding_value,
+        StartPadding=tuple(start_padding),
+        EndPadding=tuple(end_padding),
+    )
+
+
+def slice(
+    input: Expression,
+    input_window_offsets: Sequence[int],
+    input_window_sizes: Sequence[int],
+    input_window_strides: Sequence[int],
+) -> Expression:
+    """A window of the input, every so many elements of it."""
+    steps = tuple(input_window_strides)
+    if len(input_window_sizes) != len(steps) or 0 in steps:
+        raise DMLError("pydirectml.slice: sizes and strides need an entry per dimension, strides not 0")
+    return one(
+        DML_SLICE1_OPERATOR_DESC,
+        input,
+        sliced_sizes(input_window_sizes, steps),
+        InputTensor=input,
+        InputWindowOffsets=tuple(input_window_offsets),
+        InputWindowSizes=tuple(input_window_sizes),
+        InputWindowStrides=steps,
+    )
+
+
+def reinterpret(
+    input: Expression, new_type: Any, new_size: Sequence[int], new_strides: Sequence[int] | None
+) -> Expression:
+    """The same bytes as another tensor; nothing is computed."""
+    own = input.tensor.desc
+    desc = DML_BUFFER_TENSOR_DESC(
+        DML_TENSOR_DATA_TYPE(int(new_type)),
+        tuple(new_size),
+        None if new_strides is None else tuple(new_strides),
+        own.TotalTensorSizeInBytes,
+        own.GuaranteedBaseOffsetAlignment,
+        own.Flags,
+    )
+    return Expression(Tensor(input.tensor.builder, input.tensor.source, desc), input.made)
+
+
+def join(input: Sequence[Expression], axis: int) -> Expression:
+    """The tensors one after another along an axis."""
+    tensors = [expression.tensor for expression in input]
+    if not tensors:
+        raise DMLError("pydirectml.join: needs at least one tensor")
+    sizes = list(tensors[0].sizes)
+    if not 0 <= axis < len(sizes) or any(tensor.rank != len(sizes) for tensor in tensors):
+        raise DMLError(f"pydirectml.join: axis {axis} is none of the tensors' dimensions")
+    sizes[axis] = sum(tensor.sizes[axis] for tensor in tensors)
+    return one(DML_JOIN_OPERATOR_DESC, input[0], sizes, InputTensors=list(input), Axis=axis)
+
+
+def gather(input: Expression, indices: Expression, axis: int, index_dimensions: int) -> Expression:
+    """Slices of the input along an axis, picked by the last index_dimensions dimensions of indices."""
+    sizes, picked = input.tensor.sizes, indices.tensor.sizes
+    rank = len(sizes)
+    if len(picked) != rank or not 0 <= axis < rank or not 0 <= index_dimensions <= rank:
+        raise DMLError(
+            f"pydirectml.gather: axis {axis} and index_dimensions {index_dimensions} do not fit {sizes} and {picked}"
+        )
+    return one(
+        DML_GATHER_OPERATOR_DESC,
+        input,
+        trailing(gathered_sizes(sizes, picked, axis, index_dimensions), rank),
+        InputTensor=input,
+        IndicesTensor=indices,
+        Axis=axis,
+        IndexDimensions=index_dimensions,
+    )

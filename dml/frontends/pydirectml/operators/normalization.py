@@ -1,0 +1,73 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.descriptors.normalization import (
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+)
+from dml.frontends.pydirectml.expressions import Expression, unary
+
+from .common import REQUIRED, FusedActivation, fused, need
+
+
+def mean_variance_normalization(
+    input: Expression,
+    scale: Expression | None = None,
+    bias: Expression | None = None,
+    axes: Sequence[int] = (),
+    normalize_variance: bool = REQUIRED,
+    epsilon: float = REQUIRED,
+    fused_activation: FusedActivation | None = None,
+) -> Expression:
+    need(normalize_variance=normalize_variance, epsilon=epsilon)
+    return unary(
+        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+        input,
+        ScaleTensor=scale,
+        BiasTensor=bias,
+        Axes=tuple(axes),
+        NormalizeVariance=bool(normalize_variance),
+        Epsilon=epsilon,
+        FusedActivation=fused(fused_activation),
+    )
+
+
+def batch_normalization(
+    input: Expression,
+    mean: Expression,
+    variance: Expression,
+    scale: Expression,
+    bias: Expression,
+    spatial: bool,
+    epsilon: float,
+    fused_activation: FusedActivation | None = None,
+) -> Expression:
+    return unary(
+        DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+        input,
+        MeanTensor=mean,
+        VarianceTensor=variance,
+        ScaleTensor=scale,
+        BiasTensor=bias,
+        Spatial=bool(spatial),
+        Epsilon=epsilon,
+        FusedActivation=fused(fused_activation),
+    )
+
+
+def local_response_normalization(
+    input: Expression, cross_channel: bool, local_size: int, alpha: float, beta: float, bias: float
+) -> Expression:
+    return unary(
+        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+        input,
+        CrossChannel=bool(cross_channel),
+        LocalSize=local_size,
+        Alpha=alpha,
+        Beta=beta,
+        Bias=bias,
+    )

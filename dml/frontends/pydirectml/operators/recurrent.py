@@ -1,0 +1,68 @@
+"""Recurrent networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dml import enums
+from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC
+from dml.errors import DMLError
+from dml.frontends.pydirectml.enumerations import (
+    OutputOptions,
+)
+from dml.frontends.pydirectml.expressions import Expression, node
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from .common import REQUIRED, FusedActivation, fused, need
+
+
+class GRUOutputs:
+    """What ``gru`` makes; an output that was not asked for stands for no tensor."""
+
+    def __init__(self, sequence: Expression, single: Expression) -> None:
+        self.sequence = sequence
+        self.single = single
+
+
+def gru(
+    input: Expression,
+    weight: Expression,
+    recurrence: Expression,
+    bias: Expression | None = None,
+    hidden_init: Expression | None = None,
+    sequence_lengths: Expression | None = None,
+    activation_descs: Sequence[FusedActivation] = REQUIRED,
+    direction: Any = REQUIRED,
+    linear_before_reset: int = 1,
+    output_options: Any = REQUIRED,
+) -> GRUOutputs:
+    """A gated recurrent unit over {1, sequence, batch, input}; output_options says which of its outputs it has."""
+    need(activation_descs=activation_descs, direction=direction, output_options=output_options)
+    if len(input.tensor.sizes) != 4 or len(recurrence.tensor.sizes) != 4:
+        raise DMLError("pydirectml.gru: input and recurrence have four dimensions")
+    _, sequence, batch, _ = input.tensor.sizes
+    hidden = recurrence.tensor.sizes[3]
+    kind = input.tensor.data_type
+    both = enums.DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
+    directions = 2 if int(direction) == both else 1
+    whole = DML_BUFFER_TENSOR_DESC(kind, (sequence, directions, batch, hidden))
+    last = DML_BUFFER_TENSOR_DESC(kind, (1, directions, batch, hidden))
+    made = node(
+        DML_GRU_OPERATOR_DESC,
+        {
+            "OutputSequenceTensor": None if output_options == OutputOptions.Single else whole,
+            "OutputSingleTensor": None if output_options == OutputOptions.Sequence else last,
+        },
+        input,
+        InputTensor=input,
+        WeightTensor=weight,
+        RecurrenceTensor=recurrence,
+        BiasTensor=bias,
+        HiddenInitTensor=hidden_init,
+        SequenceLengthsTensor=sequence_lengths,
+        ActivationDescs=tuple(desc for desc in map(fused, activation_descs) if desc is not None),
+        Direction=int(direction),
+        LinearBeforeReset=bool(linear_before_reset),
+    )
+    return GRUOutputs(made["OutputSequenceTensor"], made["OutputSingleTensor"])

@@ -1,0 +1,152 @@
+"""Convolution and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
+from dml.descriptors.pooling import DML_AVERAGE_POOLING_OPERATOR_DESC, DML_MAX_POOLING2_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import DMLError
+from dml.frontends.pydirectml.enumerations import (
+    ConvolutionDirection,
+    ConvolutionMode,
+)
+from dml.frontends.pydirectml.expressions import Expression, node, one
+from dml.shapes import (
+    convolved_sizes,
+    pooled_sizes,
+    transposed_sizes,
+)
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from .common import FusedActivation, each, fused
+
+
+class MaxPoolingOutputs:
+    """What ``max_pooling`` makes; ``indices`` stands for no tensor unless they were asked for."""
+
+    def __init__(self, values: Expression, indices: Expression) -> None:
+        self.values = values
+        self.indices = indices
+
+
+def convolution(
+    input: Expression,
+    filter: Expression,
+    bias: Expression | None = None,
+    mode: Any = ConvolutionMode.CROSS_CORRELATION,
+    direction: Any = ConvolutionDirection.FORWARD,
+    strides: Sequence[int] = (),
+    dilations: Sequence[int] = (),
+    start_padding: Sequence[int] = (),
+    end_padding: Sequence[int] = (),
+    output_padding: Sequence[int] = (),
+    group_count: int = 1,
+    fused_activation: FusedActivation | None = None,
+    output_sizes: Sequence[int] = (),
+) -> Expression:
+    """A convolution. Backwards, output_sizes must be given: DirectMLX does not infer them.
+
+    Strides leave open how far past the last window such an output reaches. The sizes say so, as output_padding would.
+    """
+    sizes, window = input.tensor.sizes, filter.tensor.sizes
+    count = len(sizes) - 2
+    steps, gaps = each(strides, count, 1), each(dilations, count, 1)
+    start, end = each(start_padding, count, 0), each(end_padding, count, 0)
+    lists = steps, gaps, start, end
+    wanted, beyond = tuple(output_sizes), each(output_padding, count, 0)
+    if direction != ConvolutionDirection.FORWARD:
+        if not wanted:
+            raise DMLError("pydirectml.convolution: a backward convolution needs output_sizes")
+        if not any(beyond) and len(wanted) == len(sizes):
+            beyond = _output_padding(wanted, transposed_sizes(sizes, window, *lists), steps) or beyond
+    elif not wanted:
+        if len(window) != len(sizes) or any(len(items) != count for items in lists):
+            raise DMLError(
+                f"pydirectml.convolution: input {sizes}, filter {window} and the lists do not fit each other"
+            )
+        wanted = convolved_sizes(sizes, window, *lists)
+    return one(
+        DML_CONVOLUTION_OPERATOR_DESC,
+        input,
+        wanted,
+        InputTensor=input,
+        FilterTensor=filter,
+        BiasTensor=bias,
+        Mode=int(mode),
+        Direction=int(direction),
+        Strides=steps,
+        Dilations=gaps,
+        StartPadding=start,
+        EndPadding=end,
+        OutputPadding=beyond,
+        GroupCount=group_count,
+        FusedActivation=fused(fused_activation),
+    )
+
+
+def _output_padding(wanted: tuple[int, ...], least: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, ...] | None:
+    """How far each wanted size lies above the least; None where a stride cannot leave so much behind the windows."""
+    rest = tuple(size - inside for size, inside in zip(wanted[2:], least[2:], strict=True))
+    return rest if all(0 <= more < step for more, step in zip(rest, steps, strict=True)) else None
+
+
+def average_pooling(
+    input: Expression,
+    strides: Sequence[int],
+    window_sizes: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    include_padding: bool,
+) -> Expression:
+    sizes = input.tensor.sizes
+    lists = strides, window_sizes, start_padding, end_padding
+    if any(len(values) != len(sizes) - 2 for values in lists):
+        raise DMLError(f"pydirectml.average_pooling: each list needs {len(sizes) - 2} entries")
+    return one(
+        DML_AVERAGE_POOLING_OPERATOR_DESC,
+        input,
+        pooled_sizes(sizes, window_sizes, strides, None, start_padding, end_padding),
+        InputTensor=input,
+        Strides=tuple(strides),
+        WindowSize=tuple(window_sizes),
+        StartPadding=tuple(start_padding),
+        EndPadding=tuple(end_padding),
+        IncludePadding=bool(include_padding),
+    )
+
+
+def max_pooling(
+    input: Expression,
+    window_sizes: Sequence[int],
+    strides: Sequence[int] = (),
+    start_padding: Sequence[int] = (),
+    end_padding: Sequence[int] = (),
+    dilations: Sequence[int] = (),
+    output_indices: bool = False,
+) -> MaxPoolingOutputs:
+    """The maximum of each window, and where it was (UINT32) if output_indices."""
+    sizes, count = input.tensor.sizes, len(window_sizes)
+    steps, gaps = each(strides, count, 1), each(dilations, count, 1)
+    start, end = each(start_padding, count, 0), each(end_padding, count, 0)
+    if not len(sizes) - 2 == count == len(steps) == len(gaps) == len(start) == len(end):
+        raise DMLError(f"pydirectml.max_pooling: each list needs {len(sizes) - 2} entries")
+    wanted = pooled_sizes(sizes, window_sizes, steps, gaps, start, end)
+    indices = DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT32, wanted)
+    made = node(
+        DML_MAX_POOLING2_OPERATOR_DESC,
+        {
+            "OutputTensor": DML_BUFFER_TENSOR_DESC(input.tensor.data_type, wanted),
+            "OutputIndicesTensor": indices if output_indices else None,
+        },
+        input,
+        InputTensor=input,
+        Strides=steps,
+        WindowSize=tuple(window_sizes),
+        StartPadding=start,
+        EndPadding=end,
+        Dilations=gaps,
+    )
+    return MaxPoolingOutputs(made["OutputTensor"], made["OutputIndicesTensor"])

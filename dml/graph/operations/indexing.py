@@ -1,0 +1,108 @@
+"""Elements gathered and scattered by their indices."""
+
+from __future__ import annotations
+
+from dml.arguments import checked
+from dml.descriptors.movement import (
+    DML_GATHER_ELEMENTS_OPERATOR_DESC,
+    DML_GATHER_ND1_OPERATOR_DESC,
+    DML_GATHER_OPERATOR_DESC,
+    DML_SCATTER_ND_OPERATOR_DESC,
+    DML_SCATTER_OPERATOR_DESC,
+)
+from dml.graph.builder import Operand, Tensor
+from dml.shapes import (
+    gathered_nd_sizes,
+    replaced,
+    with_rank,
+)
+
+from .sizes import axis_of
+
+
+@checked
+def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
+    """Slices of x along an axis, picked by indices of any sizes (ONNX Gather).
+
+    The result's sizes are x's with the axis replaced by the indices' sizes.
+    """
+    indices = x.builder.like(indices, x)
+    axis = axis_of("gather", x, axis)
+    sizes = replaced(x.sizes, axis, indices.sizes)
+    rank = max(x.rank, len(sizes))
+    source = x.reshape(*with_rank(x.sizes, rank))
+    chosen = indices.reshape(*with_rank(indices.sizes, rank))
+    made = source.builder.one(
+        DML_GATHER_OPERATOR_DESC,
+        with_rank(sizes, rank),
+        x.data_type,
+        InputTensor=source,
+        IndicesTensor=chosen,
+        Axis=axis + rank - x.rank,
+        IndexDimensions=indices.rank,
+    )
+    return made.view(sizes)
+
+
+@checked
+def gather_elements(x: Tensor, indices: Operand, axis: int) -> Tensor:
+    """For each index, the element of x that lies there along the axis and at the index's own place otherwise."""
+    chosen = x.builder.like(indices, x)
+    return x.builder.one(
+        DML_GATHER_ELEMENTS_OPERATOR_DESC,
+        chosen.sizes,
+        x.data_type,
+        InputTensor=x,
+        IndicesTensor=chosen,
+        Axis=axis_of("gather_elements", x, axis),
+    )
+
+
+@checked
+def gather_nd(x: Tensor, indices: Operand, batch_dimensions: int = 0) -> Tensor:
+    """The parts of x whose leading coordinates are the rows of ``indices`` (ONNX GatherND)."""
+    chosen = x.builder.like(indices, x)
+    sizes = gathered_nd_sizes(x.sizes, chosen.sizes, batch_dimensions) or (1,)
+    rank = max(x.rank, chosen.rank, len(sizes))
+    made = x.builder.one(
+        DML_GATHER_ND1_OPERATOR_DESC,
+        with_rank(sizes, rank),
+        x.data_type,
+        InputTensor=x.reshape(*with_rank(x.sizes, rank)),
+        IndicesTensor=chosen.reshape(*with_rank(chosen.sizes, rank)),
+        InputDimensionCount=x.rank,
+        IndicesDimensionCount=chosen.rank,
+        BatchDimensionCount=batch_dimensions,
+    )
+    return made.view(sizes)
+
+
+@checked
+def scatter_elements(x: Tensor, indices: Operand, updates: Operand, axis: int) -> Tensor:
+    """x with each update in the place that its index gives along the axis; of two for one place the last counts."""
+    return x.builder.one(
+        DML_SCATTER_OPERATOR_DESC,
+        x.sizes,
+        InputTensor=x,
+        IndicesTensor=x.builder.like(indices, x),
+        UpdatesTensor=x.builder.like(updates, x),
+        Axis=axis_of("scatter_elements", x, axis),
+    )
+
+
+@checked
+def scatter_nd(x: Tensor, indices: Operand, updates: Operand) -> Tensor:
+    """x with the parts replaced whose leading coordinates are the rows of ``indices`` (ONNX ScatterND)."""
+    chosen, values = x.builder.like(indices, x), x.builder.like(updates, x)
+    rank = max(x.rank, chosen.rank, values.rank)
+    made = x.builder.one(
+        DML_SCATTER_ND_OPERATOR_DESC,
+        with_rank(x.sizes, rank),
+        x.data_type,
+        InputTensor=x.reshape(*with_rank(x.sizes, rank)),
+        IndicesTensor=chosen.reshape(*with_rank(chosen.sizes, rank)),
+        UpdatesTensor=values.reshape(*with_rank(values.sizes, rank)),
+        InputDimensionCount=x.rank,
+        IndicesDimensionCount=chosen.rank,
+    )
+    return made.view(x.sizes)

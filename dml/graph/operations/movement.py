@@ -1,0 +1,139 @@
+"""Operators that only move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml import enums
+from dml.arguments import checked
+from dml.descriptors.movement import (
+    DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
+    DML_JOIN_OPERATOR_DESC,
+    DML_ONE_HOT_OPERATOR_DESC,
+    DML_PADDING_OPERATOR_DESC,
+    DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
+    DML_SLICE1_OPERATOR_DESC,
+    DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
+    DML_SPLIT_OPERATOR_DESC,
+    DML_TILE_OPERATOR_DESC,
+)
+from dml.errors import DMLError
+from dml.graph.builder import Operand, Tensor
+from dml.shapes import (
+    depth_to_space_sizes,
+    joined_sizes,
+    padded_sizes,
+    scaled_sizes,
+    sliced_sizes,
+    space_to_depth_sizes,
+    with_size,
+)
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from .sizes import axis_of, given_or, sizes_of
+
+
+@checked
+def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
+    """A window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its end)."""
+    steps = given_or(strides, (1,) * x.rank)
+    return x.builder.one(
+        DML_SLICE1_OPERATOR_DESC,
+        sliced_sizes(sizes, steps),
+        InputTensor=x,
+        InputWindowOffsets=tuple(offsets),
+        InputWindowSizes=tuple(sizes),
+        InputWindowStrides=steps,
+    )
+
+
+@checked
+def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
+    """Parts of these sizes along an axis."""
+    axis = axis_of("split", x, axis)
+    parts = [DML_BUFFER_TENSOR_DESC(x.data_type, with_size(x.sizes, axis, size)) for size in sizes]
+    made = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
+    return list(made["OutputTensors"])
+
+
+@checked
+def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """The tensors one after another along an axis."""
+    if len(tensors) == 0:
+        raise DMLError("join: needs at least one tensor")
+    first = tensors[0]
+    axis = axis_of("join", first, axis)
+    sizes = joined_sizes([tensor.sizes for tensor in tensors], axis)
+    return first.builder.one(DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
+
+
+@checked
+def padding(
+    x: Tensor,
+    start: Sequence[int],
+    end: Sequence[int],
+    mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
+    value: float = 0.0,
+) -> Tensor:
+    """x with elements around it."""
+    return x.builder.one(
+        DML_PADDING_OPERATOR_DESC,
+        padded_sizes(x.sizes, start, end),
+        InputTensor=x,
+        PaddingMode=mode,
+        PaddingValue=value,
+        StartPadding=tuple(start),
+        EndPadding=tuple(end),
+    )
+
+
+@checked
+def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
+    """x repeated along each dimension."""
+    return x.builder.one(DML_TILE_OPERATOR_DESC, scaled_sizes(x.sizes, repeats), InputTensor=x, Repeats=tuple(repeats))
+
+
+@checked
+def depth_to_space(
+    x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
+) -> Tensor:
+    """Channels of {N, C, H, W} unfolded into blocks of pixels."""
+    sizes = depth_to_space_sizes(sizes_of("depth_to_space", x, 4), block)
+    return x.builder.one(DML_DEPTH_TO_SPACE1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
+
+
+@checked
+def space_to_depth(
+    x: Tensor, block: int, order: enums.DML_DEPTH_SPACE_ORDER = enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW
+) -> Tensor:
+    """Blocks of pixels of {N, C, H, W} folded into channels."""
+    sizes = space_to_depth_sizes(sizes_of("space_to_depth", x, 4), block)
+    return x.builder.one(DML_SPACE_TO_DEPTH1_OPERATOR_DESC, sizes, InputTensor=x, BlockSize=block, Order=order)
+
+
+@checked
+def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis: int = -1) -> Tensor:
+    """``on`` where an index is the place along ``axis``, whose size of 1 becomes ``depth``; FLOAT32."""
+    axis = axis_of("one_hot", indices, axis)
+    values = indices.builder.constant([off, on], enums.DML_TENSOR_DATA_TYPE_FLOAT32)
+    return indices.builder.one(
+        DML_ONE_HOT_OPERATOR_DESC,
+        with_size(indices.sizes, axis, depth),
+        values.data_type,
+        IndicesTensor=indices,
+        ValuesTensor=values.view((*(1,) * (indices.rank - 1), 2)),
+        Axis=axis,
+    )
+
+
+@checked
+def reverse_subsequences(x: Tensor, lengths: Operand, axis: int) -> Tensor:
+    """The first ``lengths`` elements along the axis in reverse; lengths has x's sizes, 1 along the axis."""
+    axis = axis_of("reverse_subsequences", x, axis)
+    return x.builder.one(
+        DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
+        x.sizes,
+        InputTensor=x,
+        SequenceLengthsTensor=x.builder.like(lengths, x),
+        Axis=axis,
+    )

@@ -1,0 +1,101 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.arguments import checked
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.normalization import (
+    DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+)
+from dml.graph.builder import Operand, Tensor
+
+from .sizes import axis_of
+
+
+def _along_channels(x: Tensor, value: Operand) -> Tensor:
+    """{C} as {1, C, 1...}; tensors of x's rank stay as they are."""
+    tensor = x.builder.like(value, x)
+    return tensor if tensor.rank == x.rank else tensor.view((1, tensor.desc.element_count, *(1,) * (x.rank - 2)))
+
+
+@checked
+def batch_normalization(
+    x: Tensor,
+    mean_: Operand,
+    variance: Operand,
+    scale: Operand,
+    bias: Operand,
+    *,
+    epsilon: float = 1e-5,
+    spatial: bool = True,
+    activation: OperatorDesc | None = None,
+) -> Tensor:
+    """scale * (x - mean) / sqrt(variance + epsilon) + bias, with statistics per channel."""
+    return x.builder.one(
+        DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+        x.sizes,
+        InputTensor=x,
+        MeanTensor=_along_channels(x, mean_),
+        VarianceTensor=_along_channels(x, variance),
+        ScaleTensor=_along_channels(x, scale),
+        BiasTensor=_along_channels(x, bias),
+        Spatial=spatial,
+        Epsilon=epsilon,
+        FusedActivation=activation,
+    )
+
+
+@checked
+def mean_variance_normalization(
+    x: Tensor,
+    axes: Sequence[int],
+    scale: Operand | None = None,
+    bias: Operand | None = None,
+    *,
+    normalize_variance: bool = True,
+    epsilon: float = 1e-5,
+    activation: OperatorDesc | None = None,
+) -> Tensor:
+    """x less its mean over the axes, over its standard deviation; then scaled and shifted (both broadcast to x)."""
+
+    def like(value: Operand | None) -> Tensor | None:
+        return None if value is None else x.builder.like(value, x).broadcast(x.sizes)
+
+    return x.builder.one(
+        DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+        x.sizes,
+        InputTensor=x,
+        ScaleTensor=like(scale),
+        BiasTensor=like(bias),
+        Axes=tuple(axis_of("mean_variance_normalization", x, axis) for axis in axes),
+        NormalizeVariance=normalize_variance,
+        Epsilon=epsilon,
+        FusedActivation=activation,
+    )
+
+
+@checked
+def local_response_normalization(
+    x: Tensor,
+    *,
+    local_size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    bias: float = 1.0,
+    cross_channel: bool = True,
+) -> Tensor:
+    """x over a power of the sum of squares around it."""
+    return x.builder.one(
+        DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+        x.sizes,
+        InputTensor=x,
+        CrossChannel=cross_channel,
+        LocalSize=local_size,
+        Alpha=alpha,
+        Beta=beta,
+        Bias=bias,
+    )

@@ -1,0 +1,95 @@
+"""Reductions, running sums and products, and the largest elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dml import enums
+from dml.arguments import checked
+from dml.capability import short_name
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.reduction import (
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    DML_REDUCE_OPERATOR_DESC,
+    DML_TOP_K1_OPERATOR_DESC,
+)
+from dml.enums import DML_REDUCE_FUNCTION
+from dml.graph.builder import Tensor
+from dml.shapes import (
+    ones_along,
+    with_size,
+)
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from .sizes import axis_of
+
+UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
+
+
+@checked
+def reduce(
+    x: Tensor, function: DML_REDUCE_FUNCTION, axes: Sequence[int] | None = None, data_type: Any = None
+) -> Tensor:
+    """A reduction over axes (all when None); the reduced dimensions stay, of size 1."""
+    chosen = tuple(range(x.rank)) if axes is None else tuple(axis_of("reduce", x, axis) for axis in axes)
+    sizes = ones_along(x.sizes, chosen)
+    arguments = (enums.DML_REDUCE_FUNCTION_ARGMAX, enums.DML_REDUCE_FUNCTION_ARGMIN)
+    kind = data_type or (UINT32 if function in arguments else x.data_type)
+    return x.builder.one(DML_REDUCE_OPERATOR_DESC, sizes, kind, Function=function, InputTensor=x, Axes=chosen)
+
+
+@checked
+def top_k(
+    x: Tensor, k: int, axis: int, direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_DECREASING
+) -> tuple[Tensor, Tensor]:
+    """The k largest (DECREASING) or smallest elements along an axis, in order, and their indices (UINT32)."""
+    axis = axis_of("top_k", x, axis)
+    sizes = with_size(x.sizes, axis, k)
+    made = x.builder.node(
+        DML_TOP_K1_OPERATOR_DESC,
+        {
+            "OutputValueTensor": DML_BUFFER_TENSOR_DESC(x.data_type, sizes),
+            "OutputIndexTensor": DML_BUFFER_TENSOR_DESC(UINT32, sizes),
+        },
+        InputTensor=x,
+        Axis=axis,
+        K=k,
+        AxisDirection=direction,
+    )
+    return made["OutputValueTensor"], made["OutputIndexTensor"]
+
+
+def _running(cls: type[OperatorDesc], exclusive_field: str, doc: str) -> Callable[..., Tensor]:
+    """A function of the elements so far along an axis. exclusive_field: what leaves out each element itself."""
+    name = short_name(cls.OPERATOR_TYPE).lower()
+
+    def function(
+        x: Tensor,
+        axis: int,
+        direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_INCREASING,
+        *,
+        exclusive: bool = False,
+    ) -> Tensor:
+        fields: dict[str, Any] = {
+            "Axis": axis_of(name, x, axis),
+            "AxisDirection": direction,
+            exclusive_field: exclusive,
+        }
+        return x.builder.one(cls, x.sizes, InputTensor=x, **fields)
+
+    function.__qualname__, function.__doc__ = name, doc
+    return checked(function)
+
+
+cumulative_sum = _running(
+    DML_CUMULATIVE_SUMMATION_OPERATOR_DESC,
+    "HasExclusiveSum",
+    "Sums of the elements so far along the axis. exclusive: less the element itself.",
+)
+cumulative_product = _running(
+    DML_CUMULATIVE_PRODUCT_OPERATOR_DESC,
+    "HasExclusiveProduct",
+    "Products of the elements so far along the axis. exclusive: without the element itself.",
+)

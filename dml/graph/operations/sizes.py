@@ -1,0 +1,27 @@
+"""What the functions of several families ask of sizes and axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml.errors import DMLError
+from dml.graph.builder import Tensor
+
+
+def sizes_of(name: str, x: Tensor, rank: int) -> tuple[int, ...]:
+    """The sizes of a tensor that must have so many dimensions."""
+    if x.rank != rank:
+        raise DMLError(f"{name}: takes tensors of {rank} dimensions, found sizes {x.sizes}")
+    return x.sizes
+
+
+def given_or(values: Sequence[int] | None, default: tuple[int, ...]) -> tuple[int, ...]:
+    """The values, or the default where none are given."""
+    return tuple(values) if values is not None and len(values) else default
+
+
+def axis_of(name: str, x: Tensor, axis: int) -> int:
+    """The axis, counted from the front."""
+    if not -x.rank <= axis < x.rank:
+        raise DMLError(f"{name}: a tensor of sizes {x.sizes} has no axis {axis}")
+    return axis % x.rank

@@ -1,0 +1,38 @@
+"""What initialization computes of constants is known by their bytes, which are read once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+from dml.api import weights
+from dml.graph import operations as op
+from dml.graph.builder import Builder
+
+
+def test_constants_that_initialization_reads_are_hashed_once(
+    device: dml.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    builder = Builder(device)
+    # (a constant's root is computed while a graph is initialized)
+    known = rng.uniform(1, 2, (1, 1, 16, 24)).astype(np.float32)
+    x = builder.input("x", (1, 1, 16, 24))
+    compiled = builder.compile({"y": x + op.sqrt(builder.constant(known))})
+    assert compiled.program.initialize, "nothing is computed beforehand"
+    hashed: Counter[bytes] = Counter()
+    plain = weights._digest
+
+    def counted(*parts: Any) -> bytes:
+        hashed.update(bytes(part) for part in parts if isinstance(part, memoryview))
+        return plain(*parts)
+
+    monkeypatch.setattr(weights, "_digest", counted)
+    given = rng.uniform(-1, 1, x.sizes).astype(np.float32)
+    found = compiled.dispatch({"x": given})["y"]
+    np.testing.assert_allclose(found, given + np.sqrt(known), rtol=1e-6)
+    assert hashed[known.tobytes()] == 1

@@ -16,6 +16,7 @@ from dml.glslang import compile_many
 from dml.runtime import commands
 from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.context import Context, Pipeline
+from dml.runtime.dump import dump
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.queue import Fence
 
@@ -70,8 +71,10 @@ class KernelTime(NamedTuple):
 
 
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
-    """The compiled shaders of the dispatches, in order; every core compiles."""
-    return compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    """The compiled shaders of the dispatches, in order; every core compiles. See ``dump`` for looking at them."""
+    kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    dump(dispatches, kernels)
+    return kernels
 
 
 def _bind(place: Place, region: Region, alignment: int, writes: bool) -> tuple[_Range, int]:

@@ -5,7 +5,8 @@
 //   is_nan is_inf               from the bits: compilers may fold isnan() away
 //   quotient(a, b)              a / b, within half an ulp and a bit; a, b and a / b from 2^-60 to 2^60 in magnitude
 //   divide(a, b)                the same for all a and b
-//   divide_nearest(a, b)        as IEEE 754 rounds it, for all a and b
+//   divide_nearest(a, b)        as IEEE 754 rounds it, for all a and b; quotients below 2^-100 may be the neighbour of
+//                               that where subnormal numbers are flushed
 //   sqrt_accurate reciprocal    within half an ulp and a bit
 //   multiply_add(x, a, b)       x a + b, rounded after each step
 //   modulus_truncate modulus_floor   exact; the sign of the dividend (C) or of the divisor (Python)

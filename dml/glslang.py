@@ -114,9 +114,14 @@ class _Flat:
         return posixpath.basename(self.name) if self.debug else "shader.comp"
 
 
+def wants_debug_information() -> bool:
+    """Whether shaders are to carry what debuggers show: DML_DEBUG_SHADERS is set, and not 0."""
+    return os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0")
+
+
 def _flat(source: Source, include_dirs: Sequence[Path]) -> _Flat:
     joined = _Flattener(source, include_dirs)
-    if os.environ.get(DEBUG_VARIABLE, "0") in ("", "0"):
+    if not wants_debug_information():
         return _Flat(source.name, joined.text, joined.lines, debug=False)
     # Debuggers have this text and none of the files it was put together from, so lines are counted in it.
     lines = [line for line in joined.text.splitlines() if not line.startswith(("#line ", _LINE_EXTENSION))]
@@ -353,4 +358,13 @@ class _Memory:
 _memory = _Memory(_MEMORY_BYTES)
 
 
-__all__ = ["DEBUG_VARIABLE", "TARGET", "Source", "compile", "compile_many", "flatten", "write_whole"]
+__all__ = [
+    "DEBUG_VARIABLE",
+    "TARGET",
+    "Source",
+    "compile",
+    "compile_many",
+    "flatten",
+    "wants_debug_information",
+    "write_whole",
+]

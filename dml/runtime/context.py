@@ -11,9 +11,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
-from dml.runtime import commands
+from dml.runtime import commands, names
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
 from dml.runtime.memory import Bytes, Piece, Pool, Use
@@ -43,9 +44,11 @@ class Context:
 
     def __init__(self, device: VulkanDevice) -> None:
         self.device = device
+        #: Whether Vulkan's objects get names (see ``names``).
+        self.named = names.are_wanted()
         kp = kompute()
         with vulkan_errors(f"opening {device.name}"):
-            self.manager = kp.Manager(device.index)
+            self.manager = kp.Manager(device.index, **({"debug_names": True} if self.named else {}))
         #: Whether the host works on the device's own buffers.
         self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
         #: Whether the driver compiles a kernel when it first runs, so that nothing can interrupt that.
@@ -130,7 +133,8 @@ class Context:
 
                 def allocate(size: int) -> Any:
                     with vulkan_errors(f"allocating {size} bytes for {use.value} on {self.device.name}"):
-                        return self.manager.buffer(size, getattr(kompute().BufferUse, use.value))
+                        named = {"name": f"dml {use.value} memory"} if self.named else {}
+                        return self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
 
                 own_from = max(OWN_ALLOCATION, self.device.memory // MOST_OWN_ALLOCATIONS)
                 self._pools[use] = Pool(allocate, own_from, host=use is not Use.DEVICE)
@@ -181,15 +185,19 @@ class Context:
 
     # Pipelines
 
-    def pipeline(self, spirv: bytes, constants: Sequence[int], buffers: int, push_words: int) -> Pipeline:
-        """The device's pipeline for a kernel with these constants; made once, whatever it is dispatched over."""
+    def pipeline(self, spirv: bytes, dispatch: Dispatch) -> Pipeline:
+        """The device's pipeline for a dispatch's kernel and constants; made once, whatever it is dispatched over."""
         self.check_process()
-        key = (spirv, tuple(constants), buffers, push_words)
+        buffers = len(dispatch.bindings)
+        push_size = 4 * (buffers + len(dispatch.push))
+        key = (spirv, dispatch.constants, buffers, push_size)
         with self._lock:
             pipeline = self._pipelines.get(key)
         if pipeline is None:
+            named = {"name": names.of_kernel(dispatch, spirv)} if self.named else {}
             with self.gate.passing(), vulkan_errors("making a compute pipeline"):
-                pipeline = Pipeline(self.manager.pipeline(spirv, list(constants), buffers, 4 * push_words))
+                native = self.manager.pipeline(spirv, dispatch.constants, buffers, push_size, **named)
+            pipeline = Pipeline(native)
         with self._lock:
             # Another thread may have made it meanwhile
             pipeline = self._pipelines.setdefault(key, pipeline)

@@ -10,7 +10,6 @@ A kernel with its constants makes three files, named by its path under ``shaders
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -25,9 +24,7 @@ from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch
 from dml.errors import HRESULT, DMLError
 from dml.glslang import TARGET, flatten, write_whole
-
-#: The folder to write to; nothing is written where it is not set.
-DUMP_VARIABLE = "DML_DUMP"
+from dml.runtime import names
 
 _CONSTANT = re.compile(r"layout\(constant_id\s*=\s*(\d+)\)\s*const\s+(\w+)\s+(\w+)")
 _BUFFER = re.compile(r"layout\([^)]*binding\s*=\s*(\d+)[^)]*\)[\w\s]*\bbuffer\s+(\w+)\s*\{")
@@ -44,7 +41,7 @@ def dump(dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> None:
 
     Raises DMLError where the folder cannot be written.
     """
-    folder = os.environ.get(DUMP_VARIABLE)
+    folder = os.environ.get(names.DUMP_VARIABLE)
     if not folder:
         return
     with _writing:
@@ -54,7 +51,7 @@ def dump(dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> None:
                 write_whole(path, f"{json.dumps(_described[path], indent=1, allow_nan=False)}\n".encode())
         except OSError as error:
             raise DMLError(
-                f"{DUMP_VARIABLE}: kernels cannot be written to {folder!r}: {error.strerror or error}",
+                f"{names.DUMP_VARIABLE}: kernels cannot be written to {folder!r}: {error.strerror or error}",
                 HRESULT.E_ACCESSDENIED,
             ) from error
 
@@ -62,10 +59,9 @@ def dump(dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> None:
 def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:
     """Writes what is new of a kernel, and adds the dispatch to its description. Returns where that belongs."""
     text = flatten(dispatch.source, include_dirs=(sources.directory(),))
-    identity = b"\0".join((text.encode(), kernel, repr(dispatch.constants).encode()))
-    label = re.sub(r"[^\w.]+", "-", dispatch.label.removesuffix(".comp"))
-    path = folder / f"{label}-{hashlib.sha256(identity).hexdigest()[:8]}.json"
-    glsl, binary = path.with_name(f"{path.stem}.comp"), path.with_name(f"{path.stem}.spv")
+    glsl, binary, path = (
+        folder / f"{names.of_kernel(dispatch, kernel)}.{suffix}" for suffix in ("comp", "spv", "json")
+    )
     if path not in _described or not binary.exists():
         write_whole(glsl, text.encode())
         write_whole(binary, kernel)
@@ -116,8 +112,8 @@ def _constants(values: Sequence[int], text: str) -> dict[str, Any]:
     """The specialization constants by name, in the order of their numbers."""
     declared = _CONSTANT.findall(text)
     kinds = {int(number): kind for number, kind, _ in declared}
-    names = {int(number): name for number, _, name in declared}
-    return {_name(names, number): _value(kinds.get(number, "uint"), bits) for number, bits in enumerate(values)}
+    named = {int(number): name for number, _, name in declared}
+    return {_name(named, number): _value(kinds.get(number, "uint"), bits) for number, bits in enumerate(values)}
 
 
 def _value(kind: str, bits: int) -> bool | int | float | str:
@@ -143,6 +139,6 @@ def _push_constants(text: str) -> dict[int, str]:
     return dict(enumerate(re.findall(r"(\w+)\s*;", block[1]))) if block else {}
 
 
-def _name(names: Mapping[int, str], number: int) -> str:
+def _name(named: Mapping[int, str], number: int) -> str:
     """A name, or the number where the text has none for it."""
-    return names.get(number, str(number))
+    return named.get(number, str(number))

@@ -13,7 +13,7 @@ from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch, Region
 from dml.compiler.target import DeviceClass
 from dml.glslang import compile_many
-from dml.runtime import commands
+from dml.runtime import commands, names
 from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.context import Context, Pipeline
 from dml.runtime.dump import dump
@@ -182,7 +182,7 @@ class Recording:
                 pending = []
             pending += ranges
             push = [*(word for _, word in bound), *dispatch.push]
-            pipeline = self._context.pipeline(kernel, dispatch.constants, len(ranges), len(push))
+            pipeline = self._context.pipeline(kernel, dispatch)
             writer.dispatch(pipeline, [(r.native, r.start, r.end - r.start) for r in ranges], push, dispatch)
 
     @property
@@ -356,6 +356,7 @@ class _Writer:
             self.pipelines.append(pipeline)
         if self._alone or (is_first and self._context.compiles_late and not pipeline.ran):
             self._begin_sequence()
+        named = {"label": names.of_dispatch(of)} if self._context.named else {}
         work = max(1, of.work)
         count = of.groups[0] * of.groups[1] * of.groups[2]
         parts: list[tuple[int, int]] = []
@@ -366,7 +367,7 @@ class _Writer:
             self.batches[-1] = self.batches[-1][0], self.batches[-1][1] + share
             parts.append((len(self._operations) - 1, len(self._operations[-1])))
             with vulkan_errors("recording"):
-                self.add(self._context.manager.dispatch(pipeline.native, ranges, push, base, groups))
+                self.add(self._context.manager.dispatch(pipeline.native, ranges, push, base, groups, **named))
         self.positions.append(parts)
         if self._alone:
             self._begin_sequence()

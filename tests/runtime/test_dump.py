@@ -15,7 +15,7 @@ from dml.compiler.kernels.prelude import constant_bits
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Access, Binding, Dispatch, Region, Space
 from dml.glslang import Source
-from dml.runtime.dump import DUMP_VARIABLE
+from dml.runtime.names import DUMP_VARIABLE
 from dml.runtime.recording import spirv
 
 HEAD = "#version 450\nlayout(local_size_x = 8, local_size_y = 4) in;\n"

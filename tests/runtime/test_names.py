@@ -52,7 +52,7 @@ import sys
 import dml
 from dml.compiler.program import Access, Binding, Dispatch, Region, Space
 from dml.glslang import Source
-from dml.runtime import recording
+from dml.runtime import writing
 from dml.runtime.recording import Place, Recording, spirv
 
 TEXT = '''#version 450
@@ -75,7 +75,7 @@ dispatches = [
     for index, node in enumerate(("first", "second"))
 ]
 if sys.argv[2] == "race":
-    recording._Range.conflicts = lambda *_: False
+    writing._Range.conflicts = lambda *_: False
 buffers = [context.buffer(256) for _ in regions]
 Recording(context, dispatches, spirv(dispatches), lambda region: Place(buffers[region.index])).run()
 """

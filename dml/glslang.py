@@ -1,7 +1,7 @@
 """GLSL source with includes and defines in, SPIR-V out, by way of ``glslangValidator``.
 
-Includes are resolved here, textually, before the compiler sees anything: the flattened text, with the target and the
-compiler's version, then is the whole identity of a shader. SPIR-V is kept under that identity in memory and on disk
+Includes are pasted in here, before the compiler sees anything, so that the flattened text, the target and the
+compiler's version identify a shader completely. Its SPIR-V is kept under that identity in memory and on disk
 (``$DML_CACHE_DIR`` or the user's cache directory).
 
 ``DML_DEBUG_SHADERS=1`` compiles with ``-g``: the SPIR-V carries the flattened text, the names of what it declares and
@@ -149,7 +149,7 @@ class _Flattener:
         self.lines[source.name] = body
         defines = [f"#define {name} {value}" for name, value in source.defines]
         self.lines["<defines>"] = defines
-        # After #version come extensions, then anything else.
+        # GLSL wants extensions right after #version.
         out = [body[version].strip(), f"{_LINE_EXTENSION} : require"]
         rest = self._included_lines(source.name, body[version + 1 :], version + 2, (source.name,))
         extensions: list[str] = []
@@ -165,7 +165,7 @@ class _Flattener:
         for number, line in enumerate(body, first):
             match = _INCLUDE.match(line)
             if match is None:
-                # An extension moves up to the top, and its line stays behind, empty, so that the numbers are kept.
+                # Where an extension is moved to the top, an empty line stays behind, so that line numbers stay right.
                 if line.lstrip().startswith("#extension"):
                     yield line
                     yield ""
@@ -205,7 +205,7 @@ _files: dict[Path, tuple[tuple[int, int], str]] = {}
 
 
 def _file_text(path: Path) -> str | None:
-    """The text of a file, read anew only when it has changed; None where there is no such file."""
+    """The text of a file, read again only when it has changed; None where there is no such file."""
     try:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size)
@@ -280,7 +280,7 @@ def _explain(flat: _Flat, messages: str) -> str:
         lines = flat.lines.get(file, [])
         text = f"\n    {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
         located.append(f"{file}:{line}: {what}{text}")
-    # What the linker says of a source that did not compile says nothing more.
+    # Where compiling has failed, the linker's messages (those without a line) add nothing.
     shown = located or other or [messages.strip() or "the compiler gave no reason"]
     left = f"\n... and {len(shown) - _SHOWN_ERRORS} more" if len(shown) > _SHOWN_ERRORS else ""
     return "\n".join([f"compiling {flat.name} failed:", *shown[:_SHOWN_ERRORS]]) + left

@@ -21,13 +21,14 @@ from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.queue import Fence, Gate, Queue
 
-#: What pipelines may hold that are kept although nothing uses them at the moment, in bytes; and what one holds: on a
-#: CPU's driver its machine code and what LLVM needs beside it (3.2 MiB each, over 63 pairs of products on lavapipe).
+#: How much memory the most recently made pipelines may take, in bytes, so that they are kept although nothing uses them
+#: at the moment; and how much one takes. A CPU's driver keeps its machine code and what LLVM needs beside it: 3.2 MiB
+#: each on lavapipe, measured over 63 pairs of matrix products.
 KEPT_PIPELINE_BYTES = 128 << 20
 PIPELINE_BYTES, CPU_PIPELINE_BYTES = 64 << 10, 3 << 20
 
-#: Pieces of this many bytes and more get an allocation of their own; more on devices with much memory, so that even
-#: full they hold no more allocations than every driver allows.
+#: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
+#: even a full one holds at most so many allocations: every driver allows that many.
 OWN_ALLOCATION, MOST_OWN_ALLOCATIONS = 8 << 20, 1024
 
 
@@ -96,7 +97,7 @@ class Context:
         except DMLError as error:
             if error.hresult != HRESULT.E_OUTOFMEMORY:
                 raise
-        # What was dropped but is in flight, and what other pools keep, may be what is missing.
+        # Memory comes back from what is still in flight but dropped already, and from chunks that other pools keep.
         self.queue.finish()
         for other in list(self._pools.values()):
             other.release()
@@ -251,8 +252,8 @@ def _close_all() -> None:
 
 
 def _forget_all() -> None:
-    """In a forked child: what the parent opened is left as it is, for drivers wait for their threads when it is
-    destroyed, and when the process ends; and those threads exist in the parent only."""
+    """In a forked child, leave alone what the parent had opened: destroying it, or ending the process in the ordinary
+    way, waits for the driver's threads, and those exist in the parent only."""
     global _opening, _is_forked
     if not _contexts:
         return

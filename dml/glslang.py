@@ -1,8 +1,12 @@
 """GLSL source with includes and defines in, SPIR-V out, by way of ``glslangValidator``.
 
-Includes are resolved here, textually, before the compiler sees anything: the flattened text, with the target and the
-compiler's version, then is the whole identity of a shader. SPIR-V is kept under that identity in memory and on disk
+Includes are pasted in here, before the compiler sees anything, so that the flattened text, the target and the
+compiler's version identify a shader completely. Its SPIR-V is kept under that identity in memory and on disk
 (``$DML_CACHE_DIR`` or the user's cache directory).
+
+``DML_DEBUG_SHADERS=1`` compiles with ``-g``: the SPIR-V carries the flattened text, the names of what it declares and
+the lines that instructions come from, for RenderDoc and other debuggers. (``-gVS`` would add variables, but its SPIR-V
+needs an extension that Vulkan 1.1 devices need not have.)
 """
 
 from __future__ import annotations
@@ -30,10 +34,16 @@ from dml.errors import HRESULT, DMLError
 _INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 _VERSION = re.compile(r"^\s*#\s*version\b")
 _DIAGNOSTIC = re.compile(r"^(?:ERROR|WARNING): (.+?):(\d+): (.*)$")
+_LINE_EXTENSION = "#extension GL_GOOGLE_cpp_style_line_directive"
 _SPIRV_MAGIC = (0x07230203).to_bytes(4, "little")
 _ENTRY_MAGIC = b"dml-spirv-1\n"
 _MEMORY_BYTES = 64 << 20
 _SHOWN_ERRORS = 8
+
+#: What compiled shaders run on.
+TARGET = "vulkan1.1"
+#: Set to anything but 0, it makes shaders carry what debuggers show.
+DEBUG_VARIABLE = "DML_DEBUG_SHADERS"
 
 
 @dataclass(frozen=True)
@@ -49,14 +59,22 @@ class Source:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def compile(source: Source, *, include_dirs: Sequence[Path] = (), target: str = "vulkan1.1") -> bytes:
+def flatten(source: Source, *, include_dirs: Sequence[Path] = ()) -> str:
+    """The one text that ``compile`` hands to the compiler: ``source`` with its defines and everything it includes.
+
+    DMLError: an include that is not found (file and line).
+    """
+    return _flat(source, include_dirs).text
+
+
+def compile(source: Source, *, include_dirs: Sequence[Path] = (), target: str = TARGET) -> bytes:
     """The SPIR-V of ``source`` for ``target`` (a ``--target-env`` of glslang).
 
     DMLError: no compiler, an include that is not found (file and line), or the compiler's messages, each with the file
     and line of our source and that line itself.
     """
-    flat = _Flattener(source, include_dirs)
-    key = _key(flat.text, target)
+    flat = _flat(source, include_dirs)
+    key = _key(flat, target)
     spirv = _memory.get(key)
     if spirv is None:
         entry = _cache_directory() / key[:2] / f"{key[2:]}.spv"
@@ -68,9 +86,7 @@ def compile(source: Source, *, include_dirs: Sequence[Path] = (), target: str = 
     return spirv
 
 
-def compile_many(
-    sources: Sequence[Source], *, include_dirs: Sequence[Path] = (), target: str = "vulkan1.1"
-) -> list[bytes]:
+def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = (), target: str = TARGET) -> list[bytes]:
     """What ``compile`` makes of each source, in order, on all cores; equal sources are compiled once."""
     distinct = list(dict.fromkeys(sources))
     one = functools.partial(compile, include_dirs=include_dirs, target=target)
@@ -81,6 +97,36 @@ def compile_many(
             compiled = list(pool.map(one, distinct))
     by_source = dict(zip(distinct, compiled, strict=True))
     return [by_source[source] for source in sources]
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """A text without includes. ``lines``: those of each file that messages and debuggers name."""
+
+    name: str
+    text: str
+    lines: dict[str, list[str]]
+    debug: bool
+
+    @property
+    def file(self) -> str:
+        """What the compiler gets it as."""
+        return posixpath.basename(self.name) if self.debug else "shader.comp"
+
+
+def wants_debug_information() -> bool:
+    """Whether shaders are to carry what debuggers show: DML_DEBUG_SHADERS is set, and not 0."""
+    return os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0")
+
+
+def _flat(source: Source, include_dirs: Sequence[Path]) -> _Flat:
+    joined = _Flattener(source, include_dirs)
+    if not wants_debug_information():
+        return _Flat(source.name, joined.text, joined.lines, debug=False)
+    # Debuggers have this text and none of the files it was put together from, so lines are counted in it.
+    lines = [line for line in joined.text.splitlines() if not line.startswith(("#line ", _LINE_EXTENSION))]
+    text = "\n".join([*lines, ""])
+    return _Flat(source.name, text, {posixpath.basename(source.name): lines}, debug=True)
 
 
 class _Flattener:
@@ -103,8 +149,8 @@ class _Flattener:
         self.lines[source.name] = body
         defines = [f"#define {name} {value}" for name, value in source.defines]
         self.lines["<defines>"] = defines
-        # After #version come extensions, then anything else.
-        out = [body[version].strip(), "#extension GL_GOOGLE_cpp_style_line_directive : require"]
+        # GLSL wants extensions right after #version.
+        out = [body[version].strip(), f"{_LINE_EXTENSION} : require"]
         rest = self._included_lines(source.name, body[version + 1 :], version + 2, (source.name,))
         extensions: list[str] = []
         code: list[str] = []
@@ -119,7 +165,7 @@ class _Flattener:
         for number, line in enumerate(body, first):
             match = _INCLUDE.match(line)
             if match is None:
-                # An extension moves up to the top, and its line stays behind, empty, so that the numbers are kept.
+                # Where an extension is moved to the top, an empty line stays behind, so that line numbers stay right.
                 if line.lstrip().startswith("#extension"):
                     yield line
                     yield ""
@@ -159,7 +205,7 @@ _files: dict[Path, tuple[tuple[int, int], str]] = {}
 
 
 def _file_text(path: Path) -> str | None:
-    """The text of a file, read anew only when it has changed; None where there is no such file."""
+    """The text of a file, read again only when it has changed; None where there is no such file."""
     try:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size)
@@ -172,8 +218,11 @@ def _file_text(path: Path) -> str | None:
     return known[1]
 
 
-def _key(text: str, target: str) -> str:
-    return hashlib.sha256("\0".join((_version(), target, text)).encode()).hexdigest()
+def _key(flat: _Flat, target: str) -> str:
+    parts = [_version(), target, flat.text]
+    if flat.debug:
+        parts += ["-g", flat.file]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @functools.cache
@@ -198,13 +247,15 @@ def _version() -> str:
     return run.stdout.partition("\n")[0]
 
 
-def _run(flat: _Flattener, target: str) -> bytes:
+def _run(flat: _Flat, target: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="dml-glslang-") as directory:
-        shader, output = Path(directory, "shader.comp"), Path(directory, "shader.spv")
+        shader, output = Path(directory, flat.file), Path(directory, "shader.spv")
         shader.write_text(flat.text, encoding="utf-8")
-        command = [_executable(), "-V", "--target-env", target, "-o", str(output), str(shader)]
+        debug = ["-g"] if flat.debug else []
+        command = [_executable(), "-V", *debug, "-S", "comp", "--target-env", target, "-o", str(output), flat.file]
         try:
-            run = subprocess.run(command, capture_output=True, text=True, check=False)
+            # Debug information names the file as it is named here: not by a folder that is soon gone.
+            run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
         except OSError as error:
             raise DMLError(f"{command[0]} does not run: {error}", HRESULT.DXGI_ERROR_UNSUPPORTED) from error
         if run.returncode == 0:
@@ -213,7 +264,7 @@ def _run(flat: _Flattener, target: str) -> bytes:
     raise DMLError(_explain(flat, run.stdout + run.stderr))
 
 
-def _explain(flat: _Flattener, messages: str) -> str:
+def _explain(flat: _Flat, messages: str) -> str:
     """The compiler's messages with the line of source each is about."""
     located: list[str] = []
     other: list[str] = []
@@ -229,7 +280,7 @@ def _explain(flat: _Flattener, messages: str) -> str:
         lines = flat.lines.get(file, [])
         text = f"\n    {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
         located.append(f"{file}:{line}: {what}{text}")
-    # What the linker says of a source that did not compile says nothing more.
+    # Where compiling has failed, the linker's messages (those without a line) add nothing.
     shown = located or other or [messages.strip() or "the compiler gave no reason"]
     left = f"\n... and {len(shown) - _SHOWN_ERRORS} more" if len(shown) > _SHOWN_ERRORS else ""
     return "\n".join([f"compiling {flat.name} failed:", *shown[:_SHOWN_ERRORS]]) + left
@@ -253,18 +304,26 @@ def _read(entry: Path) -> bytes | None:
 
 
 def _write(entry: Path, spirv: bytes) -> None:
-    """Puts an entry in place in one step; a cache that cannot be written is no error."""
-    temporary = None
+    """Writes an entry; a cache that cannot be written is no error."""
+    with contextlib.suppress(OSError):
+        write_whole(entry, _ENTRY_MAGIC + hashlib.sha256(spirv).digest() + spirv)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, and the folders it needs, in one step: who reads it meanwhile sees all of it or what was before.
+
+    Raises OSError where it cannot be written; then nothing is left behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
-        entry.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=entry.parent, suffix=".tmp")
         with os.fdopen(descriptor, "wb") as file:
-            file.write(_ENTRY_MAGIC + hashlib.sha256(spirv).digest() + spirv)
-        os.replace(temporary, entry)
+            file.write(data)
+        os.replace(temporary, path)
     except OSError:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 class _Memory:
@@ -299,4 +358,13 @@ class _Memory:
 _memory = _Memory(_MEMORY_BYTES)
 
 
-__all__ = ["Source", "compile", "compile_many"]
+__all__ = [
+    "DEBUG_VARIABLE",
+    "TARGET",
+    "Source",
+    "compile",
+    "compile_many",
+    "flatten",
+    "wants_debug_information",
+    "write_whole",
+]

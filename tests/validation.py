@@ -104,10 +104,13 @@ class Plugin:
         if messages:
             pytest.fail(f"Vulkan validation messages during {phase}:\n{messages}", pytrace=False)
 
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            if item.get_closest_marker("no_validation"):
+                item.add_marker(pytest.mark.skip(reason="not meant for the validation layer"))
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
-        if item.get_closest_marker("no_validation"):
-            pytest.skip("not meant for the validation layer")
+    def pytest_runtest_setup(self) -> Generator[None, object, object]:
         result = yield
         self._check("setup")
         return result

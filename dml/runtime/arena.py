@@ -1,6 +1,7 @@
-"""Memory for regions of one resource: what does not overlap gets buffers of its own.
+"""Memory for the regions of one resource.
 
-So no buffer is larger than what overlaps within it, and what is never bound takes no memory.
+Regions that do not overlap get buffers of their own. So no buffer is larger than a group of regions that do, and bytes
+that nothing binds take no memory.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def bound_regions(space: Space, dispatches: Iterable[Dispatch]) -> list[Region]:
 
 
 class Islands:
-    """The stretches of a resource that regions cover; regions that share bytes lie in one.
+    """The stretches of a resource that regions cover. Regions that share bytes lie in the same one.
 
     spans: the first byte of each, and its end.
     """
@@ -36,18 +37,18 @@ class Islands:
         self._starts = [start for start, _ in found]
 
     def number(self, region: Region) -> int:
-        """Which of them the region lies in."""
+        """The number of the island that a region lies in."""
         return bisect_right(self._starts, region.offset) - 1
 
 
 class Arena:
-    """A buffer for each island; new ones, whose bytes are whatever was there, where none are given."""
+    """A buffer for each island: those given, or new ones, whose contents are undefined."""
 
     def __init__(self, context: Context, islands: Islands, buffers: list[Buffer] | None = None) -> None:
         self.islands = islands
         self.buffers = buffers or [context.buffer(end - start, zero=False) for start, end in islands.spans]
 
     def place(self, region: Region) -> Place:
-        """Where the region's resource would begin in the region's buffer; possibly before it."""
+        """Where byte 0 of the region's resource would lie in the region's buffer: possibly before the buffer begins."""
         number = self.islands.number(region)
         return Place(self.buffers[number], -self.islands.spans[number][0])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Words = npt.NDArray[np.uint32]
 
-#: Larger transfers go in parts of this many bytes, so that a copy beside a large buffer stays small.
+#: Larger transfers are made in parts of this many bytes, so that the staging memory for a large buffer stays small.
 TRANSFER_PART = 32 << 20
 
 
@@ -75,7 +75,8 @@ class Buffer:
 
 
 class Mirror:
-    """The host's side of a buffer for a recording to copy from or to; the buffer itself where both sides share it.
+    """What the host writes or reads where a recording copies to or from a buffer: staging memory, or the buffer itself
+    where host and device share memory.
 
     use: Use.UPLOAD or Use.READBACK.
     """

@@ -8,7 +8,7 @@ from dml.runtime.native import kompute
 
 
 def between() -> Any:
-    """What dispatches before it write is there for dispatches after it, and what they read may be written."""
+    """Dispatches after it see what dispatches before it wrote, and may overwrite what those read."""
     kp = kompute()
     access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
     return kp.OpBarrier(
@@ -17,7 +17,7 @@ def between() -> Any:
 
 
 def before_all() -> Any:
-    """The same between all submissions before and what follows, copies included.
+    """As ``between``, for everything submitted before it, copies included.
 
     Without it the device may run a submission while the one before still writes: a queue keeps the order in which
     work begins, not that in which it ends.
@@ -34,7 +34,7 @@ def before_all() -> Any:
 
 
 def to_host() -> Any:
-    """What was written before it is there for the host once it has waited for the submission."""
+    """The host sees what was written before it, once it has waited for the submission."""
     kp = kompute()
     access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
     return kp.OpBarrier(

@@ -11,22 +11,24 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
-from dml.runtime import commands
+from dml.runtime import commands, names
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
 from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.queue import Fence, Gate, Queue
 
-#: What pipelines may hold that are kept although nothing uses them at the moment, in bytes; and what one holds: on a
-#: CPU's driver its machine code and what LLVM needs beside it (3.2 MiB each, over 63 pairs of products on lavapipe).
+#: How much memory the most recently made pipelines may take, in bytes, so that they are kept although nothing uses them
+#: at the moment; and how much one takes. A CPU's driver keeps its machine code and what LLVM needs beside it: 3.2 MiB
+#: each on lavapipe, measured over 63 pairs of matrix products.
 KEPT_PIPELINE_BYTES = 128 << 20
 PIPELINE_BYTES, CPU_PIPELINE_BYTES = 64 << 10, 3 << 20
 
-#: Pieces of this many bytes and more get an allocation of their own; more on devices with much memory, so that even
-#: full they hold no more allocations than every driver allows.
+#: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
+#: even a full one holds at most so many allocations: every driver allows that many.
 OWN_ALLOCATION, MOST_OWN_ALLOCATIONS = 8 << 20, 1024
 
 
@@ -43,9 +45,11 @@ class Context:
 
     def __init__(self, device: VulkanDevice) -> None:
         self.device = device
+        #: Whether Vulkan's objects get names (see ``names``).
+        self.named = names.are_wanted()
         kp = kompute()
         with vulkan_errors(f"opening {device.name}"):
-            self.manager = kp.Manager(device.index)
+            self.manager = kp.Manager(device.index, **({"debug_names": True} if self.named else {}))
         #: Whether the host works on the device's own buffers.
         self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
         #: Whether the driver compiles a kernel when it first runs, so that nothing can interrupt that.
@@ -93,7 +97,7 @@ class Context:
         except DMLError as error:
             if error.hresult != HRESULT.E_OUTOFMEMORY:
                 raise
-        # What was dropped but is in flight, and what other pools keep, may be what is missing.
+        # Memory comes back from what is still in flight but dropped already, and from chunks that other pools keep.
         self.queue.finish()
         for other in list(self._pools.values()):
             other.release()
@@ -130,7 +134,8 @@ class Context:
 
                 def allocate(size: int) -> Any:
                     with vulkan_errors(f"allocating {size} bytes for {use.value} on {self.device.name}"):
-                        return self.manager.buffer(size, getattr(kompute().BufferUse, use.value))
+                        named = {"name": f"dml {use.value} memory"} if self.named else {}
+                        return self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
 
                 own_from = max(OWN_ALLOCATION, self.device.memory // MOST_OWN_ALLOCATIONS)
                 self._pools[use] = Pool(allocate, own_from, host=use is not Use.DEVICE)
@@ -181,15 +186,19 @@ class Context:
 
     # Pipelines
 
-    def pipeline(self, spirv: bytes, constants: Sequence[int], buffers: int, push_words: int) -> Pipeline:
-        """The device's pipeline for a kernel with these constants; made once, whatever it is dispatched over."""
+    def pipeline(self, spirv: bytes, dispatch: Dispatch) -> Pipeline:
+        """The device's pipeline for a dispatch's kernel and constants; made once, whatever it is dispatched over."""
         self.check_process()
-        key = (spirv, tuple(constants), buffers, push_words)
+        buffers = len(dispatch.bindings)
+        push_size = 4 * (buffers + len(dispatch.push))
+        key = (spirv, dispatch.constants, buffers, push_size)
         with self._lock:
             pipeline = self._pipelines.get(key)
         if pipeline is None:
+            named = {"name": names.of_kernel(dispatch, spirv)} if self.named else {}
             with self.gate.passing(), vulkan_errors("making a compute pipeline"):
-                pipeline = Pipeline(self.manager.pipeline(spirv, list(constants), buffers, 4 * push_words))
+                native = self.manager.pipeline(spirv, dispatch.constants, buffers, push_size, **named)
+            pipeline = Pipeline(native)
         with self._lock:
             # Another thread may have made it meanwhile
             pipeline = self._pipelines.setdefault(key, pipeline)
@@ -243,8 +252,8 @@ def _close_all() -> None:
 
 
 def _forget_all() -> None:
-    """In a forked child: what the parent opened is left as it is, for drivers wait for their threads when it is
-    destroyed, and when the process ends; and those threads exist in the parent only."""
+    """In a forked child, leave alone what the parent had opened: destroying it, or ending the process in the ordinary
+    way, waits for the driver's threads, and those exist in the parent only."""
     global _opening, _is_forked
     if not _contexts:
         return

@@ -56,7 +56,7 @@ class VulkanDevice:
     def seen_as(self, **target: Any) -> VulkanDevice:
         """The same physical device with these fields of its target changed: its class, or its limits, which may shrink.
 
-        What is opened so compiles and runs as on such a device; as a discrete one, its buffers are staged.
+        Opened like this, it compiles and runs as such a device would: as a discrete one, its buffers are staged.
         """
         return replace(self, target=replace(self.target, **target))
 
@@ -108,7 +108,7 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         max_allocation = int(allocation.maxMemoryAllocationSize) or max_allocation
         driver = " ".join(filter(None, (vk.ffi.string(s).decode() for s in (names.driverName, names.driverInfo))))
     limits = base.limits
-    # All families of queues that compute have timestamps where the limit says so; the narrowest counts.
+    # Where timestampComputeAndGraphics is set, every family of compute queues has timestamps; we go by the narrowest.
     families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
     widths = [int(f.timestampValidBits) for f in families if f.queueFlags & vk.VK_QUEUE_COMPUTE_BIT]
     heaps = vk.vkGetPhysicalDeviceMemoryProperties(physical)

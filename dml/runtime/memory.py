@@ -85,7 +85,7 @@ class Piece:
         self.view = None if chunk.view is None else chunk.view[offset : offset + size]
 
     def __del__(self) -> None:
-        # A collector may call this inside the pool's own code, so nothing is changed here; taking sorts it in.
+        # The garbage collector may call this in the middle of the pool's own code: the pool takes note of it later.
         self._returned.append((self._chunk, self.offset, self.size))
 
 

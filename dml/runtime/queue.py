@@ -18,10 +18,10 @@ WAIT_SLICE = 0.05
 
 
 class Gate:
-    """What calls into the driver pass while they let other Python threads run.
+    """Counts the calls into the driver that let other Python threads run, and can refuse more of them.
 
-    When the interpreter ends it kills daemon threads as they come back from such a call, in the middle of C++ code,
-    which aborts the process. So ``close`` waits until all are back, and lets nobody in again.
+    When the interpreter ends, it kills daemon threads as they return from such a call, in the middle of C++ code, which
+    aborts the process. So ``close`` waits until all have returned, and lets nobody in again.
     """
 
     def __init__(self) -> None:

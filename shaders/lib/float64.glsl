@@ -8,7 +8,7 @@ uvec2 shift_right_sticky(uvec2 a, uint n) {
     return shifted;
 }
 
-// m 2^(e - 63) with bit 63 of m set and what was lost below it ored into bit 0.
+// The number m 2^(e - 63), rounded. Bit 63 of m is set, and bit 0 too if anything but zeros was cut off below it.
 uvec2 pack_f64(uint sign, int e, uvec2 m) {
     if (e < -1022) {
         m = shift_right_sticky(m, uint(min(-1022 - e, 100)));

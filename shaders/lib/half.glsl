@@ -1,5 +1,5 @@
-// FLOAT16 <-> float. Subnormals are kept and stores round to nearest even: neither is promised by the built-ins. Without
-// branches, which ?: would make: a kernel stands on many of these, and drivers take long over code in many pieces.
+// FLOAT16 <-> float. Subnormals are kept and stores round to nearest even: neither is promised by the built-ins. There
+// are no branches (?: would make some): a kernel has many of these conversions, and drivers compile many blocks slowly.
 float half_decode(uint h) {
     uint sign = (h & 0x8000u) << 16;
     uint exponent = h & 0x7c00u;

@@ -5,7 +5,8 @@
 //   is_nan is_inf               from the bits: compilers may fold isnan() away
 //   quotient(a, b)              a / b, within half an ulp and a bit; a, b and a / b from 2^-60 to 2^60 in magnitude
 //   divide(a, b)                the same for all a and b
-//   divide_nearest(a, b)        as IEEE 754 rounds it, for all a and b
+//   divide_nearest(a, b)        as IEEE 754 rounds it, for all a and b; quotients below 2^-100 may be the neighbour of
+//                               that where subnormal numbers are flushed
 //   sqrt_accurate reciprocal    within half an ulp and a bit
 //   multiply_add(x, a, b)       x a + b, rounded after each step
 //   modulus_truncate modulus_floor   exact; the sign of the dividend (C) or of the divisor (Python)
@@ -62,7 +63,7 @@ float quotient(float a, float b) {
     return corrected;
 }
 
-// The same, correctly rounded: the neighbour instead, if what is left of a is more than half a step towards it.
+// The same, correctly rounded: the float next to it, if what is left of a is more than half a step towards that.
 float quotient_nearest(float a, float b) {
     float q = quotient(a, b);
     precise float p = q * b;
@@ -72,7 +73,8 @@ float quotient_nearest(float a, float b) {
     return 2.0 * abs(r) > abs(step) ? next : q;
 }
 
-// The significand in [1, 2) of a finite magnitude's bits other than 0, and its exponent. Subnormals by integers.
+// The significand in [1, 2) of a finite magnitude's bits other than 0, and its exponent. A subnormal number's bits are
+// converted as an integer, since a device may take the number itself for zero.
 float significand(uint bits, out int exponent) {
     exponent = -127;
     if (bits < 0x00800000u) {
@@ -369,8 +371,8 @@ float pow_truncated(float x, float y) {
 const uint TWO_OVER_PI[9] = uint[9](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
                                     0xfe5163abu, 0xdebbc561u);
 
-// x = (4 k + quadrant) pi/2 + r with |r| <= pi/4; r = high + low. Exact for every finite x: the product with 2/pi is
-// taken in integers, from the bit of 2/pi on below which it counts full turns no more (Payne and Hanek).
+// x = (4 k + quadrant) pi/2 + r with |r| <= pi/4; r = high + low. For every finite x: the product with 2/pi is taken in
+// integers, leaving out the first bits of 2/pi, which add whole turns alone (Payne and Hanek).
 uint reduce_angle(float x, out float high, out float low) {
     uint u = floatBitsToUint(x) & 0x7fffffffu;
     if (u <= 0x3f490fdau) {

@@ -4,8 +4,8 @@
 //     TYPE NAME(TYPE value, uint lane, uint lanes)
 // where COMBINE(a, b) is an associative function or macro over TYPE (a structure will do). Every `lanes` neighbours of
 // the workgroup (a divisor of WORKGROUP) reduce their values by themselves; `lane` is the invocation's place among them
-// and all of them get the result. A call is a barrier: it stands in uniform control flow. Lane i meets the lanes after
-// it in order only if COMBINE commutes.
+// and all of them get the result. A call is a barrier: it stands in uniform control flow. Values are not combined in the
+// order of the lanes, so COMBINE must be commutative as well.
 #define WORKGROUP_REDUCTION(NAME, TYPE, COMBINE) \
     shared TYPE NAME##_shared[WORKGROUP]; \
     TYPE NAME(TYPE value, uint lane, uint lanes) { \

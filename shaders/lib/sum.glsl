@@ -1,4 +1,4 @@
-// What sums of products are made of, and four of them from 32-bit words.
+// The type of a sum of products, that of four sums, and what makes the latter of four 32-bit words.
 #if SUM_IS_INT
 #define SUM int
 #define FOUR ivec4

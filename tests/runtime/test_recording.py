@@ -16,7 +16,8 @@ from dml.glslang import Source
 from dml.runtime import commands
 from dml.runtime.arena import Arena, Islands
 from dml.runtime.context import Context
-from dml.runtime.recording import STEPS_PER_SECOND, Place, Recording, grid_parts, spirv
+from dml.runtime.recording import Place, Recording, spirv
+from dml.runtime.writing import STEPS_PER_SECOND, grid_parts
 from harness import tensor
 
 #: y = 2 x + 1, over words.
@@ -147,7 +148,7 @@ def test_long_work_goes_in_several_submissions(device, monkeypatch):
     submit = context.queue.submit
     monkeypatch.setattr(context.queue, "submit", lambda sequences, keep: submitted.append(1) or submit(sequences, keep))
     # Four of a dispatch's 16 workgroups of 64, whatever the quotient rounds to
-    monkeypatch.setattr("dml.runtime.recording.SUBMISSION_SECONDS", 257 / STEPS_PER_SECOND[context.device.device_class])
+    monkeypatch.setattr("dml.runtime.writing.SUBMISSION_SECONDS", 257 / STEPS_PER_SECOND[context.device.device_class])
     assert CHAIN[0].work == 1024
     buffers = [context.buffer(SIZE) for _ in range(4)]
     buffers[0].write(np.arange(1024, dtype=np.uint32))

@@ -42,12 +42,6 @@ def sequence_of(manager, body, words=64):
     return sequence.record(kp.OpTensorSyncLocal([tensor])), tensor
 
 
-def slow_sequence(manager):
-    """Takes some tenths of a second on a CPU driver; a round holds many steps, for llvmpipe ends loops after 65,535."""
-    step = "x = x * 1664525u + b[x & 63u]; "
-    return sequence_of(manager, f"uint x = i; for (int k = 0; k < 8000; ++k) {{ {step * 16} }} b[i] = x + 1u;", 1 << 12)
-
-
 def test_it_stands_alone():
     """No libfmt at run time, and no upper bound on NumPy."""
     assert b"libfmt.so" not in Path(kp.__file__).read_bytes()
@@ -80,74 +74,27 @@ def test_a_barrier_on_staging_memory_that_is_not_there_is_an_error(manager):
         manager.sequence().record(kp.OpMemoryBarrier([storage], barrier_on_primary=False))
 
 
-def test_storage_has_no_data_for_the_host(manager):
-    storage = manager.tensor_t(np.zeros(64, np.uint32), kp.TensorTypes.storage)
-    with pytest.raises(RuntimeError, match="no memory the host can see"):
-        storage.data()
-
-
-def test_eval_async_does_not_wait_and_a_wait_that_timed_out_can_be_repeated(manager):
-    sequence, tensor = slow_sequence(manager)
-    sequence.eval_async()
-    assert sequence.is_running()
-    sequence.eval_await(1)  # nanoseconds
-    assert sequence.is_running()
-    sequence.eval_await()
-    assert not sequence.is_running()
-    assert tensor.data().any()
-
-
-def test_other_threads_run_meanwhile(manager):
-    sequence, _ = slow_sequence(manager)
-    ticks, done = [], threading.Event()
-
-    def tick():
-        while not done.is_set():
-            ticks.append(time.perf_counter())
-            time.sleep(0.001)
-
-    ticker = threading.Thread(target=tick)
-    ticker.start()
-    start = time.perf_counter()
-    sequence.eval()
-    end = time.perf_counter()
-    done.set()
-    ticker.join()
-    assert sum(start < moment < end for moment in ticks) >= 3
-
-
-def test_the_manager_forgets_what_is_gone(manager):
-    tensors = [manager.tensor_t(np.zeros(64, np.uint32)) for _ in range(10)]
-    kept = tensors.pop()
-    del tensors
-    manager.clear()
-    assert kept.is_init()
-
-
 def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
     """In a process with little address space, on a driver that takes its memory there."""
     code = """
         import resource, sys
         import kp
-        import numpy as np
         manager = kp.Manager(0)
         if not any(name in manager.get_device_properties()["device_name"] for name in ("llvmpipe", "SwiftShader")):
             sys.exit(77)
-        data = np.zeros(45 << 18, np.uint32)  # 45 MiB
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
         fitting = []
         for _ in range(5):
-            # A device tensor takes its size twice; where only the first half fits, that must be given back.
-            for kind in (kp.TensorTypes.device, kp.TensorTypes.storage):
-                tensors = []
+            for use in (kp.BufferUse.device, kp.BufferUse.shared):
+                buffers = []
                 try:
-                    while len(tensors) < 64:
-                        tensors.append(manager.tensor_t(data, kind))
+                    while len(buffers) < 64:
+                        buffers.append(manager.buffer(45 << 20, use))
                 except RuntimeError as error:
                     assert "OutOf" in str(error), error
-                fitting.append(len(tensors))
-                del tensors
+                fitting.append(len(buffers))
+                del buffers
         assert 0 < max(fitting) < 64, fitting
         assert fitting[:2] * 5 == fitting, fitting
     """
@@ -220,6 +167,49 @@ def test_ranges_are_bound_filled_and_copied(manager):
     expected[250:] = 7
     expected[64 + 32 : 128 + 32] += 10 * 3
     assert words.tolist() == expected.tolist()
+
+
+def slow_sequence(manager):
+    """Takes some tenths of a second on a CPU driver; a round holds many steps, for llvmpipe ends loops after 65,535.
+    Also returns the words that it writes."""
+    step = "x = x * 1664525u + b[x & 63u]; " * 16
+    body = f"uint i = gl_GlobalInvocationID.x, x = i; for (int k = 0; k < 8000; ++k) {{ {step} }} b[i] = x + 1u;"
+    pipeline = manager.pipeline(compile(Source("slow.comp", f"{HEAD}void main() {{ {body} }}\n")), [], 1, 0)
+    buffer = manager.buffer(4 << 12, kp.BufferUse.shared)
+    words = buffer.data().view(np.uint32)
+    words[:] = 0
+    dispatch = manager.dispatch(pipeline, [(buffer, 0, 4 << 12)], [], (0, 0, 0), ((1 << 12) // 64, 1, 1))
+    return manager.sequence().record(dispatch), words
+
+
+def test_a_wait_that_timed_out_can_be_repeated(manager):
+    sequence, words = slow_sequence(manager)
+    submission = manager.submit([sequence])
+    assert not submission.wait(1)  # nanoseconds
+    while not submission.wait(10**9):
+        pass
+    assert words.any()
+
+
+def test_other_threads_run_while_one_waits(manager):
+    sequence, _ = slow_sequence(manager)
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    start = time.perf_counter()
+    submission = manager.submit([sequence])
+    while not submission.wait(10**9):
+        pass
+    end = time.perf_counter()
+    done.set()
+    ticker.join()
+    assert sum(start < moment < end for moment in ticks) >= 3
 
 
 def test_ranges_beyond_a_buffer_are_errors(manager):

@@ -1,0 +1,144 @@
+"""``DML_DUMP=folder``: every kernel that is compiled for use is written there, to be read, compared or compiled again.
+
+A kernel with its constants makes three files, named by its path under ``shaders/`` and a hash::
+
+    gemm-tiled-1f0c22d1.comp    the GLSL as it was compiled: one text, with all that it includes
+    gemm-tiled-1f0c22d1.spv     the SPIR-V made of it
+    gemm-tiled-1f0c22d1.json    its workgroup, specialization constants and buffers by name, and this process's
+                                dispatches of it: the graph's nodes they compute, their grids, regions and values
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dml.compiler.kernels import sources
+from dml.compiler.program import Dispatch
+from dml.errors import HRESULT, DMLError
+from dml.glslang import TARGET, flatten, write_whole
+from dml.runtime import names
+
+_CONSTANT = re.compile(r"layout\(constant_id\s*=\s*(\d+)\)\s*const\s+(\w+)\s+(\w+)")
+_BUFFER = re.compile(r"layout\([^)]*binding\s*=\s*(\d+)[^)]*\)[\w\s]*\bbuffer\s+(\w+)\s*\{")
+_PUSH = re.compile(r"layout\(push_constant\)[^{]*\{([^}]*)\}")
+_WORKGROUP = re.compile(r"\blocal_size_([xyz])\s*=\s*(\d+)")
+
+#: What each file of descriptions holds so far, and the lock that those hold who add to one.
+_described: dict[Path, dict[str, Any]] = {}
+_writing = threading.Lock()
+
+
+def dump(dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> None:
+    """Write the dispatches' kernels to the folder that DML_DUMP names, if it names one.
+
+    Raises DMLError where the folder cannot be written.
+    """
+    folder = os.environ.get(names.DUMP_VARIABLE)
+    if not folder:
+        return
+    with _writing:
+        try:
+            changed = {_add(Path(folder).absolute(), *pair) for pair in zip(dispatches, kernels, strict=True)}
+            for path in changed:
+                write_whole(path, f"{json.dumps(_described[path], indent=1, allow_nan=False)}\n".encode())
+        except OSError as error:
+            raise DMLError(
+                f"{names.DUMP_VARIABLE}: kernels cannot be written to {folder!r}: {error.strerror or error}",
+                HRESULT.E_ACCESSDENIED,
+            ) from error
+
+
+def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:
+    """Writes what is new of a kernel, and adds the dispatch to its description. Returns where that belongs."""
+    text = flatten(dispatch.source, include_dirs=(sources.directory(),))
+    glsl, binary, path = (
+        folder / f"{names.of_kernel(dispatch, kernel)}.{suffix}" for suffix in ("comp", "spv", "json")
+    )
+    if path not in _described or not binary.exists():
+        write_whole(glsl, text.encode())
+        write_whole(binary, kernel)
+        _described[path] = _kernel(dispatch, text)
+    use = _use(dispatch, text)
+    uses = _described[path]["dispatches"]
+    if use not in uses:
+        uses.append(use)
+    return path
+
+
+def _kernel(dispatch: Dispatch, text: str) -> dict[str, Any]:
+    """What all dispatches of a kernel with these constants have in common."""
+    workgroup = {axis: int(size) for axis, size in _WORKGROUP.findall(text)}
+    return {
+        "kernel": dispatch.label,
+        "target": TARGET,
+        "workgroup": [workgroup.get(axis, 1) for axis in "xyz"],
+        "constants": _constants(dispatch.constants, text),
+        "buffers": [_name(_buffers(text), binding) for binding in range(len(dispatch.bindings))],
+        "dispatches": [],
+    }
+
+
+def _use(dispatch: Dispatch, text: str) -> dict[str, Any]:
+    """What is a dispatch's own."""
+    # The first words of the push constants, one per buffer, say where regions begin: known when it is recorded.
+    first = len(dispatch.bindings)
+    words = _push_constants(text)
+    return {
+        "node": dispatch.node,
+        "groups": dispatch.groups,
+        "bindings": [
+            {
+                "access": binding.access.value,
+                "resource": binding.region.space.value,
+                "index": binding.region.index,
+                "offset": binding.region.offset,
+                "size": binding.region.size,
+            }
+            for binding in dispatch.bindings
+        ],
+        "push_constants": {_name(words, number): word for number, word in enumerate(dispatch.push, first)},
+    }
+
+
+def _constants(values: Sequence[int], text: str) -> dict[str, Any]:
+    """The specialization constants by name, in the order of their numbers."""
+    declared = _CONSTANT.findall(text)
+    kinds = {int(number): kind for number, kind, _ in declared}
+    named = {int(number): name for number, _, name in declared}
+    return {_name(named, number): _value(kinds.get(number, "uint"), bits) for number, bits in enumerate(values)}
+
+
+def _value(kind: str, bits: int) -> bool | int | float | str:
+    """A constant's value. JSON has neither infinities nor NaN: they are words."""
+    if kind == "bool":
+        return bits != 0
+    if kind == "int":
+        return bits - (1 << 32) if bits >> 31 else bits
+    if kind == "float":
+        value: float = struct.unpack("<f", struct.pack("<I", bits))[0]
+        return value if math.isfinite(value) else str(value)
+    return bits
+
+
+def _buffers(text: str) -> dict[int, str]:
+    """The names of the storage buffers by binding."""
+    return {int(binding): name.removesuffix("_Buffer") for binding, name in _BUFFER.findall(text)}
+
+
+def _push_constants(text: str) -> dict[int, str]:
+    """The names of the push constants' words."""
+    block = _PUSH.search(text)
+    return dict(enumerate(re.findall(r"(\w+)\s*;", block[1]))) if block else {}
+
+
+def _name(named: Mapping[int, str], number: int) -> str:
+    """A name, or the number where the text has none for it."""
+    return named.get(number, str(number))

@@ -1,0 +1,198 @@
+"""Writes dispatches into Kompute sequences: barriers where they depend on each other, and parts that a watchdog lets
+pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dml.compiler.program import Dispatch
+from dml.compiler.target import DeviceClass
+from dml.runtime import commands, names
+from dml.runtime.buffer import Mirror
+from dml.runtime.context import Context, Pipeline
+from dml.runtime.native import kompute, vulkan_errors
+
+if TYPE_CHECKING:
+    from dml.runtime.recording import Place
+
+#: Work of a submission, in seconds by the estimate below. Desktops kill what takes a GPU for 2 seconds, and the
+#: estimate may be several times too low.
+SUBMISSION_SECONDS = 0.25
+
+#: Steps (Dispatch.work) per second: what slow devices of the class do in kernels that are not tuned.
+STEPS_PER_SECOND = {
+    DeviceClass.DISCRETE: 5e10,
+    DeviceClass.INTEGRATED: 5e9,
+    DeviceClass.VIRTUAL: 5e9,
+    DeviceClass.CPU: 1e9,
+    DeviceClass.OTHER: 1e9,
+}
+
+#: Vector accesses reach to the end of a region's last 16 bytes.
+VECTOR_BYTES = 16
+
+
+def most_work(context: Context) -> float:
+    """Of one submission, in the units of Dispatch.work."""
+    return SUBMISSION_SECONDS * STEPS_PER_SECOND[context.device.device_class]
+
+
+class _Range(NamedTuple):
+    """Bytes of a Kompute Buffer as a descriptor binds them, and whether they are written."""
+
+    native: Any
+    start: int
+    end: int
+    writes: bool
+
+    def conflicts(self, other: _Range) -> bool:
+        return (
+            (self.writes or other.writes)
+            and self.native is other.native
+            and self.start < other.end
+            and other.start < self.end
+        )
+
+
+Groups = tuple[int, int, int]
+
+
+def grid_parts(groups: Groups, most: int) -> Iterator[tuple[Groups, Groups]]:
+    """(base, groups) of parts of a grid, of at most ``most`` workgroups each where slices of its outermost axis are
+    that small. It is cut along that axis alone, since kernels count their workgroups by the sizes of the inner ones.
+    """
+    axis = max((a for a in range(3) if groups[a] > 1), default=0)
+    slice_ = groups[0] * groups[1] * groups[2] // groups[axis]
+    step = max(1, most // slice_)
+    for start in range(0, groups[axis], step):
+        base, size = [0, 0, 0], list(groups)
+        base[axis], size[axis] = start, min(step, groups[axis] - start)
+        yield (base[0], base[1], base[2]), (size[0], size[1], size[2])
+
+
+class Writer:
+    """Records copies and dispatches into sequences, with a barrier between dispatches that depend on each other.
+
+    A sequence ends where its work is enough for one submission; before a kernel that the driver would compile as it
+    first runs; and, where the host times the dispatches, around each.
+    """
+
+    def __init__(self, context: Context, *, timed: bool) -> None:
+        self._context = context
+        self._timed = timed
+        self._alone = timed and not context.has_timestamps
+        self._most_work = most_work(context)
+        self._operations: list[list[Any]] = [[]]
+        #: What was bound since the last barrier.
+        self._pending: list[_Range] = []
+        #: The numbers of the sequences of each submission, and its work.
+        self.batches: list[tuple[list[int], float]] = [([0], 0.0)]
+        #: Per dispatch, (sequence, operation in it) of each of its parts.
+        self.positions: list[list[tuple[int, int]]] = []
+        self.pipelines: list[Pipeline] = []
+
+    @property
+    def _is_used(self) -> bool:
+        return any(self._operations)
+
+    def begin(self, uploads: Sequence[Mirror]) -> None:
+        """Wait for earlier submissions, then copy what the host has written."""
+        self._add(commands.before_all())
+        if any(mirror.staging is not None for mirror in uploads):
+            self._copy(uploads, to_device=True)
+            self._add(commands.before_all())
+
+    def end(self, downloads: Sequence[Mirror]) -> None:
+        """Copy what the host is to read, and let it see whatever was written."""
+        if any(mirror.staging is not None for mirror in downloads):
+            self._add(commands.before_all())
+            self._copy(downloads, to_device=False)
+        if self._is_used:
+            self._add(commands.to_host())
+
+    def _add(self, operation: Any) -> None:
+        self._operations[-1].append(operation)
+
+    def _copy(self, mirrors: Iterable[Mirror], *, to_device: bool) -> None:
+        """Between staging memory, where there is any, and the buffers; whole."""
+        for mirror in mirrors:
+            if mirror.staging is None:
+                continue
+            source, target = mirror.staging, mirror.buffer.piece
+            if not to_device:
+                source, target = target, source
+            size = min(source.size, target.size)
+            self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, size))
+
+    def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
+        """Run a kernel over the regions of the dispatch's bindings, each of whose resources lies at a place."""
+        ranges, offsets = self._bind(dispatch, places)
+        if any(new.conflicts(old) for new in ranges for old in self._pending):
+            self._add(commands.between())
+            self._pending = []
+        self._pending += ranges
+        pipeline = self._context.pipeline(kernel, dispatch)
+        is_first = pipeline not in self.pipelines
+        if is_first:
+            self.pipelines.append(pipeline)
+        if self._alone or (is_first and self._context.compiles_late and not pipeline.ran):
+            self._begin_sequence()
+        self._dispatch_parts(pipeline, dispatch, ranges, [*offsets, *dispatch.push])
+        if self._alone:
+            self._begin_sequence()
+
+    def _bind(self, dispatch: Dispatch, places: Sequence[Place]) -> tuple[list[_Range], list[int]]:
+        """The descriptor's range around each region, and the word of the range where the region begins."""
+        alignment = self._context.device.target.storage_buffer_alignment
+        ranges: list[_Range] = []
+        offsets: list[int] = []
+        for place, binding in zip(places, dispatch.bindings, strict=True):
+            piece = place.buffer.piece
+            first = piece.offset + place.offset + binding.region.offset
+            start = first // alignment * alignment
+            end = -(-(first + binding.region.size) // VECTOR_BYTES) * VECTOR_BYTES
+            ranges.append(_Range(piece.native, start, min(end, piece.offset + piece.size), binding.access.writes))
+            offsets.append((first - start) // 4)
+        return ranges, offsets
+
+    def _dispatch_parts(
+        self, pipeline: Pipeline, dispatch: Dispatch, ranges: Sequence[_Range], push: Sequence[int]
+    ) -> None:
+        """The dispatch, in so many parts that none is too much work for a submission."""
+        bound = [(range_.native, range_.start, range_.end - range_.start) for range_ in ranges]
+        named = {"label": names.of_dispatch(dispatch)} if self._context.named else {}
+        work, count = max(1, dispatch.work), math.prod(dispatch.groups)
+        parts: list[tuple[int, int]] = []
+        for base, groups in grid_parts(dispatch.groups, max(1, int(self._most_work * count / work))):
+            share = work * math.prod(groups) / count
+            if self.batches[-1][1] and self.batches[-1][1] + share > self._most_work:
+                self._begin_sequence(own_submission=True)
+            self.batches[-1] = self.batches[-1][0], self.batches[-1][1] + share
+            parts.append((len(self._operations) - 1, len(self._operations[-1])))
+            with vulkan_errors("recording"):
+                self._add(self._context.manager.dispatch(pipeline.native, bound, push, base, groups, **named))
+        self.positions.append(parts)
+
+    def _begin_sequence(self, *, own_submission: bool = False) -> None:
+        if self._operations[-1]:
+            self._operations.append([])
+            if own_submission:
+                self.batches.append(([], 0.0))
+            self.batches[-1][0].append(len(self._operations) - 1)
+
+    def record(self) -> list[Any]:
+        """The sequences, by number; none where nothing was added."""
+        if not self._is_used:
+            self.batches = []
+            return []
+        return [self._recorded(operations) for operations in self._operations]
+
+    def _recorded(self, operations: list[Any]) -> Any:
+        with vulkan_errors("recording"):
+            stamps = len(operations) + 1 if self._timed and not self._alone else 0
+            sequence = self._context.manager.sequence(0, stamps)
+            for operation in operations:
+                sequence.record(operation)
+        return sequence

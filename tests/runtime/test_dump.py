@@ -1,0 +1,189 @@
+"""DML_DUMP and DML_DEBUG_SHADERS: what is written of compiled kernels, and what debuggers find in them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+import dml
+import harness
+from dml import glslang
+from dml.compiler.kernels.prelude import constant_bits
+from dml.compiler.lowering import compile_operator
+from dml.compiler.program import Access, Binding, Dispatch, Region, Space
+from dml.glslang import Source
+from dml.runtime.names import DUMP_VARIABLE
+from dml.runtime.recording import spirv
+
+HEAD = "#version 450\nlayout(local_size_x = 8, local_size_y = 4) in;\n"
+TEXT = (
+    HEAD
+    + """layout(constant_id = 0) const uint COUNT = 1u;
+layout(constant_id = 1) const float SLOPE = 0.0;
+layout(constant_id = 2) const int STEP = 1;
+layout(constant_id = 3) const bool WRAPS = false;
+layout(constant_id = 4) const float LIMIT = 0.0;
+layout(push_constant) uniform Push { uint x_OFFSET; uint y_OFFSET; uint rows; } push_;
+layout(set = 0, binding = 0, std430) readonly buffer x_Buffer { uint x_data[]; };
+layout(set = 0, binding = 1, std430) buffer y_Buffer { uint y_data[]; };
+void main() { y_data[push_.y_OFFSET] = x_data[push_.x_OFFSET] + push_.rows; }
+"""
+)
+X, Y = Region(Space.INPUT, 0, 0, 64), Region(Space.TEMPORARY, 0, 256, 32)
+
+
+def dispatch(*, constants=(7, 0x3E800000, 0xFFFFFFFF, 1, 0x7F800000), node="a node", source=None):
+    source = source or Source("shaders/toy/scale.comp", TEXT)
+    bindings = (Binding(X, Access.READ), Binding(Y, Access.READ_WRITE))
+    return Dispatch("toy/scale.comp", source, constants, bindings, (3, 1, 1), push=(5,), node=node)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder that does not exist yet, which DML_DUMP names."""
+    monkeypatch.setenv(DUMP_VARIABLE, str(tmp_path / "dumps"))
+    return tmp_path / "dumps"
+
+
+@pytest.fixture
+def debugging(monkeypatch):
+    monkeypatch.setenv(glslang.DEBUG_VARIABLE, "1")
+
+
+def described(folder):
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
+def compiled_again(path, tmp_path, *options):
+    """What the compiler makes of a dumped text, by itself."""
+    result = tmp_path / "again.spv"
+    command = ["glslangValidator", "-V", *options, "--target-env", glslang.TARGET, "-o", str(result), path.name]
+    subprocess.run(command, cwd=path.parent, check=True, capture_output=True)
+    return result.read_bytes()
+
+
+def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(DUMP_VARIABLE, raising=False)
+    spirv([dispatch()])
+    monkeypatch.setenv(DUMP_VARIABLE, "")
+    spirv([dispatch()])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_kernel_is_described(folder):
+    spirv([dispatch()])
+    ((name, kernel),) = described(folder).items()
+    assert name.startswith("toy-scale-")
+    assert kernel == {
+        "kernel": "toy/scale.comp",
+        "target": "vulkan1.1",
+        "workgroup": [8, 4, 1],
+        "constants": {"COUNT": 7, "SLOPE": 0.25, "STEP": -1, "WRAPS": True, "LIMIT": "inf"},
+        "buffers": ["x", "y"],
+        "dispatches": [
+            {
+                "node": "a node",
+                "groups": [3, 1, 1],
+                "bindings": [
+                    {"access": "r", "resource": "input", "index": 0, "offset": 0, "size": 64},
+                    {"access": "rw", "resource": "temporary", "index": 0, "offset": 256, "size": 32},
+                ],
+                "push_constants": {"rows": 5},
+            }
+        ],
+    }
+
+
+def test_a_kernel_without_names_is_described_by_numbers(folder):
+    plain = Source("plain.comp", HEAD + "layout(binding = 1) buffer B { uint b[]; };\nvoid main() { b[0] = 1u; }\n")
+    spirv([dispatch(source=plain, constants=(9,))])
+    (kernel,) = described(folder).values()
+    assert (kernel["constants"], kernel["buffers"]) == ({"0": 9}, ["0", "B"])
+    assert kernel["dispatches"][0]["push_constants"] == {"2": 5}
+
+
+def test_dispatches_of_one_kernel_share_its_files_and_other_constants_have_their_own(folder):
+    spirv([dispatch(), dispatch(node="another"), dispatch()])
+    spirv([dispatch(node="later"), dispatch(constants=(8,))])
+    first, second = sorted(described(folder).values(), key=lambda kernel: -len(kernel["dispatches"]))
+    assert [use["node"] for use in first["dispatches"]] == ["a node", "another", "later"]
+    assert second["constants"] == {"COUNT": 8}
+    assert len(list(folder.iterdir())) == 2 * 3, "nothing half-written stays"
+
+
+def test_a_folder_that_was_emptied_is_filled_again(folder):
+    spirv([dispatch()])
+    for path in folder.iterdir():
+        path.unlink()
+    spirv([dispatch()])
+    assert sorted(path.suffix for path in folder.iterdir()) == [".comp", ".json", ".spv"]
+
+
+def test_operators_are_dumped_as_they_are_compiled(device, folder, tmp_path):
+    """From the cache too; the text alone compiles to the same SPIR-V, and the constants are the dispatch's."""
+    desc = dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(
+        harness.tensor("FLOAT32", (3, 5), "padded"), harness.tensor("FLOAT32", (3, 5)), None, Min=-0.5, Max=2.0
+    )
+    dispatches = compile_operator(desc, device.vulkan.target).dispatches
+    kernels = spirv(dispatches)  # in the cache from here on, whatever ran before
+    for path in folder.iterdir():
+        path.unlink()
+    assert spirv(dispatches) == kernels
+    ((name, described_kernel),) = described(folder).items()
+    assert (folder / f"{name}.spv").read_bytes() == kernels[0]
+    assert compiled_again(folder / f"{name}.comp", tmp_path) == kernels[0]
+    constants = described_kernel["constants"]
+    assert tuple(constant_bits(value) for value in constants.values()) == dispatches[0].constants
+    assert {name: constants[name] for name in ("COUNT", "SIZE_1", "x0_STRIDE_0")} == {
+        "COUNT": 15,
+        "SIZE_1": 5,
+        "x0_STRIDE_0": 6,
+    }
+    assert {-0.5, 2.0} <= set(constants.values())
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv(DUMP_VARIABLE, str(tmp_path / "file" / "dumps"))
+    with pytest.raises(dml.DMLError, match=r"DML_DUMP: kernels cannot be written to '.*dumps': Not a dir") as caught:
+        spirv([dispatch()])
+    assert caught.value.hresult == dml.HRESULT.E_ACCESSDENIED
+
+
+def test_debuggers_find_the_text_and_its_lines(folder, debugging):
+    """One file, the flattened text: nothing that only this machine has."""
+    (kernel,) = spirv([dispatch()])
+    (path,) = folder.glob("*.comp")
+    text = path.read_text()
+    assert text.encode() in kernel
+    assert b"y_data" in kernel.replace(text.encode(), b"")
+    assert b"scale.comp\0" in kernel
+    assert b"/tmp" not in kernel
+    assert "#line" not in text
+
+
+def test_debug_information_is_asked_for_and_cached_apart(monkeypatch, tmp_path):
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
+    source = Source("a.comp", TEXT)
+    plain = glslang.compile(source)
+    monkeypatch.setenv(glslang.DEBUG_VARIABLE, "1")
+    debug = glslang.compile(source)
+    assert b"y_data" in debug
+    assert glslang.compile(Source("b.comp", TEXT)) != debug, "the file's name is part of it"
+    monkeypatch.setenv(glslang.DEBUG_VARIABLE, "0")
+    assert glslang.compile(source) == plain != debug
+
+
+def test_errors_of_shaders_with_debug_information_show_the_line(debugging):
+    with pytest.raises(dml.DMLError, match=r"a\.comp:13: 'nowhere'.*\n.*x = nowhere;"):
+        glslang.compile(Source("shaders/a.comp", f"{TEXT}\nuint x = nowhere;\n"))
+
+
+def test_kernels_with_debug_information_compute_the_same(device, debugging):
+    x = np.linspace(-4, 4, 99, dtype=np.float32)
+    desc = dml.DML_ACTIVATION_RELU_OPERATOR_DESC(harness.like(x), harness.like(x))
+    np.testing.assert_array_equal(harness.run(device, desc, {"InputTensor": x})["OutputTensor"], np.maximum(x, 0))

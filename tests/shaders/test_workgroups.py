@@ -1,0 +1,157 @@
+"""lib/reduce.glsl, scan.glsl, grid.glsl and for_each.glsl: what invocations do together."""
+
+from __future__ import annotations
+
+import library
+import numpy as np
+import pytest
+from library import WORKGROUP, Case, crossed, equal, equal_floats, float_bits, parametrized
+
+import harness
+from dml.compiler.kernels.prelude import prelude, write
+from dml.compiler.program import Access, Binding, Dispatch, Operand, Region, Space
+from dml.glslang import Source
+from dml.runtime.recording import Place, Recording, spirv
+
+#: Neighbours that work together: all kinds of divisors of a workgroup.
+LANES = (1, 2, 16, 64)
+
+SUM = """WORKGROUP_REDUCTION(workgroup_total, uint, REDUCE_ADD)
+uint total_of_lanes(uint value) {
+    uint lane = gl_LocalInvocationIndex % LANES;
+    return workgroup_total(value, lane, LANES) + workgroup_total(value, lane, LANES);
+}
+"""
+# x -> a x + b with (a, b) as uvec2: one after the other is another map than the other way round.
+SCAN = """uvec2 after(uvec2 f, uvec2 g) { return uvec2(f.x * g.x, g.x * f.y + g.y); }
+WORKGROUP_SCAN(workgroup_scan, uvec2, after)
+uvec2 maps_before(uvec2 map, out uvec2 total) {
+    return workgroup_scan(map, uvec2(1u, 0u), gl_LocalInvocationIndex % LANES, LANES, total);
+}
+"""
+
+
+def values(rng):
+    return [rng.integers(0, 2**32, 5 * WORKGROUP, dtype=np.uint32)]
+
+
+def maps(rng):
+    return [rng.integers(0, 2**64, 5 * WORKGROUP, dtype=np.uint64)]
+
+
+def summed_twice(lanes):
+    def check(results, arguments):
+        totals = arguments[0].reshape(-1, lanes).sum(axis=1, dtype=np.uint32)
+        harness.assert_exact(results[0], np.repeat(totals * np.uint32(2), lanes))
+
+    return check
+
+
+def composed(lanes):
+    """What lane by lane comes of the maps before, and of all of them."""
+
+    def check(results, arguments):
+        before, totals = ([(int(v) % 2**32, int(v) >> 32) for v in result] for result in results)
+        given = [(int(v) % 2**32, int(v) >> 32) for v in arguments[0]]
+        for first in range(0, len(given), lanes):
+            a, b = 1, 0
+            for place in range(first, first + lanes):
+                assert before[place] == (a, b)
+                a, b = a * given[place][0] % 2**32, (given[place][0] * b + given[place][1]) % 2**32
+            assert totals[first : first + lanes] == [(a, b)] * lanes
+
+    return check
+
+
+def nan_wins(choose):
+    return equal_floats(lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.float32(np.nan), choose(a, b)))
+
+
+def ordered_pairs(rng):
+    """Which of two zeros is the smaller is open, and a device may take subnormal numbers for zeros."""
+    a, b = crossed(float_bits(), float_bits())(rng)
+    are_equal = (np.abs(a) < library.TINY) & (np.abs(b) < library.TINY)
+    return [a[~are_equal], b[~are_equal]]
+
+
+CASES = [
+    Case("reduce.glsl", "reduce_is_nan", crossed(float_bits()), equal(lambda x: x != x)),
+    Case("reduce.glsl", "reduce_max", ordered_pairs, nan_wins(np.maximum)),
+    Case("reduce.glsl", "reduce_min", ordered_pairs, nan_wins(np.minimum)),
+    *(
+        Case(
+            "reduce.glsl",
+            f"sums over {lanes} lanes",
+            values,
+            summed_twice(lanes),
+            code=SUM,
+            covers=("WORKGROUP_REDUCTION", "REDUCE_ADD"),
+            defines={"LANES": f"{lanes}u"},
+        )
+        for lanes in LANES
+    ),
+    *(
+        Case(
+            "scan.glsl",
+            f"maps of {lanes} lanes",
+            maps,
+            composed(lanes),
+            code=SCAN,
+            covers=("WORKGROUP_SCAN",),
+            defines={"LANES": f"{lanes}u"},
+        )
+        for lanes in LANES
+    ),
+]
+
+
+@parametrized(CASES)
+def test_function(device, case):
+    case.run(device)
+
+
+#: Of functions that the tests below call.
+COVERED = {
+    "grid.glsl": frozenset({"workgroup_index()", "global_index()"}),
+    "for_each.glsl": frozenset({"main()"}),
+}
+
+
+def test_a_folded_grid_counts_each_workgroup_and_invocation_once(device):
+    groups = (5, 3, 2)
+    body = f"""    atomicAdd(r[global_index()], 1u);
+    if (gl_LocalInvocationIndex == 0u) atomicAdd(r[{30 * WORKGROUP}u + workgroup_index()], 1u);"""
+    text = library.kernel("grid.glsl", "", body)
+    counts = library.run(device, text, np.zeros(1, np.uint32), 31 * WORKGROUP, groups, {"WORKGROUP": WORKGROUP})
+    np.testing.assert_array_equal(counts[: 30 * WORKGROUP + 30], 1)
+    assert not counts[30 * WORKGROUP + 30 :].any()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "whole_words"),
+    [(narrow, whole) for narrow in ("UINT8", "INT16", "FLOAT16") for whole in (0, 1)] + [("UINT32", 0), ("INT64", 0)],
+)
+def test_for_each_stores_each_element_once(device, dtype, whole_words):
+    """In an odd number of elements; what lies behind them stays as it is."""
+    sizes, description = (3, 7), harness.tensor(dtype, (3, 7))
+    kind = harness.dml.numpy_dtype(description.DataType)
+    size = -(-21 * kind.itemsize // 4) * 4
+    region = Region(Space.OUTPUT, 0, 0, size)
+    operand = Operand.of(description, region)
+    head, constants = prelude({"result": write(operand)}, {}, sizes, (WORKGROUP, 1, 1), (), "")
+    value = {"FLOAT16": "float(n) * 0.25", "INT64": "uvec2(n, ~n)"}.get(dtype, "result_VALUE(n)")
+    text = f"""#version 450
+#include "prelude.glsl"
+result_VALUE value(uint c[RANK]) {{ uint n = c[0] * 16u + c[1]; return {value}; }}
+#include "lib/for_each.glsl"
+"""
+    defines = (("WHOLE_WORDS", str(whole_words)),)
+    source = Source("tests/for_each.comp", text, defines, (("prelude.glsl", head),))
+    dispatch = Dispatch("tests/for_each.comp", source, constants, (Binding(region, Access.WRITE),), (1, 1, 1))
+    buffer = device.context.buffer(size + 64)
+    buffer.write(np.full(size + 64, 0xA5, np.uint8))
+    Recording(device.context, [dispatch], spirv([dispatch]), lambda region: Place(buffer)).run()
+    numbers = (np.arange(3)[:, None] * 16 + np.arange(7)).reshape(-1)
+    expected = {"FLOAT16": numbers * 0.25, "INT64": numbers | ~numbers << 32}.get(dtype, numbers).astype(kind)
+    harness.assert_exact(buffer.read(kind, 21), expected)
+    np.testing.assert_array_equal(buffer.read(np.uint8, 64, size), 0xA5)

@@ -1,9 +1,10 @@
 """What the suite runs where nothing of it is chosen: some minutes' worth, with something of everything.
 
-Tests that are marked slow stay out. Of a test on a device that has many sets of parameters, one runs: the one whose name
-has the smallest hash, hence the same one on every machine. (On a machine that has run nothing yet, most of the time goes
-into compiling kernels: this leaves 1,150 of 5,300.) Tests that need no device run whole, and so does what is marked
-``every_parameter``: each operator's sample is. Paths, ``-k``, ``-m`` and ``--all`` choose, and what is chosen runs whole.
+Tests that are marked slow stay out. Of a test on a device that has many sets of parameters, one runs: the one whose
+name has the smallest hash, hence the same one on every machine. (On a machine that has run nothing yet, most of the
+time goes into compiling kernels: this leaves 1,150 of 5,300.) Tests that need no device run whole, and so does what is
+marked ``every_parameter``: each operator's sample is. Paths, ``-k``, ``-m`` and ``--all`` choose, and what is chosen
+runs whole.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import stat
 import subprocess
@@ -57,7 +58,7 @@ def test_a_kompute_that_does_not_load_names_the_loader(places, monkeypatch):
     def refuse(name):
         raise ImportError("libvulkan.so.1: cannot open shared object file", name=name)
 
-    monkeypatch.setattr(native.importlib, "import_module", refuse)
+    monkeypatch.setattr(importlib, "import_module", refuse)
     with pytest.raises(dml.DMLError, match=r"cannot open shared object file.*libvulkan1"):
         places()
 

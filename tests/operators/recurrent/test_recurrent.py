@@ -155,6 +155,7 @@ def expect(case: Case, inputs: dict[str, Any]) -> dict[str, Any]:
     bias, h0, lengths = of("BiasTensor", 2), of("HiddenInitTensor", 1), of("SequenceLengthsTensor", 3)
     functions = [function for _, function in case.functions]
     attributes = case.attributes
+    results: tuple[Any, ...]
     if case.kind == "RNN":
         results = reference.rnn(*common, bias, h0, lengths, functions, case.direction)
     elif case.kind == "GRU":

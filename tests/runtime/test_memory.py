@@ -39,7 +39,7 @@ def test_pieces_never_overlap(steps):
         elif held:
             held.pop(drop % len(held))
         del piece
-    other = None  # type: ignore[assignment]
+    other = None
     held.clear()  # (and no collection of garbage: whoever holds the last reference gives a piece back)
     pool_.release()
     assert pool_.allocated == (0, 0)

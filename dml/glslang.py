@@ -225,9 +225,13 @@ def _key(flat: _Flat, target: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+#: A wheel that tools/wheel built brings the compiler; a checkout has no such folder.
+_VENDORED = Path(__file__).parent / "_vendor" / "glslangValidator"
+
+
 @functools.cache
 def _executable() -> str:
-    found = shutil.which("glslangValidator")
+    found = shutil.which(str(_VENDORED)) or shutil.which("glslangValidator")
     if found is None:
         raise DMLError(
             "glslangValidator is not on the PATH: shaders cannot be compiled; install glslang-tools "

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def picture(size: int = 256) -> np.ndarray:
     return image.astype(np.float32)
 
 
-def drawing(device: dml.Device, height: int, width: int):
+def drawing(device: dml.Device, height: int, width: int) -> Any:
     """The compiled filter: the image {H, W, 3}, as it lies in memory, in and out."""
     graph = Builder(device)
     pixels = graph.input("image", (1, height, width, 3))

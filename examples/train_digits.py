@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 import numpy as np
 from rich.progress import Progress
@@ -28,13 +29,14 @@ def adam(graph: Builder, weights: Tensor, m: Tensor, v: Tensor, gradient: Tensor
     def four(t: Tensor) -> Tensor:
         return t.view((1, 1, *t.sizes))
 
-    inputs = {"InputParametersTensor": weights, "InputFirstMomentTensor": m, "InputSecondMomentTensor": v}
     desc = four(weights).desc
     outputs = ("OutputParametersTensor", "OutputFirstMomentTensor", "OutputSecondMomentTensor")
     made = graph.node(
         dml.DML_ADAM_OPTIMIZER_OPERATOR_DESC,
         dict.fromkeys(outputs, desc),
-        **{name: four(tensor) for name, tensor in inputs.items()},
+        InputParametersTensor=four(weights),
+        InputFirstMomentTensor=four(m),
+        InputSecondMomentTensor=four(v),
         GradientTensor=four(gradient),
         TrainingStepTensor=step,
         LearningRate=0.01,
@@ -52,7 +54,7 @@ def forward(x: Tensor, p: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     return before, hidden, op.gemm(hidden, p["w2"], p["b2"])
 
 
-def training_step(device: dml.Device):
+def training_step(device: dml.Device) -> Any:
     """The compiled graph of one step: images, labels, parameters and moments in; loss and the new ones out."""
     graph = Builder(device)
     x, labels = graph.input("x", (BATCH, PIXELS)), graph.input("labels", (BATCH, CLASSES))
@@ -86,7 +88,7 @@ def training_step(device: dml.Device):
     return graph.compile(outputs)
 
 
-def classifier(device: dml.Device, count: int):
+def classifier(device: dml.Device, count: int) -> Any:
     graph = Builder(device)
     x = graph.input("x", (count, PIXELS))
     return graph.compile({"scores": forward(x, {name: graph.input(f"p{name}", SHAPES[name]) for name in SHAPES})[2]})

@@ -13,6 +13,7 @@ import pytest
 import axes
 import coverage_record
 import dml
+import short_run
 import validation
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
@@ -38,6 +39,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "(default: $DML_VULKAN_DEVICE, else the best one)",
     )
     group.addoption(
+        "--all",
+        action="store_true",
+        help="run all tests; otherwise, where no paths, -k or -m are given, some minutes' worth of them",
+    )
+    group.addoption(
         "--as",
         action="append",
         default=[],
@@ -53,6 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     coverage_record.register(config)
+    short_run.register(config)
     axes.selected(config.getoption("--as"))  # a wrong one is told before anything is collected
     if config.getoption("--vulkan-validation"):
         # Before any test module is imported: the layer is chosen when an instance is made.

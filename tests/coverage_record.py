@@ -31,7 +31,7 @@ class Plugin:
             self.note(desc)
 
         lowering.lower = lower
-        graph_compile.lower = lower
+        graph_compile.lower = lower  # type: ignore[attr-defined]
 
     def note(self, desc: Any) -> None:
         operator = desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_")

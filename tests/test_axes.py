@@ -44,6 +44,7 @@ def assert_near(found: Array, expected: Array, desc: Tensor, same_program: bool)
 ONE_AND_MORE = [LAYOUTS[0], *(pytest.param(layout, marks=pytest.mark.slow) for layout in LAYOUTS[1:])]
 
 
+@pytest.mark.every_parameter
 @pytest.mark.parametrize("layout", ONE_AND_MORE)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operator(vulkan: VulkanDevice, name: str, layout: str) -> None:

@@ -3,34 +3,56 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
+import platform
+import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from dml.errors import HRESULT, DMLError
 
+#: Where the patched Kompute lies: inside a wheel that tools/wheel built, or as a package of its own in a checkout that
+#: tools/setup set up. The first wins, so that somebody else's ``kp`` in the same environment does no harm.
+_PLACES = ("dml._vendor.kp", "kp")
+
 
 @cache
 def kompute() -> Any:
     """The ``kp`` module with the patches under tools/kompute.
 
-    Raises DMLError where it is not installed, or is not the patched one.
+    Raises DMLError where it is not installed, is not the patched one, or does not load, as without Vulkan's loader.
     """
-    try:
-        import kp
-    except ImportError as error:
-        raise DMLError(
-            f"Kompute's Python package kp does not load ({error}); tools/setup builds it",
-            HRESULT.DXGI_ERROR_UNSUPPORTED,
-        ) from error
-    if not hasattr(kp, "Submission"):
-        raise DMLError(
-            "Kompute's Python package kp is there without the patches that this project needs; tools/setup builds it",
-            HRESULT.DXGI_ERROR_UNSUPPORTED,
-        )
-    logging.getLogger("kp").setLevel(logging.ERROR)
-    return kp
+    for place in _PLACES:
+        try:
+            kp = importlib.import_module(place)
+        except ModuleNotFoundError:
+            continue
+        except ImportError as error:
+            raise DMLError(
+                f"Kompute does not load ({error}); it needs Vulkan's loader (Debian, Ubuntu: libvulkan1)",
+                HRESULT.DXGI_ERROR_UNSUPPORTED,
+            ) from error
+        if not hasattr(kp, "Submission"):
+            raise DMLError(
+                f"the Kompute in {kp.__file__} lacks the patches that dml needs; {_remedy()}",
+                HRESULT.DXGI_ERROR_UNSUPPORTED,
+            )
+        logging.getLogger("kp").setLevel(logging.ERROR)
+        return kp
+    raise DMLError(
+        f"dml was installed without Kompute, by which it reaches Vulkan; {_remedy()}", HRESULT.DXGI_ERROR_UNSUPPORTED
+    )
+
+
+def _remedy() -> str:
+    """Which wheel of dml brings Kompute, for this Python and this machine."""
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return (
+        f"install the wheel that brings it, dml-*-{python}-{python}-manylinux_*_{platform.machine()}.whl "
+        "(tools/wheel in dml's sources builds it)"
+    )
 
 
 @contextlib.contextmanager

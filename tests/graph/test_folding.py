@@ -39,6 +39,7 @@ class Network:
 
     def fed(self, name: str, *, owned: bool = False) -> Tensor:
         array = self.values[name]
+        assert array is not None
         self.inputs[name] = array
         return self.builder.input(name, array.shape, dml.data_type_of(array.dtype), owned_by_dml=owned)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import dml
 from dml.compiler.target import DeviceClass
 from dml.enums import DML_PADDING_MODE_REFLECTION
 from dml.graph.builder import Builder
@@ -96,8 +97,10 @@ class Network:
                 assert scale > 0.01
                 np.testing.assert_allclose(results[name], expected, rtol=0, atol=tolerance * scale)
         assert found[1][0] < found[0][0], found
-        if self.builder.device.vulkan.device_class is DeviceClass.CPU:
-            dispatches, temporary = most if can_bind(self.builder.device, 8) else most_at_four
+        device = self.builder.device
+        assert isinstance(device, dml.Device)
+        if device.vulkan.device_class is DeviceClass.CPU:
+            dispatches, temporary = most if can_bind(device, 8) else most_at_four
             assert found[1][0] <= dispatches, found
             assert found[1][1] <= temporary, found
 

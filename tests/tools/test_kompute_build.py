@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 import textwrap
@@ -43,9 +44,16 @@ def sequence_of(manager, body, words=64):
 
 
 def test_it_stands_alone():
-    """No libfmt at run time, and no upper bound on NumPy."""
+    """No libfmt at run time, the licenses of the code that is in it, and no upper bound on NumPy."""
+    files = {path.name for path in importlib.metadata.files("kp") or ()}
+    assert {"LICENSE", "LICENSE.fmt", "LICENSE.pybind11"} <= files
     assert b"libfmt.so" not in Path(kp.__file__).read_bytes()
     assert not any("<" in need for need in importlib.metadata.requires("kp") or ())
+
+
+def test_types_of_somebody_elses_kompute_are_not_ours():
+    """pybind11 refuses two types of one name in one table of types, whichever modules they come from."""
+    assert re.search(rb"__pybind11_internals_v\d+_\w*_dml", Path(kp.__file__).read_bytes())
 
 
 def test_flags_combine():

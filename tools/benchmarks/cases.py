@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import dml
 from dml.graph import operations as op
-from dml.graph.builder import Builder
+from dml.graph.builder import Builder, Tensor
 
 Array = np.ndarray
 
@@ -29,7 +29,7 @@ class Case:
     name: str
     inputs: dict[str, Array]
     model: onnx.ModelProto
-    ours: Callable[[Builder, dict[str, op.Tensor]], dict[str, op.Tensor]]
+    ours: Callable[[Builder, dict[str, Tensor]], dict[str, Tensor]]
     flops: float = 0
     ncnn: Ncnn | None = None
     network: Network | None = None
@@ -125,7 +125,7 @@ def gru(sequence: int = 64, batch: int = 8, width: int = 256, hidden: int = 256)
     }
     node = helper.make_node("GRU", ["x", "W", "R", "B"], ["y", "last"], hidden_size=hidden, linear_before_reset=1)
 
-    def ours(g: Builder, t: dict[str, op.Tensor]) -> dict[str, op.Tensor]:
+    def ours(g: Builder, t: dict[str, Tensor]) -> dict[str, Tensor]:
         y, last = op.gru(
             t["x"].view((1, sequence, batch, width)),
             constants["W"][None],
@@ -147,7 +147,7 @@ def lstm(sequence: int = 64, batch: int = 8, width: int = 256, hidden: int = 256
     }
     node = helper.make_node("LSTM", ["x", "W", "R", "B"], ["y", "last"], hidden_size=hidden)
 
-    def ours(g: Builder, t: dict[str, op.Tensor]) -> dict[str, op.Tensor]:
+    def ours(g: Builder, t: dict[str, Tensor]) -> dict[str, Tensor]:
         float32 = dml.DML_TENSOR_DATA_TYPE_FLOAT32
         made = g.node(
             dml.DML_LSTM_OPERATOR_DESC,
@@ -181,7 +181,7 @@ def reverse() -> Case:
     inputs = {"x": random(time, batch, width)}
     node = helper.make_node("ReverseSequence", ["x", "n"], ["y"], time_axis=0, batch_axis=1)
 
-    def ours(g: Builder, t: dict[str, op.Tensor]) -> dict[str, op.Tensor]:
+    def ours(g: Builder, t: dict[str, Tensor]) -> dict[str, Tensor]:
         n = g.constant(np.broadcast_to(lengths.astype(np.uint32)[None, :, None], (1, batch, width)))
         made = g.one(dml.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, (time, batch, width),
                      InputTensor=t["x"], SequenceLengthsTensor=n, Axis=0)  # fmt: skip
@@ -250,7 +250,7 @@ def group_normalization() -> Case:
         "bias": bias.reshape(64, 1, 1),
     }
 
-    def ours(g: Builder, t: dict[str, op.Tensor]) -> dict[str, op.Tensor]:
+    def ours(g: Builder, t: dict[str, Tensor]) -> dict[str, Tensor]:
         sizes = (4, 8, 8, 4096)
         strides = (0, 8, 1, 0)
         s, b = (g.constant(a).view(sizes, strides) for a in (scale, bias))
@@ -271,7 +271,7 @@ def layer_normalization() -> Case:
     scale, bias = random(1024), random(1024)
     node = helper.make_node("LayerNormalization", ["x", "scale", "bias"], ["y"])
 
-    def ours(g: Builder, t: dict[str, op.Tensor]) -> dict[str, op.Tensor]:
+    def ours(g: Builder, t: dict[str, Tensor]) -> dict[str, Tensor]:
         s, b = (g.constant(a).view((1, 1, 512, 1024), (0, 0, 0, 1)) for a in (scale, bias))
         return {"y": op.mean_variance_normalization(t["x"].view((1, 1, 512, 1024)), [3], s, b)}
 

@@ -9,7 +9,7 @@ from cases import Case, Network, model, random
 from onnx import helper
 
 from dml.graph import operations as op
-from dml.graph.builder import Builder
+from dml.graph.builder import Builder, Tensor
 
 #: Expansion, channels, repeats and first stride of each group of blocks.
 GROUPS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
@@ -82,7 +82,7 @@ def mobilenet_case() -> Case:
         helper.make_node("Gemm", ["flat", "dense", "dense_bias"], ["y"], transB=1),
     ]
 
-    def ours(g: Builder, t: dict[str, op.Tensor]) -> dict[str, op.Tensor]:
+    def ours(g: Builder, t: dict[str, Tensor]) -> dict[str, Tensor]:
         x = block = t["x"]
         for layer in stack:
             pad = (layer.weights.shape[2] // 2,) * 2

@@ -56,7 +56,7 @@ def test_any_group_normalization(device: dml.Device, case: Any) -> None:
     version, inputs, attributes = case
     found = prepare(model(inputs, version, **attributes), device).run(inputs)
     groups, epsilon = attributes["num_groups"], attributes["epsilon"]
-    expected = reference(*inputs.values(), groups, epsilon, version >= 21)  # type: ignore[arg-type]
+    expected = reference(*inputs.values(), groups, epsilon, version >= 21)
     assert_close(found, [expected.astype(np.float32)], 2e-5)
 
 
@@ -90,7 +90,7 @@ def test_version_18_runs_though_the_checker_refuses_it(device: dml.Device) -> No
     made = model(inputs, 18, num_groups=2)
     with pytest.raises(onnx.checker.ValidationError, match="deprecated"):
         onnx.checker.check_model(made)
-    expected = reference(*inputs.values(), 2, 1e-5, False)  # type: ignore[arg-type]
+    expected = reference(*inputs.values(), 2, 1e-5, False)
     assert_close(prepare(made, device).run(inputs), [expected.astype(np.float32)], 2e-5)
     assert_close(in_reference(made, inputs), [expected.astype(np.float32)], 2e-5)
 

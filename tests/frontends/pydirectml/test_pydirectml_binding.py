@@ -23,9 +23,10 @@ def builder(device, monkeypatch):
 
 
 def test_enumerators_are_names_of_the_module_too():
-    assert pydirectml.FLOAT16 == pydirectml.TensorDataType.FLOAT16 == 2
-    assert pydirectml.OWNED_BY_DML is pydirectml.TensorFlags.OWNED_BY_DML
-    assert pydirectml.CONVOLUTION is pydirectml.OperatorType.CONVOLUTION  # the last enumeration to have the name
+    names = vars(pydirectml)
+    assert names["FLOAT16"] == pydirectml.TensorDataType.FLOAT16 == 2
+    assert names["OWNED_BY_DML"] is pydirectml.TensorFlags.OWNED_BY_DML
+    assert names["CONVOLUTION"] is pydirectml.OperatorType.CONVOLUTION  # the last enumeration to have the name
     assert pydirectml.OperatorType.INVALID == 0
     assert int(pydirectml.ExecutionFlags.DESCRIPTORS_VOLATILE) == dml.DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE
     assert [option.name for option in pydirectml.OutputOptions] == ["Both", "Sequence", "Single"]

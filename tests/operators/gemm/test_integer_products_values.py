@@ -82,11 +82,11 @@ def test_quantized_linear_matrix_multiply(device, types, zero_points, batch, m, 
         array = inputs.get(f"{name}ZeroPointTensor")
         return 0 if array is None else aligned(array, a.ndim, axis).astype(np.int64)
 
-    def scale(name, axis):
+    def scale_of(name, axis):
         return aligned(inputs[f"{name}ScaleTensor"], a.ndim, axis)
 
     sums = (a.astype(np.int64) - zero_point("A", -2)) @ (b.astype(np.int64) - zero_point("B", -1))
-    factor = scale("A", -2) * scale("B", -1) / scale("Output", -2)
+    factor = scale_of("A", -2) * scale_of("B", -1) / scale_of("Output", -2)
     expected = np.rint(sums.astype(np.float32) * factor) + zero_point("Output", -2)
     result = run(device, desc, inputs)["OutputTensor"]
     assert_exact(result, np.clip(expected, *limits(types[2])).astype(result.dtype))

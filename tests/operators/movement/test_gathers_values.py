@@ -108,9 +108,9 @@ def test_indices_count_from_the_end_and_stay_inside(device, index_type):
             given += [-(2**32), -(2**32) - 1, -(2**32) + 1]
             expected += [10, 10, 10]
     indices = np.array(given, NUMPY_INDEX[index_type])
-    expected = np.array(expected, np.float32)
-    assert_exact(both(device, gather_of(x, indices, indices.shape, 0, 1), x, indices), expected)
-    assert_exact(both(device, elements_of(x, indices, 0), x, indices), expected)
+    values = np.array(expected, np.float32)
+    assert_exact(both(device, gather_of(x, indices, indices.shape, 0, 1), x, indices), values)
+    assert_exact(both(device, elements_of(x, indices, 0), x, indices), values)
 
 
 # --- GATHER_ELEMENTS

@@ -1,0 +1,83 @@
+"""What the suite runs where nothing of it is chosen: some minutes' worth, with something of everything.
+
+Tests that are marked slow stay out. Of a test on a device that has many sets of parameters, one runs: the one whose
+name has the smallest hash, hence the same one on every machine. (On a machine that has run nothing yet, most of the
+time goes into compiling kernels: this leaves 1,150 of 5,300.) Tests that need no device run whole, and so does what is
+marked ``every_parameter``: each operator's sample is. Paths, ``-k``, ``-m`` and ``--all`` choose, and what is chosen
+runs whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+
+def register(config: pytest.Config) -> None:
+    """To be called as the suite is configured, in each of its processes."""
+    if hasattr(config, "workerinput"):  # a worker of pytest-xdist: the first process knows
+        short = "short_run" in config.workerinput
+    else:
+        chosen = config.option.all or config.option.keyword or config.option.markexpr
+        short = not chosen and config.args_source is not pytest.Config.ArgsSource.ARGS
+    if short:
+        config.pluginmanager.register(ShortRun(config), "dml-short-run")
+
+
+def chosen(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """The tests of a short run, out of all."""
+    tests: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            tests[item.nodeid.partition("[")[0]].append(item)
+    kept: set[pytest.Item] = set()
+    for cases in tests.values():
+        marks = {mark.name for mark in cases[0].iter_markers()}
+        kept.update(cases if "every_parameter" in marks or "device" not in marks else [min(cases, key=_hash)])
+    return kept
+
+
+def _hash(item: pytest.Item) -> bytes:
+    return hashlib.sha256(item.nodeid.encode()).digest()
+
+
+class ShortRun:
+    """Deselects, and says in the last line how much."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.left_out = self.total = 0
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """A worker is about to start."""
+        node.workerinput["short_run"] = True
+
+    @pytest.hookimpl(trylast=True)  # after the marks that conftest.py sets
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        kept = chosen(items)
+        left_out = [item for item in items if item not in kept]
+        self.left_out, self.total = len(left_out), len(items)
+        self.config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item in kept]
+
+    def pytest_sessionfinish(self) -> None:
+        if hasattr(self.config, "workeroutput"):
+            self.config.workeroutput["short_run"] = [self.left_out, self.total]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker has ended; each of them has collected the same tests."""
+        self.left_out, self.total = getattr(node, "workeroutput", {}).get("short_run", (self.left_out, self.total))
+
+    def pytest_unconfigure(self) -> None:
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None and self.left_out:
+            terminal.write_line(
+                f"left out: {self.left_out:,} of {self.total:,} tests, which are slow or differ from others in their "
+                "parameters alone; tools/test --all runs them, and tools/test PATH all of one folder or file"
+            )

@@ -1,0 +1,125 @@
+"""The wheel that stands alone: how dml finds what it brings, and that nothing else is needed where it is installed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import stat
+import subprocess
+import sys
+import types
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import dml
+from dml import glslang
+from dml.runtime import native
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def places(monkeypatch):
+    """Stands modules in for the places where Kompute may lie, for a Python without any."""
+
+    def put(**modules):
+        for name in ("dml._vendor.kp", "kp"):
+            monkeypatch.setitem(sys.modules, name, modules.get(name.replace(".", "_")))
+        return native.kompute.__wrapped__()
+
+    return put
+
+
+def test_the_wheels_kompute_comes_before_somebody_elses(places):
+    ours = types.SimpleNamespace(Submission=object)
+    assert places(dml__vendor_kp=ours, kp=types.SimpleNamespace()) is ours
+
+
+def test_a_checkouts_kompute_is_a_package_of_its_own(places):
+    ours = types.SimpleNamespace(Submission=object)
+    assert places(kp=ours) is ours
+
+
+def test_without_kompute_the_wheel_that_brings_it_is_named(places):
+    with pytest.raises(dml.DMLError, match=rf"cp3{sys.version_info.minor}-manylinux_.*\.whl .*tools/wheel") as error:
+        places()
+    assert error.value.hresult == dml.HRESULT.DXGI_ERROR_UNSUPPORTED
+
+
+def test_a_kompute_without_the_patches_is_refused_by_its_place(places):
+    with pytest.raises(dml.DMLError, match=r"/elsewhere/kp\.so lacks the patches.*\.whl"):
+        places(kp=types.SimpleNamespace(__file__="/elsewhere/kp.so"))
+
+
+def test_a_kompute_that_does_not_load_names_the_loader(places, monkeypatch):
+    def refuse(name):
+        raise ImportError("libvulkan.so.1: cannot open shared object file", name=name)
+
+    monkeypatch.setattr(importlib, "import_module", refuse)
+    with pytest.raises(dml.DMLError, match=r"cannot open shared object file.*libvulkan1"):
+        places()
+
+
+def test_the_wheels_glslang_comes_before_the_paths(tmp_path, monkeypatch):
+    for folder in ("wheel", "path"):
+        program = tmp_path / folder / "glslangValidator"
+        program.parent.mkdir()
+        program.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(glslang, "_VENDORED", tmp_path / "wheel" / "glslangValidator")
+    assert glslang._executable.__wrapped__() == str(tmp_path / "wheel" / "glslangValidator")
+    (tmp_path / "wheel" / "glslangValidator").unlink()
+    assert glslang._executable.__wrapped__() == str(tmp_path / "path" / "glslangValidator")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel for the Python of .venv/, as tools/wheel builds it."""
+    folder = tmp_path_factory.mktemp("dist")
+    run = subprocess.run([ROOT / "tools" / "wheel", folder], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert Path(run.stdout.strip()).parent == folder
+    return Path(run.stdout.strip())
+
+
+@pytest.mark.slow
+def test_it_brings_kompute_glslang_shaders_and_licenses(wheel):
+    python = f"cp3{sys.version_info.minor}"
+    assert wheel.name.startswith(f"dml-{dml_version()}-{python}-{python}-manylinux_2_")
+    with zipfile.ZipFile(wheel) as archive:
+        files = {info.filename: info for info in archive.infolist()}
+        extension = next(archive.read(name) for name in files if name.startswith("dml/_vendor/kp."))
+    assert b"libvulkan.so.1\0" in extension  # the machine's own, so not one that auditwheel has copied and renamed
+    assert files["dml/_vendor/glslangValidator"].external_attr >> 16 & stat.S_IXUSR
+    assert {name for name in files if name.startswith("dml/_vendor/licenses/LICENSE.")} == {
+        f"dml/_vendor/licenses/LICENSE.{project}" for project in ("fmt", "glslang", "kompute", "pybind11")
+    }
+    kernels = [path.relative_to(ROOT / "shaders").as_posix() for path in (ROOT / "shaders").rglob("*.comp")]
+    assert {f"dml/_shaders/{kernel}" for kernel in kernels} <= files.keys()
+
+
+@pytest.mark.slow
+def test_it_runs_the_example_in_an_empty_environment(wheel, tmp_path):
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-qq", wheel], check=True)
+    nothing = tmp_path / "bin"
+    nothing.mkdir()
+    run = subprocess.run(
+        [python, ROOT / "examples" / "quickstart.py"],
+        env={**os.environ, "PATH": str(nothing), "DML_CACHE_DIR": str(tmp_path / "cache")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count(": yes") == 3
+    assert list((tmp_path / "cache" / "spirv").rglob("*.spv"))  # shaders were compiled, and none was there before
+
+
+def dml_version():
+    text = (ROOT / "pyproject.toml").read_text()
+    return text.partition('\nversion = "')[2].partition('"')[0]

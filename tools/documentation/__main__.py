@@ -40,10 +40,10 @@ def write_pages(folder: Path) -> None:
     for document in DOCUMENTS:
         text = (ROOT / document).read_text(encoding="utf-8")
         (folder / document).write_text(_links(text), encoding="utf-8")
-    for name in operators.NAMES:
+    for name in operators.names():
         _write(folder / "operators" / f"{name}.md", operators.page(name))
-    for room, names in operators.families().items():
-        _write(folder / "operators" / f"{room}.md", _contents(room, names))
+    for room, held in operators.families().items():
+        _write(folder / "operators" / f"{room}.md", _contents(room, held))
     _write(folder / "operators" / "index.md", _contents("Operators", operators.families()))
     used_by = kernels.users()
     for family in kernels.families():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools.documentation.markdown import code, escaped, target
-from tools.documentation.operators import NAMES, ROOT, kernels
+from tools.documentation.operators import ROOT, kernels, names
 
 SHADERS = ROOT / "shaders"
 
@@ -15,7 +15,7 @@ def families() -> list[str]:
 def users() -> dict[str, list[str]]:
     """Kernel -> the operators whose samples run it."""
     found: dict[str, list[str]] = {}
-    for name in sorted(NAMES):
+    for name in sorted(names()):
         for kernel in kernels(name):
             found.setdefault(kernel, []).append(name)
     return found

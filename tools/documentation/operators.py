@@ -40,6 +40,11 @@ def desc_class(name: str) -> type[OperatorDesc]:
     return dml.operators()[dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{name}"]]
 
 
+def names() -> list[str]:
+    """Every operator, by its type's value."""
+    return list(NAMES)
+
+
 def family(name: str) -> str:
     """The room of an operator: the module of its structure."""
     return desc_class(name).__module__.rpartition(".")[2]
@@ -48,9 +53,9 @@ def family(name: str) -> str:
 def families() -> dict[str, list[str]]:
     """Family -> its operators, both by name."""
     found: dict[str, list[str]] = {}
-    for name in NAMES:
+    for name in names():
         found.setdefault(family(name), []).append(name)
-    return {room: sorted(names) for room, names in sorted(found.items())}
+    return {room: sorted(held) for room, held in sorted(found.items())}
 
 
 def page(name: str) -> str:
@@ -75,12 +80,12 @@ def _head(name: str) -> str:
 def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
     """Field -> what the docstring says of it: its sentences stand after "Field: " or "Field, Field: "."""
     text = " ".join((inspect.getdoc(cls) or "").split()).partition(" Reference: ")[0]
-    names = {info.name for info in cls.fields_info}
+    fields = {info.name for info in cls.fields_info}
     field = r"[A-Z]\w*(?: \([^)]*\))?"
     parts = re.split(rf"(?:(?<=[.;] )|^)({field}(?:(?:, | and ){field})*): ", text)
     found: dict[str, str] = {}
     for listed, words in zip(parts[1::2], parts[2::2], strict=True):
-        found |= {name: words.strip() for name in re.findall(r"\w+", listed) if name in names}
+        found |= {name: words.strip() for name in re.findall(r"\w+", listed) if name in fields}
     return found
 
 

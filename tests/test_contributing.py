@@ -37,7 +37,10 @@ ONES = "ROLL- or ROLL] or ROLL_ or test_roll or operator_is_here or has_its_clas
 
 
 class Insertion(NamedTuple):
-    """Lines for a file: behind the line ``after``, or at its end (None). A file that is not there is made."""
+    """Lines for a file: behind the line ``after``, or at its end (None). A file that is not there is made.
+
+    path: of the file, or of a Python module, that may be a package: then of its file that has the line.
+    """
 
     path: str
     after: str | None
@@ -62,8 +65,15 @@ def insertions() -> list[Insertion]:
     return found
 
 
-def insert(root: Path, insertion: Insertion) -> None:
+def file_of(root: Path, insertion: Insertion) -> Path:
     path = root / insertion.path
+    if path.is_dir():
+        return next(file for file in sorted(path.glob("*.py")) if f"{insertion.after}\n" in file.read_text("utf-8"))
+    return path if path.suffix else path.with_suffix(".py")
+
+
+def insert(root: Path, insertion: Insertion) -> None:
+    path = file_of(root, insertion)
     if insertion.after is None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:

@@ -46,8 +46,8 @@ def names() -> list[str]:
 
 
 def family(name: str) -> str:
-    """The room of an operator: the module of its structure."""
-    return desc_class(name).__module__.rpartition(".")[2]
+    """The room of an operator: the module or package of its structure."""
+    return desc_class(name).__module__.removeprefix("dml.descriptors.").partition(".")[0]
 
 
 def families() -> dict[str, list[str]]:

@@ -78,14 +78,16 @@ def _head(name: str) -> str:
 
 
 def said_of(cls: type[OperatorDesc]) -> dict[str, str]:
-    """Field -> what the docstring says of it: its sentences stand after "Field: " or "Field, Field: "."""
+    """Field -> what the docstring says of it: behind "Field, Field: ", or in a sentence that begins with the field."""
     text = " ".join((inspect.getdoc(cls) or "").split()).partition(" Reference: ")[0]
-    fields = {info.name for info in cls.fields_info}
-    field = r"[A-Z]\w*(?: \([^)]*\))?"
-    parts = re.split(rf"(?:(?<=[.;] )|^)({field}(?:(?:, | and ){field})*): ", text)
+    name = rf"\b(?:{'|'.join(info.name for info in cls.fields_info)})\b"
+    one = rf"{name}(?: \([^)]*\))?"
     found: dict[str, str] = {}
-    for listed, words in zip(parts[1::2], parts[2::2], strict=True):
-        found |= {name: words.strip() for name in re.findall(r"\w+", listed) if name in fields}
+    for part in re.split(rf"(?:(?<=[.;] )|^)(?={name})", text)[1:]:
+        head = re.match(rf"{one}(?:(?:, | and ){one})*(: )?", part)
+        assert head is not None, part
+        words = part[head.end() :] if head[1] else part
+        found |= {field: f"{found.get(field, '')} {words}".strip() for field in re.findall(name, head[0])}
     return found
 
 

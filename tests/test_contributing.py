@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's places for a new operator are enough, and each of them is needed: its ROLL is added to a copy."""
+"""CONTRIBUTING.md's places for a new operator and a new data type are enough, and each is needed: added to copies."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ TESTS = (
 ONES = "ROLL- or ROLL] or ROLL_ or test_roll or operator_is_here or has_its_class or lists_every or operator_types"
 
 
+Run = subprocess.CompletedProcess[str]
+
+
 class Insertion(NamedTuple):
     """Lines for a file: behind the line ``after``, or at its end (None). A file that is not there is made.
 
@@ -53,10 +56,10 @@ def section(title: str) -> str:
     return found[1]
 
 
-def insertions() -> list[Insertion]:
-    """What the numbered places of "Add an operator" say to insert, the operator's own test last."""
+def insertions(title: str = "Add an operator") -> list[Insertion]:
+    """What the numbered places of a section say to insert; an operator's own test is the last."""
     found = []
-    for item in re.split(r"^(?=\d+\. )", section("Add an operator"), flags=re.M)[1:]:
+    for item in re.split(r"^(?=\d+\. )", section(title), flags=re.M)[1:]:
         path = re.match(r"\d+\. `([\w./]+)`", item)
         assert path, item
         for words, code in re.findall(r"(.*?)^   ```\w+\n(.*?)^   ```$", item, re.M | re.S):
@@ -97,10 +100,10 @@ def with_operator(root: Path, what: Iterable[Insertion]) -> Path:
     return root
 
 
-def run_tests(root: Path, device: str) -> subprocess.CompletedProcess[str]:
-    options = ["-q", "-x", "-p", "no:cacheprovider", "--device", device, "-k", ONES]
+def run_tests(root: Path, device: str, tests: Iterable[str] = TESTS, ones: str = ONES) -> Run:
+    options = ["-q", "-x", "-p", "no:cacheprovider", "--device", device, "-k", ones]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *TESTS],
+        [sys.executable, "-m", "pytest", *options, *tests],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
@@ -127,3 +130,63 @@ def test_and_each_of_them(tmp_path: Path, vulkan: VulkanDevice) -> None:
     with ThreadPoolExecutor(2) as pool:
         needed = list(pool.map(fails, range(len(places))))
     assert [place.path for place, is_needed in zip(places, needed, strict=True) if not is_needed] == []
+
+
+#: Samples of several families with BFLOAT16 in place of FLOAT32: its results are those of FLOAT32, rounded.
+SAMPLES = """
+import numpy as np
+import pytest
+
+import dml
+from harness import run
+from sample_descriptors import sample
+
+FAMILIES = (
+    "ACTIVATION_GELU", "AVERAGE_POOLING1", "BATCH_NORMALIZATION", "CONVOLUTION", "CUMULATIVE_SUMMATION",
+    "ELEMENT_WISE_ADD1", "GEMM", "GRU", "MULTIHEAD_ATTENTION", "REDUCE", "RESAMPLE2", "SLICE1", "TILE",
+)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_bfloat16(device, name):
+    rng = np.random.default_rng(0)
+    inputs = {}
+    desc, of_floats = sample(name, floats="BFLOAT16"), sample(name)
+    for field, tensor in desc.inputs():
+        if tensor is not None:
+            kind = dml.numpy_dtype(tensor.DataType)
+            draw = rng.integers if kind.kind in "iu" else rng.uniform
+            inputs[field] = draw(1, 3, tensor.Sizes).astype(kind)
+    found = run(device, desc, inputs)
+    floats = {field: a if a.dtype.kind in "iu" else a.astype(np.float32) for field, a in inputs.items()}
+    for field, expected in run(device, of_floats, floats).items():
+        np.testing.assert_allclose(found[field].astype(np.float32), expected, rtol=2**-7, atol=1e-3)
+"""
+
+
+def with_data_type(root: Path, what: Iterable[Insertion]) -> Path:
+    """A copy of the project with BFLOAT16, as far as ``what`` goes; operators take it where they take FLOAT16."""
+    with_operator(root, what)
+    table = root / "dml/capability/operators.json"
+    table.write_text(table.read_text(encoding="utf-8").replace('"FLOAT16"', '"FLOAT16", "BFLOAT16"'), encoding="utf-8")
+    (root / "tests/test_bfloat16.py").write_text(SAMPLES, encoding="utf-8")
+    return root
+
+
+def run_data_type(root: Path, vulkan: VulkanDevice) -> Run:
+    return run_tests(root, vulkan.name, ["tests/test_bfloat16.py", "tests/compiler/test_data_types.py"], "bfloat16")
+
+
+def test_a_data_type_needs_these_places(tmp_path: Path, vulkan: VulkanDevice) -> None:
+    run = run_data_type(with_data_type(tmp_path / "all", insertions("Add a data type")), vulkan)
+    assert run.returncode == pytest.ExitCode.OK, run.stdout + run.stderr
+    assert int(re.findall(r"(\d+) passed", run.stdout)[0]) > 14, run.stdout
+
+
+@pytest.mark.slow
+def test_and_each_of_a_data_types(tmp_path: Path, vulkan: VulkanDevice) -> None:
+    places = insertions("Add a data type")
+    for left_out, place in enumerate(places):
+        rest = [other for other in places if other is not place]
+        run = run_data_type(with_data_type(tmp_path / str(left_out), rest), vulkan)
+        assert run.returncode != pytest.ExitCode.OK, place.path

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -148,8 +147,8 @@ def assert_exact(result: Array, expected: Array) -> None:
     """Equal to the bit (NaN payloads aside)."""
     assert result.dtype == expected.dtype, (result.dtype, expected.dtype)
     assert result.shape == expected.shape, (result.shape, expected.shape)
-    if result.dtype in (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)):
-        result, expected = result.astype(np.int8), expected.astype(np.int8)
+    if result.dtype.kind == "V":  # a type of ml_dtypes, of which NumPy's comparison does not know NaN
+        result, expected = result.astype(np.float32), expected.astype(np.float32)
     np.testing.assert_array_equal(result, expected)
 
 

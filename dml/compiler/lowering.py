@@ -73,6 +73,13 @@ def elementwise_of(desc: OperatorDesc) -> Elementwise | None:
     return _ELEMENTWISE.get(type(desc))
 
 
+def lowering_of(cls: type[OperatorDesc]) -> Callable[..., object] | None:
+    """The function that was registered for a descriptor: its lowering or, where it has one, its expression."""
+    _load()
+    entry = _ELEMENTWISE.get(cls)
+    return _LOWERINGS.get(cls) if entry is None else entry.expression
+
+
 def implemented() -> frozenset[type[OperatorDesc]]:
     """The descriptors that compile."""
     _load()

@@ -1,0 +1,23 @@
+"""The hooks before a commit are what CI asks, run from the project's own environment."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_hooks_run_what_ci_runs() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    asked = re.findall(
+        r"^step \w+ \.venv/bin/(ruff check|ruff format|mypy|lint-imports)", (ROOT / ".ci/run").read_text(), re.M
+    )
+    assert len(asked) == 4
+    assert re.findall(r"entry: \.venv/bin/(ruff \w+|[\w-]+)", text) == asked
+
+
+def test_hooks_fetch_nothing() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"repo: (.*)", text)) == {"local"}
+    assert set(re.findall(r"language: (.*)", text)) == {"system"}

@@ -1,0 +1,74 @@
+"""Builds the site: python -m tools.documentation [folder]"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+#: Documents of the repository that are pages of the site, too.
+DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tools/docs", description="Build the documentation as a site.")
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "docs", help="default: build/docs")
+    folder = parser.parse_args().folder.resolve()
+    pages = folder / "pages"
+    shutil.rmtree(pages, ignore_errors=True)
+    write_pages(pages)
+    options = ["-b", "html", "-W", "--keep-going", "-q", "-j", "auto", "-d", str(folder / "doctrees")]
+    status = subprocess.call(
+        [sys.executable, "-m", "sphinx", *options, "-c", str(HERE), str(pages), str(folder / "html")]
+    )
+    if status == 0:
+        print(folder / "html" / "index.html")
+    return status
+
+
+def write_pages(folder: Path) -> None:
+    """All pages as Markdown."""
+    from tools.documentation import kernels, operators
+
+    shutil.copytree(HERE / "guide", folder)
+    for document in DOCUMENTS:
+        text = (ROOT / document).read_text(encoding="utf-8")
+        (folder / document).write_text(_links(text), encoding="utf-8")
+    for name in operators.names():
+        _write(folder / "operators" / f"{name}.md", operators.page(name))
+    for room, held in operators.families().items():
+        _write(folder / "operators" / f"{room}.md", _contents(room, held))
+    _write(folder / "operators" / "index.md", _contents("Operators", operators.families()))
+    used_by = kernels.users()
+    for family in kernels.families():
+        _write(folder / "kernels" / f"{family}.md", kernels.page(family, used_by))
+    _write(folder / "kernels" / "index.md", _contents("Kernels", kernels.families()))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _contents(title: str, pages: Iterable[str]) -> str:
+    listed = "\n".join(pages)
+    return f"# {title}\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
+
+
+def _links(text: str) -> str:
+    """Links to files that are no pages, as their names alone."""
+    return re.sub(
+        r"\[([^\]]+)\]\(([\w./-]+)\)",
+        lambda link: link[0] if link[2] in DOCUMENTS else f"`{link[2]}`",
+        text,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

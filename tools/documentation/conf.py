@@ -1,0 +1,15 @@
+"""Sphinx's settings."""
+
+import importlib.metadata
+
+project = "dml"
+author = "the dml authors"
+release = importlib.metadata.version("dml")
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = f"dml {release}"
+html_copy_source = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+python_use_unqualified_type_names = True

@@ -1,0 +1,27 @@
+"""Small pieces of Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+
+def escaped(text: str) -> str:
+    """Plain text as Markdown shows it, on one line."""
+    return re.sub(r"([\\`*_{}\[\]<>$|~^#])", r"\\\1", " ".join(text.split()))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells are Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def code(language: str, text: str) -> str:
+    """A block of code."""
+    return f"```{language}\n{text.rstrip()}\n```\n"
+
+
+def target(name: str) -> str:
+    """Where links to ``#name`` lead: stands before a heading."""
+    return f"({name})=\n"

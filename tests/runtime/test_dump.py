@@ -13,7 +13,7 @@ import harness
 from dml import glslang
 from dml.compiler.kernels.prelude import constant_bits
 from dml.compiler.lowering import compile_operator
-from dml.compiler.program import Access, Binding, Dispatch, Region, Space
+from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
 from dml.glslang import Source
 from dml.runtime.names import DUMP_VARIABLE
 from dml.runtime.recording import spirv
@@ -37,7 +37,7 @@ X, Y = Region(Space.INPUT, 0, 0, 64), Region(Space.TEMPORARY, 0, 256, 32)
 
 def dispatch(*, constants=(7, 0x3E800000, 0xFFFFFFFF, 1, 0x7F800000), node="a node", source=None):
     source = source or Source("shaders/toy/scale.comp", TEXT)
-    bindings = (Binding(X, Access.READ), Binding(Y, Access.READ_WRITE))
+    bindings = (StorageBinding(X, Access.READ), StorageBinding(Y, Access.READ_WRITE))
     return Dispatch("toy/scale.comp", source, constants, bindings, (3, 1, 1), push=(5,), node=node)
 
 

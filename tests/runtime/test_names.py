@@ -50,7 +50,7 @@ def test_a_dispatch_is_called_by_its_kernel_and_its_nodes():
 RACE = """
 import sys
 import dml
-from dml.compiler.program import Access, Binding, Dispatch, Region, Space
+from dml.compiler.program import Access, StorageBinding, Dispatch, Region, Space
 from dml.glslang import Source
 from dml.runtime import writing
 from dml.runtime.recording import Place, Recording, spirv
@@ -68,7 +68,7 @@ dispatches = [
         "toy/add.comp",
         Source("toy/add.comp", TEXT),
         (),
-        (Binding(regions[index], Access.READ), Binding(regions[index + 1], Access.WRITE)),
+        (StorageBinding(regions[index], Access.READ), StorageBinding(regions[index + 1], Access.WRITE)),
         (1, 1, 1),
         node=node,
     )

@@ -19,7 +19,7 @@ import pytest
 import dml
 import harness
 from dml.compiler.kernels import sources
-from dml.compiler.program import Access, Binding, Dispatch, Region, Space
+from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
 from dml.glslang import Source
 from dml.runtime.recording import Place, Recording, spirv
 
@@ -95,8 +95,8 @@ def run(
     buffers = [device.context.buffer(words.nbytes), device.context.buffer(4 * count)]
     buffers[0].write(words)
     bindings = (
-        Binding(Region(Space.INPUT, 0, 0, words.nbytes), Access.READ),
-        Binding(Region(Space.OUTPUT, 1, 0, 4 * count), Access.READ_WRITE),
+        StorageBinding(Region(Space.INPUT, 0, 0, words.nbytes), Access.READ),
+        StorageBinding(Region(Space.OUTPUT, 1, 0, 4 * count), Access.READ_WRITE),
     )
     source = Source("tests/library.comp", text, tuple((name, str(value)) for name, value in (defines or {}).items()))
     dispatches = [Dispatch("tests/library.comp", source, (), bindings, groups)]

@@ -9,7 +9,7 @@ from library import WORKGROUP, Case, crossed, equal, equal_floats, float_bits, p
 
 import harness
 from dml.compiler.kernels.prelude import prelude, write
-from dml.compiler.program import Access, Binding, Dispatch, Operand, Region, Space
+from dml.compiler.program import Access, Dispatch, Operand, Region, Space, StorageBinding
 from dml.glslang import Source
 from dml.runtime.recording import Place, Recording, spirv
 
@@ -147,7 +147,7 @@ result_VALUE value(uint c[RANK]) {{ uint n = c[0] * 16u + c[1]; return {value}; 
 """
     defines = (("WHOLE_WORDS", str(whole_words)),)
     source = Source("tests/for_each.comp", text, defines, (("prelude.glsl", head),))
-    dispatch = Dispatch("tests/for_each.comp", source, constants, (Binding(region, Access.WRITE),), (1, 1, 1))
+    dispatch = Dispatch("tests/for_each.comp", source, constants, (StorageBinding(region, Access.WRITE),), (1, 1, 1))
     buffer = device.context.buffer(size + 64)
     buffer.write(np.full(size + 64, 0xA5, np.uint8))
     Recording(device.context, [dispatch], spirv([dispatch]), lambda region: Place(buffer)).run()

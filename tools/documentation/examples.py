@@ -39,7 +39,7 @@ def _call(desc: OperatorDesc, indent: str) -> str:
     inner = indent + "    "
     given = [
         (info.name, getattr(desc, info.name))
-        for info, field in zip(desc.fields_info, fields(desc), strict=True)  # type: ignore[arg-type]
+        for info, field in zip(desc.fields_info, fields(desc), strict=True)
         if info.counts is None and not (getattr(desc, info.name) is None and field.default is None)
     ]
     if not given:

@@ -125,7 +125,7 @@ def _levels(name: str) -> str:
     text = ["## Feature levels\n\n"]
     groups: dict[str, list[str]] = {}
     for function in dml.DML_REDUCE_FUNCTION:
-        tables = "".join(_changes(lambda level, f=function: operator_support(kind, level, f), "####"))  # type: ignore[misc]
+        tables = "".join(_changes(lambda level, f=function: operator_support(kind, level, f), "####"))
         groups.setdefault(tables, []).append(escaped(short_name(function)))
     for tables, functions in groups.items():
         text.append(f"### {', '.join(functions)}\n\n{tables}")

@@ -32,7 +32,7 @@ def test_a_fault_of_ours_shows_as_one(device: dml.Device, monkeypatch: pytest.Mo
         prepare(model, device).run([ONE])
     assert caught.value is fault
     assert caught.value.__cause__ is cause
-    assert caught.value.__notes__ == ["while node 'inner' (Relu) of an ONNX model was mapped"]  # type: ignore[attr-defined]
+    assert caught.value.__notes__ == ["while node 'inner' (Relu) of an ONNX model was mapped"]
 
 
 def test_a_fault_inside_a_loop_names_every_node_around_it(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,7 @@ def test_a_fault_inside_a_loop_names_every_node_around_it(device: dml.Device, mo
     model = model_of([node], {"x": ONE}, ["y"], 17, initializers={"c": np.array(True)})
     with pytest.raises(LookupError) as caught:
         prepare(model, device).run([ONE])
-    assert caught.value.__notes__ == [  # type: ignore[attr-defined]
+    assert caught.value.__notes__ == [
         "while node 'inner' (Relu) of an ONNX model was mapped",
         "while node 'outer' (If) of an ONNX model was mapped",
     ]

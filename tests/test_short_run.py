@@ -77,7 +77,7 @@ def test_what_is_chosen_runs_whole(suite, choice, count):
 
 
 #: What is slow as a whole.
-NOT_AT_ALL = {"tests/runtime/test_large_models.py"}
+NOT_AT_ALL = {"tests/frontends/onnx/test_onnx_mutations.py", "tests/runtime/test_large_models.py"}
 
 
 @pytest.mark.slow

@@ -3,10 +3,9 @@
 // NaN, infinities and the signs of zeros are as in IEEE 754; subnormal results may be flushed.
 //
 //   is_nan is_inf               from the bits: compilers may fold isnan() away
-//   quotient(a, b)              a / b, within half an ulp and a bit; a, b and a / b from 2^-60 to 2^60 in magnitude
+//   quotient(a, b)              a / b, within half an ulp and a bit; a and b from 2^-50 to 2^50 in magnitude
 //   divide(a, b)                the same for all a and b
-//   divide_nearest(a, b)        as IEEE 754 rounds it, for all a and b; quotients below 2^-100 may be the neighbour of
-//                               that where subnormal numbers are flushed
+//   divide_nearest(a, b)        as IEEE 754 rounds it, for all a and b
 //   sqrt_accurate reciprocal    within half an ulp and a bit
 //   multiply_add(x, a, b)       x a + b, rounded after each step
 //   modulus_truncate modulus_floor   exact; the sign of the dividend (C) or of the divisor (Python)
@@ -88,8 +87,8 @@ float significand(uint bits, out int exponent) {
 float divide_by(float a, float b, bool nearest) {
     uint ua = floatBitsToUint(a) & 0x7fffffffu;
     uint ub = floatBitsToUint(b) & 0x7fffffffu;
-    // Exponents from -60 to 59: nothing can leave the range.
-    if (ua - 0x21800000u < 0x3c000000u && ub - 0x21800000u < 0x3c000000u) {
+    // Exponents from -50 to 49: nothing can leave the range, nor a quotient's last bits, which the correction works with.
+    if (ua - 0x26800000u < 0x32000000u && ub - 0x26800000u < 0x32000000u) {
         return nearest ? quotient_nearest(a, b) : quotient(a, b);
     }
     uint sign = (floatBitsToUint(a) ^ floatBitsToUint(b)) & 0x80000000u;

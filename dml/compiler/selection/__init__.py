@@ -6,7 +6,7 @@ it rests on a measurement; a number that comes from a driver names the driver.
 
 from __future__ import annotations
 
-from dml.compiler.target import DeviceClass, Target
+from dml.compiler.target import Target
 
 # --- Every kernel -----------------------------------------------------------------------------------------------------
 
@@ -21,7 +21,7 @@ GPU_STEPS = 1 << 18
 
 def max_steps(target: Target) -> int:
     """The most steps (see Dispatch) that one invocation may make; what takes more goes in parts."""
-    most = CPU_ITERATIONS if target.device_class is DeviceClass.CPU else GPU_STEPS
+    most = CPU_ITERATIONS if target.is_cpu else GPU_STEPS
     return most if target.fewer_steps is None else min(most, target.fewer_steps)
 
 

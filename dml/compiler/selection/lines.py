@@ -1,9 +1,9 @@
 """How lines of elements are shared: reductions, scans, softmax, normalizations, top k.
 
 Kernels along lines (rows, reduced dimensions, scans) share a line among `lanes` neighbouring invocations, and cut it
-into `chunks` where lines are too few to keep the device busy. On CPU drivers an invocation has
-its lines to itself where that keeps the cores busy: the invocations of a vector run in step anyway, and a barrier makes
-the driver save and load all that the invocations hold, unless the workgroup is a single vector.
+into `chunks` where lines are too few to keep the device busy. On CPU drivers an invocation has its lines to itself
+where that keeps the cores busy: the invocations of a vector run in step anyway, and a barrier makes the driver save and
+load all that the invocations hold, unless the workgroup is a single vector.
 
 Times are those of a whole operator in float32 on llvmpipe (Mesa on two cores that had other work too): the best of 20.
 """

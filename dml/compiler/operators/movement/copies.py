@@ -73,11 +73,18 @@ def tile(desc: d.DML_TILE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     copy(builder, result, source.view(tuple(sizes), tuple(strides)))
 
 
-def _depth_and_space(
-    depth: Operand, space: Operand, block: int, order: enums.DML_DEPTH_SPACE_ORDER
-) -> tuple[Operand, ...]:
-    """Both tensors as {N, C, H, BlockHeight, W, BlockWidth}."""
-    channels = space.sizes[1]
+_BlockMove = (
+    d.DML_DEPTH_TO_SPACE_OPERATOR_DESC
+    | d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC
+    | d.DML_SPACE_TO_DEPTH_OPERATOR_DESC
+    | d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC
+)
+
+
+def _depth_and_space(desc: _BlockMove, depth: Operand, space: Operand) -> tuple[Operand, Operand]:
+    """Both tensors as {N, C, H, BlockHeight, W, BlockWidth}. The structures without an Order have the first one."""
+    block, channels = desc.BlockSize, space.sizes[1]
+    order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
     if order == enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW:
         depth = permute(split(depth, 1, (block, block, channels)), (0, 3, 4, 1, 5, 2))
     else:
@@ -88,21 +95,17 @@ def _depth_and_space(
 
 @lowering(d.DML_DEPTH_TO_SPACE_OPERATOR_DESC, d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC)
 def depth_to_space(
-    desc: d.DML_DEPTH_TO_SPACE_OPERATOR_DESC | d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
-    builder: ProgramBuilder,
+    desc: d.DML_DEPTH_TO_SPACE_OPERATOR_DESC | d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
-    order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
-    depth, space = _depth_and_space(builder["InputTensor"], builder["OutputTensor"], desc.BlockSize, order)
+    depth, space = _depth_and_space(desc, builder["InputTensor"], builder["OutputTensor"])
     copy(builder, space, depth)
 
 
 @lowering(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC)
 def space_to_depth(
-    desc: d.DML_SPACE_TO_DEPTH_OPERATOR_DESC | d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
-    builder: ProgramBuilder,
+    desc: d.DML_SPACE_TO_DEPTH_OPERATOR_DESC | d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
-    order = getattr(desc, "Order", enums.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
-    depth, space = _depth_and_space(builder["OutputTensor"], builder["InputTensor"], desc.BlockSize, order)
+    depth, space = _depth_and_space(desc, builder["OutputTensor"], builder["InputTensor"])
     copy(builder, depth, space)
 
 

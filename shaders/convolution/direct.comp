@@ -13,7 +13,14 @@ const uint TILES_X = (result_SIZE_4 + TILE_X - 1u) / TILE_X;
 const uint TILES_Y = (result_SIZE_3 + TILE_Y - 1u) / TILE_Y;
 const uint PATCHES = result_SIZE_0 * result_SIZE_2 * TILES_Y * TILES_X;
 
-// The loops that store a tile: over channels or, where it has one, over rows; and the rows in each round.
+// The loops that store a tile: over channels or, where it has one, over rows; and the rows in each round. Where they are
+// loops (STORES_IN_LOOPS), drivers compile what finishes four sums once and not for each four of the tile. They read arrays
+// of channels (rows): lavapipe takes the longer to compile the longer an array is that a loop reads.
+#if STORES_IN_LOOPS
+#define STORES [[dont_unroll]]
+#else
+#define STORES [[unroll]]
+#endif
 const uint OUTER = TILE_C > 1u ? TILE_C : TILE_Y;
 const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 
@@ -77,17 +84,15 @@ void main() {
         if (ends_channel) kz = 0u;
     }
 
-    // A loop, so that drivers compile what finishes four sums once and not for each four of the tile. It reads arrays of
-    // channels, or of rows where there is one channel: lavapipe takes the longer to compile the longer such an array is.
     SUM made[INNER * TILE_X][OUTER];
     [[unroll]] for (uint o = 0u; o < OUTER; ++o) {
         [[unroll]] for (uint j = 0u; j < INNER * TILE_X; ++j) {
             made[j][o] = TILE_C > 1u ? sums[o][j / TILE_X][j % TILE_X] : sums[0][o][j];
         }
     }
-    [[dont_unroll]] for (uint o = 0u; o < (is_inside ? OUTER : 0u); ++o) {
+    STORES for (uint o = 0u; o < OUTER; ++o) {
         uint m = channel + (TILE_C > 1u ? o : 0u);
-        if (m < GROUP_OUTPUTS) {
+        if (is_inside && m < GROUP_OUTPUTS) {
             uint c = group * GROUP_OUTPUTS + m;
             SUM bias = SUM(0);
 #if HAS_BIAS
@@ -97,7 +102,7 @@ void main() {
             [[unroll]] for (uint j = 0u; j < INNER * TILE_X; j += 4u) {
                 fours[j / 4u] = FOUR(made[j][o], made[j + 1u][o], made[j + 2u][o], made[j + 3u][o]) + bias;
             }
-            [[dont_unroll]] for (uint j = 0u; j < INNER * TILE_X / 4u; ++j) {
+            STORES for (uint j = 0u; j < INNER * TILE_X / 4u; ++j) {
                 FOUR four = fours[0];
                 [[unroll]] for (uint k = 1u; k < INNER * TILE_X / 4u; ++k) four = mix(four, fours[k], bvec4(j == k));
                 uint y = y0 + (TILE_C > 1u ? j / (TILE_X / 4u) : o), x = x0 + j % (TILE_X / 4u) * 4u;

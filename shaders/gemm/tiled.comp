@@ -1,8 +1,11 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
+#if SHARES_ROWS
+#extension GL_KHR_shader_subgroup_ballot : require
+#endif
 // result = finish(ALPHA * a x b + BETA * c) without shared memory. An invocation keeps TILE_M x TILE_N sums in
 // registers and takes four steps of k at a time. The invocations of a workgroup make neighbouring columns, so that they
-// read the same rows of a.
+// read the same rows of a. SHARES_ROWS: they are a subgroup of eight, each reads other rows, and all get them from it.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -36,6 +39,12 @@ void main() {
         columns[n] = b_batch(at) + min(n0 + n, N - 1u) * B_COLUMN;
 #endif
     }
+#if SHARES_ROWS
+    uint own[(TILE_M + 7u) / 8u];
+    [[unroll]] for (uint m = 0u; m < TILE_M; m += 8u) {
+        own[m / 8u] = a_batch(at) + min(m0 + m + gl_SubgroupInvocationID, M - 1u) * A_ROW;
+    }
+#endif
     SUM sums[TILE_M][TILE_N];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint n = 0u; n < TILE_N; ++n) sums[m][n] = SUM(0);
@@ -66,9 +75,31 @@ void main() {
             [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = four[q];
         }
 #endif
+#if SHARES_ROWS
+        FOUR every[(TILE_M + 7u) / 8u * 8u];
+        [[unroll]] for (uint m = 0u; m < TILE_M; m += 8u) {
+#if A_ALONG == ROW
+            FOUR four = a_four(own[m / 8u] + k);
+#else
+            FOUR four;
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = a_load(own[m / 8u] + steps[q] * A_COLUMN);
+#endif
+            four = mix(FOUR(0), four, counts);
+            every[m] = subgroupBroadcast(four, 0u);  // its number must be a constant
+            every[m + 1u] = subgroupBroadcast(four, 1u);
+            every[m + 2u] = subgroupBroadcast(four, 2u);
+            every[m + 3u] = subgroupBroadcast(four, 3u);
+            every[m + 4u] = subgroupBroadcast(four, 4u);
+            every[m + 5u] = subgroupBroadcast(four, 5u);
+            every[m + 6u] = subgroupBroadcast(four, 6u);
+            every[m + 7u] = subgroupBroadcast(four, 7u);
+        }
+#endif
         [[unroll]] for (uint m = 0u; m < TILE_M; m += ROWS) {
             FOUR a[ROWS];
-#if A_ALONG == COLUMN
+#if SHARES_ROWS
+            a[0] = every[m];
+#elif A_ALONG == COLUMN
             [[unroll]] for (uint q = 0u; q < 4u; ++q) {
                 FOUR four = mix(FOUR(0), a_four(rows[m] + steps[q] * A_COLUMN), bvec4(counts[q]));
                 [[unroll]] for (uint p = 0u; p < 4u; ++p) a[p][q] = four[p];

@@ -134,14 +134,14 @@ class ProgramBuilder:
         if 0 in grid:
             return
         bound, written_elsewhere = self._bind(kernel, tensors)
-        text, values = prelude(bound, constants or {}, space, shape, tuple(push or {}), code)
+        head = prelude(kernel, bound, constants or {}, space, shape, tuple(push or {}), code)
         dispatch = Dispatch(
             label=kernel,
-            source=sources.source(kernel, text, defines or {}),
-            constants=values,
+            source=sources.source(kernel, head.text, defines or {}),
             bindings=tuple(_binding([bound[name] for name in names]) for names in storage_buffers(bound)),
             groups=grid,
-            push=tuple((push or {}).values()),
+            push=(*(push or {}).values(), *head.push),
+            parameters=head.parameters,
             node=self.node,
             invocations=math.prod(shape),
             steps=max(1, steps),

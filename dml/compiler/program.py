@@ -178,8 +178,8 @@ class StorageBinding:
 class Dispatch:
     """One shader over a grid of workgroups.
 
-    constants: specialization constants 0, 1, ... as 32-bit patterns. push: the words after the bindings' offsets.
-    node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
+    push: the words after the bindings' offsets. parameters: the words of the uniform block behind the storage buffers,
+    where the kernel has one. node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
 
     How long it takes, to an order of magnitude: steps are the rounds of the loops over sizes (of nested loops, of the
     innermost) that its longest invocation makes, each of which waits for memory about once; each: multiply-adds or
@@ -188,10 +188,10 @@ class Dispatch:
 
     label: str
     source: Source
-    constants: tuple[int, ...]
     bindings: tuple[StorageBinding, ...]
     groups: tuple[int, int, int]
     push: tuple[int, ...] = ()
+    parameters: tuple[int, ...] = ()
     node: str = ""
     invocations: int = 1
     steps: int = 1

@@ -191,13 +191,13 @@ class Context:
         self.check_process()
         buffers = len(dispatch.bindings)
         push_size = 4 * (buffers + len(dispatch.push))
-        key = (spirv, dispatch.constants, buffers, push_size)
+        key = (spirv, buffers, push_size)
         with self._lock:
             pipeline = self._pipelines.get(key)
         if pipeline is None:
             named = {"name": names.of_kernel(dispatch, spirv)} if self.named else {}
             with self.gate.passing(), vulkan_errors("making a compute pipeline"):
-                native = self.manager.pipeline(spirv, dispatch.constants, buffers, push_size, **named)
+                native = self.manager.pipeline(spirv, (), buffers, push_size, **named)
             pipeline = Pipeline(native)
         with self._lock:
             # Another thread may have made it meanwhile

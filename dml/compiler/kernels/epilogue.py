@@ -80,14 +80,15 @@ def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str]) -> Emitte
         terms = [f"{own}_BASE"]
         for k, (period, step, stride) in enumerate(operand.steps):
             term = f"(i - {name}_ORIGIN)"
-            for sign, key, value, neutral in (
-                ("%", "PERIOD", period, 0),
-                ("/", "STEP", step, 1),
-                ("*", "STRIDE", stride, 1),
-            ):
-                if value != neutral:
-                    term += f" {sign} {own}_{key}_{k}"
-                    constants[f"{own}_{key}_{k}"] = value
+            if period != 0:
+                constants[f"{own}_PERIOD_{k}"] = period
+                term = f"remainder({term}, {own}_PERIOD_{k}_DIVISOR)"
+            if step != 1:
+                constants[f"{own}_STEP_{k}"] = step
+                term = f"divided({term}, {own}_STEP_{k}_DIVISOR)"
+            if stride != 1:
+                constants[f"{own}_STRIDE_{k}"] = stride
+                term += f" * {own}_STRIDE_{k}"
             terms.append(term)
         lines.append(f"uint {own}_index(uint i) {{ return {' + '.join(terms)}; }}")
     lines.append(f"float {name}_epilogue(float v, uint i) {{ return {name}_apply({_arguments(name, epilogue)}); }}")

@@ -107,7 +107,7 @@ class Weights:
         read: set[int] = set()
         rewritten: set[int] = set()
         for dispatch, kernel in zip(program.initialize, kernels, strict=True):
-            parts: list[Any] = [kernel, dispatch.constants, dispatch.push, dispatch.groups]
+            parts: list[Any] = [kernel, dispatch.constants, dispatch.push, dispatch.parameters, dispatch.groups]
             numbers = []
             for binding in dispatch.bindings:
                 region = binding.region

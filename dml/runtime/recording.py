@@ -16,6 +16,7 @@ from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.context import Context
 from dml.runtime.dump import dump
 from dml.runtime.native import vulkan_errors
+from dml.runtime.parameters import Parameters
 from dml.runtime.queue import Fence
 from dml.runtime.writing import Writer, most_work
 
@@ -80,7 +81,9 @@ class Recording:
         self.fences: list[Fence] = []
         # What the device works on stays while this does.
         self._kept: list[object] = [*uploads, *downloads]
-        writer = Writer(context, timed=timed)
+        parameters = Parameters(context, dispatches)
+        self._kept.append(parameters.buffer)
+        writer = Writer(context, parameters, timed=timed)
         if dispatches or uploads or downloads:
             writer.begin(uploads)
         for dispatch, kernel in zip(dispatches, kernels, strict=True):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dml import stages
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch, Region
 from dml.glslang import compile_many
@@ -45,7 +46,10 @@ class KernelTime(NamedTuple):
 
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
     """The compiled shaders of the dispatches, in order; every core compiles. See ``dump`` for looking at them."""
-    kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    kernels_of = [dispatch.source for dispatch in dispatches]
+    stages.progress("glslang", 0, len(set(kernels_of)))
+    with stages.stage("glslang"):
+        kernels = compile_many(kernels_of, include_dirs=(sources.directory(),))
     dump(dispatches, kernels)
     return kernels
 
@@ -83,7 +87,8 @@ class Recording:
         writer = Writer(context, timed=timed)
         if dispatches or uploads or downloads:
             writer.begin(uploads)
-        for dispatch, kernel in zip(dispatches, kernels, strict=True):
+        for at, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True)):
+            stages.progress("pipelines", at, len(dispatches))
             places = [place(binding.region) for binding in dispatch.bindings]
             self._kept += [p.buffer for p in places]
             writer.dispatch(dispatch, kernel, places)
@@ -124,8 +129,10 @@ class Recording:
 
     def run_step_by_step(self) -> None:
         """Run sequence by sequence: a kernel is compiled in each, and Ctrl-C is heard between."""
-        for sequence in self._sequences:
-            self.start([sequence]).wait()
+        for at, sequence in enumerate(self._sequences):
+            stages.progress("first run", at, len(self._sequences))
+            with stages.stage("first run"):
+                self.start([sequence]).wait()
         for pipeline in self._pipelines:
             pipeline.ran = True
 

@@ -57,8 +57,9 @@ class Waiting:
 
     def _told(self, stage: str, done: int, total: int) -> None:
         with self._lock:
+            is_new = stage != self._at[0]
             self._at = stage, done, total
-            self._draw()
+            self._draw(at_once=is_new)
 
     def _wait(self) -> None:
         if self._console.is_terminal:
@@ -76,15 +77,18 @@ class Waiting:
                 console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False,
             )  # fmt: skip
             self._progress.add_task("")
-            self._draw()
+            self._draw(at_once=False)
             self._progress.start()
 
-    def _draw(self) -> None:
+    def _draw(self, *, at_once: bool) -> None:
+        """at_once: rather than with the next of ten pictures a second."""
         stage, done, total = self._at
         if self._progress is not None:
-            words = _WORDS.get(stage, stage)
+            words, is_seen = _WORDS.get(stage, stage), done < total
             (task,) = self._progress.task_ids
-            self._progress.update(task, description=words, completed=done, total=total, visible=done < total)
+            self._progress.update(
+                task, description=words, completed=done, total=total, visible=is_seen, refresh=at_once
+            )
 
     def _hide(self) -> None:
         with self._lock:

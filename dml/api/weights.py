@@ -18,6 +18,7 @@ from dml.runtime.arena import Arena, Islands, bound_regions
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Place, Recording
+from dml.stages import stage
 
 
 def _digest(*parts: Any) -> bytes:
@@ -56,7 +57,8 @@ def constants(
         buffer = context.shared(key)
         if buffer is None:
             buffer = context.buffer(end - start, zero=False)
-            buffer.write(np.frombuffer(program.constants, np.uint8, end - start, start))
+            with stage("upload"):
+                buffer.write(np.frombuffer(program.constants, np.uint8, end - start, start))
             context.share(key, buffer)
         buffers.append(buffer)
     return Arena(context, islands, buffers)
@@ -136,7 +138,8 @@ class Weights:
         for slot, region in program.owned.items():
             if islands.number(region) in missing:
                 place = self._arena.place(region)
-                place.buffer.write(given[slot], place.offset + region.offset)
+                with stage("upload"):
+                    place.buffer.write(given[slot], place.offset + region.offset)
         work = [
             (dispatch, kernel)
             for dispatch, kernel in zip(program.initialize, kernels, strict=True)

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from dml import stages
 from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
@@ -206,7 +207,8 @@ class Context:
             pipeline = self._pipelines.get(key)
         if pipeline is None:
             named = {"name": names.of_kernel(dispatch, spirv)} if self.named else {}
-            with self.gate.passing(), vulkan_errors("making a compute pipeline"):
+            stages.saw("kernels", spirv)
+            with stages.stage("pipelines"), self.gate.passing(), vulkan_errors("making a compute pipeline"):
                 native = self.manager.pipeline(spirv, (), buffers, push_size, uniform=uniform, **named)
             pipeline = Pipeline(native)
         with self._lock:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dml import stages
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch, Region
 from dml.glslang import compile_many
@@ -46,7 +47,10 @@ class KernelTime(NamedTuple):
 
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
     """The compiled shaders of the dispatches, in order; every core compiles. See ``dump`` for looking at them."""
-    kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    stages.progress("glslang", 0, len(dispatches))
+    with stages.stage("glslang"):
+        kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    stages.progress("glslang", len(dispatches), len(dispatches))
     dump(dispatches, kernels)
     return kernels
 
@@ -86,10 +90,11 @@ class Recording:
         writer = Writer(context, parameters, timed=timed)
         if dispatches or uploads or downloads:
             writer.begin(uploads)
-        for dispatch, kernel in zip(dispatches, kernels, strict=True):
+        for at, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True), 1):
             places = [place(binding.region) for binding in dispatch.bindings]
             self._kept += [p.buffer for p in places]
             writer.dispatch(dispatch, kernel, places)
+            stages.progress("pipelines", at, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
         self._positions = writer.positions
@@ -127,8 +132,10 @@ class Recording:
 
     def run_step_by_step(self) -> None:
         """Run sequence by sequence: a kernel is compiled in each, and Ctrl-C is heard between."""
-        for sequence in self._sequences:
-            self.start([sequence]).wait()
+        for at, sequence in enumerate(self._sequences, 1):
+            with stages.stage("first run"):
+                self.start([sequence]).wait()
+            stages.progress("first run", at, len(self._sequences))
         for pipeline in self._pipelines:
             pipeline.ran = True
 

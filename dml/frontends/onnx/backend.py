@@ -15,6 +15,7 @@ from onnx.backend import base
 from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError
+from dml.stages import stage
 
 from .dtypes import Array, DType, Shape, dtype_of
 from .loading import ModelSource, load_model
@@ -124,7 +125,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         feeds, shapes = self._feeds(given)
         plan: OnnxPlan | None = self._plans.find(shapes, feeds)
         if plan is None:
-            plan = self.plan(given, feeds)
+            with stage("plan"):
+                plan = self.plan(given, feeds)
             self._plans.add(shapes, plan)
         return plan, feeds
 
@@ -206,7 +208,8 @@ def prepare(source: ModelSource, device: int | str | Device | None = None, **kwa
     "CPU" (ONNX's default), "CUDA" and None mean the default device.
     Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped, naming all of them.
     """
-    model = load_model(source)
+    with stage("parse"):
+        model = load_model(source)
     return PreparedModel(model, device if isinstance(device, Device) else _open(device))
 
 

@@ -102,12 +102,18 @@ class Operand:
         return replace(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
-        """Right-aligned to ``sizes``; dimensions of size 1 repeat."""
+        """Right-aligned to ``sizes``; dimensions of size 1 repeat.
+
+        Where both sizes are 1 nothing tells whether the dimension repeats. It is taken to where an inner one does, so that
+        the kernel of a larger size is found: a bias {1, C, 1} of one image is one of many.
+        """
         lead = len(sizes) - self.rank
-        strides = (0,) * lead + tuple(
-            0 if own == 1 else stride for own, stride in zip(self.sizes, self.strides, strict=True)
-        )
-        return self.view(tuple(sizes), strides)
+        strides: list[int] = []
+        repeats = False
+        for own, stride, size in zip(reversed(self.sizes), reversed(self.strides), reversed(sizes), strict=False):
+            repeats |= own != size
+            strides.append(0 if own == 1 and (repeats or size > 1) else stride)
+        return self.view(tuple(sizes), (0,) * lead + tuple(reversed(strides)))
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
         """The same bits read as another data type of the same width."""

@@ -41,7 +41,9 @@ def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
         if step <= inside:
             return None
         inside += (size - 1) * step
-    periods = [0] + [step for _, step, _ in dimensions]
+    # The outermost has none to be in, but would in a larger batch
+    size, step, _ = dimensions[0]
+    periods = [size * step] + [step for _, step, _ in dimensions]
     steps = [
         (period, step, stride) for period, (_, step, stride) in zip(periods, dimensions, strict=False) if stride != 0
     ]

@@ -36,7 +36,7 @@ SIZE = 4096
 
 def step(source: Region, result: Region) -> Dispatch:
     bindings = (StorageBinding(source, Access.READ), StorageBinding(result, Access.WRITE))
-    return Dispatch("step", STEP, (), bindings, (SIZE // 4 // 64, 1, 1), invocations=64)
+    return Dispatch("step", STEP, bindings, (SIZE // 4 // 64, 1, 1), invocations=64)
 
 
 class Counted:

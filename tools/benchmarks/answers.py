@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from ncnn_networks import UnknownNodeError, evaluate, load, ncnn_network
 
 from dml.stages import Collected, collect, cpu_seconds
 
@@ -34,12 +35,15 @@ class Absent(Exception):
 class Contender(Protocol):
     """What answers. Made with the device open and everything imported; ``load`` is part of the first result."""
 
+    def prepare(self, path: Path) -> None:
+        """What users of this contender do beforehand; not measured."""
+
     def load(self, path: Path) -> None: ...
 
     def run(self, inputs: Arrays) -> list[np.ndarray]: ...
 
 
-class Ours:
+class Ours(Contender):
     def __init__(self, device: str | None) -> None:
         import dml
         import dml.frontends.onnx as onnx
@@ -55,7 +59,7 @@ class Ours:
         return list(self._model.run(inputs))
 
 
-class OnnxRuntime:
+class OnnxRuntime(Contender):
     """ONNX Runtime's CPU provider."""
 
     provider = "CPUExecutionProvider"
@@ -86,10 +90,41 @@ class WebGPU(OnnxRuntime):
     provider = "WebGpuExecutionProvider"
 
 
+class Ncnn(Contender):
+    """ncnn over Vulkan, of networks of convolutions. It takes one image at a time."""
+
+    def __init__(self, device: str | None) -> None:
+        try:
+            import ncnn
+        except ImportError:
+            raise Absent("ncnn is not installed") from None
+        import dml
+
+        self._device = dml.create_device(device).vulkan.index
+        self._opened = ncnn.get_gpu_device(self._device)
+
+    def prepare(self, path: Path) -> None:
+        import onnx
+
+        try:
+            self._network = ncnn_network(onnx.load(path))
+        except UnknownNodeError as error:
+            raise Absent(str(error)) from None
+
+    def load(self, path: Path) -> None:
+        self._net = load(self._network, self._device)
+
+    def run(self, inputs: Arrays) -> list[np.ndarray]:
+        (images,) = inputs.values()
+        whole = self._network
+        return [np.stack([evaluate(self._net, {whole.input: image}, whole.output) for image in images])]
+
+
 CONTENDERS: dict[str, Callable[[str | None], Contender]] = {
     "dml": Ours,
     "onnxruntime (CPU)": OnnxRuntime,
     "onnxruntime (WebGPU)": WebGPU,
+    "ncnn": Ncnn,
 }
 
 
@@ -131,12 +166,13 @@ def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) ->
 def main(name: str, folder: Path, device: str, report: Path, steps: Sequence[str]) -> None:
     try:
         contender = CONTENDERS[name](device or None)
+        contender.prepare(folder / "model.onnx")
         answers: dict[str, Any] = {}
         for step in steps:
             with np.load(folder / f"{step}.npz") as file:
                 inputs = dict(file)
-            load = (lambda: None) if answers else (lambda: contender.load(folder / "model.onnx"))
-            answers[step], results = _answer(contender, inputs, load)
+            before = (lambda: None) if answers else (lambda: contender.load(folder / "model.onnx"))
+            answers[step], results = _answer(contender, inputs, before)
             np.savez(report.with_name(f"{report.stem}.{step}.npz"), *results)
     except Absent as reason:
         answers = {"absent": str(reason)}

@@ -198,23 +198,22 @@ def main(arguments: list[str]) -> None:
         title_justify="left",
     )  # fmt: skip
     everything: dict[str, dict[str, Answers]] = {}
-    absent: dict[str, str] = {}
+    absent: dict[tuple[str, str], list[str]] = {}
     for name in options.model or MODELS:
         model = MODELS[name]()
         found = everything[name] = measure(model, options.device, options.rounds, contenders)
-        absent |= {
-            contender: found.pop(contender)["absent"] for contender in list(found) if "absent" in found[contender]
-        }
+        for contender in [contender for contender, its in found.items() if "absent" in its]:
+            absent.setdefault((contender, found.pop(contender)["absent"]), []).append(name)
         for row in shown({"dml": found["dml"], **found}):
             table.add_row(model.title if row[0] == "dml" else "", *row)
             print(f"{name}: {'; '.join(row)}", file=sys.stderr, flush=True)
         table.add_section()
+        if options.json:
+            options.json.write_text(json.dumps({"device": device.vulkan.name, "models": everything}, indent=1))
     console.print(table)
     console.print(where_time_went(everything))
-    for contender, reason in absent.items():
-        console.print(f"left out: {contender}: {reason}", highlight=False)
-    if options.json:
-        options.json.write_text(json.dumps({"device": device.vulkan.name, "models": everything}, indent=1))
+    for (contender, reason), models in absent.items():
+        console.print(f"left out: {contender}: {reason} ({', '.join(models)})", highlight=False)
     if any("fails" in its for found in everything.values() for its in found.values()):
         raise SystemExit("not every contender gave every result")
 

@@ -57,7 +57,7 @@ class Resident:
         mirrors = [*self._inputs.values(), *self._outputs.values()]
         buffers = sum(buffer.size for buffer in (*(m.buffer for m in mirrors), *self._temporaries.buffers))
         kernels = max((recording.pipelines for recording in self._recordings.values()), default=0)
-        return buffers + kernels * self._context.pipeline_bytes
+        return buffers + kernels * self._context.pipelines.bytes_each
 
     def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
         found = self._gather(inputs)

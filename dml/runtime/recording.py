@@ -74,6 +74,7 @@ class Recording:
         *,
         timed: bool = False,
     ) -> None:
+        context.check_process()
         self._context = context
         self._dispatches = tuple(dispatches) if timed else ()
         self.lock = threading.Lock()

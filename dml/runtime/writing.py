@@ -11,9 +11,10 @@ from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass
 from dml.runtime import commands, names
 from dml.runtime.buffer import Mirror
-from dml.runtime.context import Context, Pipeline
+from dml.runtime.context import Context
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.parameters import Parameters
+from dml.runtime.pipelines import Pipeline
 
 if TYPE_CHECKING:
     from dml.runtime.recording import Place
@@ -135,7 +136,7 @@ class Writer:
             self._add(commands.between())
             self._pending = []
         self._pending += ranges
-        pipeline = self._context.pipeline(kernel, dispatch)
+        pipeline = self._context.pipelines.get(dispatch, kernel)
         is_first = pipeline not in self.pipelines
         if is_first:
             self.pipelines.append(pipeline)

@@ -126,7 +126,7 @@ def test_pipelines_are_the_devices(device):
     for buffer in buffers:
         Recording(context, CHAIN, spirv(CHAIN), lambda region, buffer=buffer: Place(buffer, region.index * SIZE))
     gc.collect()
-    assert len(context._pipelines) == 1
+    assert len(context.pipelines) == 1
 
 
 @pytest.mark.parametrize("groups", [(7, 1, 1), (3, 5, 1), (2, 3, 4)])

@@ -155,7 +155,7 @@ class Pipelines:
     def _make(self, key: _Key, dispatch: Dispatch) -> Pipeline:
         named = {"name": names.of_kernel(dispatch, key.spirv)} if self._named else {}
         start = time.perf_counter()
-        with self._gate.passing(), vulkan_errors("making a compute pipeline"):
+        with self._gate, vulkan_errors("making a compute pipeline"):
             native = self._manager.pipeline(
                 key.spirv, key.constants, key.buffers, key.push_size, uniform=key.uniform, **named
             )
@@ -166,7 +166,7 @@ class Pipelines:
             # Another thread may have made it meanwhile
             pipeline = self._present.setdefault(key, Pipeline(native))
         if much:
-            with self._gate.passing():
+            with self._gate:
                 self.keep()
         return pipeline
 

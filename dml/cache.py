@@ -1,9 +1,9 @@
 """What dml keeps on disk between processes: folders of entries under one root, together up to a size.
 
 The root is ``$DML_CACHE_DIR`` or the user's cache directory. Whoever keeps something takes a ``folder`` of it and reads
-and writes files below. When all of them have grown past the limit, the entries that were unused longest are forgotten;
-processes need not know of each other for that. A cache that cannot be written, or an entry that is damaged, is no error:
-it means that what was there is made again.
+and writes files below. Where all of them have more than the limit, the entries that were unused longest are forgotten;
+processes need not know of each other for that. Neither a cache that cannot be written nor a damaged entry is an error:
+what would have been there is made again.
 """
 
 from __future__ import annotations

@@ -153,6 +153,10 @@ class CompiledOperator(Dispatchable):
         """
         return self._own().dispatch(inputs)
 
+    def dispatch_all(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
+        """As ``dispatch``, where every input has to be given, as for the first dispatch."""
+        return self._own().dispatch(inputs, every=True)
+
     @checked
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         """Run as ``dispatch`` does; return (node, kernel, nanoseconds) for each of the program's dispatches, in order.

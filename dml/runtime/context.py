@@ -8,7 +8,7 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
@@ -23,6 +23,12 @@ from dml.runtime.queue import Fence, Gate, Queue
 #: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
 #: even a full one holds at most so many allocations: every driver allows that many.
 OWN_ALLOCATION, MOST_OWN_ALLOCATIONS = 8 << 20, 1024
+
+
+class Spare(Protocol):
+    """What holds device memory that nobody needs."""
+
+    def clear(self) -> None: ...
 
 
 class Context:
@@ -41,6 +47,8 @@ class Context:
         self.compiles_late = device.device_class is DeviceClass.CPU
         #: Whether the device tells how long a dispatch took.
         self.has_timestamps = device.timestamp_bits > 0
+        #: What can be cleared where memory is short.
+        self.spare: weakref.WeakSet[Spare] = weakref.WeakSet()
         #: S_OK until Vulkan says that the device is lost.
         self.removed_reason = HRESULT.S_OK
         self.gate = Gate()
@@ -79,7 +87,10 @@ class Context:
         except DMLError as error:
             if error.hresult != HRESULT.E_OUTOFMEMORY:
                 raise
-        # Memory comes back from what is still in flight but dropped already, and from chunks that other pools keep.
+        # Memory comes back from what is only kept in case it is used again, from what is still in flight but dropped
+        # already, and from chunks that other pools keep.
+        for spare in list(self.spare):
+            spare.clear()
         self.queue.finish()
         for other in list(self._pools.values()):
             other.release()

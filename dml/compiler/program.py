@@ -179,6 +179,8 @@ class Dispatch:
     """One shader over a grid of workgroups.
 
     constants: specialization constants 0, 1, ... as 32-bit patterns. push: the words after the bindings' offsets.
+    parameters: the words of a uniform buffer, which is bound after the storage buffers; none, and there is no such
+    buffer.
     node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
 
     How long it takes, to an order of magnitude: steps are the rounds of the loops over sizes (of nested loops, of the
@@ -192,6 +194,7 @@ class Dispatch:
     bindings: tuple[StorageBinding, ...]
     groups: tuple[int, int, int]
     push: tuple[int, ...] = ()
+    parameters: tuple[int, ...] = ()
     node: str = ""
     invocations: int = 1
     steps: int = 1

@@ -8,7 +8,6 @@ FOLDER has model.onnx and the inputs of each step, STEP.npz. The results are wri
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import sys
 import time
@@ -136,15 +135,9 @@ def _clock() -> Iterator[dict[str, float]]:
     found["wall"], found["cpu"] = time.perf_counter() - wall, cpu_seconds() - cpu
 
 
-def _compiled() -> int:
-    """How many kernels glslang has compiled: files in the cache, which was empty when the first process began."""
-    return sum(1 for _ in Path(os.environ["DML_CACHE_DIR"]).rglob("*.spv"))
-
-
 def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) -> tuple[dict[str, Any], Any]:
     """The first run at that shape, whatever ``before`` does included, and a steady one."""
     watch: AbstractContextManager[Collected] = collect() if isinstance(contender, Ours) else nullcontext(Collected())
-    compiled = _compiled()
     with watch as collected, _clock() as first:
         before()
         results = contender.run(inputs)
@@ -156,9 +149,7 @@ def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) ->
     steady = {what: statistics.median(run[what] for run in runs[1:]) for what in ("wall", "cpu")}
     stages = {name: vars(spent) for name, spent in collected.stages.items()}
     counts = {
-        "compilations": _compiled() - compiled,
-        "kernels": len(collected.distinct.get("kernels", ())),
-        "pipelines": stages.get("pipelines", {}).get("count", 0),
+        **{kind: len(collected.distinct.get(kind, ())) for kind in ("compilations", "kernels", "pipelines")},
     }
     return {"first": first, "steady": steady, "stages": stages, **counts}, results
 

@@ -87,6 +87,10 @@ class CompiledOperator(Dispatchable):
         self.output_slots = _slots(self.output_fields)
         self.kernels = spirv(program.dispatches)
         self.initialize_kernels = spirv(program.initialize)
+        #: The driver makes the pipelines meanwhile: recordings find them.
+        self._pipelines: object = device.context.pipelines.begin(
+            [*program.dispatches, *program.initialize], [*self.kernels, *self.initialize_kernels]
+        )
         self._resident: Resident | None = None
         self._making = threading.Lock()
 
@@ -114,7 +118,7 @@ class CompiledOperator(Dispatchable):
         )
 
     def release(self) -> None:
-        self._resident = None
+        self._resident = self._pipelines = None
         self.__dict__.pop("constants", None)
 
     @property
@@ -148,6 +152,10 @@ class CompiledOperator(Dispatchable):
         Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
         return self._own().dispatch(inputs)
+
+    def dispatch_all(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
+        """As ``dispatch``, where every input has to be given, as for the first dispatch."""
+        return self._own().dispatch(inputs, every=True)
 
     @checked
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:

@@ -97,6 +97,11 @@ class Weights:
     def place(self, region: Region) -> Place:
         return self._arena.place(region)
 
+    @property
+    def buffers(self) -> list[Buffer]:
+        """What it lies in; the same where what it holds is the same."""
+        return self._arena.buffers
+
     def _keys(
         self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], names: ConstantNames
     ) -> list[bytes | None]:

@@ -89,4 +89,4 @@ def test_blocks_of_any_content_share_a_pipeline(device):
     buffer = context.buffer(4 * 4 * WORDS)
     dispatches = [copy(k, block(k), add=k) for k in range(4)]
     Recording(context, dispatches, spirv(dispatches), lambda region: Place(buffer))
-    assert len(context._pipelines) == 1
+    assert len(context.pipelines) == 1

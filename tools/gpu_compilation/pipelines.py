@@ -42,7 +42,9 @@ class PipelineCompiler:
         Raises vulkan.VkError where the driver refuses the kernel.
         """
         with self._module(kernel.spirv) as module, self._layout(kernel) as layout:
-            stage = vk.VkPipelineShaderStageCreateInfo(stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main")
+            stage = vk.VkPipelineShaderStageCreateInfo(
+                stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main"
+            )
             info = vk.VkComputePipelineCreateInfo(
                 flags=vk.VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR, stage=stage, layout=layout
             )

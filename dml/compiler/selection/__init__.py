@@ -41,8 +41,8 @@ def lanes(target: Target) -> int:
 LONG_ARITHMETIC = 64
 
 
-#: Units from which an invocation of a CPU driver walks several at a time: 4 Mi elements take 63 ms so and 66 one by one.
-#: Below, one kernel for all sizes is worth more.
+#: Units from which an invocation of a CPU driver walks several at a time: 4 Mi elements take 63 ms so and 66 one by
+#: one. Below, one kernel for all sizes is worth more.
 _UNROLLED_FROM = 1 << 16
 
 
@@ -56,7 +56,7 @@ class ElementwiseWalk(NamedTuple):
 
 
 def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> ElementwiseWalk:
-    """units: those of the whole tensor. lines: of GLSL that each executes. rounds: of the loops in each, 1 without loops.
+    """units: those of the whole tensor. lines: of GLSL that each executes. rounds: of the loops in each, or 1.
 
     A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
     takes as many steps as leave 16 workgroups for the cores.

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import vulkan as vk
 
 STATISTICS = "VK_KHR_pipeline_executable_properties"

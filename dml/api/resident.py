@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api import arrays
-from dml.api.weights import Weights, constants
+from dml.api.weights import Constants, Weights
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.runtime.arena import Arena, Islands, bound_regions
@@ -46,7 +46,7 @@ class Resident:
             if size is not None
         }
         self._temporaries = Arena(context, Islands(bound_regions(Space.TEMPORARY, program.dispatches)))
-        self._constants = constants(context, program, program.dispatches)
+        self._constants = Constants(context, program, program.dispatches)
         #: What initialization computed from constants and from the inputs that DirectML owns.
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}

@@ -5,8 +5,10 @@ References: dml_graph_desc, dml_graph_node_desc, dml_graph_edge_desc and the pag
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..enums import DML_GRAPH_EDGE_TYPE, DML_GRAPH_NODE_TYPE
@@ -33,13 +35,19 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
     Name: str | None = None
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "Data", bytes(memoryview(self.Data)))
-        except TypeError:
-            raise DMLError(
-                f"DML_CONSTANT_DATA_GRAPH_NODE_DESC.Data: must be bytes or a buffer, found {self.Data!r}"
-            ) from None
+        if type(self.Data) is not bytes:
+            try:
+                object.__setattr__(self, "Data", bytes(memoryview(self.Data)))
+            except TypeError:
+                raise DMLError(
+                    f"DML_CONSTANT_DATA_GRAPH_NODE_DESC.Data: must be bytes or a buffer, found {self.Data!r}"
+                ) from None
         derive_count(self, "DataSize", len(self.Data))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A name for the bytes, the same for equal ones; computed once."""
+        return hashlib.sha256(self.Data).digest()
 
 
 @structure()

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -202,11 +202,28 @@ class Tensor:
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
 
 
-class Builder:
-    """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph."""
+class SharedConstants:
+    """The constant nodes of arrays that several graphs hold, so that each is made, and named by its bytes, once.
 
-    def __init__(self, device: DeviceLike) -> None:
+    An array is known by the ``bytes`` that it is a view of (see ``bytes_under``), which stay while this does.
+    """
+
+    def __init__(self, data: Iterable[bytes] = ()) -> None:
+        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one) for one in data}
+
+    def node(self, data: bytes) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+        return self._nodes.get(id(data)) or DML_CONSTANT_DATA_GRAPH_NODE_DESC(data)
+
+
+class Builder:
+    """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph.
+
+    shared: constants that other graphs hold as well.
+    """
+
+    def __init__(self, device: DeviceLike, shared: SharedConstants | None = None) -> None:
         self.device = device
+        self._shared = shared or SharedConstants()
         self._nodes: list[Any] = []
         self._inputs: list[str] = []
         self._input_descs: list[DML_BUFFER_TENSOR_DESC] = []
@@ -237,10 +254,9 @@ class Builder:
         """An array that the graph holds. Scalars become tensors of sizes (1,); booleans UINT8."""
         value = as_array(array, "Builder.constant")
         if data_type is not None:
-            value = value.astype(numpy_dtype(data_type))
+            value = value.astype(numpy_dtype(data_type), copy=False)
         desc = DML_BUFFER_TENSOR_DESC(data_type or data_type_of(value.dtype), value.shape or (1,))
-        data = _bytes(value, desc)
-        self._nodes.append(DML_CONSTANT_DATA_GRAPH_NODE_DESC(data))
+        self._nodes.append(self._shared.node(_bytes(value, desc)))
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
     @checked
@@ -392,12 +408,22 @@ class Builder:
         )
 
 
+def bytes_under(array: npt.NDArray[Any]) -> bytes | None:
+    """The bytes that an array views, where those are all of its elements in row-major order; else None."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if type(base) is bytes and len(base) == array.nbytes and array.flags.c_contiguous else None
+
+
 def _bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
     """The array's bytes as the tensor has them: 4-bit elements two to a byte, zeros up to the tensor's size."""
     if desc.DataType in (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4):
         flat = np.ravel(value).astype(np.int8).view(np.uint8) & 15
         flat = np.pad(flat, (0, flat.size % 2))
         data = (flat[0::2] | flat[1::2] << 4).tobytes()
+    elif (whole := bytes_under(value)) is not None:
+        return whole
     else:
-        data = np.ascontiguousarray(value).tobytes()
+        data = value.tobytes()
     return data.ljust(int(desc.TotalTensorSizeInBytes), b"\0")

@@ -15,9 +15,10 @@ from onnx.backend import base
 from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError
+from dml.graph.builder import SharedConstants, bytes_under
 
 from .dtypes import Array, DType, Shape, dtype_of
-from .loading import ModelSource, load_model
+from .loading import ModelSource, initial_arrays, load_model, outline
 from .plans import Plans
 from .registry import standard
 from .trace import Guard, Trace, run, unmapped
@@ -93,14 +94,16 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     """
 
     def __init__(self, model: Any, device: Device) -> None:
-        self.model = model
+        self._initial = initial_arrays(model.graph)
+        self._constants = SharedConstants(filter(None, map(bytes_under, self._initial.values())))
+        #: Without the initializers' numbers; nothing here may refer to the model that has them.
+        self.model = model = outline(model)
         self.device = device
         graph = model.graph
         initialized = {tensor.name for tensor in graph.initializer}
         self.inputs = [entry.name for entry in graph.input if entry.name not in initialized]
         self.outputs = [entry.name for entry in graph.output]
         self._types = {entry.name: entry.type for entry in graph.input}
-        self._defaults = {tensor.name: tensor for tensor in graph.initializer if tensor.name in self._types}
         self._opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
         self._functions = {(standard(f.domain), f.name, getattr(f, "overload", "")): f for f in model.functions}
         self._plans = Plans()
@@ -130,10 +133,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
 
     def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
         """The model compiled for inputs of these shapes. feeds: their values, where they may be needed."""
-        trace = Trace(self.device, self._functions)
+        trace = Trace(self.device, self._functions, self._constants)
         trace.feeds = feeds
         items = {name: _enter(trace, name, item) for name, item in given.items()}
-        results = trace.graph(self.model.graph, items, self._opsets)
+        results = trace.graph(self.model.graph, self._initial, items, self._opsets)
         return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))
 
     def _named(self, inputs: Any) -> dict[str, Any]:

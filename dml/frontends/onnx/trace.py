@@ -21,11 +21,11 @@ from onnx import helper
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import DMLError
-from dml.graph.builder import Builder, DeviceLike
+from dml.graph.builder import Builder, DeviceLike, SharedConstants
 
 from .dtypes import BFLOAT16, BOOL, Array, DType, storage
 from .folding import fold
-from .loading import array_of, graph_nodes, sparse_array_of
+from .loading import graph_nodes, initial_arrays
 from .node import OnnxNode, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
 from .value import OnnxValue, constant
@@ -93,8 +93,13 @@ class Scope:
 class Trace:
     """One walk. ``outputs`` of ``graph`` are the results; ``guards`` what they depend on beside the shapes."""
 
-    def __init__(self, device: DeviceLike, functions: Mapping[tuple[str, str, str], Any]) -> None:
-        self.builder = Builder(device)
+    def __init__(
+        self,
+        device: DeviceLike,
+        functions: Mapping[tuple[str, str, str], Any],
+        shared: SharedConstants | None = None,
+    ) -> None:
+        self.builder = Builder(device, shared)
         self.functions = functions
         self.feeds: dict[str, Array] | None = {}
         self.sources: dict[tuple[str, int, int], str] = {}
@@ -143,16 +148,18 @@ class Trace:
 
     # Graphs
 
-    def graph(self, graph: Any, inputs: Mapping[str, Item], opsets: Mapping[str, int]) -> list[Item]:
-        scope = Scope(opsets)
-        return self.body(graph, scope, inputs)
+    def graph(
+        self, graph: Any, initial: Mapping[str, Array], inputs: Mapping[str, Item], opsets: Mapping[str, int]
+    ) -> list[Item]:
+        """The outputs of a model's graph. initial: its initializers, which inputs of their names replace."""
+        return self._body(graph, Scope(opsets), initial, inputs)
 
     def body(self, graph: Any, scope: Scope, inputs: Mapping[str, Item]) -> list[Item]:
-        """The outputs of a graph whose names live in ``scope``."""
-        for tensor in graph.initializer:
-            scope.items[tensor.name] = constant(self.builder, array_of(tensor))
-        for sparse in graph.sparse_initializer:
-            scope.items[sparse.values.name] = constant(self.builder, sparse_array_of(sparse))
+        """The outputs of a nested graph whose names live in ``scope``."""
+        return self._body(graph, scope, initial_arrays(graph), inputs)
+
+    def _body(self, graph: Any, scope: Scope, initial: Mapping[str, Array], inputs: Mapping[str, Item]) -> list[Item]:
+        scope.items.update({name: constant(self.builder, array) for name, array in initial.items()})
         scope.items.update(inputs)
         self.nodes(graph.node, scope)
         return [scope.find(output.name) for output in graph.output]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, cast
 
@@ -258,6 +258,12 @@ class DML_BUFFER_TENSOR_DESC:
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements."""
         return numpy_dtype(self.DataType)
+
+
+@lru_cache(maxsize=8192)
+def packed_tensor(data_type: DML_TENSOR_DATA_TYPE, sizes: tuple[int, ...]) -> DML_BUFFER_TENSOR_DESC:
+    """The description of a tensor without gaps; the same object for the same ones, of which models have many."""
+    return DML_BUFFER_TENSOR_DESC(data_type, sizes)
 
 
 @structure(converted=("Type",))

@@ -105,10 +105,15 @@ def _table() -> dict[str, dict[str, Any]]:
 
 def _entry(operator_type: DML_OPERATOR_TYPE | int) -> dict[str, Any]:
     try:
-        return _table()[short_name(DML_OPERATOR_TYPE(operator_type))]
+        return _entry_of(DML_OPERATOR_TYPE(operator_type))
     except (ValueError, KeyError):
         rule = "operator type: must be a DML_OPERATOR_TYPE that names an operator"
         raise DMLError(f"{rule}, found {operator_type!r}") from None
+
+
+@cache
+def _entry_of(operator_type: DML_OPERATOR_TYPE) -> dict[str, Any]:
+    return _table()[short_name(operator_type)]
 
 
 def operator_introduced(operator_type: DML_OPERATOR_TYPE) -> DML_FEATURE_LEVEL:
@@ -200,6 +205,7 @@ def _union(a: TensorSupport, b: TensorSupport) -> TensorSupport:
     return TensorSupport(counts, a.data_types | b.data_types, a.kind, a.optional or b.optional, a.sizes, a.array)
 
 
+@cache
 def _level(name: str) -> DML_FEATURE_LEVEL:
     return DML_FEATURE_LEVEL[f"DML_FEATURE_LEVEL_{name}"]
 

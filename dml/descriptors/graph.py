@@ -173,11 +173,14 @@ def _wrapped(graph: DML_GRAPH_DESC, field: str, wrapper: type, kinds: dict[Any, 
     if not isinstance(items, Sequence):
         raise DMLError(f"DML_GRAPH_DESC.{field}: must be a sequence, found {items!r}")
     result = []
+    by_class = {desc_class: kind for kind, desc_class in kinds.items()}
     for index, item in enumerate(items):
         if isinstance(item, wrapper) and item.Type in kinds:  # type: ignore[attr-defined]
             result.append(item)
             continue
-        kind = next((kind for kind, desc_class in kinds.items() if isinstance(item, desc_class)), None)
+        kind = by_class.get(type(item))
+        if kind is None:
+            kind = next((kind for desc_class, kind in by_class.items() if isinstance(item, desc_class)), None)
         if kind is None:
             names = " or ".join(desc_class.__name__ for desc_class in kinds.values())
             raise DMLError(f"DML_GRAPH_DESC.{field}[{index}]: must be a {names}, found {item!r}")

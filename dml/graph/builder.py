@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
@@ -46,6 +45,7 @@ from dml.tensors import (
     calc_buffer_tensor_size,
     data_type_of,
     numpy_dtype,
+    packed_tensor,
 )
 
 if TYPE_CHECKING:
@@ -95,18 +95,18 @@ class Tensor:
     @checked
     def view(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
         """The same bytes under other sizes and strides; nothing is computed (DirectMLX: Reinterpret)."""
+        total, flags = self.desc.TotalTensorSizeInBytes, self.desc.Flags
+        if strides is None and not flags:
+            packed = packed_tensor(self.desc.DataType, tuple(sizes))
+            if packed.TotalTensorSizeInBytes == total:
+                return Tensor(self.builder, self.source, packed)
         desc = DML_BUFFER_TENSOR_DESC(
-            self.desc.DataType,
-            tuple(sizes),
-            None if strides is None else tuple(strides),
-            self.desc.TotalTensorSizeInBytes,
-            Flags=self.desc.Flags,
+            self.desc.DataType, tuple(sizes), None if strides is None else tuple(strides), total, Flags=flags
         )
         needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
-        if needed > self.desc.TotalTensorSizeInBytes:
+        if needed > total:
             raise DMLError(
-                f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, "
-                f"the tensor has {self.desc.TotalTensorSizeInBytes}"
+                f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, the tensor has {total}"
             )
         return Tensor(self.builder, self.source, desc)
 
@@ -227,8 +227,9 @@ class Builder:
         self._nodes: list[Any] = []
         self._inputs: list[str] = []
         self._input_descs: list[DML_BUFFER_TENSOR_DESC] = []
-        self._input_edges: list[DML_INPUT_GRAPH_EDGE_DESC] = []
-        self._edges: list[DML_INTERMEDIATE_GRAPH_EDGE_DESC] = []
+        #: Edges, as the numbers of (graph input, node, its input) and of (node, its output, node, its input).
+        self._input_edges: list[tuple[int, int, int]] = []
+        self._edges: list[tuple[int, int, int, int]] = []
 
     @checked
     def input(
@@ -255,7 +256,7 @@ class Builder:
         value = as_array(array, "Builder.constant")
         if data_type is not None:
             value = value.astype(numpy_dtype(data_type), copy=False)
-        desc = DML_BUFFER_TENSOR_DESC(data_type or data_type_of(value.dtype), value.shape or (1,))
+        desc = packed_tensor(data_type or data_type_of(value.dtype), value.shape or (1,))
         self._nodes.append(self._shared.node(_bytes(value, desc)))
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
@@ -329,16 +330,16 @@ class Builder:
             if not isinstance(first, Tensor):
                 raise DMLError(f"{cls.__name__}: its first input must be a Tensor, found {first!r}")
             data_type = first.data_type
-        result = self.node(cls, {output: DML_BUFFER_TENSOR_DESC(data_type, tuple(sizes))}, **fields)[output]
+        result = self.node(cls, {output: packed_tensor(data_type, tuple(sizes))}, **fields)[output]
         assert isinstance(result, Tensor)
         return result
 
     def _connect(self, tensor: Tensor, node: int, at: int) -> None:
         kind, index, output = tensor.source
         if kind == "input":
-            self._input_edges.append(DML_INPUT_GRAPH_EDGE_DESC(index, node, at, self._inputs[index]))
+            self._input_edges.append((index, node, at))
         else:
-            self._edges.append(DML_INTERMEDIATE_GRAPH_EDGE_DESC(index, output, node, at))
+            self._edges.append((index, output, node, at))
 
     @checked
     def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
@@ -347,24 +348,26 @@ class Builder:
         An output that is an input, a constant or a strided view gets an identity that writes it packed.
         """
         named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
-        edges = []
-        for at, (name, tensor) in enumerate(named):
-            source = self._materialized(tensor)
-            edges.append(DML_OUTPUT_GRAPH_EDGE_DESC(source.source[1], source.source[2], at, name))
-        live = self._live([edge.FromNodeIndex for edge in edges])
+        sources = [self._materialized(tensor).source for _, tensor in named]
+        live = self._live([node for _, node, _ in sources])
         place = {node: index for index, node in enumerate(sorted(live))}
         inputs: list[Any] = [
-            replace(edge, ToNodeIndex=place[edge.ToNodeIndex]) for edge in self._input_edges if edge.ToNodeIndex in live
+            DML_INPUT_GRAPH_EDGE_DESC(index, place[node], at, self._inputs[index])
+            for index, node, at in self._input_edges
+            if node in live
         ]
         between: list[Any] = [
-            replace(edge, FromNodeIndex=place[edge.FromNodeIndex], ToNodeIndex=place[edge.ToNodeIndex])
-            for edge in self._edges
-            if edge.ToNodeIndex in live
+            DML_INTERMEDIATE_GRAPH_EDGE_DESC(place[maker], output, place[node], at)
+            for maker, output, node, at in self._edges
+            if node in live
         ]
-        results: list[Any] = [replace(edge, FromNodeIndex=place[edge.FromNodeIndex]) for edge in edges]
+        results: list[Any] = [
+            DML_OUTPUT_GRAPH_EDGE_DESC(place[node], output, at, name)
+            for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
+        ]
         return DML_GRAPH_DESC(
             InputCount=len(self._inputs),
-            OutputCount=len(edges),
+            OutputCount=len(results),
             Nodes=tuple(self._nodes[node] for node in place),
             InputEdges=tuple(inputs),
             IntermediateEdges=tuple(between),
@@ -385,8 +388,8 @@ class Builder:
 
     def _live(self, wanted: Sequence[int]) -> set[int]:
         feeds: dict[int, list[int]] = {}
-        for edge in self._edges:
-            feeds.setdefault(edge.ToNodeIndex, []).append(edge.FromNodeIndex)
+        for maker, _, node, _ in self._edges:
+            feeds.setdefault(node, []).append(maker)
         live: set[int] = set()
         stack = list(wanted)
         while stack:
@@ -404,7 +407,7 @@ class Builder:
             self.build(outputs),
             optimize=optimize,
             inputs=self._input_descs,
-            outputs=[DML_BUFFER_TENSOR_DESC(tensor.data_type, tensor.sizes) for tensor in tensors],
+            outputs=[packed_tensor(tensor.data_type, tensor.sizes) for tensor in tensors],
         )
 
 

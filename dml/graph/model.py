@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -283,10 +283,10 @@ class _Reader:
     def _sort(self) -> list[Node]:
         nodes = [node for node in self.nodes if isinstance(node, Node)]
         waits = {node: sum(isinstance(value.source, Node) for _, value in filter(None, node.inputs)) for node in nodes}
-        ready = [node for node in nodes if not waits[node]]
+        ready = deque(node for node in nodes if not waits[node])
         order: list[Node] = []
         while ready:
-            node = ready.pop(0)
+            node = ready.popleft()
             order.append(node)
             for _, value in filter(None, node.outputs):
                 for consumer, _ in value.consumers:
@@ -338,9 +338,3 @@ def static_values(graph: Graph) -> set[Value]:
         if all(value in static for _, value in filter(None, node.inputs)):
             static.update(value for _, value in filter(None, node.outputs))
     return static
-
-
-def remove(nodes: list[Node], gone: Sequence[Node]) -> None:
-    """Take nodes out of a list, by identity."""
-    dead = {id(node) for node in gone}
-    nodes[:] = [node for node in nodes if id(node) not in dead]

@@ -208,10 +208,25 @@ def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) ->
     else:
         named = [(info.name, value)]
     for field, tensor in named:
-        check_tensor(check, field, tensor)
-        check_support(check, field, tensor, support)
+        _check_tensor_once(check, field, tensor)
+        if tensor.rank not in support.dimension_counts or tensor.DataType not in support.data_types:
+            check_support(check, field, tensor, support)
         if info.kind == "output":
             check_output(check, field, tensor)
+
+
+#: Tensors that ``check_tensor`` has accepted, with the level: models have many that are equal.
+_accepted: set[tuple[DML_BUFFER_TENSOR_DESC, DML_FEATURE_LEVEL]] = set()
+_MOST_ACCEPTED = 8192
+
+
+def _check_tensor_once(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
+    key = tensor, check.level
+    if key not in _accepted:
+        check_tensor(check, field, tensor)
+        if len(_accepted) >= _MOST_ACCEPTED:
+            _accepted.clear()
+        _accepted.add(key)
 
 
 def check_tensor(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:

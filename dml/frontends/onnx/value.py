@@ -24,7 +24,7 @@ from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import packed_tensor
 
 from .dtypes import _SUBSTITUTES, BFLOAT16, BOOL, Array, DType, storage
 
@@ -199,9 +199,7 @@ def emit(
     for name, given in inputs.items():
         kind = kinds[name]
         fields[name] = [_as_type(t, kind) for t in given] if isinstance(given, list) else _as_type(given, kind)
-    described = {
-        name: DML_BUFFER_TENSOR_DESC(kinds[name], tuple(sizes) or (1,)) for name, (sizes, _) in outputs.items()
-    }
+    described = {name: packed_tensor(kinds[name], tuple(sizes) or (1,)) for name, (sizes, _) in outputs.items()}
     made = builder.node(cls, described, **fields)
     return {
         name: OnnxValue(builder, sizes, dtype, tensor=_as_type(made[name], storage(dtype)))

@@ -132,18 +132,22 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
 
 
 def convert(where: str, value: Any, converter: Callable[[Any], Any], wanted: str) -> Any:
-    """What the converter makes of a value.
-
-    Raises DMLError where it raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``.
-    """
+    """What the converter makes of a value, else the error of ``not_converted``."""
     try:
         return converter(value)
     except (TypeError, ValueError, OverflowError):
-        raise DMLError(f"{where}: must be {wanted}, found {described(value)}") from None
+        raise not_converted(where, value, wanted) from None
+
+
+def not_converted(where: str, value: Any, wanted: str) -> DMLError:
+    """What to raise where a converter raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``."""
+    return DMLError(f"{where}: must be {wanted}, found {described(value)}")
 
 
 def integer(value: Any) -> int:
     """An int from whatever is an index, but no boolean. Raises TypeError."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool):
         raise TypeError
     return operator.index(value)
@@ -160,8 +164,12 @@ def sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return convert_all
 
 
-#: A tuple of ints.
-integers = sequence(integer)
+_integers = sequence(integer)
+
+
+def integers(value: Any) -> tuple[int, ...]:
+    """A tuple of ints."""
+    return value if type(value) is tuple and set(map(type, value)) <= {int} else _integers(value)
 
 
 def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
 from .errors import DMLError
-from .structures import convert, derive_count, did_you_mean, enumerator, integer, integers, structure
+from .structures import derive_count, did_you_mean, enumerator, integer, integers, not_converted, structure
 
 _T = DML_TENSOR_DATA_TYPE
 
@@ -206,8 +206,12 @@ class DML_BUFFER_TENSOR_DESC:
         for name, (converter, wanted) in _FIELDS.items():
             value = getattr(self, name)
             if value is not None or name not in ("Strides", "TotalTensorSizeInBytes"):
-                value = convert(f"DML_BUFFER_TENSOR_DESC.{name}", value, converter, wanted)
-                object.__setattr__(self, name, value)
+                try:
+                    converted = converter(value)
+                except (TypeError, ValueError, OverflowError):
+                    raise not_converted(f"DML_BUFFER_TENSOR_DESC.{name}", value, wanted) from None
+                if converted is not value:
+                    object.__setattr__(self, name, converted)
         derive_count(self, "DimensionCount", len(self.Sizes))
         total: int | None = self.TotalTensorSizeInBytes
         if total is None:

@@ -90,6 +90,8 @@ def short_name(enumerator: IntEnum) -> str:
 
 def feature_level(level: DML_FEATURE_LEVEL | int) -> DML_FEATURE_LEVEL:
     """The feature level as an enumerator; DMLError for a number that is none."""
+    if type(level) is DML_FEATURE_LEVEL:
+        return level
     try:
         return DML_FEATURE_LEVEL(level)
     except ValueError:
@@ -105,7 +107,8 @@ def _table() -> dict[str, dict[str, Any]]:
 
 def _entry(operator_type: DML_OPERATOR_TYPE | int) -> dict[str, Any]:
     try:
-        return _entry_of(DML_OPERATOR_TYPE(operator_type))
+        kind = operator_type if type(operator_type) is DML_OPERATOR_TYPE else DML_OPERATOR_TYPE(operator_type)
+        return _entry_of(kind)
     except (ValueError, KeyError):
         rule = "operator type: must be a DML_OPERATOR_TYPE that names an operator"
         raise DMLError(f"{rule}, found {operator_type!r}") from None

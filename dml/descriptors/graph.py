@@ -167,6 +167,13 @@ def _check_type(desc: Any, kinds: dict[Any, type]) -> None:
         raise DMLError(f"{type(desc).__name__}.{field}: must be {wanted}, found {getattr(desc, field)!r}")
 
 
+def _of_kind(wrapper: type, kind: Any, item: Any) -> Any:
+    """``wrapper(kind, item)`` without its checks, for an item that is known to be of the kind."""
+    made: Any = object.__new__(wrapper)
+    made.__dict__.update(Type=kind, Desc=item)
+    return made
+
+
 def _wrapped(graph: DML_GRAPH_DESC, field: str, wrapper: type, kinds: dict[Any, type]) -> tuple[Any, ...]:
     """The field's items, each in its DML_GRAPH_NODE_DESC or DML_GRAPH_EDGE_DESC."""
     items = getattr(graph, field)
@@ -184,7 +191,7 @@ def _wrapped(graph: DML_GRAPH_DESC, field: str, wrapper: type, kinds: dict[Any, 
         if kind is None:
             names = " or ".join(desc_class.__name__ for desc_class in kinds.values())
             raise DMLError(f"DML_GRAPH_DESC.{field}[{index}]: must be a {names}, found {item!r}")
-        result.append(wrapper(kind, item))
+        result.append(_of_kind(wrapper, kind, item))
     return tuple(result)
 
 

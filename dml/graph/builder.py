@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
@@ -95,19 +96,7 @@ class Tensor:
     @checked
     def view(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
         """The same bytes under other sizes and strides; nothing is computed (DirectMLX: Reinterpret)."""
-        total, flags = self.desc.TotalTensorSizeInBytes, self.desc.Flags
-        if strides is None and not flags:
-            packed = packed_tensor(self.desc.DataType, tuple(sizes))
-            if packed.TotalTensorSizeInBytes == total:
-                return Tensor(self.builder, self.source, packed)
-        desc = DML_BUFFER_TENSOR_DESC(
-            self.desc.DataType, tuple(sizes), None if strides is None else tuple(strides), total, Flags=flags
-        )
-        needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
-        if needed > total:
-            raise DMLError(
-                f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, the tensor has {total}"
-            )
+        desc = _viewed(self.desc, tuple(sizes), None if strides is None else tuple(strides))
         return Tensor(self.builder, self.source, desc)
 
     @checked
@@ -199,6 +188,21 @@ class Tensor:
         return 0 - self if not self._takes_scale(1) else self._scaled(-1.0, 0.0)
 
 
+@lru_cache(maxsize=8192)
+def _viewed(
+    seen: DML_BUFFER_TENSOR_DESC, sizes: tuple[int, ...], strides: tuple[int, ...] | None
+) -> DML_BUFFER_TENSOR_DESC:
+    """The tensor's bytes under other sizes and strides."""
+    total = seen.TotalTensorSizeInBytes
+    desc = DML_BUFFER_TENSOR_DESC(seen.DataType, sizes, strides, total, Flags=seen.Flags)
+    needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
+    if needed > total:
+        raise DMLError(
+            f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, the tensor has {total}"
+        )
+    return desc
+
+
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
 
 
@@ -281,20 +285,18 @@ class Builder:
         """
         described: dict[str, Any] = {}
         sources: list[Tensor | None] = []
-        for info in cls.fields_info:
-            if info.kind == "input":
-                value = fields.pop(info.name, None)
-                several = isinstance(value, list | tuple)
-                for one in value if several else (value,):
-                    if not isinstance(one, Tensor | None) or (one is not None and one.builder is not self):
-                        raise DMLError(f"{cls.__name__}.{info.name}: takes Tensors of this Builder, found {one!r}")
-                    sources.append(one)
-                if several:
-                    described[info.name] = [None if one is None else one.desc for one in value]
-                else:
-                    described[info.name] = None if value is None else value.desc
-            elif info.kind == "output":
-                described[info.name] = outputs.get(info.name)
+        for field in cls.input_names:
+            value = fields.pop(field, None)
+            several = isinstance(value, list | tuple)
+            for one in value if several else (value,):
+                if one is not None and not (isinstance(one, Tensor) and one.builder is self):
+                    raise DMLError(f"{cls.__name__}.{field}: takes Tensors of this Builder, found {one!r}")
+                sources.append(one)
+            if several:
+                described[field] = [None if one is None else one.desc for one in value]
+            else:
+                described[field] = None if value is None else value.desc
+        described.update({field: outputs.get(field) for field in cls.output_names})
         operator = self.device.create_operator(cls(**described, **fields))
         index = len(self._nodes)
         self._nodes.append(DML_OPERATOR_GRAPH_NODE_DESC(operator, name))
@@ -322,10 +324,9 @@ class Builder:
         **fields: Any,
     ) -> Tensor:
         """``node`` for an operator with one output, packed, of the first input's data type where none is given."""
-        (output,) = (info.name for info in cls.fields_info if info.kind == "output")
+        (output,) = cls.output_names
         if data_type is None:
-            inputs = (info.name for info in cls.fields_info if info.kind == "input")
-            first = next((fields[name] for name in inputs if name in fields), None)
+            first = next((fields[name] for name in cls.input_names if name in fields), None)
             first = first[0] if isinstance(first, list | tuple) and first else first
             if not isinstance(first, Tensor):
                 raise DMLError(f"{cls.__name__}: its first input must be a Tensor, found {first!r}")

@@ -40,7 +40,7 @@ from ..tensors import (
     element_bits,
     spanned_elements,
 )
-from .base import Check, rule_of
+from .base import Accepted, Check, rule_of
 
 UINT_MAX = 2**32 - 1
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
@@ -215,17 +215,13 @@ def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) ->
             check_output(check, field, tensor)
 
 
-#: Tensors that ``check_tensor`` has accepted, with the level: models have many that are equal.
-_accepted: set[tuple[DML_BUFFER_TENSOR_DESC, DML_FEATURE_LEVEL]] = set()
-_MOST_ACCEPTED = 8192
+_accepted: Accepted[tuple[DML_BUFFER_TENSOR_DESC, DML_FEATURE_LEVEL]] = Accepted()
 
 
 def _check_tensor_once(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
     key = tensor, check.level
     if key not in _accepted:
         check_tensor(check, field, tensor)
-        if len(_accepted) >= _MOST_ACCEPTED:
-            _accepted.clear()
         _accepted.add(key)
 
 

@@ -21,7 +21,7 @@ from .dtypes import Array, DType, Shape, dtype_of
 from .loading import ModelSource, initial_arrays, load_model, outline
 from .plans import Plans
 from .registry import standard
-from .trace import Guard, Trace, run, unmapped
+from .trace import GraphFacts, Guard, Trace, run, unmapped
 from .value import OnnxValue
 
 
@@ -94,8 +94,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     """
 
     def __init__(self, model: Any, device: Device) -> None:
-        self._initial = initial_arrays(model.graph)
-        self._constants = SharedConstants(filter(None, map(bytes_under, self._initial.values())))
+        initial = initial_arrays(model.graph)
+        self._constants = SharedConstants(filter(None, map(bytes_under, initial.values())))
         #: Without the initializers' numbers; nothing here may refer to the model that has them.
         self.model = model = outline(model)
         self.device = device
@@ -110,6 +110,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         missing = unmapped(model)
         if missing:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
+        self._graph = GraphFacts(graph, initial)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the model's order, of inputs in their order or by name.
@@ -136,7 +137,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         trace = Trace(self.device, self._functions, self._constants)
         trace.feeds = feeds
         items = {name: _enter(trace, name, item) for name, item in given.items()}
-        results = trace.graph(self.model.graph, self._initial, items, self._opsets)
+        results = trace.graph(self._graph, items, self._opsets)
         return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))
 
     def _named(self, inputs: Any) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def _cast(node: OnnxNode, x: Array) -> Any:
 def _range(node: OnnxNode, start: Array, end: Array, step: Array) -> Any:
     if not start.size == end.size == step.size == 1 or not start.dtype == end.dtype == step.dtype == INT64:
         return None
-    return np.arange(start.item(), end.item(), step.item(), INT64) if step.item() else None
+    return np.arange(start.item(), end.item(), step.item(), dtype=np.int64) if step.item() else None
 
 
 def _reshape(node: OnnxNode, x: Array, shape: Array | None = None) -> Any:

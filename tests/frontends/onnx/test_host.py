@@ -11,7 +11,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from dml.frontends.onnx import folding, host
-from dml.frontends.onnx.node import OnnxNode
+from dml.frontends.onnx.node import NodeFacts, OnnxNode
 from dml.frontends.onnx.trace import Scope, Trace
 
 I = np.int64  # noqa: E741
@@ -73,15 +73,15 @@ WRONG: list[tuple[str, list[Any], dict[str, Any]]] = [
 
 def node_of(op: str, arrays: list[Any], attributes: dict[str, Any]) -> OnnxNode:
     proto = helper.make_node(op, [f"x{at}" for at in range(len(arrays))], ["y"], **attributes)
-    trace = Trace(device=None, functions={})  # type: ignore[arg-type]
-    return OnnxNode(trace, proto, Scope({"": 21}), [])
+    trace: Any = Trace(None, {})
+    return OnnxNode(trace, NodeFacts(proto), Scope({"": 21}), [])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{len(case[1])}")
 def test_numpy_computes_what_the_reference_does(case: tuple[str, list[Any], dict[str, Any]]) -> None:
     op, arrays, attributes = case
     node = node_of(op, arrays, attributes)
-    reference = ReferenceEvaluator(node.proto, opsets={"": 21})
+    reference = ReferenceEvaluator(node.proto.raw, opsets={"": 21})
     (wanted,) = reference.run(None, {f"x{at}": array for at, array in enumerate(arrays)})
     found = host.computed(node, list(arrays))
     if found is None:  # left to the reference

@@ -153,7 +153,8 @@ class CompiledOperator(Dispatchable):
         """Run as ``dispatch`` does; return (node, kernel, nanoseconds) for each of the program's dispatches, in order.
 
         The device's timestamps measure where it has them; ``Device.has_timestamps`` says whether. Else each dispatch is
-        submitted on its own and the host's clock measures, submission and waiting included.
+        submitted on its own and the host's clock measures, submission and waiting included. Compilation is not counted:
+        the first profile runs twice.
         """
         return self._own().profile(inputs)
 

@@ -80,6 +80,8 @@ class Resident:
         found = self._gather(inputs)
         with self._lock:
             self._prepare(found)
+            if "timed" not in self._recordings:
+                self._recording("timed").run()  # drivers finish compiling in a first run
             return self._recording("timed").profile()
 
     def run_again(self) -> None:

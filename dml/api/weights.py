@@ -18,6 +18,7 @@ from dml.runtime.arena import Arena, Islands, bound_regions
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Place, Recording
+from dml.stages import stage
 
 
 def _digest(*parts: Any) -> bytes:
@@ -57,7 +58,8 @@ class Constants:
         if buffer is None:
             data = program.constants[index].Data
             buffer = context.buffer(end - start, zero=end > len(data))
-            buffer.write(np.frombuffer(data, np.uint8, min(end, len(data)) - start, start))
+            with stage("upload"):
+                buffer.write(np.frombuffer(data, np.uint8, min(end, len(data)) - start, start))
             context.share(key, buffer)
         return buffer
 
@@ -104,7 +106,7 @@ class Weights:
         read: set[int] = set()
         rewritten: set[int] = set()
         for dispatch, kernel in zip(program.initialize, kernels, strict=True):
-            parts: list[Any] = [kernel, dispatch.constants, dispatch.push, dispatch.groups]
+            parts: list[Any] = [kernel, dispatch.push, dispatch.parameters, dispatch.groups]
             numbers = []
             for binding in dispatch.bindings:
                 region = binding.region
@@ -131,7 +133,8 @@ class Weights:
         for slot, region in program.owned.items():
             if islands.number(region) in missing:
                 place = self._arena.place(region)
-                place.buffer.write(given[slot], place.offset + region.offset)
+                with stage("upload"):
+                    place.buffer.write(given[slot], place.offset + region.offset)
         work = [
             (dispatch, kernel)
             for dispatch, kernel in zip(program.initialize, kernels, strict=True)

@@ -106,12 +106,18 @@ class Operand:
         return Operand(self.region, self.data_type, tuple(sizes), tuple(strides), self.base + base, self.epilogue)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
-        """Right-aligned to ``sizes``; dimensions of size 1 repeat."""
+        """Right-aligned to ``sizes``; dimensions of size 1 repeat.
+
+        Where both sizes are 1 nothing tells whether the dimension repeats. It is taken to where an inner one does, so that
+        the kernel of a larger size is found: a bias {1, C, 1} of one image is one of many.
+        """
         lead = len(sizes) - self.rank
-        strides = (0,) * lead + tuple(
-            0 if own == 1 else stride for own, stride in zip(self.sizes, self.strides, strict=True)
-        )
-        return self.view(tuple(sizes), strides)
+        strides: list[int] = []
+        repeats = False
+        for own, stride, size in zip(reversed(self.sizes), reversed(self.strides), reversed(sizes), strict=False):
+            repeats |= own != size
+            strides.append(0 if own == 1 and (repeats or size > 1) else stride)
+        return self.view(tuple(sizes), (0,) * lead + tuple(reversed(strides)))
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
         """The same bits read as another data type of the same width."""
@@ -182,8 +188,8 @@ class StorageBinding:
 class Dispatch:
     """One shader over a grid of workgroups.
 
-    constants: specialization constants 0, 1, ... as 32-bit patterns. push: the words after the bindings' offsets.
-    node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
+    push: the words after the bindings' offsets. parameters: the words of the uniform block behind the storage buffers,
+    where the kernel has one. node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
 
     How long it takes, to an order of magnitude: steps are the rounds of the loops over sizes (of nested loops, of the
     innermost) that its longest invocation makes, each of which waits for memory about once; each: multiply-adds or
@@ -192,10 +198,10 @@ class Dispatch:
 
     label: str
     source: Source
-    constants: tuple[int, ...]
     bindings: tuple[StorageBinding, ...]
     groups: tuple[int, int, int]
     push: tuple[int, ...] = ()
+    parameters: tuple[int, ...] = ()
     node: str = ""
     invocations: int = 1
     steps: int = 1

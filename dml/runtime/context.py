@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from dml import stages
 from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
@@ -106,6 +107,15 @@ class Context:
         except DMLError as error:
             raise DMLError(f"{error}; {self.describe_memory()}", error.hresult) from error
 
+    def constant(self, data: Bytes) -> Buffer:
+        """A new buffer with these bytes, for good. Nothing in flight has it, so there is nothing to wait for."""
+        buffer = self.buffer(data.size, zero=False)
+        if buffer.piece.view is not None:
+            buffer.piece.view[: data.size] = data
+        else:
+            self.upload(data, buffer.piece, 0)
+        return buffer
+
     def shared(self, key: bytes) -> Buffer | None:
         """The buffer that holds what ``key`` names, where something uses it now."""
         with self._lock:
@@ -191,13 +201,15 @@ class Context:
         self.check_process()
         buffers = len(dispatch.bindings)
         push_size = 4 * (buffers + len(dispatch.push))
-        key = (spirv, dispatch.constants, buffers, push_size)
+        uniform = bool(dispatch.parameters)
+        key = (spirv, buffers, push_size, uniform)
         with self._lock:
             pipeline = self._pipelines.get(key)
         if pipeline is None:
             named = {"name": names.of_kernel(dispatch, spirv)} if self.named else {}
-            with self.gate.passing(), vulkan_errors("making a compute pipeline"):
-                native = self.manager.pipeline(spirv, dispatch.constants, buffers, push_size, **named)
+            stages.saw("kernels", spirv)
+            with stages.stage("pipelines"), self.gate.passing(), vulkan_errors("making a compute pipeline"):
+                native = self.manager.pipeline(spirv, (), buffers, push_size, uniform=uniform, **named)
             pipeline = Pipeline(native)
         with self._lock:
             # Another thread may have made it meanwhile

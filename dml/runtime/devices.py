@@ -120,6 +120,8 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         shared_memory=int(limits.maxComputeSharedMemorySize),
         max_storage_buffer_range=int(limits.maxStorageBufferRange),
         storage_buffer_alignment=int(limits.minStorageBufferOffsetAlignment),
+        max_uniform_buffer_range=int(limits.maxUniformBufferRange),
+        uniform_buffer_alignment=int(limits.minUniformBufferOffsetAlignment),
         max_storage_buffers=min(
             int(limits.maxPerStageDescriptorStorageBuffers), int(limits.maxDescriptorSetStorageBuffers)
         ),

@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dml.cache import write_whole
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch
 from dml.errors import HRESULT, DMLError
-from dml.glslang import TARGET, flatten, write_whole
+from dml.glslang import TARGET, flatten
 from dml.runtime import names
 
 _CONSTANT = re.compile(r"layout\(constant_id\s*=\s*(\d+)\)\s*const\s+(\w+)\s+(\w+)")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dml import stages
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch, Region
 from dml.glslang import compile_many
@@ -16,6 +17,7 @@ from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.context import Context
 from dml.runtime.dump import dump
 from dml.runtime.native import vulkan_errors
+from dml.runtime.parameters import Parameters
 from dml.runtime.queue import Fence
 from dml.runtime.writing import Writer, most_work
 
@@ -45,7 +47,10 @@ class KernelTime(NamedTuple):
 
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
     """The compiled shaders of the dispatches, in order; every core compiles. See ``dump`` for looking at them."""
-    kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    stages.progress("glslang", 0, len(dispatches))
+    with stages.stage("glslang"):
+        kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    stages.progress("glslang", len(dispatches), len(dispatches))
     dump(dispatches, kernels)
     return kernels
 
@@ -80,13 +85,16 @@ class Recording:
         self.fences: list[Fence] = []
         # What the device works on stays while this does.
         self._kept: list[object] = [*uploads, *downloads]
-        writer = Writer(context, timed=timed)
+        parameters = Parameters(context, dispatches)
+        self._kept.append(parameters.buffer)
+        writer = Writer(context, parameters, timed=timed)
         if dispatches or uploads or downloads:
             writer.begin(uploads)
-        for dispatch, kernel in zip(dispatches, kernels, strict=True):
+        for at, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True), 1):
             places = [place(binding.region) for binding in dispatch.bindings]
             self._kept += [p.buffer for p in places]
             writer.dispatch(dispatch, kernel, places)
+            stages.progress("pipelines", at, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
         self._positions = writer.positions
@@ -124,8 +132,10 @@ class Recording:
 
     def run_step_by_step(self) -> None:
         """Run sequence by sequence: a kernel is compiled in each, and Ctrl-C is heard between."""
-        for sequence in self._sequences:
-            self.start([sequence]).wait()
+        for at, sequence in enumerate(self._sequences, 1):
+            with stages.stage("first run"):
+                self.start([sequence]).wait()
+            stages.progress("first run", at, len(self._sequences))
         for pipeline in self._pipelines:
             pipeline.ran = True
 

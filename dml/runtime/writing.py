@@ -13,6 +13,7 @@ from dml.runtime import commands, names
 from dml.runtime.buffer import Mirror
 from dml.runtime.context import Context, Pipeline
 from dml.runtime.native import kompute, vulkan_errors
+from dml.runtime.parameters import Parameters
 
 if TYPE_CHECKING:
     from dml.runtime.recording import Place
@@ -79,8 +80,9 @@ class Writer:
     first runs; and, where the host times the dispatches, around each.
     """
 
-    def __init__(self, context: Context, *, timed: bool) -> None:
+    def __init__(self, context: Context, parameters: Parameters, *, timed: bool) -> None:
         self._context = context
+        self._parameters = parameters
         self._timed = timed
         self._alone = timed and not context.has_timestamps
         self._most_work = most_work(context)
@@ -162,6 +164,7 @@ class Writer:
     ) -> None:
         """The dispatch, in so many parts that none is too much work for a submission."""
         bound = [(range_.native, range_.start, range_.end - range_.start) for range_ in ranges]
+        bound += self._parameters.range(dispatch)
         named = {"label": names.of_dispatch(dispatch)} if self._context.named else {}
         work, count = max(1, dispatch.work), math.prod(dispatch.groups)
         parts: list[tuple[int, int]] = []

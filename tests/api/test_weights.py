@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import dml
+from dml.api import weights
+from dml.compiler.program import Access, Dispatch, Program, StorageBinding
 from dml.descriptors import graph
+from dml.glslang import Source, compile
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 
@@ -37,3 +40,28 @@ def test_constants_that_initialization_reads_are_hashed_once(
     found = compiled.dispatch({"x": given})["y"]
     np.testing.assert_allclose(found, given + np.sqrt(known), rtol=1e-6)
     assert hashed[known.tobytes()] == 1
+
+
+FILL = Source(
+    "tests/fill.comp",
+    """#version 450
+layout(local_size_x = 1) in;
+layout(push_constant) uniform Push { uint to; } push_;
+layout(set = 0, binding = 0) writeonly buffer Y { uint y[]; };
+layout(set = 0, binding = 1) uniform Parameters { uint value; };
+void main() { y[push_.to] = value; }
+""",
+)
+
+
+def test_what_is_computed_with_other_parameters_is_not_the_same(device: dml.Device) -> None:
+    found = []
+    for value in (3, 4, 3):
+        program = Program()
+        region = program.persist(4)
+        fill = Dispatch("fill", FILL, (), (StorageBinding(region, Access.WRITE),), (1, 1, 1), parameters=(value,))
+        program.initialize = program.dispatches = [fill]
+        found.append((weights.Weights(device.context, program, [compile(FILL)], {}).place(region), value))
+    for place, value in found:
+        assert place.buffer.read(np.uint32, 1).tolist() == [value]
+    assert found[0][0].buffer is found[2][0].buffer

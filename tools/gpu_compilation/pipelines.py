@@ -18,12 +18,16 @@ VULKAN_1_1 = 1 << 22 | 1 << 12
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compute shader with everything its pipeline depends on; push_words counts push constants of 32 bits."""
+    """A compute shader with everything its pipeline depends on.
+
+    push_words counts push constants of 32 bits; uniform: whether a uniform buffer follows the storage buffers.
+    """
 
     spirv: bytes
     constants: tuple[int, ...]
     buffers: int
     push_words: int
+    uniform: bool = False
 
 
 class PipelineCompiler:
@@ -78,14 +82,14 @@ class PipelineCompiler:
 
     @contextmanager
     def _layout(self, kernel: Kernel) -> Iterator[Any]:
+        kinds = [vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER] * kernel.buffers
+        if kernel.uniform:
+            kinds.append(vk.VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER)
         bindings = [
             vk.VkDescriptorSetLayoutBinding(
-                binding=binding,
-                descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                descriptorCount=1,
-                stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT,
+                binding=binding, descriptorType=kind, descriptorCount=1, stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT
             )
-            for binding in range(kernel.buffers)
+            for binding, kind in enumerate(kinds)
         ]
         sets = vk.vkCreateDescriptorSetLayout(
             self._device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings), None

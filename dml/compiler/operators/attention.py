@@ -197,7 +197,7 @@ def _softmax(desc: AttentionDesc, builder: ProgramBuilder, scores: Operand, leng
         groups=-(-rows * fours // chosen.workgroup) if chosen.masks_alone else rows,
         space=(batch, heads, queries),
         workgroup=chosen.workgroup,
-        constants={"KEYS": keys, "NEW": new, "BATCH": batch, "FILTER": float(desc.MaskFilterValue)},
+        constants={"KEYS": keys, "FOURS": -(-keys // 4), "NEW": new, "BATCH": batch, "FILTER": float(desc.MaskFilterValue)},
         defines={"MASK": int(kind), "MASK_ALONE": int(chosen.masks_alone)},
         steps=chosen.steps,
         each=4,

@@ -16,6 +16,7 @@ from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import SharedConstants, bytes_under
+from dml.stages import stage
 
 from .dtypes import Array, DType, Shape, dtype_of
 from .loading import ModelSource, initial_arrays, load_model, outline
@@ -128,7 +129,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         feeds, shapes = self._feeds(given)
         plan: OnnxPlan | None = self._plans.find(shapes, feeds)
         if plan is None:
-            plan = self.plan(given, feeds)
+            with stage("plan"):
+                plan = self.plan(given, feeds)
             self._plans.add(shapes, plan)
         return plan, feeds
 
@@ -210,7 +212,8 @@ def prepare(source: ModelSource, device: int | str | Device | None = None, **kwa
     "CPU" (ONNX's default), "CUDA" and None mean the default device.
     Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped, naming all of them.
     """
-    model = load_model(source)
+    with stage("parse"):
+        model = load_model(source)
     return PreparedModel(model, device if isinstance(device, Device) else _open(device))
 
 

@@ -108,8 +108,8 @@ def where_time_went(collected: Collected, taken: Spent) -> Table:
     rest = Spent(0, taken.wall - sum(s.wall for s in stages), taken.cpu - sum(s.cpu for s in stages))
     for name, spent in {**collected.stages, "the rest": rest, "all": taken}.items():
         table.add_row(name, str(spent.count or ""), f"{spent.wall:.3f}", f"{spent.cpu:.3f}")
-    pipelines = collected.stages.get("pipelines", Spent()).count
-    table.caption = f"{len(collected.distinct.get('kernels', ()))} kernels, {pipelines} pipelines"
+    kinds = ("compilations", "kernels", "pipelines")
+    table.caption = ", ".join(f"{len(collected.distinct.get(kind, ()))} {kind}" for kind in kinds)
     return table
 
 

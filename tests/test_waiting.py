@@ -119,7 +119,7 @@ def test_the_command_on_a_terminal(device, model):
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     command = [sys.executable, "-c", SLOW, *arguments(device, model)]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "DML_CACHE_DIR": str(model.with_name("cache"))}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment) as process:
         os.close(theirs)
         seen = b""

@@ -86,6 +86,10 @@ class CompiledOperator(Dispatchable):
         self.output_slots = _slots(self.output_fields)
         self.kernels = spirv(program.dispatches)
         self.initialize_kernels = spirv(program.initialize)
+        #: The driver makes the pipelines meanwhile: recordings find them.
+        self._pipelines: object = device.context.pipelines.begin(
+            [*program.dispatches, *program.initialize], [*self.kernels, *self.initialize_kernels]
+        )
         self._resident: Resident | None = None
         self._making = threading.Lock()
 
@@ -113,14 +117,19 @@ class CompiledOperator(Dispatchable):
         )
 
     def release(self) -> None:
-        self._resident = None
+        self._resident = self._pipelines = None
         self.__dict__.pop("constants", None)
 
     @property
+    def kept(self) -> dict[object, int]:
+        """What ``dispatch`` keeps on the device for this operator, and the bytes of each: buffers, and kernels, which
+        operators may share. Not constants and weights, which they share where they are the same."""
+        return {} if self._resident is None else self._resident.kept
+
+    @property
     def memory(self) -> int:
-        """Bytes that ``dispatch`` keeps on the device for this operator, its kernels included; not constants and
-        weights, which operators share where they are the same."""
-        return 0 if self._resident is None else self._resident.memory
+        """The bytes of all that ``dispatch`` keeps (see ``kept``)."""
+        return sum(self.kept.values())
 
     def forget_constants(self) -> None:
         """Let go of the host's copy of the constants, where ``dispatch`` has put them on the device.
@@ -147,6 +156,10 @@ class CompiledOperator(Dispatchable):
         Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
         return self._own().dispatch(inputs)
+
+    def dispatch_all(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
+        """As ``dispatch``, where every input has to be given, as for the first dispatch."""
+        return self._own().dispatch(inputs, every=True)
 
     @checked
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:

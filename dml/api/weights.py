@@ -96,6 +96,11 @@ class Weights:
     def place(self, region: Region) -> Place:
         return self._arena.place(region)
 
+    @property
+    def buffers(self) -> list[Buffer]:
+        """What it lies in; the same where what it holds is the same."""
+        return self._arena.buffers
+
     def _keys(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]]) -> list[bytes | None]:
         """What each island will hold, by name; None for one that is written again after it was read."""
         islands, program = self._islands, self._program

@@ -275,8 +275,8 @@ def merge_dimensions(
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """Merge neighbouring dimensions that every tensor steps through as one; drop those of size 1 at the end.
 
-    strides: those of each tensor over the same sizes. No dimension may be left. A dimension of size 1 before others merges
-    by its strides as any other does, so that a batch of one has the kernel of a batch of many.
+    strides: those of each tensor over the same sizes. No dimension may be left. A dimension of size 1 before others
+    merges by its strides as any other does, so that a batch of one has the kernel of a batch of many.
     """
     merged_sizes: list[int] = []
     merged: list[list[int]] = [[] for _ in strides]

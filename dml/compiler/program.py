@@ -108,8 +108,8 @@ class Operand:
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Right-aligned to ``sizes``; dimensions of size 1 repeat.
 
-        Where both sizes are 1 nothing tells whether the dimension repeats. It is taken to where an inner one does, so that
-        the kernel of a larger size is found: a bias {1, C, 1} of one image is one of many.
+        Where both sizes are 1 nothing tells whether the dimension repeats. It is taken to where an inner one does, so
+        that the kernel of a larger size is found: a bias {1, C, 1} of one image is one of many.
         """
         lead = len(sizes) - self.rank
         strides: list[int] = []

@@ -55,6 +55,10 @@ def _remedy() -> str:
     )
 
 
+#: What Kompute throws.
+THROWN = (RuntimeError, MemoryError, ValueError)
+
+
 @contextlib.contextmanager
 def vulkan_errors(what: str) -> Iterator[None]:
     """Turn what Kompute throws into a DMLError that says what was being done."""
@@ -62,12 +66,17 @@ def vulkan_errors(what: str) -> Iterator[None]:
         yield
     except DMLError:
         raise
-    except (RuntimeError, MemoryError, ValueError) as error:
-        text = str(error)
-        if "DeviceLost" in text:
-            code = HRESULT.DXGI_ERROR_DEVICE_REMOVED
-        elif "OutOf" in text or "TooManyObjects" in text or isinstance(error, MemoryError):
-            code = HRESULT.E_OUTOFMEMORY
-        else:
-            code = HRESULT.E_FAIL
-        raise DMLError(f"{what}: {text}", code) from error
+    except THROWN as error:
+        raise as_dml_error(what, error) from error
+
+
+def as_dml_error(what: str, thrown: Exception) -> DMLError:
+    """The error for one of THROWN, which came while ``what`` was being done."""
+    text = str(thrown)
+    if "DeviceLost" in text:
+        code = HRESULT.DXGI_ERROR_DEVICE_REMOVED
+    elif "OutOf" in text or "TooManyObjects" in text or isinstance(thrown, MemoryError):
+        code = HRESULT.E_OUTOFMEMORY
+    else:
+        code = HRESULT.E_FAIL
+    return DMLError(f"{what}: {text}", code)

@@ -11,9 +11,10 @@ from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass
 from dml.runtime import commands, names
 from dml.runtime.buffer import Mirror
-from dml.runtime.context import Context, Pipeline
+from dml.runtime.context import Context
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.parameters import Parameters
+from dml.runtime.pipelines import Pipeline
 
 if TYPE_CHECKING:
     from dml.runtime.recording import Place
@@ -87,6 +88,8 @@ class Writer:
         self._alone = timed and not context.has_timestamps
         self._most_work = most_work(context)
         self._operations: list[list[Any]] = [[]]
+        #: Whether there is more than barriers in the last sequence.
+        self._works = False
         #: What was bound since the last barrier.
         self._pending: list[_Range] = []
         #: The numbers of the sequences of each submission, and its work.
@@ -126,6 +129,7 @@ class Writer:
             if not to_device:
                 source, target = target, source
             size = min(source.size, target.size)
+            self._works = True
             self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, size))
 
     def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
@@ -135,7 +139,7 @@ class Writer:
             self._add(commands.between())
             self._pending = []
         self._pending += ranges
-        pipeline = self._context.pipeline(kernel, dispatch)
+        pipeline = self._context.pipelines.get(dispatch, kernel)
         is_first = pipeline not in self.pipelines
         if is_first:
             self.pipelines.append(pipeline)
@@ -174,12 +178,14 @@ class Writer:
                 self._begin_sequence(own_submission=True)
             self.batches[-1] = self.batches[-1][0], self.batches[-1][1] + share
             parts.append((len(self._operations) - 1, len(self._operations[-1])))
+            self._works = True
             with vulkan_errors("recording"):
                 self._add(self._context.manager.dispatch(pipeline.native, bound, push, base, groups, **named))
         self.positions.append(parts)
 
     def _begin_sequence(self, *, own_submission: bool = False) -> None:
-        if self._operations[-1]:
+        if self._works or (self._alone and self._operations[-1]):
+            self._works = False
             self._operations.append([])
             if own_submission:
                 self.batches.append(([], 0.0))
@@ -191,6 +197,13 @@ class Writer:
             self.batches = []
             return []
         return [self._recorded(operations) for operations in self._operations]
+
+    def record_batches(self) -> list[Any]:
+        """One sequence for each submission: what a driver takes least time for, once it has compiled the kernels."""
+        return [
+            self._recorded([operation for number in numbers for operation in self._operations[number]])
+            for numbers, _ in self.batches
+        ]
 
     def _recorded(self, operations: list[Any]) -> Any:
         with vulkan_errors("recording"):

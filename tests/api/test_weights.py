@@ -59,7 +59,7 @@ def test_what_is_computed_with_other_parameters_is_not_the_same(device: dml.Devi
     for value in (3, 4, 3):
         program = Program()
         region = program.persist(4)
-        fill = Dispatch("fill", FILL, (), (StorageBinding(region, Access.WRITE),), (1, 1, 1), parameters=(value,))
+        fill = Dispatch("fill", FILL, (StorageBinding(region, Access.WRITE),), (1, 1, 1), parameters=(value,))
         program.initialize = program.dispatches = [fill]
         found.append((weights.Weights(device.context, program, [compile(FILL)], {}).place(region), value))
     for place, value in found:

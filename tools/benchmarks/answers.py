@@ -8,7 +8,6 @@ FOLDER has model.onnx and the inputs of each step, STEP.npz. The results are wri
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from ncnn_networks import UnknownNodeError, evaluate, load, ncnn_network
 
 from dml.stages import Collected, collect, cpu_seconds
 
@@ -34,12 +34,15 @@ class Absent(Exception):
 class Contender(Protocol):
     """What answers. Made with the device open and everything imported; ``load`` is part of the first result."""
 
+    def prepare(self, path: Path) -> None:
+        """What users of this contender do beforehand; not measured."""
+
     def load(self, path: Path) -> None: ...
 
     def run(self, inputs: Arrays) -> list[np.ndarray]: ...
 
 
-class Ours:
+class Ours(Contender):
     def __init__(self, device: str | None) -> None:
         import dml
         import dml.frontends.onnx as onnx
@@ -55,7 +58,7 @@ class Ours:
         return list(self._model.run(inputs))
 
 
-class OnnxRuntime:
+class OnnxRuntime(Contender):
     """ONNX Runtime's CPU provider."""
 
     provider = "CPUExecutionProvider"
@@ -86,10 +89,41 @@ class WebGPU(OnnxRuntime):
     provider = "WebGpuExecutionProvider"
 
 
+class Ncnn(Contender):
+    """ncnn over Vulkan, of networks of convolutions. It takes one image at a time."""
+
+    def __init__(self, device: str | None) -> None:
+        try:
+            import ncnn
+        except ImportError:
+            raise Absent("ncnn is not installed") from None
+        import dml
+
+        self._device = dml.create_device(device).vulkan.index
+        self._opened = ncnn.get_gpu_device(self._device)
+
+    def prepare(self, path: Path) -> None:
+        import onnx
+
+        try:
+            self._network = ncnn_network(onnx.load(path))
+        except UnknownNodeError as error:
+            raise Absent(str(error)) from None
+
+    def load(self, path: Path) -> None:
+        self._net = load(self._network, self._device)
+
+    def run(self, inputs: Arrays) -> list[np.ndarray]:
+        (images,) = inputs.values()
+        whole = self._network
+        return [np.stack([evaluate(self._net, {whole.input: image}, whole.output) for image in images])]
+
+
 CONTENDERS: dict[str, Callable[[str | None], Contender]] = {
     "dml": Ours,
     "onnxruntime (CPU)": OnnxRuntime,
     "onnxruntime (WebGPU)": WebGPU,
+    "ncnn": Ncnn,
 }
 
 
@@ -101,15 +135,9 @@ def _clock() -> Iterator[dict[str, float]]:
     found["wall"], found["cpu"] = time.perf_counter() - wall, cpu_seconds() - cpu
 
 
-def _compiled() -> int:
-    """How many kernels glslang has compiled: files in the cache, which was empty when the first process began."""
-    return sum(1 for _ in Path(os.environ["DML_CACHE_DIR"]).rglob("*.spv"))
-
-
 def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) -> tuple[dict[str, Any], Any]:
     """The first run at that shape, whatever ``before`` does included, and a steady one."""
     watch: AbstractContextManager[Collected] = collect() if isinstance(contender, Ours) else nullcontext(Collected())
-    compiled = _compiled()
     with watch as collected, _clock() as first:
         before()
         results = contender.run(inputs)
@@ -121,9 +149,7 @@ def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) ->
     steady = {what: statistics.median(run[what] for run in runs[1:]) for what in ("wall", "cpu")}
     stages = {name: vars(spent) for name, spent in collected.stages.items()}
     counts = {
-        "compilations": _compiled() - compiled,
-        "kernels": len(collected.distinct.get("kernels", ())),
-        "pipelines": stages.get("pipelines", {}).get("count", 0),
+        **{kind: len(collected.distinct.get(kind, ())) for kind in ("compilations", "kernels", "pipelines")},
     }
     return {"first": first, "steady": steady, "stages": stages, **counts}, results
 
@@ -131,12 +157,13 @@ def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) ->
 def main(name: str, folder: Path, device: str, report: Path, steps: Sequence[str]) -> None:
     try:
         contender = CONTENDERS[name](device or None)
+        contender.prepare(folder / "model.onnx")
         answers: dict[str, Any] = {}
         for step in steps:
             with np.load(folder / f"{step}.npz") as file:
                 inputs = dict(file)
-            load = (lambda: None) if answers else (lambda: contender.load(folder / "model.onnx"))
-            answers[step], results = _answer(contender, inputs, load)
+            before = (lambda: None) if answers else (lambda: contender.load(folder / "model.onnx"))
+            answers[step], results = _answer(contender, inputs, before)
             np.savez(report.with_name(f"{report.stem}.{step}.npz"), *results)
     except Absent as reason:
         answers = {"absent": str(reason)}

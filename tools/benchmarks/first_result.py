@@ -17,7 +17,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,14 @@ ANSWERS = Path(__file__).with_name("answers.py")
 RIVALS = [name for name in CONTENDERS if name != "dml"]
 RTOL = 2e-3
 
-#: Steps after the first, in the order of the table's columns.
+#: Steps after the first, and all columns.
 NEXT = ("batch", "length", "third")
+COLUMNS = ("cold", "warm", *NEXT, "steady")
+
+TITLE = (
+    "CPU seconds (wall) to the first result; of other shapes: above a steady run, +compilations/pipelines; "
+    "xN: ours takes N times as much"
+)
 
 Answers = dict[str, Any]
 
@@ -121,48 +128,52 @@ def in_fresh_processes(contender: str, folder: Path, device: str, steps: Sequenc
     return {**found, "warm": warm["first"], **({} if error is None else {"error": error})}
 
 
-def shown(found: Mapping[str, Answers]) -> Iterable[list[str]]:
-    """A row per contender: CPU seconds (wall in brackets), for the others how many times theirs ours is."""
+def rows(found: Mapping[str, Answers]) -> Iterator[list[str]]:
+    """A row per contender: CPU seconds, ours with more about them, a peer's with how many times as much ours are."""
     ours = found["dml"]
-    for contender, its in found.items():
-        if "first" not in its or "first" not in ours:
-            yield [contender, its.get("fails", its.get("absent", ""))[:200], *[""] * 7]
-            continue
-
-        row = [contender, cell(contender, its, ours, "first", "first"), cell(contender, its, ours, "warm", "first")]
-        for step in NEXT:
-            row.append(
-                cell(contender, its, ours, step, "next")
-                + (_made(its[step]) if contender == "dml" and step in its else "")
-            )
-        row.append(cell(contender, its, ours, "first", "steady"))
-        row.append(f"{its['first']['kernels']} / {its['first']['pipelines']}" if contender == "dml" else "")
-        row.append(f"{its['error']:.1g}" if "error" in its else "")
-        yield row
+    for contender in ("dml", *(name for name in found if name != "dml")):
+        its = found[contender]
+        if "fails" in its:
+            yield [contender, its["fails"][-200:]]
+        elif contender == "dml":
+            made = f"{its['first']['kernels']:.0f} / {its['first']['pipelines']:.0f}"
+            yield [contender, *map(partial(_in_full, its), COLUMNS), made, _error(its)]
+        else:
+            yield [contender, *map(partial(_beside, its, ours), COLUMNS), "", _error(its)]
 
 
-def cell(contender: str, its: Answers, ours: Answers, step: str, what: str) -> str:
-    seconds, own = (_seconds(answers, step, what) for answers in (its, ours))
-    if seconds is None:
-        return "-"
-    number = f"{seconds['cpu'] * 1e3:.1f} ms" if what == "steady" else f"{seconds['cpu']:.3f}"
-    if contender != "dml":
-        return f"{number} x{own['cpu'] / max(1e-4, seconds['cpu']):.3g}" if own else number
-    return number if what == "steady" else f"{number} ({seconds['wall']:.2f})"
+def _error(its: Answers) -> str:
+    return f"{its['error']:.1g}" if "error" in its else ""
 
 
-def _made(its: Answers) -> str:
-    return f" +{its['compilations']:.0f}/{its['pipelines']:.0f}"
-
-
-def _seconds(answers: Answers, step: str, what: str) -> dict[str, float] | None:
+def _seconds(answers: Answers, column: str, clock: str = "cpu") -> float | None:
+    """Of a column: the first result, a steady run, or the first run of another shape less a steady one."""
+    step = "first" if column in ("cold", "steady") else column
     if step not in answers:
         return None
-    its = answers[step]
-    if what == "next":
-        return {clock: its["first"][clock] - its["steady"][clock] for clock in ("wall", "cpu")}
-    seconds: dict[str, float] = its[what]
-    return seconds
+    first, steady = (float(answers[step][what][clock]) for what in ("first", "steady"))
+    if column == "steady":
+        return steady
+    return first - steady if column in NEXT else first
+
+
+def _in_full(its: Answers, column: str) -> str:
+    cpu, wall = (_seconds(its, column, clock) for clock in ("cpu", "wall"))
+    if cpu is None:
+        return "-"
+    if column in NEXT:
+        steady, made = its[column]["steady"]["cpu"], its[column]
+        return f"{cpu:.3f} over {steady:.3f} +{made['compilations']:.0f}/{made['pipelines']:.0f}"
+    return f"{cpu:.4f}" if column == "steady" else f"{cpu:.3f} ({wall:.2f})"
+
+
+def _beside(its: Answers, ours: Answers, column: str) -> str:
+    cpu, own = _seconds(its, column), _seconds(ours, column) if "fails" not in ours else None
+    if cpu is None:
+        return "-"
+    # What is no more than the clock's steps has no ratio
+    ratio = f" x{own / cpu:.3g}" if own is not None and cpu > 1e-4 else ""
+    return f"{cpu:.4f}{ratio}" if column == "steady" else f"{cpu:.3f}{ratio}"
 
 
 def where_time_went(found: Mapping[str, Mapping[str, Answers]]) -> Table:
@@ -191,30 +202,24 @@ def main(arguments: list[str]) -> None:
     device = dml.create_device(options.device or None)
     console = Console(width=None if sys.stdout.isatty() else 220)
     console.print(f"{device.vulkan.name} ({device.vulkan.driver}), {os.cpu_count()} cores; {options.rounds} rounds")
-    table = Table(
-        "model", "contender", "cold", "warm", *NEXT, "steady", "kernels / pipelines", "error",
-        title="CPU seconds (wall) to the first result; of other shapes what it took above a steady run, "
-        "with compilations and pipelines; xN: ours takes N times as much",
-        title_justify="left",
-    )  # fmt: skip
+    table = Table("model", "contender", *COLUMNS, "kernels / pipelines", "error", title=TITLE, title_justify="left")
     everything: dict[str, dict[str, Answers]] = {}
-    absent: dict[str, str] = {}
+    absent: dict[tuple[str, str], list[str]] = {}
     for name in options.model or MODELS:
         model = MODELS[name]()
         found = everything[name] = measure(model, options.device, options.rounds, contenders)
-        absent |= {
-            contender: found.pop(contender)["absent"] for contender in list(found) if "absent" in found[contender]
-        }
-        for row in shown({"dml": found["dml"], **found}):
+        for contender in [contender for contender, its in found.items() if "absent" in its]:
+            absent.setdefault((contender, found.pop(contender)["absent"]), []).append(name)
+        for row in rows(found):
             table.add_row(model.title if row[0] == "dml" else "", *row)
             print(f"{name}: {'; '.join(row)}", file=sys.stderr, flush=True)
         table.add_section()
+        if options.json:
+            options.json.write_text(json.dumps({"device": device.vulkan.name, "models": everything}, indent=1))
     console.print(table)
     console.print(where_time_went(everything))
-    for contender, reason in absent.items():
-        console.print(f"left out: {contender}: {reason}", highlight=False)
-    if options.json:
-        options.json.write_text(json.dumps({"device": device.vulkan.name, "models": everything}, indent=1))
+    for (contender, reason), models in absent.items():
+        console.print(f"left out: {contender}: {reason} ({', '.join(models)})", highlight=False)
     if any("fails" in its for found in everything.values() for its in found.values()):
         raise SystemExit("not every contender gave every result")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import cases
 import numpy as np
 from cases import Case, model, random
+from ncnn_networks import ncnn_network
 from networks.building import Network
-from networks.mobilenetv2 import Layer, add_to, layers
+from networks.mobilenetv2 import add_to, layers
 
 from dml.graph import operations as op
 from dml.graph.builder import Builder, Tensor
@@ -41,40 +41,5 @@ def mobilenet_case() -> Case:
     for layer in stack:
         size = -(-size // layer.stride)
         flops += 2.0 * layer.weights.size * size * size
-    return Case(
-        "MobileNetV2 224",
-        inputs,
-        model(net.nodes_made, inputs, ["y"], net.constants),
-        ours,
-        flops,
-        network=_ncnn(stack, dense, dense_bias),
-    )
-
-
-def _ncnn(stack: list[Layer], dense: np.ndarray, dense_bias: np.ndarray) -> cases.Network:
-    lines, data = ["Input x 0 1 x0"], bytearray()
-    blobs, at, block = 1, "x0", ""
-    for i, layer in enumerate(stack):
-        if layer.starts_block:
-            residual = next(other.adds_block for other in stack[i:] if not other.clipped)
-            block = ""
-            if residual:
-                lines.append(f"Split s{i} 1 2 {at} s{i}a s{i}b")
-                at, block = f"s{i}a", f"s{i}b"
-                blobs += 2
-        out, _, k, _ = layer.weights.shape
-        kind = "ConvolutionDepthWise" if layer.groups > 1 else "Convolution"
-        line = f"{kind} c{i} 1 1 {at} c{i} 0={out} 1={k} 3={layer.stride} 4={k // 2} 5=1 6={layer.weights.size}"
-        line += f" 7={layer.groups}" if layer.groups > 1 else ""
-        line += " 9=3 -23310=2,0.0,6.0" if layer.clipped else ""
-        lines.append(line)
-        data += b"\0\0\0\0" + layer.weights.tobytes() + layer.bias.tobytes()
-        at = f"c{i}"
-        blobs += 1
-        if layer.adds_block:
-            lines.append(f"BinaryOp a{i} 2 1 {at} {block} a{i} 0=0")
-            at = f"a{i}"
-            blobs += 1
-    lines += [f"Pooling pool 1 1 {at} pool 0=1 4=1", f"InnerProduct fc 1 1 pool y 0=1000 1=1 2={dense.size}"]
-    data += b"\0\0\0\0" + dense.tobytes() + dense_bias.tobytes()
-    return cases.Network(lines, blobs + 2, bytes(data), "x0", "y")
+    made = model(net.nodes_made, inputs, ["y"], net.constants)
+    return Case("MobileNetV2 224", inputs, made, ours, flops, network=ncnn_network(made))

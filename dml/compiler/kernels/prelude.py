@@ -16,8 +16,8 @@ as ``t`` it declares (all indices count elements from the region's start)::
 and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, global_index().
 
 Structure is code, shape is data: the text depends on ranks, data types and layouts that change how elements are moved,
-and never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names;
-it reads those that it mentions. A kernel that mentions ``NAME_DIVISOR`` gets what ``divided`` and ``remainder`` of
+never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names; it
+reads those that it mentions. A kernel that mentions ``NAME_DIVISOR`` gets what ``divided`` and ``remainder`` of
 lib/divide.glsl need to divide by NAME. The words are push constants while they fit the 128 bytes that every device
 takes, else a uniform block, which is bound behind the storage buffers.
 """
@@ -40,6 +40,7 @@ from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, opera
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant
+from dml.enums import DML_TENSOR_DATA_TYPE
 
 #: Words of push constants that every Vulkan device takes.
 PUSH_WORDS = 32

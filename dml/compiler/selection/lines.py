@@ -188,7 +188,7 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
 
 
 #: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves: 4096
-#: rows of 1024 with scale and bias take 39, 28 and 22 ms with 1, 2 and 4 together. Two would be one more kernel to compile.
+#: rows of 1024 with scale and bias take 39, 28 and 22 ms with 1, 2 and 4 together. Two would be a kernel more.
 CPU_TOGETHER, CPU_LEFT_BUSY = 4, 64
 
 

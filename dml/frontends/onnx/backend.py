@@ -50,9 +50,9 @@ class OnnxPlan:
         self.record = trace.record
 
     @property
-    def memory(self) -> int:
-        """Bytes that are its own: inputs, outputs, temporaries and kernels, not the weights."""
-        return 0 if self.compiled is None else self.compiled.memory
+    def kept(self) -> Mapping[object, int]:
+        """What it keeps on the device beside the weights, with its bytes: inputs, outputs, temporaries and kernels."""
+        return {} if self.compiled is None else self.compiled.kept
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         """Whether inputs with these values make the graph that this is."""

@@ -79,7 +79,7 @@ class Resident:
 
     @property
     def kept(self) -> dict[object, int]:
-        """Its inputs, outputs and temporaries on the device, and its kernels: the bytes of each, of kernels estimated."""
+        """The bytes of each of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
         mirrors = [*self._inputs.values(), *self._outputs.values()]
         kept: dict[object, int] = {m.buffer: m.buffer.size for m in mirrors}
         kept |= {buffer: buffer.size for buffer in self._temporaries.buffers}

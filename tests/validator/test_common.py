@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import dml
 from dml import DMLError, validator
+from dml.validator import common
 from dml.validator.base import ALSO_FUSABLE, FUSABLE_ACTIVATIONS, Check, rule
 from dml.validator.common import elements_overlap
 from sample_descriptors import NAMES, sample
@@ -443,7 +444,7 @@ def test_an_operator_has_one_rule():
 
 def test_an_equal_description_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     checked = []
-    plain = validator.check_operator
+    plain = common.check_operator
     monkeypatch.setattr(validator, "check_operator", lambda check: (checked.append(check.desc), plain(check)))
 
     def addition(rows: int, level: dml.DML_FEATURE_LEVEL = dml.DML_FEATURE_LEVEL_6_4) -> None:

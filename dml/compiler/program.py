@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from dml.compiler.scalar import Expression
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.glslang import Source
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
@@ -32,7 +33,10 @@ class Space(Enum):
 
 @dataclass(frozen=True)
 class Region:
-    """``size`` bytes at ``offset`` of one resource; ``index`` counts the inputs or outputs in binding order."""
+    """``size`` bytes at ``offset`` of one resource.
+
+    index: the number of the input or output in binding order, or of the constant.
+    """
 
     space: Space
     index: int
@@ -99,7 +103,7 @@ class Operand:
 
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """The same elements under other sizes and strides, ``base`` elements further on."""
-        return replace(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
+        return Operand(self.region, self.data_type, tuple(sizes), tuple(strides), self.base + base, self.epilogue)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Right-aligned to ``sizes``; dimensions of size 1 repeat.
@@ -217,7 +221,7 @@ class Program:
 
     Two stages run once, at initialization. ``adopt`` copies the inputs in ``owned`` to their places in the persistent
     resource; a caller that put their bytes there itself leaves it out. Then ``initialize`` computes what depends only
-    on them and on ``constants``, the bytes of Space.CONSTANT.
+    on them and on ``constants``: the bytes of Space.CONSTANT, where a region's index counts them.
     """
 
     inputs: list[int | None] = field(default_factory=list)
@@ -225,7 +229,7 @@ class Program:
     temporaries: int = 0
     temporary_size: int = 0
     persistent_size: int = 0
-    constants: bytes = b""
+    constants: list[DML_CONSTANT_DATA_GRAPH_NODE_DESC] = field(default_factory=list)
     owned: dict[int, Region] = field(default_factory=dict)
     adopt: list[Dispatch] = field(default_factory=list)
     initialize: list[Dispatch] = field(default_factory=list)

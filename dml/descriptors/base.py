@@ -21,7 +21,7 @@ from .. import enums
 from ..arguments import is_number
 from ..enums import DML_OPERATOR_TYPE
 from ..errors import DMLError
-from ..structures import Signature, convert, derive_count, enumerator, integer, integers, sequence, structure
+from ..structures import Signature, derive_count, enumerator, integer, integers, not_converted, sequence, structure
 from ..tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, DML_TENSOR_DESC
 
 if TYPE_CHECKING:
@@ -67,14 +67,17 @@ class OperatorDesc:
 
     OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]
     fields_info: ClassVar[tuple[FieldInfo, ...]]
+    #: Those of the input and of the output fields, in C order.
+    input_names: ClassVar[tuple[str, ...]]
+    output_names: ClassVar[tuple[str, ...]]
 
     def inputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]]:
         """(name, tensor, tuple of tensors or None) of each input field, in C order: the order of binding."""
-        return ((info.name, getattr(self, info.name)) for info in self.fields_info if info.kind == "input")
+        return ((name, getattr(self, name)) for name in self.input_names)
 
     def outputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]]:
         """(name, tensor, tuple of tensors or None) of each output field, in C order: the order of binding."""
-        return ((info.name, getattr(self, info.name)) for info in self.fields_info if info.kind == "output")
+        return ((name, getattr(self, name)) for name in self.output_names)
 
     def replace(self: _Desc, **changes: Any) -> _Desc:
         """A copy with some fields changed; counts follow their arrays."""
@@ -230,7 +233,10 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
         for name, converter, wanted, may_be_none in plan:
             value = values[name]
             if value is not None or not may_be_none:
-                value = convert(f"{cls.__name__}.{name}", value, converter, wanted)
+                try:
+                    value = converter(value)
+                except (TypeError, ValueError, OverflowError):
+                    raise not_converted(f"{cls.__name__}.{name}", value, wanted) from None
             object.__setattr__(self, name, value)
         for name, array in counts.items():
             derive_count(self, name, len(getattr(self, array) or ()))
@@ -250,6 +256,9 @@ def operator(cls: _DescClass) -> _DescClass:
     described: Any = dataclass(frozen=True, kw_only=True)(cls)
     fields = dataclasses.fields(described)
     described.fields_info = tuple(_field_info(field, hints[field.name]) for field in fields)
+    described.input_names, described.output_names = (
+        tuple(info.name for info in described.fields_info if info.kind == kind) for kind in ("input", "output")
+    )
     described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
     described.__init__ = functools.wraps(described.__init__, assigned=("__module__", "__qualname__", "__name__"))(
         _constructor(described, fields)

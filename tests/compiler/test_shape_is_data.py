@@ -63,7 +63,7 @@ def slice_(batch: int, size: int) -> dml.OperatorDesc:
 
 
 def gather(batch: int, size: int) -> dml.OperatorDesc:
-    x, i, y = tensor("FLOAT32", (100, 32)), tensor("UINT32", (batch, size)), tensor("FLOAT32", (1, batch, size, 32))
+    x, i = tensor("FLOAT32", (1, 1, 100, 32)), tensor("UINT32", (1, 1, batch, size))
     return dml.DML_GATHER_OPERATOR_DESC(
         tensor("FLOAT32", (1, 1, *x.Sizes)), tensor("UINT32", (1, 1, *i.Sizes)), y, 2, 2
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -120,25 +121,29 @@ def run(
     allow_paths_outside: Annotated[
         bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show where the time went, on standard error.")] = False,
 ) -> None:
     """Run a model, explain what it compiles to, or profile it."""
     from .api.device import create_device
     from .frontends.running import Options, open_file, write_trace
+    from .waiting import Waiting
 
     level = _named(DML_FEATURE_LEVEL, feature_level.replace(".", "_"), "feature level")
     try:
         opened = create_device(device or None, feature_level=level)
-        options = Options(typer.echo, allow_paths_outside, iterations, _inputs(input or []), output_dir)
-        runnable = open_file(model, opened, options)
-        if explain:
-            typer.echo(runnable.describe())
-        if profile is not None:
+        files = _inputs(input or [])
+        with Waiting(Console(stderr=True), verbose=verbose) as waiting:
+            say = partial(waiting.say, typer.echo)
+            runnable = open_file(model, opened, Options(say, allow_paths_outside, iterations, files, output_dir))
+            if explain:
+                say(runnable.describe())
+            times = runnable.profile() if profile is not None else None
+            if not explain and profile is None:
+                runnable.run()
+        if profile is not None and times is not None:
             clock = "device timestamps" if opened.has_timestamps else "host clock, each dispatch submitted on its own"
-            times = runnable.profile()
             _print_profile(times, clock)
             write_trace(profile, times, clock)
-        if not explain and profile is None:
-            runnable.run()
     except DMLError as error:
         raise _fail(str(error)) from None
 

@@ -36,6 +36,7 @@ from dml.runtime.context import Context, open_context
 from dml.runtime.devices import VulkanDevice, choose, list_devices
 from dml.runtime.queue import Fence
 from dml.runtime.recording import execute
+from dml.stages import stage
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
 
@@ -146,7 +147,8 @@ class Device(DMLObject):
         """
         require_device(operator, self, "Device.compile_operator")
         desc = operator.desc
-        program = compile_operator(desc, self.vulkan.target)
+        with stage("plan"):
+            program = compile_operator(desc, self.vulkan.target)
         return CompiledOperator(
             self,
             program,
@@ -178,7 +180,8 @@ class Device(DMLObject):
         for index, node in enumerate(desc.Nodes):
             if isinstance(node.Desc, DML_OPERATOR_GRAPH_NODE_DESC):
                 require_device(node.Desc.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
-        program = compile_graph(graph, self.vulkan.target, optimize=optimize)
+        with stage("plan"):
+            program = compile_graph(graph, self.vulkan.target, optimize=optimize)
         return CompiledOperator(
             self,
             program,

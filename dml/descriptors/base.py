@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from .. import enums
 from ..arguments import is_number
 from ..enums import DML_OPERATOR_TYPE
 from ..errors import DMLError
-from ..structures import Signature, convert, derive_count, enumerator, integer, integers, sequence, structure
+from ..structures import Signature, derive_count, enumerator, integer, integers, not_converted, sequence, structure
 from ..tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, DML_TENSOR_DESC
 
 if TYPE_CHECKING:
@@ -69,20 +70,23 @@ class OperatorDesc:
 
     OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]
     fields_info: ClassVar[tuple[FieldInfo, ...]]
+    #: Those of the input and of the output fields, in C order.
+    input_names: ClassVar[tuple[str, ...]]
+    output_names: ClassVar[tuple[str, ...]]
 
-    # What a frozen dataclass generates for each class, here for all at once: generating it takes most of the time to
+    #: What gets the values of all fields out of a description.
+    _values: ClassVar[attrgetter[Any]]
+
+    # What a frozen dataclass generates for each class, here for all at once: generating it took most of the time to
     # import this package.
-
-    def _values(self) -> tuple[Any, ...]:
-        return tuple([getattr(self, info.name) for info in self.fields_info])
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self is other or self._values() == other._values()
+        return self is other or bool(self._values(self) == other._values(other))
 
     def __hash__(self) -> int:
-        return hash(self._values())
+        return hash(self._values(self))
 
     def __repr__(self) -> str:
         held = (f"{info.name}={getattr(self, info.name)!r}" for info in self.fields_info)
@@ -96,11 +100,11 @@ class OperatorDesc:
 
     def inputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]]:
         """(name, tensor, tuple of tensors or None) of each input field, in C order: the order of binding."""
-        return ((info.name, getattr(self, info.name)) for info in self.fields_info if info.kind == "input")
+        return ((name, getattr(self, name)) for name in self.input_names)
 
     def outputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]]:
         """(name, tensor, tuple of tensors or None) of each output field, in C order: the order of binding."""
-        return ((info.name, getattr(self, info.name)) for info in self.fields_info if info.kind == "output")
+        return ((name, getattr(self, name)) for name in self.output_names)
 
     def replace(self: _Desc, **changes: Any) -> _Desc:
         """A copy with some fields changed; counts follow their arrays."""
@@ -256,7 +260,10 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
         for name, converter, wanted, may_be_none in plan:
             value = values[name]
             if value is not None or not may_be_none:
-                value = convert(f"{cls.__name__}.{name}", value, converter, wanted)
+                try:
+                    value = converter(value)
+                except (TypeError, ValueError, OverflowError):
+                    raise not_converted(f"{cls.__name__}.{name}", value, wanted) from None
             object.__setattr__(self, name, value)
         for name, array in counts.items():
             derive_count(self, name, len(getattr(self, array) or ()))
@@ -294,6 +301,10 @@ def operator(cls: _DescClass) -> _DescClass:
     described: Any = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
     fields = dataclasses.fields(described)
     described.fields_info = tuple(_field_info(field, _hint(cls.__module__, cast(str, field.type))) for field in fields)
+    described._values = attrgetter(*(field.name for field in fields))
+    described.input_names, described.output_names = (
+        tuple(info.name for info in described.fields_info if info.kind == kind) for kind in ("input", "output")
+    )
     described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
     described.__init__ = _constructor(described, fields)
     _OPERATORS[described.OPERATOR_TYPE] = described

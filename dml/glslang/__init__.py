@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from dml import cache
+from dml import cache, stages
 from dml.cache import write_whole
 from dml.errors import DMLError
 from dml.glslang import library, process
@@ -65,9 +65,15 @@ def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = ()
         made = _compiled(flat(source, files, debug=debug), target)
         cache.write(_entry(cache.folder("spirv"), keys[source]), made)
         _memory.put(keys[source], made)
+        stages.saw("compilations", keys[source])
+        done.append(source)
+        stages.progress("glslang", len(done), len(missing))
         return made
 
+    done: list[Source] = []
     missing = [source for source, known in spirv.items() if known is None]
+    if missing:
+        stages.progress("glslang", 0, len(missing))
     if len(missing) == 1:
         spirv[missing[0]] = make(missing[0])
     elif missing:

@@ -1,4 +1,4 @@
-"""A device's pipelines: one for each kernel with its constants and layout, whoever runs it over whatever buffers.
+"""A device's pipelines: one for each kernel and layout, whoever runs it over whatever buffers.
 
 They are made on all cores from the moment a program is compiled, and what the driver keeps of them outlives the process
 (see ``pipeline_cache``).
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any, NamedTuple
 
+from dml import stages
 from dml.compiler.program import Dispatch
 from dml.errors import DMLError
 from dml.runtime import names, pipeline_cache
@@ -34,7 +35,7 @@ KEEP_SECONDS = 2.0
 
 
 class Pipeline:
-    """A kernel with its constants. ``ran``: whether the driver has run it, and so compiled all of it."""
+    """A kernel. ``ran``: whether the driver has run it, and so compiled all of it."""
 
     def __init__(self, native: Any) -> None:
         self.native = native
@@ -45,7 +46,6 @@ class _Key(NamedTuple):
     """All that a pipeline depends on. push_size: bytes of push constants."""
 
     spirv: bytes
-    constants: tuple[int, ...]
     buffers: int
     push_size: int
     uniform: bool
@@ -54,7 +54,7 @@ class _Key(NamedTuple):
     def of(dispatch: Dispatch, spirv: bytes) -> _Key:
         buffers = len(dispatch.bindings)
         push_size = 4 * (buffers + len(dispatch.push))
-        return _Key(spirv, dispatch.constants, buffers, push_size, bool(dispatch.parameters))
+        return _Key(spirv, buffers, push_size, bool(dispatch.parameters))
 
 
 class _Task(NamedTuple):
@@ -135,16 +135,17 @@ class Pipelines:
                 future.set_exception(error)
 
     def get(self, dispatch: Dispatch, spirv: bytes) -> Pipeline:
-        """The pipeline for a dispatch's kernel and constants. Raises DMLError where the driver does not make it."""
+        """The pipeline for a dispatch's kernel. Raises DMLError where the driver does not make it."""
         key = _Key.of(dispatch, spirv)
         with self._lock:
             pipeline = self._present.get(key)
             begun = self._begun.get(key)
-        if pipeline is None and begun is not None and not begun.cancel():
-            with contextlib.suppress(DMLError, CancelledError):
-                pipeline = begun.result()
         if pipeline is None:
-            pipeline = self._make(key, dispatch)
+            with stages.stage("pipelines"):
+                if begun is not None and not begun.cancel():
+                    with contextlib.suppress(DMLError, CancelledError):
+                        pipeline = begun.result()
+                pipeline = pipeline or self._make(key, dispatch)
         with self._lock:
             self._recent[key] = pipeline
             self._recent.move_to_end(key)
@@ -153,12 +154,12 @@ class Pipelines:
         return pipeline
 
     def _make(self, key: _Key, dispatch: Dispatch) -> Pipeline:
+        stages.saw("kernels", key.spirv)
+        stages.saw("pipelines", key)
         named = {"name": names.of_kernel(dispatch, key.spirv)} if self._named else {}
         start = time.perf_counter()
         with self._gate, vulkan_errors("making a compute pipeline"):
-            native = self._manager.pipeline(
-                key.spirv, key.constants, key.buffers, key.push_size, uniform=key.uniform, **named
-            )
+            native = self._manager.pipeline(key.spirv, (), key.buffers, key.push_size, uniform=key.uniform, **named)
         with self._lock:
             self.made += 1
             self._unkept += time.perf_counter() - start

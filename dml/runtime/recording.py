@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dml import stages
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch, Region
 from dml.glslang import compile_many
@@ -17,6 +18,7 @@ from dml.runtime.context import Context
 from dml.runtime.dump import dump
 from dml.runtime.native import vulkan_errors
 from dml.runtime.parameters import Parameters
+from dml.runtime.pipelines import Pipeline
 from dml.runtime.queue import Fence
 from dml.runtime.writing import Writer, most_work
 
@@ -46,7 +48,8 @@ class KernelTime(NamedTuple):
 
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
     """The compiled shaders of the dispatches, in order; every core compiles. See ``dump`` for looking at them."""
-    kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    with stages.stage("glslang"):
+        kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
     dump(dispatches, kernels)
     return kernels
 
@@ -87,10 +90,11 @@ class Recording:
         writer = Writer(context, parameters, timed=timed)
         if dispatches or uploads or downloads:
             writer.begin(uploads)
-        for dispatch, kernel in zip(dispatches, kernels, strict=True):
+        for at, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True), 1):
             places = [place(binding.region) for binding in dispatch.bindings]
             self._kept += [p.buffer for p in places]
             writer.dispatch(dispatch, kernel, places)
+            stages.progress("pipelines", at, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
         self._positions = writer.positions
@@ -101,9 +105,9 @@ class Recording:
         self._writer = None if timed or len(self._sequences) == len(self.batches) else writer
 
     @property
-    def pipelines(self) -> int:
-        """How many kernels it runs."""
-        return len(self._pipelines)
+    def pipelines(self) -> Sequence[Pipeline]:
+        """The kernels that it runs."""
+        return self._pipelines
 
     @property
     def is_new(self) -> bool:
@@ -145,8 +149,10 @@ class Recording:
 
     def run_step_by_step(self) -> None:
         """Run sequence by sequence: a kernel is compiled in each, and Ctrl-C is heard between."""
-        for sequence in self._sequences:
-            self.start([sequence]).wait()
+        for at, sequence in enumerate(self._sequences, 1):
+            with stages.stage("first run"):
+                self.start([sequence]).wait()
+            stages.progress("first run", at, len(self._sequences))
         for pipeline in self._pipelines:
             pipeline.ran = True
 

@@ -44,7 +44,7 @@ class Dispatched:
     def keep(self, desc: OperatorDesc, compiled: CompiledOperator) -> None:
         """Keep an operator that was dispatched, and forget those that were not for longest, as far as it takes."""
         program = compiled.program
-        size = compiled.memory + program.persistent_size + len(program.constants)
+        size = compiled.memory + program.persistent_size + sum(len(constant.Data) for constant in program.constants)
         with self._lock:
             _, replaced = self._kept.pop(key := _key(desc), (None, 0))
             self._kept[key] = compiled, size

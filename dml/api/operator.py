@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from dml.api.objects import DeviceChild, require_device
 from dml.api.resident import Resident
-from dml.api.weights import constants
+from dml.api.weights import Constants
 from dml.arguments import checked
 from dml.compiler.program import Dispatch, Program
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
-from dml.runtime.arena import Arena
 from dml.runtime.recording import KernelTime, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -95,9 +94,9 @@ class CompiledOperator(Dispatchable):
         self._making = threading.Lock()
 
     @cached_property
-    def constants(self) -> Arena:
+    def constants(self) -> Constants:
         """Where the constants lie that the program's dispatches read."""
-        return constants(self._device.context, self.program, self.program.dispatches)
+        return Constants(self._device.context, self.program, self.program.dispatches)
 
     @property
     def initialization(self) -> tuple[list[Dispatch], list[bytes]]:
@@ -122,10 +121,15 @@ class CompiledOperator(Dispatchable):
         self.__dict__.pop("constants", None)
 
     @property
+    def kept(self) -> dict[object, int]:
+        """What ``dispatch`` keeps on the device for this operator, and the bytes of each: buffers, and kernels, which
+        operators may share. Not constants and weights, which they share where they are the same."""
+        return {} if self._resident is None else self._resident.kept
+
+    @property
     def memory(self) -> int:
-        """Bytes that ``dispatch`` keeps on the device for this operator, its kernels included; not constants and
-        weights, which operators share where they are the same."""
-        return 0 if self._resident is None else self._resident.memory
+        """The bytes of all that ``dispatch`` keeps (see ``kept``)."""
+        return sum(self.kept.values())
 
     def forget_constants(self) -> None:
         """Let go of the host's copy of the constants, where ``dispatch`` has put them on the device.
@@ -133,7 +137,7 @@ class CompiledOperator(Dispatchable):
         For programs that nothing records and that own no inputs: these would need them again.
         """
         if self._resident is not None and not self.program.owned:
-            self.program.constants = b""
+            self.program.constants = []
 
     def describe(self) -> str:
         """The program in words: a line per dispatch, with regions and bytes."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dml.api import arrays
 from dml.api.arrays import ArrayCheck, TensorMemory
-from dml.api.weights import Weights, constants
+from dml.api.weights import Constants, Weights
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.runtime.arena import Arena, Islands, bound_regions
@@ -59,7 +59,7 @@ class Resident:
         }
         self._read = self._outputs_by_name(compiled)
         self._temporaries = Arena(context, Islands(bound_regions(Space.TEMPORARY, program.dispatches)))
-        self._constants = constants(context, program, program.dispatches)
+        self._constants = Constants(context, program, program.dispatches)
         #: What initialization computed from constants and from the inputs that DirectML owns.
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}
@@ -78,12 +78,13 @@ class Resident:
         return found
 
     @property
-    def memory(self) -> int:
-        """Bytes of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
+    def kept(self) -> dict[object, int]:
+        """The bytes of each of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
         mirrors = [*self._inputs.values(), *self._outputs.values()]
-        buffers = sum(buffer.size for buffer in (*(m.buffer for m in mirrors), *self._temporaries.buffers))
-        kernels = max((recording.pipelines for recording in self._recordings.values()), default=0)
-        return buffers + kernels * self._context.pipelines.bytes_each
+        kept: dict[object, int] = {m.buffer: m.buffer.size for m in mirrors}
+        kept |= {buffer: buffer.size for buffer in self._temporaries.buffers}
+        each = self._context.pipelines.bytes_each
+        return kept | {kernel: each for recording in self._recordings.values() for kernel in recording.pipelines}
 
     def dispatch(self, inputs: Mapping[Any, Any], *, every: bool = False) -> dict[Any, Any]:
         """every: inputs that DirectML owns have to be given, whatever was given before."""

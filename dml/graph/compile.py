@@ -11,10 +11,11 @@ from dml.compiler.builder import EpilogueTooWideError, OperandOrArray, ProgramBu
 from dml.compiler.kernels.epilogue import epilogue_of
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
-from dml.compiler.program import REGION_ALIGNMENT, Access, Operand, Program, Region, Space
+from dml.compiler.program import Access, Operand, Program, Region, Space
 from dml.compiler.scalar import Leaf
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.graph.fusion import fuse
 from dml.graph.model import Graph, Node, Port, Value, static_values
@@ -43,9 +44,6 @@ class _Compiler:
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
         #: Values written straight into a joined tensor.
         self.places: dict[Value, Operand] = {}
-        #: Pieces of the program's constants, and their bytes so far.
-        self.constants: list[bytes] = []
-        self.constants_size = 0
         #: A value that is several graph outputs is written to the first of them and copied to these.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
@@ -71,7 +69,6 @@ class _Compiler:
                 source = self._read(value, tensor)
                 result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, int(tensor.TotalTensorSizeInBytes)))
                 apply(builder, Leaf(0), result, [source])
-        program.constants = b"".join(self.constants)
         program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
         return program
 
@@ -90,16 +87,13 @@ class _Compiler:
             assert view is not None
             return view
         if value not in self.regions:
-            assert isinstance(value.source, bytes)
+            assert isinstance(value.source, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
             self.regions[value] = self._constant(value.source)
         return Operand.of(tensor, self.regions[value])
 
-    def _constant(self, data: bytes) -> Region:
-        start = self.constants_size
-        size = -(-len(data) // 4) * 4
-        self.constants_size += -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT
-        self.constants += [data, bytes(self.constants_size - start - len(data))]
-        return Region(Space.CONSTANT, 0, start, size)
+    def _constant(self, constant: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> Region:
+        self.program.constants.append(constant)
+        return Region(Space.CONSTANT, len(self.program.constants) - 1, 0, -(-len(constant.Data) // 4) * 4)
 
     def _written(self, port: Port, value: Value, builder: ProgramBuilder) -> Operand:
         """Where a node writes a value: a graph output, its place in a joined tensor, or scratch memory."""
@@ -120,7 +114,7 @@ class _Compiler:
         return Region(Space.OUTPUT, first, 0, value.size)
 
     def _is_static(self, value: Value) -> bool:
-        if isinstance(value.source, bytes):
+        if value.is_constant:
             return True
         region = self.views[value][0].region if value in self.views else self.regions.get(value)
         return region is not None and region.space in (Space.PERSISTENT, Space.CONSTANT)

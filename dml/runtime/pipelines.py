@@ -1,4 +1,4 @@
-"""A device's pipelines: one for each kernel with its constants and layout, whoever runs it over whatever buffers.
+"""A device's pipelines: one for each kernel and layout, whoever runs it over whatever buffers.
 
 They are made on all cores from the moment a program is compiled, and what the driver keeps of them outlives the process
 (see ``pipeline_cache``).
@@ -35,7 +35,7 @@ KEEP_SECONDS = 2.0
 
 
 class Pipeline:
-    """A kernel with its constants. ``ran``: whether the driver has run it, and so compiled all of it."""
+    """A kernel. ``ran``: whether the driver has run it, and so compiled all of it."""
 
     def __init__(self, native: Any) -> None:
         self.native = native
@@ -46,7 +46,6 @@ class _Key(NamedTuple):
     """All that a pipeline depends on. push_size: bytes of push constants."""
 
     spirv: bytes
-    constants: tuple[int, ...]
     buffers: int
     push_size: int
     uniform: bool
@@ -55,7 +54,7 @@ class _Key(NamedTuple):
     def of(dispatch: Dispatch, spirv: bytes) -> _Key:
         buffers = len(dispatch.bindings)
         push_size = 4 * (buffers + len(dispatch.push))
-        return _Key(spirv, dispatch.constants, buffers, push_size, bool(dispatch.parameters))
+        return _Key(spirv, buffers, push_size, bool(dispatch.parameters))
 
 
 class _Task(NamedTuple):
@@ -136,7 +135,7 @@ class Pipelines:
                 future.set_exception(error)
 
     def get(self, dispatch: Dispatch, spirv: bytes) -> Pipeline:
-        """The pipeline for a dispatch's kernel and constants. Raises DMLError where the driver does not make it."""
+        """The pipeline for a dispatch's kernel. Raises DMLError where the driver does not make it."""
         key = _Key.of(dispatch, spirv)
         with self._lock:
             pipeline = self._present.get(key)
@@ -160,9 +159,7 @@ class Pipelines:
         named = {"name": names.of_kernel(dispatch, key.spirv)} if self._named else {}
         start = time.perf_counter()
         with self._gate, vulkan_errors("making a compute pipeline"):
-            native = self._manager.pipeline(
-                key.spirv, key.constants, key.buffers, key.push_size, uniform=key.uniform, **named
-            )
+            native = self._manager.pipeline(key.spirv, (), key.buffers, key.push_size, uniform=key.uniform, **named)
         with self._lock:
             self.made += 1
             self._unkept += time.perf_counter() - start

@@ -18,6 +18,7 @@ from dml.runtime.context import Context
 from dml.runtime.dump import dump
 from dml.runtime.native import vulkan_errors
 from dml.runtime.parameters import Parameters
+from dml.runtime.pipelines import Pipeline
 from dml.runtime.queue import Fence
 from dml.runtime.writing import Writer, most_work
 
@@ -104,9 +105,9 @@ class Recording:
         self._writer = None if timed or len(self._sequences) == len(self.batches) else writer
 
     @property
-    def pipelines(self) -> int:
-        """How many kernels it runs."""
-        return len(self._pipelines)
+    def pipelines(self) -> Sequence[Pipeline]:
+        """The kernels that it runs."""
+        return self._pipelines
 
     @property
     def is_new(self) -> bool:

@@ -3,24 +3,18 @@
 // Convolution by sums kept in registers: an invocation makes TILE_Y rows of TILE_X elements in each of TILE_C output
 // channels, so that every element it reads serves many products. x is padded so that no window leaves it, and its rows
 // begin at multiples of four elements; weights lie as weights.comp writes them. SPAN: the elements of a row of x that
-// TILE_X windows reach, rounded up to a multiple of four. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height,
+// TILE_X windows reach, rounded up to a multiple of four. The space counts {group, tile of channels, batch, depth, tile of
+// rows, tile of columns}. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height,
 // depth. MOVE_d: elements from one window to the next along axis d of depth, height, width.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
-const uint TILES_C = (GROUP_OUTPUTS + TILE_C - 1u) / TILE_C;
-const uint TILES_X = (result_SIZE_4 + TILE_X - 1u) / TILE_X;
-const uint TILES_Y = (result_SIZE_3 + TILE_Y - 1u) / TILE_Y;
-const uint PATCHES = result_SIZE_0 * result_SIZE_2 * TILES_Y * TILES_X;
-
 void main() {
-    uint patch_index = global_index() % PATCHES, tile = global_index() / PATCHES;
-    if (tile >= GROUPS * TILES_C) return;
-    uint x0 = patch_index % TILES_X * TILE_X;
-    uint y0 = patch_index / TILES_X % TILES_Y * TILE_Y;
-    uint z = patch_index / (TILES_X * TILES_Y) % result_SIZE_2;
-    uint n = patch_index / (TILES_X * TILES_Y * result_SIZE_2);
-    uint group = tile / TILES_C, channel = tile % TILES_C * TILE_C;
+    if (global_index() >= COUNT) return;
+    uint c[RANK];
+    coordinates(global_index(), c);
+    uint group = c[0], channel = c[1] * TILE_C, n = c[2], z = c[3], y0 = c[4] * TILE_Y, x0 = c[5] * TILE_X;
+    uint tile = group * SIZE_1 + c[1];
     uint corner[5] = uint[5](n, group * GROUP_INPUTS, z * MOVE_0, y0 * MOVE_1, x0 * MOVE_2);
     uint from = x_at(corner);
     uint weight = tile * GROUP_INPUTS * TAPS_DEEP * TAPS_HIGH * TAPS * TILE_C;

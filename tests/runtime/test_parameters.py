@@ -32,7 +32,7 @@ WORDS = 64
 
 def copy(number: int, parameters: tuple[int, ...], add: int = 0) -> Dispatch:
     region = Region(Space.OUTPUT, 0, number * 4 * WORDS, 4 * WORDS)
-    return Dispatch("copy", COPY, (), (StorageBinding(region, Access.WRITE),), (1, 1, 1), (add,), parameters)
+    return Dispatch("copy", COPY, (StorageBinding(region, Access.WRITE),), (1, 1, 1), (add,), parameters)
 
 
 def block(seed: int) -> tuple[int, ...]:

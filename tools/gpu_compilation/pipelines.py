@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import vulkan as vk
 
 STATISTICS = "VK_KHR_pipeline_executable_properties"
@@ -24,7 +23,6 @@ class Kernel:
     """
 
     spirv: bytes
-    constants: tuple[int, ...]
     buffers: int
     push_words: int
     uniform: bool = False
@@ -43,11 +41,8 @@ class PipelineCompiler:
         Raises vulkan.VkError where the driver refuses the kernel.
         """
         with self._module(kernel.spirv) as module, self._layout(kernel) as layout:
-            data = np.array(kernel.constants, np.uint32).tobytes()
-            entries = [vk.VkSpecializationMapEntry(i, 4 * i, 4) for i in range(len(kernel.constants))]
-            constants = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=len(data), pData=vk.ffi.from_buffer(data))
             stage = vk.VkPipelineShaderStageCreateInfo(
-                stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main", pSpecializationInfo=constants
+                stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main"
             )
             info = vk.VkComputePipelineCreateInfo(
                 flags=vk.VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR, stage=stage, layout=layout

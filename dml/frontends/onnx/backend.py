@@ -15,13 +15,14 @@ from onnx.backend import base
 from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError
+from dml.graph.builder import SharedConstants, bytes_under
 from dml.stages import stage
 
 from .dtypes import Array, DType, Shape, dtype_of
-from .loading import ModelSource, load_model
+from .loading import ModelSource, initial_arrays, load_model, outline
 from .plans import Plans
 from .registry import standard
-from .trace import Guard, Trace, run, unmapped
+from .trace import GraphFacts, Guard, Trace, run, unmapped
 from .value import OnnxValue
 
 
@@ -49,9 +50,9 @@ class OnnxPlan:
         self.record = trace.record
 
     @property
-    def memory(self) -> int:
-        """Bytes that are its own: inputs, outputs, temporaries and kernels, not the weights."""
-        return 0 if self.compiled is None else self.compiled.memory
+    def kept(self) -> Mapping[object, int]:
+        """What it keeps on the device beside the weights, with its bytes: inputs, outputs, temporaries and kernels."""
+        return {} if self.compiled is None else self.compiled.kept
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         """Whether inputs with these values make the graph that this is."""
@@ -94,20 +95,23 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     """
 
     def __init__(self, model: Any, device: Device) -> None:
-        self.model = model
+        initial = initial_arrays(model.graph)
+        self._constants = SharedConstants(filter(None, map(bytes_under, initial.values())))
+        #: Without the initializers' numbers; nothing here may refer to the model that has them.
+        self.model = model = outline(model)
         self.device = device
         graph = model.graph
         initialized = {tensor.name for tensor in graph.initializer}
         self.inputs = [entry.name for entry in graph.input if entry.name not in initialized]
         self.outputs = [entry.name for entry in graph.output]
         self._types = {entry.name: entry.type for entry in graph.input}
-        self._defaults = {tensor.name: tensor for tensor in graph.initializer if tensor.name in self._types}
         self._opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
         self._functions = {(standard(f.domain), f.name, getattr(f, "overload", "")): f for f in model.functions}
         self._plans = Plans()
         missing = unmapped(model)
         if missing:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
+        self._graph = GraphFacts(graph, initial)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the model's order, of inputs in their order or by name.
@@ -132,10 +136,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
 
     def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
         """The model compiled for inputs of these shapes. feeds: their values, where they may be needed."""
-        trace = Trace(self.device, self._functions)
+        trace = Trace(self.device, self._functions, self._constants)
         trace.feeds = feeds
         items = {name: _enter(trace, name, item) for name, item in given.items()}
-        results = trace.graph(self.model.graph, items, self._opsets)
+        results = trace.graph(self._graph, items, self._opsets)
         return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))
 
     def _named(self, inputs: Any) -> dict[str, Any]:

@@ -15,18 +15,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped,unused-ignore]
 from onnx import checker, numpy_helper
 
 from dml.errors import DMLError
+from dml.graph.builder import bytes_under
 
 from .registry import mapping_of, schema_of
 
 #: Operators that newer versions of their opset forbid, though they still say what they mean.
 _DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000), "Scatter": range(11, 1000)}
-#: The checker serializes the model, which protobuf cannot do for messages of this size and above.
+#: The checker serializes the model's outline, which protobuf cannot do for messages of this size and above.
 _MESSAGE_LIMIT = 2**31 - 1
 _SPARSE_LIMIT = 2**28
+#: The most elements of an initializer that is copied as it is.
+_SMALL = 1024
 
 ModelSource = Any  # str | os.PathLike[str] | bytes | onnx.ModelProto
 
@@ -56,7 +59,7 @@ def load_model(source: ModelSource) -> Any:
         raise DMLError("the model has no graph")
     for where, tensor in tensors(model):
         check_tensor(tensor, where, folder)
-    check_model(model)
+    check_model(outline(model))
     return model
 
 
@@ -67,6 +70,36 @@ def _parse(data: bytes, where: str) -> Any:
     except DecodeError:
         raise DMLError(f"{where}: not an ONNX model (broken protobuf)") from None
     return model
+
+
+def outline(model: Any) -> Any:
+    """A copy of the model in which the graph's large initializers, which have been checked, have one element, zero.
+
+    It says whatever the model does but these numbers, with which protobuf is slow.
+    """
+    light = onnx.ModelProto()
+    _copy(model, light, "graph")
+    _copy(model.graph, light.graph, "initializer")
+    for tensor in model.graph.initializer:
+        if tensor.HasField("raw_data") and prod(tensor.dims) > _SMALL:
+            size = -(-_element_bits(tensor.data_type, tensor.name) // 8)
+            light.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, raw_data=bytes(size))
+        else:
+            light.graph.initializer.append(tensor)
+    return light
+
+
+def _copy(source: Any, target: Any, without: str) -> None:
+    """Copy a message's fields but one into an empty message."""
+    for field, value in source.ListFields():
+        if field.name == without:
+            continue
+        if hasattr(value, "extend"):
+            getattr(target, field.name).extend(value)
+        elif isinstance(value, Message):
+            getattr(target, field.name).CopyFrom(value)
+        else:
+            setattr(target, field.name, value)
 
 
 def tensors(model: Any) -> Iterator[tuple[str, Any]]:
@@ -221,6 +254,19 @@ def array_of(tensor: Any) -> npt.NDArray[Any]:
         return np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
         raise DMLError(f"tensor {tensor.name!r}: {error}") from None
+
+
+def initial_arrays(graph: Any) -> dict[str, npt.NDArray[Any]]:
+    """A graph's initializers by name, as arrays over bytes of their own, which no longer need the model."""
+    found = {tensor.name: _over_bytes(array_of(tensor)) for tensor in graph.initializer}
+    found |= {sparse.values.name: _over_bytes(sparse_array_of(sparse)) for sparse in graph.sparse_initializer}
+    return found
+
+
+def _over_bytes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if array.dtype.hasobject or bytes_under(array) is not None:
+        return array
+    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
 
 
 def sparse_array_of(sparse: Any) -> npt.NDArray[Any]:

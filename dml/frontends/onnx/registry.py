@@ -28,6 +28,7 @@ def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping
     def register(function: _Mapping) -> _Mapping:
         for name in names:
             _MAPPINGS.setdefault((domain, name), []).append((since, function))
+        _mapping_of.cache_clear()
         return function
 
     return register
@@ -50,6 +51,11 @@ def standard(domain: str) -> str:
 def mapping_of(name: str, domain: str, version: int) -> Mapping | None:
     """The mapping of an operator in a version of its domain."""
     _load()
+    return _mapping_of(name, domain, version)
+
+
+@cache
+def _mapping_of(name: str, domain: str, version: int) -> Mapping | None:
     found = [entry for entry in _MAPPINGS.get((standard(domain), name), ()) if entry[0] <= version]
     return max(found, key=lambda entry: entry[0])[1] if found else None
 

@@ -163,9 +163,12 @@ def explain(
     try:
         from .frontends.onnx import prepare
         from .frontends.onnx.command import explain as explained
+        from .waiting import Waiting
 
         inputs = Options(inputs=_inputs(input or [])).arrays()
-        rows = explained(prepare(model, create_device(device or None)), inputs)
+        opened = create_device(device or None)
+        with Waiting(Console(stderr=True)):
+            rows = explained(prepare(model, opened), inputs)
     except DMLError as error:
         raise _fail(str(error)) from None
     table = _table(escape(model.name), "node", "operators", "feature level")

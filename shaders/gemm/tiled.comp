@@ -20,9 +20,11 @@ void main() {
     uint m0 = group % tiles_m * TILE_M;
     uint n0 = (group / tiles_m % groups_n * WORKGROUP + gl_LocalInvocationIndex) * TILE_N;
     uint batch = group / (groups_n * tiles_m);
-    if (batch >= BATCH || n0 >= N) return;
+    // Invocations outside do not return, since behind a return lavapipe writes every variable under a mask: they make
+    // sums that they do not store, and workgroups outside none.
+    uint depth = batch < BATCH ? K : 0u, tile_rows = batch < BATCH && n0 < N ? min(TILE_M, M - m0) : 0u;
     uint at[RANK];
-    coordinates(batch, at);
+    coordinates(min(batch, BATCH - 1u), at);
 
     // Rows and columns beyond the edges read the last ones again; their sums are not stored.
     uint rows[TILE_M], columns[TILE_N];
@@ -39,22 +41,28 @@ void main() {
         [[unroll]] for (uint n = 0u; n < TILE_N; ++n) sums[m][n] = SUM(0);
     }
 
-    for (uint k = 0u; k < K / 4u * 4u; k += 4u) {
+    for (uint k = 0u; k < depth; k += 4u) {
+        // The last four steps may reach beyond the end: these read what is there and take it as zero.
+        uint steps[4];
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) steps[q] = min(k + q, K - 1u);
         SUM b[TILE_N][4];
 #if B_ALONG == ROW
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
-                FOUR four = b_four(columns[n] + (k + q) * B_ROW);
-                [[unroll]] for (uint p = 0u; p < 4u; ++p) b[n + p][q] = four[p];
+                FOUR four = b_four(columns[n] + steps[q] * B_ROW);
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) b[n + p][q] = k + q < K ? four[p] : SUM(0);
             }
         }
 #else
         [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
 #if B_ALONG == COLUMN
             FOUR four = b_four(columns[n] + k);
-            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = four[q];
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = k + q < K ? four[q] : SUM(0);
 #else
-            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = b_load(columns[n] + (k + q) * B_ROW);
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+                SUM one = b_load(columns[n] + steps[q] * B_ROW);
+                b[n][q] = k + q < K ? one : SUM(0);
+            }
 #endif
         }
 #endif
@@ -62,13 +70,17 @@ void main() {
             FOUR a[ROWS];
 #if A_ALONG == COLUMN
             [[unroll]] for (uint q = 0u; q < 4u; ++q) {
-                FOUR four = a_four(rows[m] + (k + q) * A_COLUMN);
-                [[unroll]] for (uint p = 0u; p < 4u; ++p) a[p][q] = four[p];
+                FOUR four = a_four(rows[m] + steps[q] * A_COLUMN);
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) a[p][q] = k + q < K ? four[p] : SUM(0);
             }
-#elif A_ALONG == ROW
-            a[0] = a_four(rows[m] + k);
 #else
-            [[unroll]] for (uint q = 0u; q < 4u; ++q) a[0][q] = a_load(rows[m] + (k + q) * A_COLUMN);
+#if A_ALONG == ROW
+            FOUR four = a_four(rows[m] + k);
+#else
+            FOUR four;
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = a_load(rows[m] + steps[q] * A_COLUMN);
+#endif
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) a[0][q] = k + q < K ? four[q] : SUM(0);
 #endif
             // k is the innermost loop: a sum is read and written once for four steps.
             [[unroll]] for (uint p = 0u; p < ROWS; ++p) {
@@ -78,30 +90,26 @@ void main() {
             }
         }
     }
-    for (uint k = K / 4u * 4u; k < K; ++k) {
-        SUM b[TILE_N];
-        [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
-            b[n] = b_load(b_batch(at) + min(n0 + n, N - 1u) * B_COLUMN + k * B_ROW);
-        }
-        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-            SUM a = a_load(a_batch(at) + min(m0 + m, M - 1u) * A_ROW + k * A_COLUMN);
-            [[unroll]] for (uint n = 0u; n < TILE_N; ++n) sums[m][n] += a * b[n];
-        }
-    }
 
+    // A loop, so that drivers compile what finishes four sums once and not for each four of the tile. It reads arrays of
+    // a column each: lavapipe takes the longer to compile the longer an array is that a loop reads.
+    SUM made[TILE_N][TILE_M];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-        if (m0 + m < M) {
-            uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
+        [[unroll]] for (uint n = 0u; n < TILE_N; ++n) made[n][m] = sums[m][n];
+    }
+    [[dont_unroll]] for (uint m = 0u; m < tile_rows; ++m) {
+        uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
 #if HAS_C
-            uint c_row = c_batch(at) + (m0 + m) * C_ROW;
+        uint c_row = c_batch(at) + (m0 + m) * C_ROW;
 #else
-            const uint c_row = 0u;
+        const uint c_row = 0u;
 #endif
-            [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
-                if (n0 + n < N) {
-                    store_four(row, c_row, n0 + n, FOUR(sums[m][n], sums[m][n + 1], sums[m][n + 2], sums[m][n + 3]));
-                }
+        [[dont_unroll]] for (uint n = 0u; n < min(TILE_N, N - n0); n += 4u) {
+            FOUR four = FOUR(made[0][m], made[1][m], made[2][m], made[3][m]);
+            [[unroll]] for (uint p = 4u; p < TILE_N; p += 4u) {
+                if (n == p) four = FOUR(made[p][m], made[p + 1u][m], made[p + 2u][m], made[p + 3u][m]);
             }
+            store_four(row, c_row, n0 + n, four);
         }
     }
 }

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
-from dml.descriptors.base import OperatorDesc
-from dml.tensors import DML_SCALE_BIAS
+from dml.descriptors.base import OperatorDesc, description_key
 
 if TYPE_CHECKING:
     from dml.api.operator import CompiledOperator
 
 #: How many operators are kept of a Device, and how many bytes they may hold on the physical one, kernels included.
 MOST_OPERATORS, MOST_BYTES = 256, 128 << 20
-
-_Key = tuple[OperatorDesc, tuple[str, ...]]
 
 
 class Dispatched:
@@ -25,7 +22,7 @@ class Dispatched:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         #: With what each holds, in bytes.
-        self._kept: OrderedDict[_Key, tuple[CompiledOperator, int]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[CompiledOperator, int]] = OrderedDict()
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -33,7 +30,7 @@ class Dispatched:
 
     def find(self, desc: OperatorDesc) -> CompiledOperator | None:
         """The operator that was compiled of an equal description, if it is still there."""
-        key = _key(desc)
+        key = description_key(desc)
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -46,7 +43,7 @@ class Dispatched:
         program = compiled.program
         size = compiled.memory + program.persistent_size + sum(len(constant.Data) for constant in program.constants)
         with self._lock:
-            _, replaced = self._kept.pop(key := _key(desc), (None, 0))
+            _, replaced = self._kept.pop(key := description_key(desc), (None, 0))
             self._kept[key] = compiled, size
             self._bytes += size - replaced
             while len(self._kept) > MOST_OPERATORS or self._bytes > MOST_BYTES:
@@ -57,26 +54,3 @@ class Dispatched:
         with self._lock:
             self._kept.clear()
             self._bytes = 0
-
-
-def _key(desc: OperatorDesc) -> _Key:
-    """Tells apart what equals does not: 0.0 and -0.0, 1 and 1.0."""
-    return desc, tuple(map(repr, _numbers(desc)))
-
-
-def _numbers(desc: OperatorDesc) -> Iterator[Any]:
-    """The attributes of a description that are floating-point numbers."""
-    for info in desc.fields_info:
-        value = getattr(desc, info.name)
-        if info.type == "float":
-            yield value
-        elif info.type == "float_array":
-            yield from value
-        elif isinstance(value, DML_SCALE_BIAS):
-            yield value.Scale
-            yield value.Bias
-        elif isinstance(value, OperatorDesc):
-            yield from _numbers(value)
-        elif info.type == "operator_array":
-            for one in value:
-                yield from _numbers(one)

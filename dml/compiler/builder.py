@@ -65,6 +65,11 @@ class ProgramBuilder:
         stage._initializes = True
         return stage
 
+    @property
+    def initializes(self) -> bool:
+        """Whether its dispatches run once."""
+        return self._initializes
+
     def prepare(self, *operands: Operand) -> ProgramBuilder:
         """Where to put work that depends on these operands alone (weights laid out for a kernel, say).
 

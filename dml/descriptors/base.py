@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from operator import attrgetter
@@ -331,6 +331,31 @@ class DML_OPERATOR_DESC:
                 f"found {self.Type!r}"
             )
         object.__setattr__(self, "Type", DML_OPERATOR_TYPE(self.Type))
+
+
+def description_key(desc: OperatorDesc) -> Hashable:
+    """A key for what is made of a description; tells apart what equality does not: 0.0 and -0.0, 1 and 1.0."""
+    return desc, tuple(map(repr, _numbers(desc)))
+
+
+def _numbers(desc: OperatorDesc) -> Iterator[Any]:
+    """The attributes of a description that are floating-point numbers."""
+    for info in desc.fields_info:
+        if info.is_tensor:
+            continue
+        value = getattr(desc, info.name)
+        if info.type == "float":
+            yield value
+        elif info.type == "float_array":
+            yield from value
+        elif isinstance(value, DML_SCALE_BIAS):
+            yield value.Scale
+            yield value.Bias
+        elif isinstance(value, OperatorDesc):
+            yield from _numbers(value)
+        elif info.type == "operator_array":
+            for one in value:
+                yield from _numbers(one)
 
 
 def unwrap(desc: OperatorDesc | DML_OPERATOR_DESC) -> OperatorDesc:

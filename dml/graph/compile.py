@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -12,9 +12,10 @@ from dml.compiler.kernels.epilogue import epilogue_of
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import Access, Operand, Program, Region, Space
-from dml.compiler.scalar import Leaf
+from dml.compiler.repeated import expression_key, repeated
+from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
-from dml.descriptors.base import OperatorDesc
+from dml.descriptors.base import OperatorDesc, description_key
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.graph.fusion import fuse
@@ -68,7 +69,7 @@ class _Compiler:
             with self._labelled(builder, f"copy to output {index}"):
                 source = self._read(value, tensor)
                 result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, int(tensor.TotalTensorSizeInBytes)))
-                apply(builder, Leaf(0), result, [source])
+                self._apply(builder, Leaf(0), result, [source])
         program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
         return program
 
@@ -151,7 +152,7 @@ class _Compiler:
             (result,) = node.outputs
             assert result is not None
             inputs = [self._read(value, port.tensor) for port, value in filter(None, node.inputs)]
-            apply(builder, node.expression, self._written(*result, builder), inputs)
+            self._apply(builder, node.expression, self._written(*result, builder), inputs)
         else:
             self._operator(node, builder)
 
@@ -186,13 +187,13 @@ class _Compiler:
             assert entry is not None
             port, value = entry
             if value not in self.places:
-                apply(builder, Leaf(0), view, [self._read(value, port.tensor)])
+                self._apply(builder, Leaf(0), view, [self._read(value, port.tensor)])
 
     def _operator(self, node: Node, builder: ProgramBuilder) -> None:
         assert node.desc is not None
         operands = self._operands(node, builder)
         if node.epilogue is None:
-            lower(node.desc, builder.scope(operands))
+            self._lower(node.desc, builder, operands)
             return
         ((port, value),) = filter(None, node.outputs)
         written = self._written(port, value, builder)
@@ -206,10 +207,23 @@ class _Compiler:
             if self._only_stored(node.desc, builder, fused, written.region):
                 return
         between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
-        lower(node.desc, builder.scope({**operands, port.name: between}))
+        self._lower(node.desc, builder, {**operands, port.name: between})
         seen = reshaped(between, written.sizes)
         assert seen is not None
-        apply(builder, node.epilogue, written, [seen, *besides])
+        self._apply(builder, node.epilogue, written, [seen, *besides])
+
+    def _lower(self, desc: OperatorDesc, builder: ProgramBuilder, operands: Mapping[str, OperandOrArray]) -> None:
+        repeated(builder, (lower, description_key(desc)), operands, lambda inner: lower(desc, inner))
+
+    def _apply(
+        self, builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]
+    ) -> None:
+        named = {f"x{at}": operand for at, operand in enumerate(inputs)}
+
+        def work(inner: ProgramBuilder) -> None:
+            apply(inner, expression, inner["result"], [inner[name] for name in named])
+
+        repeated(builder, (apply, expression_key(expression)), {"result": result, **named}, work)
 
     def _only_stored(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
@@ -218,7 +232,7 @@ class _Compiler:
         program = self.program
         before = len(program.dispatches), len(program.initialize), program.persistent_size
         try:
-            lower(desc, builder.scope(operands))
+            self._lower(desc, builder, operands)
             stores = [
                 binding.access
                 for dispatch in builder.dispatches[before[builder.dispatches is program.initialize] :]

@@ -64,9 +64,7 @@ def slice_(batch: int, size: int) -> dml.OperatorDesc:
 
 def gather(batch: int, size: int) -> dml.OperatorDesc:
     x, i = tensor("FLOAT32", (1, 1, 100, 32)), tensor("UINT32", (1, 1, batch, size))
-    return dml.DML_GATHER_OPERATOR_DESC(
-        tensor("FLOAT32", (1, 1, *x.Sizes)), tensor("UINT32", (1, 1, *i.Sizes)), y, 2, 2
-    )
+    return dml.DML_GATHER_OPERATOR_DESC(x, i, tensor("FLOAT32", (1, batch, size, 32)), 2, 2)
 
 
 def pooling(batch: int, size: int) -> dml.OperatorDesc:

@@ -163,15 +163,42 @@ def explain(
     try:
         from .frontends.onnx import prepare
         from .frontends.onnx.command import explain as explained
+        from .waiting import Waiting
 
         inputs = Options(inputs=_inputs(input or [])).arrays()
-        rows = explained(prepare(model, create_device(device or None)), inputs)
+        opened = create_device(device or None)
+        with Waiting(Console(stderr=True)):
+            rows = explained(prepare(model, opened), inputs)
     except DMLError as error:
         raise _fail(str(error)) from None
     table = _table(escape(model.name), "node", "operators", "feature level")
     for node, names, level in rows:
         table.add_row(escape(node), ", ".join(names) or "(a constant or a view)", short_name(level) if names else "")
     _print(table)
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Forget it all; it is made again when it is needed.")] = False,
+) -> None:
+    """Show what dml keeps on disk, compiled shaders and drivers' pipelines, or clear it."""
+    from . import cache as kept
+    from .glslang import compiler
+
+    try:
+        if clear:
+            kept.clear()
+        limit = kept.limit()
+    except DMLError as error:
+        raise _fail(str(error)) from None
+    table = _table("What dml keeps on disk", "folder", "entries", "size")
+    usage = kept.usage()
+    for name, (entries, size) in usage.items():
+        table.add_row(escape(str(kept.folder(name))), str(entries), _bytes(size))
+    entries, size = (sum(each) for each in zip(*usage.values(), strict=True))
+    table.add_row("together", str(entries), f"{_bytes(size)} of {_bytes(limit)}")
+    _print(table)
+    typer.echo(f"shaders are compiled by {compiler()}")
 
 
 def _inputs(given: list[str]) -> dict[str, Path]:

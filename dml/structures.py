@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -85,6 +84,8 @@ def _may_be_count(value: object) -> bool:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name, where one that is known is near."""
+    from difflib import get_close_matches  # only where something is wrong already: it takes long to import
+
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 

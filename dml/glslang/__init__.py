@@ -83,8 +83,12 @@ def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = ()
 
 
 def compiler() -> str:
-    """Which compiler there is, for people. DMLError where there is none."""
-    return f"{_version()}, {'in process' if _library() else 'a process for each shader'}"
+    """What ``compile`` goes to, in words for people."""
+    try:
+        version = _version().removeprefix("Glslang Version: ")
+    except DMLError:
+        return "nothing: there is no glslang"
+    return f"glslang {version}, {'in process' if _library() else 'a process for each shader'}"
 
 
 def _library() -> library.Library | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -165,9 +166,9 @@ def test_what_it_cannot_say_the_program_says(in_process, monkeypatch, tmp_path):
 
 
 def test_which_compiler_there_is(in_process, monkeypatch):
-    assert glslang.compiler() == f"{in_process.version}, in process"
+    assert re.fullmatch(r"glslang [\d:.]+, in process", glslang.compiler())
     monkeypatch.setenv("DML_GLSLANG", "process")
-    assert glslang.compiler() == f"{process.version()}, a process for each shader"
+    assert re.fullmatch(r"glslang [\d:.]+, a process for each shader", glslang.compiler())
 
 
 def test_a_library_that_does_not_load_is_passed_over(in_process, tmp_path, monkeypatch):

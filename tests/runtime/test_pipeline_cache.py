@@ -160,13 +160,13 @@ def test_a_driver_finds_its_pipelines_in_the_next_process(tmp_path):
         from dml.runtime.context import open_context
         from dml.runtime.devices import choose
 
-        text = "layout(binding = 0) buffer B { uint b[]; }; layout(constant_id = 0) const uint K = 1;"
-        source = Source("add.comp", "#version 450\\n" + text + " void main() { b[gl_WorkGroupID.x] += K; }")
+        text = "layout(binding = 0) buffer B { uint b[]; }; void main() { b[gl_WorkGroupID.x] += K; }"
         binding = StorageBinding(Region(Space.OUTPUT, 0, 0, 4), Access.WRITE)
         context = open_context(choose())
         sizes = [len(context.manager.pipeline_cache_data())]
-        for constant in range(4):
-            context.pipelines.get(Dispatch("", source, (constant,), (binding,), (1, 1, 1)), compile(source))
+        for k in range(4):
+            source = Source("add.comp", "#version 450\\n" + text, (("K", f"{k}u"),))
+            context.pipelines.get(Dispatch("", source, (binding,), (1, 1, 1)), compile(source))
         sizes.append(len(context.manager.pipeline_cache_data()))
         print(*sizes)
     """

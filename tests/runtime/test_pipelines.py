@@ -13,27 +13,36 @@ from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
 from dml.glslang import Source
 from dml.runtime import pipelines
 from dml.runtime.devices import VulkanDevice
-from dml.runtime.pipelines import Pipelines
+from dml.runtime.pipelines import Pipeline, Pipelines
 from dml.runtime.queue import Gate
 from harness import tensor
 
 BINDING = StorageBinding(Region(Space.OUTPUT, 0, 0, 4), Access.WRITE)
 
 
-def dispatch(constant: int, **more) -> Dispatch:
-    return Dispatch("kernel", Source("", ""), (constant,), (BINDING,), (1, 1, 1), **more)
+def dispatch(**more) -> Dispatch:
+    return Dispatch("kernel", Source("", ""), (BINDING,), (1, 1, 1), **more)
+
+
+def get(made: Pipelines, kernel: int) -> Pipeline:
+    return made.get(dispatch(), bytes([kernel]))
+
+
+def begin(made: Pipelines, *kernels: int) -> object:
+    return made.begin([dispatch()] * len(kernels), [bytes([kernel]) for kernel in kernels])
 
 
 class Driver:
     """In place of Kompute's Manager: what it was asked to make, and whatever is to happen meanwhile."""
 
-    def __init__(self, during=lambda constants: None) -> None:
+    def __init__(self, during=lambda kernel: None) -> None:
         self.asked: list[tuple[object, ...]] = []
         self._during = during
 
     def pipeline(self, spirv, constants, buffers, push_size, uniform):
-        self.asked.append((spirv, constants, buffers, push_size, uniform))
-        self._during(constants)
+        assert not len(constants)
+        self.asked.append((spirv, buffers, push_size, uniform))
+        self._during(spirv[0])
         return object()
 
     def pipeline_cache_data(self):
@@ -47,31 +56,30 @@ def pipelines_of(vulkan: VulkanDevice, monkeypatch, tmp_path):
     return lambda driver: Pipelines(vulkan, driver, Gate(), named=False, late=False)
 
 
-def test_one_for_a_kernel_with_its_constants_and_layout(pipelines_of):
+def test_one_for_a_kernel_and_its_layout(pipelines_of):
     made = pipelines_of(driver := Driver())
     found = [
         made.get(one, spirv)
         for one, spirv in (
-            (dispatch(1), b"a"),
-            (dispatch(1, parameters=(5,)), b"a"),
-            (dispatch(1, push=(5,)), b"a"),
-            (dispatch(2), b"a"),
-            (dispatch(1), b"b"),
+            (dispatch(), b"a"),
+            (dispatch(parameters=(5,)), b"a"),
+            (dispatch(push=(5,)), b"a"),
+            (dispatch(), b"b"),
         )
     ]
-    assert len(set(found)) == len(driver.asked) == len(made) == made.made == 5
-    assert driver.asked[:3] == [(b"a", (1,), 1, 4, False), (b"a", (1,), 1, 4, True), (b"a", (1,), 1, 8, False)]
-    again = [made.get(dispatch(1, push=(6,), node="n"), b"a"), made.get(dispatch(1, parameters=(6,)), b"a")]
+    assert len(set(found)) == len(driver.asked) == len(made) == made.made == 4
+    assert driver.asked[:3] == [(b"a", 1, 4, False), (b"a", 1, 4, True), (b"a", 1, 8, False)]
+    again = [made.get(dispatch(push=(6,), node="n"), b"a"), made.get(dispatch(parameters=(6,)), b"a")]
     assert again == [found[2], found[1]]
-    assert made.made == 5
+    assert made.made == 4
 
 
 def test_what_was_begun_is_found(pipelines_of):
     """Two at once, on two cores: each waits for the other."""
     both = threading.Barrier(2, timeout=30)
-    made = pipelines_of(driver := Driver(lambda constants: both.wait()))
-    held = made.begin([dispatch(1), dispatch(2), dispatch(1)], [b"a"] * 3)
-    found = [made.get(dispatch(k), b"a") for k in (1, 2)]
+    made = pipelines_of(driver := Driver(lambda kernel: both.wait()))
+    held = begin(made, 1, 2, 1)
+    found = [get(made, k) for k in (1, 2)]
     assert len(set(found)) == len(driver.asked) == 2
     del held
 
@@ -79,29 +87,28 @@ def test_what_was_begun_is_found(pipelines_of):
 def test_what_nobody_holds_any_more_is_not_made(pipelines_of):
     started, go = threading.Event(), threading.Event()
 
-    def wait(constants):
+    def wait(kernel):
         started.set()
         assert go.wait(30)
 
     made = pipelines_of(driver := Driver(wait))
-    held = made.begin([dispatch(k) for k in range(2)], [b"a"] * 2)  # one for each core
+    held = begin(made, 0, 1)  # one for each core
     assert started.wait(30)
-    dropped = made.begin([dispatch(k) for k in range(2, 9)], [b"a"] * 7)
+    dropped = begin(made, *range(2, 9))
     del dropped
     go.set()
-    for k in range(2):
-        made.get(dispatch(k), b"a")
-    made.get(dispatch(99), b"a")
-    assert sorted(constants for _, constants, *_ in driver.asked) == [(0,), (1,), (99,)]
+    for k in (0, 1, 99):
+        get(made, k)
+    assert sorted(spirv[0] for spirv, *_ in driver.asked) == [0, 1, 99]
     del held
 
 
 def test_who_needs_one_does_not_wait_for_those_begun_before_it(pipelines_of):
     go = threading.Event()
-    made = pipelines_of(Driver(lambda constants: constants == (9,) or go.wait(30)))
-    held = made.begin([dispatch(k) for k in (0, 1, 9)], [b"a"] * 3)
+    made = pipelines_of(Driver(lambda kernel: kernel == 9 or go.wait(30)))
+    held = begin(made, 0, 1, 9)
     try:
-        assert made.get(dispatch(9), b"a").native is not None, "made at once, while both cores are busy"
+        assert get(made, 9).native is not None, "made at once, while both cores are busy"
         assert made.made == 1
     finally:
         go.set()
@@ -112,25 +119,25 @@ def test_an_error_is_that_of_whoever_asks(pipelines_of):
     """And what failed is tried again."""
     failing = [True]
 
-    def fail(constants):
+    def fail(kernel):
         if failing[0]:
             raise RuntimeError("createComputePipelines: ErrorOutOfDeviceMemory")
 
     made = pipelines_of(Driver(fail))
-    held = made.begin([dispatch(1)], [b"a"])
+    held = begin(made, 1)
     for _ in range(2):
         with pytest.raises(dml.DMLError, match="making a compute pipeline: createComputePipelines") as raised:
-            made.get(dispatch(1), b"a")
+            get(made, 1)
         assert raised.value.hresult == dml.HRESULT.E_OUTOFMEMORY
     failing[0] = False
-    assert made.get(dispatch(1), b"a") is made.get(dispatch(1), b"a")
+    assert get(made, 1) is get(made, 1)
     del held
 
 
 def test_threads_that_ask_for_the_same_get_the_same(pipelines_of):
     made = pipelines_of(Driver())
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda k: made.get(dispatch(k % 4), b"a"), range(64)))
+        found = list(pool.map(lambda k: get(made, k % 4), range(64)))
     assert all(found[k] is found[k % 4] for k in range(64))
 
 

@@ -133,13 +133,8 @@ def test_pipelines_are_the_devices(device):
 def test_what_is_compiled_is_one_sequence(device):
     """A driver that compiles late compiles a kernel in each sequence of the first run; then a submission is one."""
     context = Context(device.vulkan)
-    factor = Source(
-        "tests/factor.comp",
-        STEP.text.replace("layout(push", "layout(constant_id = 0) const uint FACTOR = 0u;\nlayout(push", 1).replace(
-            "2u", "FACTOR"
-        ),
-    )
-    dispatches = [replace(step(at(k), at(k + 1)), source=factor, constants=(k + 2,)) for k in range(3)]
+    kernels = [Source("tests/factor.comp", STEP.text.replace("2u", f"{k + 2}u")) for k in range(3)]
+    dispatches = [replace(step(at(k), at(k + 1)), source=kernel) for k, kernel in enumerate(kernels)]
     buffers = [context.buffer(SIZE) for _ in range(4)]
     x = np.arange(1024, dtype=np.uint32)
     recording = Recording(context, dispatches, spirv(dispatches), lambda region: Place(buffers[region.index]))

@@ -8,6 +8,7 @@ FOLDER has model.onnx and the inputs of each step, STEP.npz. The results are wri
 from __future__ import annotations
 
 import json
+import resource
 import statistics
 import sys
 import time
@@ -148,10 +149,9 @@ def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) ->
         runs.append(run)
     steady = {what: statistics.median(run[what] for run in runs[1:]) for what in ("wall", "cpu")}
     stages = {name: vars(spent) for name, spent in collected.stages.items()}
-    counts = {
-        **{kind: len(collected.distinct.get(kind, ())) for kind in ("compilations", "kernels", "pipelines")},
-    }
-    return {"first": first, "steady": steady, "stages": stages, **counts}, results
+    counts = {kind: len(collected.distinct.get(kind, ())) for kind in ("compilations", "kernels", "pipelines")}
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"first": first, "steady": steady, "stages": stages, **counts, "peak_mib": most}, results
 
 
 def main(name: str, folder: Path, device: str, report: Path, steps: Sequence[str]) -> None:

@@ -171,8 +171,8 @@ def _beside(its: Answers, ours: Answers, column: str) -> str:
     cpu, own = _seconds(its, column), _seconds(ours, column) if "fails" not in ours else None
     if cpu is None:
         return "-"
-    # What is no more than the clock's steps has no ratio
-    ratio = f" x{own / cpu:.3g}" if own is not None and cpu > 1e-4 else ""
+    # What is hardly measurable has no ratio
+    ratio = f" x{own / cpu:.3g}" if own is not None and cpu > (1e-4 if column == "steady" else 1e-3) else ""
     return f"{cpu:.4f}{ratio}" if column == "steady" else f"{cpu:.3f}{ratio}"
 
 

@@ -51,7 +51,7 @@ std::vector<unsigned> compile(
     shader->setEnvInput(glslang::EShSourceGlsl, EShLangCompute, glslang::EShClientVulkan, 100);
     shader->setEnvClient(glslang::EShClientVulkan, target.client);
     shader->setEnvTarget(glslang::EShTargetSpv, target.spirv);
-    const auto rules = EShMessages(EShMsgSpvRules | EShMsgVulkanRules | (debug ? EShMsgDebugInfo : 0));
+    const auto rules = EShMessages(EShMsgSpvRules | EShMsgVulkanRules | (debug ? EShMsgDebugInfo : EShMsgDefault));
     const bool parsed = shader->parse(GetDefaultResources(), 100, false, rules);
 
     glslang::TProgram program;
@@ -68,6 +68,15 @@ std::vector<unsigned> compile(
         messages += "\n" + logger.getAllMessages();
     }
     return words;
+}
+
+std::string start()
+{
+    char version[128] = "";
+    if (glslang::InitializeProcess())
+        std::snprintf(version, sizeof version, "Glslang Version: %d:%d.%d.%d%s", glslang::GetSpirvGeneratorVersion(),
+            GLSLANG_VERSION_MAJOR, GLSLANG_VERSION_MINOR, GLSLANG_VERSION_PATCH, GLSLANG_VERSION_FLAVOR);
+    return version;
 }
 
 struct Task {
@@ -123,15 +132,11 @@ T* copied(const T* from, size_t count)
 // (what tools/glslang/exports lets out)
 extern "C" {
 
-// What `glslangValidator --version` begins with. It starts glslang, and so has to be called once before any other.
+// What `glslangValidator --version` begins with; empty where glslang does not start. To be called before any other.
 const char* dml_glslang_start()
 {
-    static char version[128];
-    if (!glslang::InitializeProcess())
-        return nullptr;
-    std::snprintf(version, sizeof version, "Glslang Version: %d:%d.%d.%d%s", glslang::GetSpirvGeneratorVersion(),
-        GLSLANG_VERSION_MAJOR, GLSLANG_VERSION_MINOR, GLSLANG_VERSION_PATCH, GLSLANG_VERSION_FLAVOR);
-    return version;
+    static const std::string version = start(); // (once, whichever threads come)
+    return version.c_str();
 }
 
 // Compiles a compute shader; several threads may do so at a time.

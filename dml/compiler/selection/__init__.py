@@ -62,7 +62,8 @@ def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> Ele
     takes as many steps as leave 16 workgroups for the cores.
     """
     vector = lanes(target)
-    steps = min(512, max_steps(target) // rounds, units // (16 * vector)) // 4 * 4
-    if not target.is_cpu or not steps or lines > LONG_ARITHMETIC:
+    if not target.is_cpu or lines > LONG_ARITHMETIC:
         return ElementwiseWalk(1, 1, target.workgroup)
-    return ElementwiseWalk(steps, 4 if units >= _UNROLLED_FROM else 1, vector)
+    steps = max(1, min(512, max_steps(target) // rounds, units // (16 * vector)))
+    unrolled = 4 if units >= _UNROLLED_FROM and steps >= 4 else 1
+    return ElementwiseWalk(steps // unrolled * unrolled, unrolled, vector)

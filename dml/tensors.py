@@ -217,6 +217,14 @@ class DML_BUFFER_TENSOR_DESC:
         if total is None:
             object.__setattr__(self, "TotalTensorSizeInBytes", self._implied_size())
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since descriptions are looked up again and again while a graph is compiled."""
+        return hash((self.DataType, self.Sizes, self.Strides, self.TotalTensorSizeInBytes, self.Flags))
+
     def _implied_size(self) -> int:
         """The computed size, or 0 for a description that the validator will refuse anyway."""
         if self.DataType not in ELEMENT_BITS or not self.Sizes:

@@ -19,7 +19,7 @@ from dml.graph.builder import SharedConstants, bytes_under
 from dml.stages import stage
 
 from .dtypes import Array, DType, Shape, dtype_of
-from .loading import ModelSource, initial_arrays, load_model, outline
+from .loading import Loaded, ModelSource, load, outline
 from .plans import Plans
 from .registry import standard
 from .trace import GraphFacts, Guard, Trace, run, unmapped
@@ -94,11 +94,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     inputs, outputs: their names. Raises DMLError naming every node that cannot be mapped.
     """
 
-    def __init__(self, model: Any, device: Device) -> None:
-        initial = initial_arrays(model.graph)
-        self._constants = SharedConstants(filter(None, map(bytes_under, initial.values())))
+    def __init__(self, loaded: Loaded, device: Device) -> None:
+        self._constants = SharedConstants(filter(None, map(bytes_under, loaded.initial.values())))
         #: Without the initializers' numbers; nothing here may refer to the model that has them.
-        self.model = model = outline(model)
+        self.model = model = outline(loaded.model)
         self.device = device
         graph = model.graph
         initialized = {tensor.name for tensor in graph.initializer}
@@ -111,7 +110,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         missing = unmapped(model)
         if missing:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
-        self._graph = GraphFacts(graph, initial)
+        self._graph = GraphFacts(graph, loaded.initial)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the model's order, of inputs in their order or by name.
@@ -213,8 +212,8 @@ def prepare(source: ModelSource, device: int | str | Device | None = None, **kwa
     Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped, naming all of them.
     """
     with stage("parse"):
-        model = load_model(source)
-    return PreparedModel(model, device if isinstance(device, Device) else _open(device))
+        loaded = load(source)
+    return PreparedModel(loaded, device if isinstance(device, Device) else _open(device))
 
 
 def _open(device: int | str | None) -> Device:
@@ -277,7 +276,8 @@ class Backend(base.Backend):  # type: ignore[misc]
         version = int(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
         graph = helper.make_graph([node], "node", entries, results)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
-        return PreparedModel(model, device if isinstance(device, Device) else _open(device)).run(arrays)
+        loaded = Loaded(model, {})
+        return PreparedModel(loaded, device if isinstance(device, Device) else _open(device)).run(arrays)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

@@ -167,8 +167,8 @@ def test_a_process_that_ends_meanwhile_ends_as_ever(vulkan):
         from dml.runtime.context import open_context
         from dml.runtime.devices import choose
 
-        text = "#version 450\\nlayout(binding = 0) buffer B {{ uint b[]; }}; void main() {{ b[gl_WorkGroupID.x] += K; }}"
-        kernels = [compile(Source("add.comp", text, (("K", str(k) + "u"),))) for k in range(16)]
+        text = "layout(binding = 0) buffer B {{ uint b[]; }}; void main() {{ b[gl_WorkGroupID.x] += K; }}"
+        kernels = [compile(Source("add.comp", "#version 450\\n" + text, (("K", str(k) + "u"),))) for k in range(16)]
         binding = StorageBinding(Region(Space.OUTPUT, 0, 0, 4), Access.WRITE)
         dispatches = [Dispatch("", Source("", ""), (binding,), (1, 1, 1))] * len(kernels)
         held = open_context(choose({vulkan.name!r})).pipelines.begin(dispatches, kernels)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -154,3 +157,21 @@ def test_an_operator_has_its_pipelines_made_when_it_is_compiled(device, monkeypa
     before = made.made
     np.testing.assert_allclose(compiled.dispatch({"InputTensor": x})["OutputTensor"], np.tan(1.25 * x + 0.625), 1e-5)
     assert made.made == before
+
+
+def test_a_process_that_ends_meanwhile_ends_as_ever(vulkan):
+    """What is being made is waited for, and nothing more is begun."""
+    code = f"""
+        from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
+        from dml.glslang import Source, compile
+        from dml.runtime.context import open_context
+        from dml.runtime.devices import choose
+
+        text = "layout(binding = 0) buffer B {{ uint b[]; }}; void main() {{ b[gl_WorkGroupID.x] += K; }}"
+        kernels = [compile(Source("add.comp", "#version 450\\n" + text, (("K", str(k) + "u"),))) for k in range(16)]
+        binding = StorageBinding(Region(Space.OUTPUT, 0, 0, 4), Access.WRITE)
+        dispatches = [Dispatch("", Source("", ""), (binding,), (1, 1, 1))] * len(kernels)
+        held = open_context(choose({vulkan.name!r})).pipelines.begin(dispatches, kernels)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stderr) == (0, "")

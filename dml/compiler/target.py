@@ -32,6 +32,8 @@ class Target:
     max_storage_buffers: int = 4
     max_push_constants: int = 128
     subgroup_size: int = 1
+    #: Whether an invocation's value can be given to all of its subgroup (VK_SUBGROUP_FEATURE_BALLOT_BIT, in compute).
+    broadcasts: bool = False
     #: Steps of an invocation where fewer are wanted than the class of the device allows.
     fewer_steps: int | None = None
 

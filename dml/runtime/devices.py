@@ -107,7 +107,7 @@ def _version(packed: int) -> tuple[int, int, int]:
 def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api = _version(base.apiVersion)
-    driver, subgroup_size, max_allocation = "", 1, 1 << 30
+    driver, subgroup_size, broadcasts, max_allocation = "", 1, False, 1 << 30
     if api >= (1, 1, 0):
         # A struct in the chain that the device does not know stays as it was.
         names = vk.VkPhysicalDeviceDriverProperties()
@@ -115,6 +115,8 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         subgroup = vk.VkPhysicalDeviceSubgroupProperties(pNext=allocation)
         vk.vkGetPhysicalDeviceProperties2(physical, vk.VkPhysicalDeviceProperties2(pNext=subgroup))
         subgroup_size = max(1, int(subgroup.subgroupSize))
+        in_compute = int(subgroup.supportedStages) & vk.VK_SHADER_STAGE_COMPUTE_BIT
+        broadcasts = bool(in_compute and int(subgroup.supportedOperations) & vk.VK_SUBGROUP_FEATURE_BALLOT_BIT)
         max_allocation = int(allocation.maxMemoryAllocationSize) or max_allocation
         driver = " ".join(filter(None, (vk.ffi.string(s).decode() for s in (names.driverName, names.driverInfo))))
     limits = base.limits
@@ -137,6 +139,7 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         ),
         max_push_constants=int(limits.maxPushConstantsSize),
         subgroup_size=subgroup_size,
+        broadcasts=broadcasts,
     )
     return VulkanDevice(
         index,

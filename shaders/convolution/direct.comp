@@ -3,16 +3,29 @@
 // Convolution by sums kept in registers: an invocation makes TILE_Y rows of TILE_X elements in each of TILE_C output
 // channels, so that every element it reads serves many products. x is padded so that no window leaves it, and its rows
 // begin at multiples of four elements; weights lie as weights.comp writes them. SPAN: the elements of a row of x that
-// TILE_X windows reach, rounded up to a multiple of four. The space counts {group, tile of channels, batch, depth, tile of
-// rows, tile of columns}. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height,
-// depth. MOVE_d: elements from one window to the next along axis d of depth, height, width.
+// TILE_X windows reach, rounded up to a multiple of four. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height, depth.
+// MOVE_d: elements from one window to the next along axis d of depth, height, width. The space counts {group, tile of
+// channels, batch, depth, tile of rows, tile of columns}.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
+// The loops that store a tile: over channels or, where it has one, over rows; and the rows in each round. Where they are
+// loops (STORES_IN_LOOPS), drivers compile what finishes four sums once and not for each four of the tile. They read arrays
+// of channels (rows): lavapipe takes the longer to compile the longer an array is that a loop reads.
+#if STORES_IN_LOOPS
+#define STORES [[dont_unroll]]
+#else
+#define STORES [[unroll]]
+#endif
+const uint OUTER = TILE_C > 1u ? TILE_C : TILE_Y;
+const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
+
 void main() {
-    if (global_index() >= COUNT) return;
+    // Invocations outside do not return, since behind a return lavapipe writes every variable under a mask: they make the
+    // last tile's sums and do not store them.
+    bool is_inside = global_index() < COUNT;
     uint c[RANK];
-    coordinates(global_index(), c);
+    coordinates(min(global_index(), COUNT - 1u), c);
     uint group = c[0], channel = c[1] * TILE_C, n = c[2], z = c[3], y0 = c[4] * TILE_Y, x0 = c[5] * TILE_X;
     uint tile = group * SIZE_1 + c[1];
     uint corner[5] = uint[5](n, group * GROUP_INPUTS, z * MOVE_0, y0 * MOVE_1, x0 * MOVE_2);
@@ -25,67 +38,79 @@ void main() {
             [[unroll]] for (uint x = 0u; x < TILE_X; ++x) sums[m][y][x] = SUM(0);
         }
     }
-    for (uint i = 0u; i < GROUP_INPUTS; ++i) {
-        for (uint kz = 0u; kz < TAPS_DEEP; ++kz) {
-            for (uint ky = 0u; ky < TAPS_HIGH; ++ky) {
-                SUM row[TILE_Y][SPAN], w[TAPS][TILE_C];
-                uint at = from + i * x_STRIDE_1 + kz * DILATION_0 * x_STRIDE_2 + ky * DILATION_1 * x_STRIDE_3;
-                [[unroll]] for (uint y = 0u; y < TILE_Y; ++y) {
-                    [[unroll]] for (uint v = 0u; v < SPAN; v += 4u) {
-                        FOUR four = FOUR_OF_BITS(x_vector((at + y * MOVE_1 * x_STRIDE_3 + v) >> 2));
-                        [[unroll]] for (uint p = 0u; p < 4u; ++p) row[y][v + p] = four[p];
-                    }
-                }
-                [[unroll]] for (uint k = 0u; k < TAPS; ++k) {
+    // One loop over input channels, planes and rows of the window: drivers carry all sums through each loop around them.
+    uint at = from, kz = 0u, ky = 0u;
+    for (uint step = 0u; step < GROUP_INPUTS * TAPS_DEEP * TAPS_HIGH; ++step) {
+        SUM row[TILE_Y][SPAN], w[TAPS][TILE_C];
+        [[unroll]] for (uint y = 0u; y < TILE_Y; ++y) {
+            [[unroll]] for (uint v = 0u; v < SPAN; v += 4u) {
+                FOUR four = FOUR_OF_BITS(x_vector((at + y * MOVE_1 * x_STRIDE_3 + v) >> 2));
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) row[y][v + p] = four[p];
+            }
+        }
+        [[unroll]] for (uint k = 0u; k < TAPS; ++k) {
 #if WEIGHTS_WIDE
-                    [[unroll]] for (uint m = 0u; m < TILE_C; m += 4u) {
-                        FOUR four = FOUR_OF_BITS(weights_vector((weight + k * TILE_C + m) >> 2));
-                        [[unroll]] for (uint p = 0u; p < 4u; ++p) w[k][m + p] = four[p];
-                    }
+            [[unroll]] for (uint m = 0u; m < TILE_C; m += 4u) {
+                FOUR four = FOUR_OF_BITS(weights_vector((weight + k * TILE_C + m) >> 2));
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) w[k][m + p] = four[p];
+            }
 #else
-                    [[unroll]] for (uint m = 0u; m < TILE_C; ++m) w[k][m] = weights_load(weight + k * TILE_C + m);
+            [[unroll]] for (uint m = 0u; m < TILE_C; ++m) w[k][m] = weights_load(weight + k * TILE_C + m);
 #endif
-                }
-                weight += TAPS * TILE_C;
-                [[unroll]] for (uint m = 0u; m < TILE_C; ++m) {
-                    [[unroll]] for (uint y = 0u; y < TILE_Y; ++y) {
-                        [[unroll]] for (uint x = 0u; x < TILE_X; ++x) {
-                            [[unroll]] for (uint k = 0u; k < TAPS; ++k) {
-                                sums[m][y][x] += row[y][x * MOVE_2 + k * DILATION_2] * w[k][m];
-                            }
-                        }
+        }
+        [[unroll]] for (uint m = 0u; m < TILE_C; ++m) {
+            [[unroll]] for (uint y = 0u; y < TILE_Y; ++y) {
+                [[unroll]] for (uint x = 0u; x < TILE_X; ++x) {
+                    [[unroll]] for (uint k = 0u; k < TAPS; ++k) {
+                        sums[m][y][x] += row[y][x * MOVE_2 + k * DILATION_2] * w[k][m];
                     }
                 }
             }
         }
+        weight += TAPS * TILE_C;
+        bool ends_plane = ++ky == TAPS_HIGH;
+        if (ends_plane) ++kz;
+        bool ends_channel = kz == TAPS_DEEP;
+        at += DILATION_1 * x_STRIDE_3;
+        if (ends_plane) at += DILATION_0 * x_STRIDE_2 - TAPS_HIGH * DILATION_1 * x_STRIDE_3;
+        if (ends_channel) at += x_STRIDE_1 - TAPS_DEEP * DILATION_0 * x_STRIDE_2;
+        if (ends_plane) ky = 0u;
+        if (ends_channel) kz = 0u;
     }
 
-    [[unroll]] for (uint m = 0u; m < TILE_C; ++m) {
-        if (channel + m < GROUP_OUTPUTS) {
-            uint c = group * GROUP_OUTPUTS + channel + m;
+    SUM made[INNER * TILE_X][OUTER];
+    [[unroll]] for (uint o = 0u; o < OUTER; ++o) {
+        [[unroll]] for (uint j = 0u; j < INNER * TILE_X; ++j) {
+            made[j][o] = TILE_C > 1u ? sums[o][j / TILE_X][j % TILE_X] : sums[0][o][j];
+        }
+    }
+    STORES for (uint o = 0u; o < OUTER; ++o) {
+        uint m = channel + (TILE_C > 1u ? o : 0u);
+        if (is_inside && m < GROUP_OUTPUTS) {
+            uint place[5] = uint[5](n, group * GROUP_OUTPUTS + m, z, 0u, 0u);
             SUM bias = SUM(0);
 #if HAS_BIAS
-            bias = bias_load(bias_BASE + c * bias_STRIDE_1);
+            bias = bias_load(bias_BASE + place[1] * bias_STRIDE_1);
 #endif
-            [[unroll]] for (uint y = 0u; y < TILE_Y; ++y) {
-                if (y0 + y < result_SIZE_3) {
-                    uint place[5] = uint[5](n, c, z, y0 + y, x0);
+            FOUR fours[INNER * TILE_X / 4u];
+            [[unroll]] for (uint j = 0u; j < INNER * TILE_X; j += 4u) {
+                fours[j / 4u] = FOUR(made[j][o], made[j + 1u][o], made[j + 2u][o], made[j + 3u][o]) + bias;
+            }
+            STORES for (uint j = 0u; j < INNER * TILE_X / 4u; ++j) {
+                FOUR four = fours[0];
+                [[unroll]] for (uint k = 1u; k < INNER * TILE_X / 4u; ++k) four = mix(four, fours[k], bvec4(j == k));
+                uint y = y0 + (TILE_C > 1u ? j / (TILE_X / 4u) : o), x = x0 + j % (TILE_X / 4u) * 4u;
+                if (y < result_SIZE_3 && x < result_SIZE_4) {
+                    place[3] = y;
+                    place[4] = x;
                     uint to = result_at(place);
 #if RESULT_WIDE
-                    [[unroll]] for (uint x = 0u; x < TILE_X; x += 4u) {
-                        if (x0 + x < result_SIZE_4) {
-                            uvec4 four;
-                            [[unroll]] for (uint p = 0u; p < 4u; ++p) {
-                                four[p] = result_encode(finish(sums[m][y][x + p] + bias));
-                            }
-                            result_vector_store((to + x) >> 2, four);
-                        }
-                    }
+                    uvec4 bits;
+                    [[unroll]] for (uint p = 0u; p < 4u; ++p) bits[p] = result_encode(finish(four[p]));
+                    result_vector_store(to >> 2, bits);
 #else
-                    [[unroll]] for (uint x = 0u; x < TILE_X; ++x) {
-                        if (x0 + x < result_SIZE_4) {
-                            result_store(to + x * result_STRIDE_4, finish(sums[m][y][x] + bias));
-                        }
+                    [[unroll]] for (uint p = 0u; p < 4u; ++p) {
+                        if (x + p < result_SIZE_4) result_store(to + p * result_STRIDE_4, finish(four[p]));
                     }
 #endif
                 }

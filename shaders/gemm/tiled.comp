@@ -1,8 +1,11 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
+#if SHARES_ROWS
+#extension GL_KHR_shader_subgroup_ballot : require
+#endif
 // result = finish(ALPHA * a x b + BETA * c) without shared memory. An invocation keeps TILE_M x TILE_N sums in
 // registers and takes four steps of k at a time. The invocations of a workgroup make neighbouring columns, so that they
-// read the same rows of a.
+// read the same rows of a. SHARES_ROWS: they are a subgroup of eight, each reads other rows, and all get them from it.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -36,42 +39,70 @@ void main() {
         columns[n] = b_batch(at) + min(n0 + n, N - 1u) * B_COLUMN;
 #endif
     }
+#if SHARES_ROWS
+    uint own[(TILE_M + 7u) / 8u];
+    [[unroll]] for (uint m = 0u; m < TILE_M; m += 8u) {
+        own[m / 8u] = a_batch(at) + min(m0 + m + gl_SubgroupInvocationID, M - 1u) * A_ROW;
+    }
+#endif
     SUM sums[TILE_M][TILE_N];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint n = 0u; n < TILE_N; ++n) sums[m][n] = SUM(0);
     }
 
     for (uint k = 0u; k < depth; k += 4u) {
-        // The last four steps may reach beyond the end: these read what is there and take it as zero.
-        uint steps[4];
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) steps[q] = min(k + q, K - 1u);
+        // Steps beyond the last one read what is there and take it as zero. (No branches: SwiftShader takes a second for
+        // each.)
+        uvec4 steps = min(k + uvec4(0u, 1u, 2u, 3u), K - 1u);
+        bvec4 counts = lessThan(k + uvec4(0u, 1u, 2u, 3u), uvec4(K));
         SUM b[TILE_N][4];
 #if B_ALONG == ROW
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
-                FOUR four = b_four(columns[n] + steps[q] * B_ROW);
-                [[unroll]] for (uint p = 0u; p < 4u; ++p) b[n + p][q] = k + q < K ? four[p] : SUM(0);
+                FOUR four = mix(FOUR(0), b_four(columns[n] + steps[q] * B_ROW), bvec4(counts[q]));
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) b[n + p][q] = four[p];
             }
         }
 #else
         [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
 #if B_ALONG == COLUMN
             FOUR four = b_four(columns[n] + k);
-            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = k + q < K ? four[q] : SUM(0);
 #else
-            [[unroll]] for (uint q = 0u; q < 4u; ++q) {
-                SUM one = b_load(columns[n] + steps[q] * B_ROW);
-                b[n][q] = k + q < K ? one : SUM(0);
-            }
+            FOUR four;
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = b_load(columns[n] + steps[q] * B_ROW);
 #endif
+            four = mix(FOUR(0), four, counts);
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = four[q];
+        }
+#endif
+#if SHARES_ROWS
+        FOUR every[(TILE_M + 7u) / 8u * 8u];
+        [[unroll]] for (uint m = 0u; m < TILE_M; m += 8u) {
+#if A_ALONG == ROW
+            FOUR four = a_four(own[m / 8u] + k);
+#else
+            FOUR four;
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = a_load(own[m / 8u] + steps[q] * A_COLUMN);
+#endif
+            four = mix(FOUR(0), four, counts);
+            every[m] = subgroupBroadcast(four, 0u);  // its number must be a constant
+            every[m + 1u] = subgroupBroadcast(four, 1u);
+            every[m + 2u] = subgroupBroadcast(four, 2u);
+            every[m + 3u] = subgroupBroadcast(four, 3u);
+            every[m + 4u] = subgroupBroadcast(four, 4u);
+            every[m + 5u] = subgroupBroadcast(four, 5u);
+            every[m + 6u] = subgroupBroadcast(four, 6u);
+            every[m + 7u] = subgroupBroadcast(four, 7u);
         }
 #endif
         [[unroll]] for (uint m = 0u; m < TILE_M; m += ROWS) {
             FOUR a[ROWS];
-#if A_ALONG == COLUMN
+#if SHARES_ROWS
+            a[0] = every[m];
+#elif A_ALONG == COLUMN
             [[unroll]] for (uint q = 0u; q < 4u; ++q) {
-                FOUR four = a_four(rows[m] + steps[q] * A_COLUMN);
-                [[unroll]] for (uint p = 0u; p < 4u; ++p) a[p][q] = k + q < K ? four[p] : SUM(0);
+                FOUR four = mix(FOUR(0), a_four(rows[m] + steps[q] * A_COLUMN), bvec4(counts[q]));
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) a[p][q] = four[p];
             }
 #else
 #if A_ALONG == ROW
@@ -80,7 +111,7 @@ void main() {
             FOUR four;
             [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = a_load(rows[m] + steps[q] * A_COLUMN);
 #endif
-            [[unroll]] for (uint q = 0u; q < 4u; ++q) a[0][q] = k + q < K ? four[q] : SUM(0);
+            a[0] = mix(FOUR(0), four, counts);
 #endif
             // k is the innermost loop: a sum is read and written once for four steps.
             [[unroll]] for (uint p = 0u; p < ROWS; ++p) {
@@ -104,11 +135,13 @@ void main() {
 #else
         const uint c_row = 0u;
 #endif
+        FOUR fours[TILE_N / 4u];
+        [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
+            fours[n / 4u] = FOUR(made[n][m], made[n + 1u][m], made[n + 2u][m], made[n + 3u][m]);
+        }
         [[dont_unroll]] for (uint n = 0u; n < min(TILE_N, N - n0); n += 4u) {
-            FOUR four = FOUR(made[0][m], made[1][m], made[2][m], made[3][m]);
-            [[unroll]] for (uint p = 4u; p < TILE_N; p += 4u) {
-                if (n == p) four = FOUR(made[p][m], made[p + 1u][m], made[p + 2u][m], made[p + 3u][m]);
-            }
+            FOUR four = fours[0];
+            [[unroll]] for (uint p = 4u; p < TILE_N; p += 4u) four = mix(four, fours[p / 4u], bvec4(n == p));
             store_four(row, c_row, n0 + n, four);
         }
     }

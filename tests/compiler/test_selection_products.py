@@ -15,6 +15,7 @@ from dml.compiler.selection.convolution import (
     direct_tile,
     goes_by_phases,
     is_cheaper_by_winograd,
+    stores_in_loops,
     winograd_grid,
 )
 from dml.compiler.selection.gemm import (
@@ -63,7 +64,7 @@ SIZES = (1, 3, 15, 16, 33, 100, 513, 4096)
 def kernels(target: Target) -> dict[tuple[int, int, int, bool, bool], ProductKernel]:
     cases = itertools.product(SIZES, SIZES, (1, 64), (False, True), (False, True))
     return {
-        (m, n, batch, a, b): product_kernel(target, m, n, batch, a_along_columns=a, b_along_k=b)
+        (m, n, batch, a, b): product_kernel(target, m, n, 64, batch, a_along_columns=a, b_along_k=b)
         for m, n, batch, a, b in cases
     }
 
@@ -95,8 +96,30 @@ def test_columns_of_a_are_read_in_fours() -> None:
         assert not a_along_columns or kernel.rows % 4 == 0, case
 
 
+def test_tiles_on_cpus_earn_their_compilation() -> None:
+    sizes = ((24, 128), (24, 512), (512, 512), (1024, 1024))
+    kernels = [product_kernel(LLVMPIPE, m, n, n, 1, a_along_columns=False, b_along_k=False) for m, n in sizes]
+    sums = [kernel.rows * kernel.columns for kernel in kernels if isinstance(kernel, TiledProduct)]
+    assert sums == sorted(sums)
+    assert sums[0] <= 64
+    assert sums[-1] == 256
+
+
+def test_rows_are_shared_by_the_lanes_of_a_subgroup_of_eight() -> None:
+    def shares(target: Target, m: int, *, a_along_columns: bool = False) -> bool:
+        kernel = product_kernel(target, m, 512, 512, 1, a_along_columns=a_along_columns, b_along_k=False)
+        return isinstance(kernel, TiledProduct) and kernel.shares_rows
+
+    able = replace(LLVMPIPE, broadcasts=True)
+    assert shares(able, 512)
+    assert not shares(able, 1)
+    assert not shares(able, 512, a_along_columns=True)
+    for other in (replace(able, broadcasts=False), replace(able, subgroup_size=4), replace(able, subgroup_size=64)):
+        assert not shares(other, 512)
+
+
 def test_larger_products_get_no_smaller_tiles() -> None:
-    sizes = [product_kernel(DESKTOP, n, n, 1, a_along_columns=False, b_along_k=False) for n in (64, 256, 1024, 4096)]
+    sizes = [product_kernel(DESKTOP, n, n, n, 1, a_along_columns=False, b_along_k=False) for n in (64, 256, 1024, 4096)]
     squares = [kernel.size for kernel in sizes if isinstance(kernel, SharedProduct)]
     assert squares == sorted(squares)
     assert len(squares) == len(sizes)
@@ -178,6 +201,11 @@ def test_what_the_direct_kernel_copies_fits_a_binding(target: Target) -> None:
         batch, inputs, depth, height, width = tile.padded
         assert 4 * max(weights, batch * inputs * depth * height * width) <= small.max_region
     assert refused
+
+
+def test_tiles_are_stored_in_loops_where_private_arrays_cost_little() -> None:
+    assert stores_in_loops(LLVMPIPE)
+    assert not stores_in_loops(DESKTOP)
 
 
 def test_windows_too_wide_for_registers_have_no_direct_tile() -> None:

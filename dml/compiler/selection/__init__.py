@@ -67,3 +67,25 @@ def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> Ele
     steps = max(1, min(512, max_steps(target) // rounds, units // (16 * vector)))
     unrolled = 4 if units >= _UNROLLED_FROM and steps >= 4 else 1
     return ElementwiseWalk(steps // unrolled * unrolled, unrolled, vector)
+
+
+# --- What a variant costs to compile ----------------------------------------------------------------------------------
+
+#: Runs in which a kernel has to make up for what it takes longer to compile than another, on a CPU's driver.
+_RUNS = 300
+#: Multiplications of all lanes at once that llvmpipe makes in a millisecond, in the kernels that keep sums.
+_MULTIPLICATIONS = 800_000
+#: Milliseconds that llvmpipe takes to compile a kernel with a tile of sums: for each sum that it carries through its
+#: loop, each product in a round of the loop, and each read there of up to four elements. A tile of 1 x 4 of a product
+#: takes 90 ms, 8 x 8 takes 240 and 16 x 16 takes 750; the rest of such a kernel takes some 40.
+_SUM, _PRODUCT, _READ = 1.5, 0.15, 6.0
+
+
+def tile_compilation(sums: int, products: float, reads: float) -> float:
+    """Milliseconds that llvmpipe takes to compile a tile: its sums, and the products and reads of a round."""
+    return _SUM * sums + _PRODUCT * products + _READ * reads
+
+
+def compile_cost(milliseconds: float) -> float:
+    """What compiling adds to the cost of a run on a CPU's driver, in multiplications of all lanes at once."""
+    return milliseconds * _MULTIPLICATIONS / _RUNS

@@ -10,7 +10,7 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from dml.compiler.selection import max_steps
+from dml.compiler.selection import compile_cost, max_steps, tile_compilation
 from dml.compiler.selection.gemm import product_cost
 from dml.compiler.target import Target
 from dml.shapes import covered_size, window_reach
@@ -67,7 +67,7 @@ class DirectTile:
     """What an invocation of the direct kernel makes: rows of columns in each of some output channels.
 
     span: the elements of a row of x that ``columns`` windows reach, in fours. padded: sizes of the copy of x that all
-    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution.
+    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution, compiling it included.
     """
 
     channels: int
@@ -93,8 +93,7 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     None where the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of
     the weights is too large for a binding.
     """
-    # With the rounds in which the loops over a window's planes and rows begin and end.
-    if sizes.inputs * (2 + sizes.taps[0] * (3 + sizes.taps[1])) > max_steps(target):
+    if sizes.rows_of_taps > max_steps(target):
         return None
     tiles = (_direct_tile(target, sizes, *tile) for tile in itertools.product(_CHANNELS, _ROWS, _COLUMNS))
     best = min((tile for tile in tiles if tile is not None), key=lambda tile: tile.cost, default=None)
@@ -119,9 +118,11 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if target.is_cpu:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
-        cost = vectors * (_READ_COST * reads + sums * taps)
+        cost = vectors * (_READ_COST * reads + sums * taps) * sizes.rows_of_taps
+        cost += compile_cost(tile_compilation(sums, sums * taps, reads))
     else:
         cost = max(invocations, _FEWEST_INVOCATIONS_OF_GPUS) * (_READ_COST_OF_GPUS * reads + sums * taps)
+        cost *= sizes.rows_of_taps
     padded = (
         sizes.batch,
         sizes.groups * sizes.inputs,
@@ -129,7 +130,16 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
         covered_size(tiles_y * rows, window_reach(sizes.taps[1], sizes.dilations[1]), sizes.strides[1]),
         (tiles_x - 1) * columns * sizes.strides[2] + span,
     )
-    return DirectTile(channels, rows, columns, span, padded, cost * sizes.rows_of_taps)
+    return DirectTile(channels, rows, columns, span, padded, cost)
+
+
+def stores_in_loops(target: Target) -> bool:
+    """Whether the direct kernel stores a tile in loops over its sums, of which drivers then compile one copy.
+
+    GELU behind 256 sums takes llvmpipe 0.8 CPU seconds to compile so, and 5.6 unrolled. A GPU would keep sums that a
+    loop reads in memory.
+    """
+    return target.is_cpu
 
 
 # --- The general kernel -----------------------------------------------------------------------------------------------
@@ -154,6 +164,8 @@ _FEWEST_CHANNELS = 16
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
 #: is most of it.
 _INPUT_COST, _RESULT_COST = 5000.0, 2700.0
+#: Milliseconds that the three transforms take llvmpipe to compile more than what the direct kernel needs beside itself.
+_TRANSFORMS_COMPILATION = 350.0
 #: What fetching a transformed weight from memory costs. There are four times as many as the filter has.
 _WEIGHT_COST = 3.0
 
@@ -195,4 +207,5 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
         return math.inf
     transforms = tiles * (inputs * _INPUT_COST + outputs * _RESULT_COST) / 8
     weights = _WEIGHT_COST * WINOGRAD_POINTS * inputs * outputs
-    return transforms + weights + inputs * product_cost(target, tiles, outputs, WINOGRAD_POINTS)
+    products = inputs * product_cost(target, tiles, outputs, WINOGRAD_POINTS)
+    return transforms + weights + products + compile_cost(_TRANSFORMS_COMPILATION)

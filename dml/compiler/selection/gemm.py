@@ -11,18 +11,20 @@ of 10.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
-from dml.compiler.selection import lanes, max_steps
+from dml.compiler.selection import compile_cost, lanes, max_steps, tile_compilation
 from dml.compiler.target import Target
 
 #: Rows and columns of sums that an invocation of the tiled kernel may keep: more than 256 sums no longer stay in the
-#: registers and the first cache of a CPU's core. Columns are read four at a time. 512 x 512 x 512 takes llvmpipe 348 ms
-#: with 1 x 4 sums, 167 with 8 x 8 and 37 with 16 x 16.
-_TILED_ROWS, _TILED_COLUMNS = (1, 2, 4, 8, 16), (4, 8, 16)
+#: registers and the first cache of a CPU's core. Columns are read four at a time. 512 x 512 x 512 takes llvmpipe 152 ms
+#: of CPU time with 8 x 8 sums, 97 with 16 x 8 and 83 with 16 x 16. Few, since a model's products share what is compiled
+#: for them.
+_TILES = ((1, 4), (1, 16), (4, 8), (8, 8), (16, 8), (16, 16))
 #: Reading an element into a register costs as much as this many multiplications on llvmpipe.
 _READ_COST = 20.0
+#: Lanes that share the rows that they read: those of the subgroup that the kernel's broadcasts count on.
+_SHARING = 8
 #: Fewer workgroups than this leave cores idle: they take as long as this many.
 _FEWEST_CPU_GROUPS = 8
 #: How many times as much the product may cost before the product of the transposes is made in its stead. The estimate
@@ -34,7 +36,7 @@ _WORTH_PACKING = 32
 _NARROW = 16
 #: What the narrow kernel's workgroups hold: the 128 invocations that every device takes.
 _NARROW_WORKGROUP = 128
-#: Steps, at most, in which the last few products are made one by one, or invocations' sums meet.
+#: Steps, at most, in which invocations' sums meet.
 _OTHER_STEPS = 6
 #: Elements of k in the smallest part of a product that goes in parts; parts are multiples of it, so that each begins
 #: at a whole step of every kernel.
@@ -48,6 +50,8 @@ class TiledProduct:
     rows: int
     columns: int
     lanes: int
+    #: Whether the lanes, a subgroup of _SHARING, each read other rows of a and share them.
+    shares_rows: bool = False
     #: Products of each sum in a step.
     depth: int = 4
 
@@ -115,32 +119,60 @@ ProductKernel = TiledProduct | NarrowProduct | SharedProduct
 
 
 def product_kernel(
-    target: Target, m: int, n: int, batch: int, *, a_along_columns: bool, b_along_k: bool
+    target: Target, m: int, n: int, k: int, batch: int, *, a_along_columns: bool, b_along_k: bool
 ) -> ProductKernel:
-    """The kernel for ``batch`` products of m rows and n columns.
+    """The kernel for ``batch`` products of m rows and n columns, each a sum of k.
 
     a_along_columns: four neighbours of a column of a are read at once. b_along_k: elements of b along k lie closer
     together than those along n.
     """
     if target.is_cpu:
-        return _tiled(target, m, n, batch, a_along_columns)
+        return _tiled(target, m, n, k, batch, a_along_columns)
     return _narrow(m, b_along_k) if m < _NARROW else _shared(target, m, n, batch)
 
 
-def _tiled(target: Target, m: int, n: int, batch: int, a_along_columns: bool) -> TiledProduct:
-    """The cheapest tile. Columns of a that are read four elements at a time ask for rows in fours."""
-    costs = _tile_costs(target, m, n, batch)
+def _tiled(target: Target, m: int, n: int, k: int, batch: int, a_along_columns: bool) -> TiledProduct:
+    """The cheapest tile, what it costs to compile included. Columns of a that are read in fours ask for rows in fours.
+
+    A product of 24 x 512 x 512 gets 8 x 8: 6.9 ms and a quarter of a second to compile on llvmpipe, where 16 x 16 takes
+    5.2 ms and three quarters.
+    """
+    costs = _tile_costs(target, m, n, batch, shares=not a_along_columns)
     possible = [tile for tile in costs if not a_along_columns or tile[0] % 4 == 0]
-    return TiledProduct(*min(possible, key=lambda tile: costs[tile]), lanes(target))
+
+    def cost(tile: tuple[int, int]) -> float:
+        rows, columns = tile
+        reads = _reads_of_rows(target, rows, shares=not a_along_columns) + columns
+        return k * costs[tile] + compile_cost(tile_compilation(rows * columns, 4 * rows * columns, reads))
+
+    rows, columns = min(possible, key=cost)
+    return TiledProduct(rows, columns, lanes(target), not a_along_columns and _shares_rows(target, rows))
 
 
-def _tile_costs(target: Target, m: int, n: int, batch: int) -> dict[tuple[int, int], float]:
-    """What a step of k costs on a CPU's driver, in multiplications of all lanes at once, by the tile's sizes."""
+def _shares_rows(target: Target, rows: int) -> bool:
+    """Whether the lanes of the tiled kernel each read other rows of a, which they then share.
+
+    512 x 512 x 512 takes llvmpipe 128 ms of CPU time with 16 x 16 sums without sharing and 83 with it.
+    """
+    return target.broadcasts and target.subgroup_size == lanes(target) == _SHARING and rows > 1
+
+
+def _reads_of_rows(target: Target, rows: int, shares: bool) -> int:
+    """How often a lane reads elements of a in a step of k. shares: whether rows may be shared."""
+    return -(-rows // _SHARING) if shares and _shares_rows(target, rows) else rows
+
+
+def _tile_costs(target: Target, m: int, n: int, batch: int, *, shares: bool = True) -> dict[tuple[int, int], float]:
+    """What a step of k costs on a CPU's driver, in multiplications of all lanes at once, by the tile's sizes.
+
+    shares: whether rows of a may be shared.
+    """
     beside = lanes(target)
     costs = {}
-    for rows, columns in itertools.product(_TILED_ROWS, _TILED_COLUMNS):
+    for rows, columns in _TILES:
         groups = batch * -(-m // rows) * -(-n // (columns * beside))
-        costs[rows, columns] = max(groups, _FEWEST_CPU_GROUPS) * (_READ_COST * (rows + columns) + rows * columns)
+        reads = _reads_of_rows(target, rows, shares) + columns
+        costs[rows, columns] = max(groups, _FEWEST_CPU_GROUPS) * (_READ_COST * reads + rows * columns)
     return costs
 
 

@@ -14,7 +14,7 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
 from dml.compiler.selection import lanes
-from dml.compiler.selection.convolution import DirectTile
+from dml.compiler.selection.convolution import DirectTile, stores_in_loops
 
 
 def direct(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, finish: Expression) -> None:
@@ -93,6 +93,7 @@ def _sums(
             "WEIGHTS_WIDE": int(wide_weights),
             "RESULT_WIDE": int(wide),
             "HAS_BIAS": int(sums.bias is not None),
+            "STORES_IN_LOOPS": int(stores_in_loops(builder.target)),
         },
         code=emitted.code,
         steps=sizes.rows_of_taps,

@@ -121,6 +121,7 @@ def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
         target,
         m,
         n,
+        operands["a"].sizes[-1],
         math.prod(result.sizes[:-2]),
         a_along_columns=quads(operands["a"]) == "column",
         b_along_k=down < across,
@@ -131,7 +132,11 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
     """The shader of the kernel, and what its tile is called there."""
     match kernel:
         case TiledProduct():
-            return "gemm/tiled.comp", {"TILE_M": f"{kernel.rows}u", "TILE_N": f"{kernel.columns}u"}
+            return "gemm/tiled.comp", {
+                "TILE_M": f"{kernel.rows}u",
+                "TILE_N": f"{kernel.columns}u",
+                "SHARES_ROWS": int(kernel.shares_rows),
+            }
         case NarrowProduct():
             return "gemm/narrow.comp", {
                 "TILE_M": f"{kernel.rows}u",

@@ -17,6 +17,9 @@ from dml.errors import HRESULT, DMLError
 #: tools/setup set up. The first wins, so that somebody else's ``kp`` in the same environment does no harm.
 _PLACES = ("dml._vendor.kp", "kp")
 
+#: What the last of the patches adds to Manager.
+_NEWEST = "pipeline_cache_data"
+
 
 @cache
 def kompute() -> Any:
@@ -34,9 +37,10 @@ def kompute() -> Any:
                 f"Kompute does not load ({error}); it needs Vulkan's loader (Debian, Ubuntu: libvulkan1)",
                 HRESULT.DXGI_ERROR_UNSUPPORTED,
             ) from error
-        if not hasattr(kp, "Submission"):
+        if not hasattr(getattr(kp, "Manager", None), _NEWEST):
             raise DMLError(
-                f"the Kompute in {kp.__file__} lacks the patches that dml needs; {_remedy()}",
+                f"the Kompute in {kp.__file__} lacks the patches that dml needs; {_remedy()}, or, in a checkout, run "
+                "tools/setup",
                 HRESULT.DXGI_ERROR_UNSUPPORTED,
             )
         logging.getLogger("kp").setLevel(logging.ERROR)

@@ -154,7 +154,7 @@ class Pipelines:
         return pipeline
 
     def _make(self, key: _Key, dispatch: Dispatch) -> Pipeline:
-        stages.saw("kernels", key.spirv)
+        stages.saw("kernels", (dispatch.label, key.spirv))
         stages.saw("pipelines", key)
         named = {"name": names.of_kernel(dispatch, key.spirv)} if self._named else {}
         start = time.perf_counter()

@@ -33,12 +33,12 @@ def places(monkeypatch):
 
 
 def test_the_wheels_kompute_comes_before_somebody_elses(places):
-    ours = types.SimpleNamespace(Submission=object)
+    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(pipeline_cache_data=None))
     assert places(dml__vendor_kp=ours, kp=types.SimpleNamespace()) is ours
 
 
 def test_a_checkouts_kompute_is_a_package_of_its_own(places):
-    ours = types.SimpleNamespace(Submission=object)
+    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(pipeline_cache_data=None))
     assert places(kp=ours) is ours
 
 
@@ -51,6 +51,8 @@ def test_without_kompute_the_wheel_that_brings_it_is_named(places):
 def test_a_kompute_without_the_patches_is_refused_by_its_place(places):
     with pytest.raises(dml.DMLError, match=r"/elsewhere/kp\.so lacks the patches.*\.whl"):
         places(kp=types.SimpleNamespace(__file__="/elsewhere/kp.so"))
+    with pytest.raises(dml.DMLError, match=r"/older/kp\.so lacks the patches.*tools/setup"):
+        places(kp=types.SimpleNamespace(__file__="/older/kp.so", Manager=object, Submission=object))
 
 
 def test_a_kompute_that_does_not_load_names_the_loader(places, monkeypatch):

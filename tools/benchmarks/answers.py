@@ -150,8 +150,10 @@ def _answer(contender: Contender, inputs: Arrays, before: Callable[[], None]) ->
     steady = {what: statistics.median(run[what] for run in runs[1:]) for what in ("wall", "cpu")}
     stages = {name: vars(spent) for name, spent in collected.stages.items()}
     counts = {kind: len(collected.distinct.get(kind, ())) for kind in ("compilations", "kernels", "pipelines")}
+    kernels: Any = collected.distinct.get("kernels", ())
+    made = sorted(label for label, _ in kernels)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"first": first, "steady": steady, "stages": stages, **counts, "peak_mib": most}, results
+    return {"first": first, "steady": steady, "stages": stages, **counts, "made": made, "peak_mib": most}, results
 
 
 def main(name: str, folder: Path, device: str, report: Path, steps: Sequence[str]) -> None:

@@ -94,7 +94,9 @@ def check(folder: Path, steps: Iterable[str], name: str) -> float | None:
 
 
 def medians(rounds: list[Any]) -> Any:
-    """Of numbers at the same place of equal structures."""
+    """Of numbers at the same place of equal structures; of lists the first."""
+    if isinstance(rounds[0], list):
+        return rounds[0]
     if isinstance(rounds[0], dict):
         return {key: medians([one[key] for one in rounds if key in one]) for key in rounds[0]}
     return statistics.median(rounds)
@@ -218,6 +220,10 @@ def main(arguments: list[str]) -> None:
             options.json.write_text(json.dumps({"device": device.vulkan.name, "models": everything}, indent=1))
     console.print(table)
     console.print(where_time_went(everything))
+    for model, contenders in everything.items():
+        for step in NEXT:
+            if made := contenders["dml"].get(step, {}).get("made"):
+                console.print(f"{model} makes for {step}: {', '.join(made)}", highlight=False)
     for (contender, reason), models in absent.items():
         console.print(f"left out: {contender}: {reason} ({', '.join(models)})", highlight=False)
     if any("fails" in its for found in everything.values() for its in found.values()):

@@ -100,6 +100,8 @@ def constant_bits(value: Constant) -> int:
 
     Raises OverflowError for an integer that 32 bits cannot hold.
     """
+    if type(value) is int and 0 <= value < 1 << 32:  # nearly all are
+        return value
     if isinstance(value, bool | np.bool_):
         return int(value)
     if isinstance(value, float | np.floating):
@@ -114,6 +116,8 @@ def constant_bits(value: Constant) -> int:
 
 
 def _glsl_type(value: Constant) -> str:
+    if type(value) is int:
+        return "uint"
     if isinstance(value, bool | np.bool_):
         return "bool"
     if isinstance(value, float | np.floating):

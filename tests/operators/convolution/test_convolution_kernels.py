@@ -17,9 +17,9 @@ from harness import like, tensor
         ("FLOAT32", FORWARD, 1, 1, (300, 300), 5),
         ("FLOAT32", FORWARD, 2, 1, (2, 260, 260), 8),
         ("FLOAT16", FORWARD, 1, 1, (260, 260), 7),
-        ("FLOAT32", FORWARD, 1, 12001, (3,), 1),
-        ("FLOAT32", FORWARD, 1, 23001, (3,), 2),
-        ("FLOAT32", BACKWARD, 1, 23001, (3,), 2),
+        ("FLOAT32", FORWARD, 1, 23001, (3,), 0),
+        ("FLOAT32", FORWARD, 1, 61001, (3,), 6),
+        ("FLOAT32", BACKWARD, 1, 61001, (3,), 6),
         ("FLOAT32", BACKWARD, 1, 61001, (2,), 4),
     ],
 )

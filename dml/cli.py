@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -120,25 +121,29 @@ def run(
     allow_paths_outside: Annotated[
         bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show where the time went, on standard error.")] = False,
 ) -> None:
     """Run a model, explain what it compiles to, or profile it."""
     from .api.device import create_device
     from .frontends.running import Options, open_file, write_trace
+    from .waiting import Waiting
 
     level = _named(DML_FEATURE_LEVEL, feature_level.replace(".", "_"), "feature level")
     try:
         opened = create_device(device or None, feature_level=level)
-        options = Options(typer.echo, allow_paths_outside, iterations, _inputs(input or []), output_dir)
-        runnable = open_file(model, opened, options)
-        if explain:
-            typer.echo(runnable.describe())
-        if profile is not None:
+        files = _inputs(input or [])
+        with Waiting(Console(stderr=True), verbose=verbose) as waiting:
+            say = partial(waiting.say, typer.echo)
+            runnable = open_file(model, opened, Options(say, allow_paths_outside, iterations, files, output_dir))
+            if explain:
+                say(runnable.describe())
+            times = runnable.profile() if profile is not None else None
+            if not explain and profile is None:
+                runnable.run()
+        if profile is not None and times is not None:
             clock = "device timestamps" if opened.has_timestamps else "host clock, each dispatch submitted on its own"
-            times = runnable.profile()
             _print_profile(times, clock)
             write_trace(profile, times, clock)
-        if not explain and profile is None:
-            runnable.run()
     except DMLError as error:
         raise _fail(str(error)) from None
 
@@ -158,15 +163,42 @@ def explain(
     try:
         from .frontends.onnx import prepare
         from .frontends.onnx.command import explain as explained
+        from .waiting import Waiting
 
         inputs = Options(inputs=_inputs(input or [])).arrays()
-        rows = explained(prepare(model, create_device(device or None)), inputs)
+        opened = create_device(device or None)
+        with Waiting(Console(stderr=True)):
+            rows = explained(prepare(model, opened), inputs)
     except DMLError as error:
         raise _fail(str(error)) from None
     table = _table(escape(model.name), "node", "operators", "feature level")
     for node, names, level in rows:
         table.add_row(escape(node), ", ".join(names) or "(a constant or a view)", short_name(level) if names else "")
     _print(table)
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Forget it all; it is made again when it is needed.")] = False,
+) -> None:
+    """Show what dml keeps on disk, compiled shaders and drivers' pipelines, or clear it."""
+    from . import cache as kept
+    from .glslang import compiler
+
+    try:
+        if clear:
+            kept.clear()
+        limit = kept.limit()
+    except DMLError as error:
+        raise _fail(str(error)) from None
+    table = _table("What dml keeps on disk", "folder", "entries", "size")
+    usage = kept.usage()
+    for name, (entries, size) in usage.items():
+        table.add_row(escape(str(kept.folder(name))), str(entries), _bytes(size))
+    entries, size = (sum(each) for each in zip(*usage.values(), strict=True))
+    table.add_row("together", str(entries), f"{_bytes(size)} of {_bytes(limit)}")
+    _print(table)
+    typer.echo(f"shaders are compiled by {compiler()}")
 
 
 def _inputs(given: list[str]) -> dict[str, Path]:

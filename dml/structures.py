@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -63,6 +62,10 @@ class Signature:
                 raise DMLError(f"{self.name}: {', '.join(missing)} must be given{self._orders() if args else ''}")
         return values
 
+    def takes_in_order(self, count: int) -> bool:
+        """Whether so many values by position are the structure's first fields, in either order, and all it needs."""
+        return self._differs is None and len(self._required) <= count <= len(self._in_c)
+
     def _by_position(self, args: tuple[Any, ...]) -> dict[str, Any]:
         at = self._differs
         order = self._in_c if at is None or len(args) <= at or _may_be_count(args[at]) else self._short
@@ -81,6 +84,8 @@ def _may_be_count(value: object) -> bool:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name, where one that is known is near."""
+    from difflib import get_close_matches  # only where something is wrong already: it takes long to import
+
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -99,6 +104,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
         signature = Signature(kind.__name__, in_c or names, names, defaults)
         make = kind.__init__
         checks: dict[str, Callable[[Any], None]] | None = None
+        in_order: list[tuple[Callable[[Any], None] | None, Any]] = []
 
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -106,6 +112,13 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
             if checks is None:  # only now, since annotations may name what their module defines further down
                 held = set(names) - set(converted)
                 checks = {name: check for name, check in field_checks(make, kind.__name__).items() if name in held}
+                in_order.extend((checks.get(name), defaults.get(name, _LEFT_OUT)) for name in names)
+            if not kwargs and signature.takes_in_order(len(args)):
+                for value, (check, default) in zip(args, in_order, strict=False):
+                    if check is not None and value is not default:
+                        check(value)
+                make(self, *args)
+                return
             values = signature.bind(args, kwargs)
             for name, check in checks.items():
                 value = values.get(name, _LEFT_OUT)
@@ -120,18 +133,22 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
 
 
 def convert(where: str, value: Any, converter: Callable[[Any], Any], wanted: str) -> Any:
-    """What the converter makes of a value.
-
-    Raises DMLError where it raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``.
-    """
+    """What the converter makes of a value, else the error of ``not_converted``."""
     try:
         return converter(value)
     except (TypeError, ValueError, OverflowError):
-        raise DMLError(f"{where}: must be {wanted}, found {described(value)}") from None
+        raise not_converted(where, value, wanted) from None
+
+
+def not_converted(where: str, value: Any, wanted: str) -> DMLError:
+    """What to raise where a converter raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``."""
+    return DMLError(f"{where}: must be {wanted}, found {described(value)}")
 
 
 def integer(value: Any) -> int:
     """An int from whatever is an index, but no boolean. Raises TypeError."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool):
         raise TypeError
     return operator.index(value)
@@ -148,8 +165,12 @@ def sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return convert_all
 
 
-#: A tuple of ints.
-integers = sequence(integer)
+_integers = sequence(integer)
+
+
+def integers(value: Any) -> tuple[int, ...]:
+    """A tuple of ints."""
+    return value if type(value) is tuple and set(map(type, value)) <= {int} else _integers(value)
 
 
 def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
 from .errors import DMLError
-from .structures import convert, derive_count, did_you_mean, enumerator, integer, integers, structure
+from .structures import derive_count, did_you_mean, enumerator, integer, integers, not_converted, structure
 
 _T = DML_TENSOR_DATA_TYPE
 
@@ -206,12 +206,24 @@ class DML_BUFFER_TENSOR_DESC:
         for name, (converter, wanted) in _FIELDS.items():
             value = getattr(self, name)
             if value is not None or name not in ("Strides", "TotalTensorSizeInBytes"):
-                value = convert(f"DML_BUFFER_TENSOR_DESC.{name}", value, converter, wanted)
-                object.__setattr__(self, name, value)
+                try:
+                    converted = converter(value)
+                except (TypeError, ValueError, OverflowError):
+                    raise not_converted(f"DML_BUFFER_TENSOR_DESC.{name}", value, wanted) from None
+                if converted is not value:
+                    object.__setattr__(self, name, converted)
         derive_count(self, "DimensionCount", len(self.Sizes))
         total: int | None = self.TotalTensorSizeInBytes
         if total is None:
             object.__setattr__(self, "TotalTensorSizeInBytes", self._implied_size())
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since descriptions are looked up again and again while a graph is compiled."""
+        return hash((self.DataType, self.Sizes, self.Strides, self.TotalTensorSizeInBytes, self.Flags))
 
     def _implied_size(self) -> int:
         """The computed size, or 0 for a description that the validator will refuse anyway."""
@@ -258,6 +270,12 @@ class DML_BUFFER_TENSOR_DESC:
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements."""
         return numpy_dtype(self.DataType)
+
+
+@lru_cache(maxsize=8192)
+def packed_tensor(data_type: DML_TENSOR_DATA_TYPE, sizes: tuple[int, ...]) -> DML_BUFFER_TENSOR_DESC:
+    """The description of a tensor without gaps; the same object for the same ones, of which models have many."""
+    return DML_BUFFER_TENSOR_DESC(data_type, sizes)
 
 
 @structure(converted=("Type",))

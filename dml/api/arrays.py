@@ -14,18 +14,25 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits, numpy_dtype, packe
 Array = npt.NDArray[Any]
 
 
-def check_array(value: npt.ArrayLike, desc: DML_BUFFER_TENSOR_DESC, where: str) -> Array:
-    """``value`` as an array of the tensor's data type and sizes.
+class ArrayCheck:
+    """Takes arrays of a tensor's data type and sizes. where: how messages about others begin."""
 
-    Raises DMLError, starting with ``where``, for any other array.
-    """
-    array = as_array(value, where)
-    wanted = numpy_dtype(desc.DataType)
-    if array.dtype != wanted:
-        raise DMLError(f"{where}: its data type {desc.DataType.name} takes arrays of {wanted}, found {array.dtype}")
-    if array.shape != desc.Sizes:
-        raise DMLError(f"{where}: its sizes are {desc.Sizes}, found an array of shape {array.shape}")
-    return array
+    def __init__(self, desc: DML_BUFFER_TENSOR_DESC, where: str) -> None:
+        self._desc = desc
+        self._where = where
+        self._dtype = numpy_dtype(desc.DataType)
+
+    def __call__(self, value: npt.ArrayLike) -> Array:
+        """``value`` as an array. Raises DMLError where it is another one, or none."""
+        array = as_array(value, self._where)
+        desc = self._desc
+        if array.dtype != self._dtype:
+            raise DMLError(
+                f"{self._where}: its data type {desc.DataType.name} takes arrays of {self._dtype}, found {array.dtype}"
+            )
+        if array.shape != desc.Sizes:
+            raise DMLError(f"{self._where}: its sizes are {desc.Sizes}, found an array of shape {array.shape}")
+        return array
 
 
 def _strided(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Array:
@@ -41,17 +48,39 @@ def _nibbles(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
     return np.stack([data & 15, data >> 4], axis=-1).reshape(-1)
 
 
-def store(array: Array, words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> None:
-    """Lay the elements out by the tensor's strides. Along a stride of 0 the first element counts."""
-    once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in desc.strides)
-    array = array[once]
-    if element_bits(desc.DataType) == 4:
-        flat = _nibbles(words)
-        strides = desc.strides
-        np.lib.stride_tricks.as_strided(flat, array.shape, strides)[...] = array.astype(np.int8).astype(np.uint8) & 15
-        words.view(np.uint8)[:] = flat[0::2] | flat[1::2] << 4
-    else:
-        _strided(words, desc)[once] = array
+class TensorMemory:
+    """A tensor within the words that begin with it, to be written from arrays and read into them again and again."""
+
+    def __init__(self, words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> None:
+        self._words = words
+        self._desc = desc
+        self._elements = None if element_bits(desc.DataType) == 4 else _strided(words, desc)
+        # Along a stride of 0 the first element counts
+        self._once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in desc.strides)
+        self._written = None if self._elements is None else self._elements[self._once]
+        self._repeats = 0 in desc.strides
+
+    def store(self, array: Array) -> None:
+        """Lay the elements out by the tensor's strides."""
+        if self._repeats:
+            array = array[self._once]
+        if self._written is not None:
+            self._written[...] = array
+            return
+        flat = _nibbles(self._words)
+        elements = np.lib.stride_tricks.as_strided(flat, array.shape, self._desc.strides)
+        elements[...] = array.astype(np.int8).astype(np.uint8) & 15
+        self._words.view(np.uint8)[:] = flat[0::2] | flat[1::2] << 4
+
+    def load(self) -> Array:
+        """A packed copy of the elements."""
+        if self._elements is not None:
+            return self._elements.copy()
+        desc = self._desc
+        values = np.lib.stride_tricks.as_strided(_nibbles(self._words), desc.Sizes, desc.strides)
+        dtype = numpy_dtype(desc.DataType)
+        signed = np.where(values > 7, values.astype(np.int8) - 16, values) if dtype.name == "int4" else values
+        return signed.astype(np.int8).astype(dtype)
 
 
 def packed_bytes(array: Array, desc: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[np.uint8]:
@@ -60,15 +89,5 @@ def packed_bytes(array: Array, desc: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[np.u
     if element_bits(desc.DataType) != 4 and desc.strides == packed_strides(desc.Sizes) and array.nbytes == size:
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     words = np.zeros(-(-size // 4), np.uint32)
-    store(array, words, desc)
+    TensorMemory(words, desc).store(array)
     return words.view(np.uint8)
-
-
-def load(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Array:
-    """A packed copy of the tensor's elements."""
-    if element_bits(desc.DataType) != 4:
-        return _strided(words, desc).copy()
-    values = np.lib.stride_tricks.as_strided(_nibbles(words), desc.Sizes, desc.strides)
-    dtype = numpy_dtype(desc.DataType)
-    signed = np.where(values > 7, values.astype(np.int8) - 16, values) if dtype.name == "int4" else values
-    return signed.astype(np.int8).astype(dtype)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api.binding import BindingTable
+from dml.api.dispatched import Dispatched
 from dml.api.lifetimes import follow
 from dml.api.objects import DeviceChild, DMLObject, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, Operator, OperatorInitializer
@@ -35,6 +36,7 @@ from dml.runtime.context import Context, open_context
 from dml.runtime.devices import VulkanDevice, choose, list_devices
 from dml.runtime.queue import Fence
 from dml.runtime.recording import execute
+from dml.stages import stage
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
 
@@ -53,6 +55,9 @@ class Device(DMLObject):
         self.vulkan = vulkan
         self.feature_level = feature_level
         self._context: Context | None = open_context(vulkan)
+        #: What ``dispatch`` compiled for it.
+        self.dispatched = Dispatched()
+        self._context.spare.add(self.dispatched)
         self._children: weakref.WeakSet[DeviceChild] = weakref.WeakSet()
 
     @property
@@ -84,6 +89,7 @@ class Device(DMLObject):
         """
         if self._context is not None:
             self._context.queue.finish()
+            self.dispatched.clear()
             for child in list(self._children):
                 child.release()
             self._context = None
@@ -141,7 +147,8 @@ class Device(DMLObject):
         """
         require_device(operator, self, "Device.compile_operator")
         desc = operator.desc
-        program = compile_operator(desc, self.vulkan.target)
+        with stage("plan"):
+            program = compile_operator(desc, self.vulkan.target)
         return CompiledOperator(
             self,
             program,
@@ -173,7 +180,8 @@ class Device(DMLObject):
         for index, node in enumerate(desc.Nodes):
             if isinstance(node.Desc, DML_OPERATOR_GRAPH_NODE_DESC):
                 require_device(node.Desc.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
-        program = compile_graph(graph, self.vulkan.target, optimize=optimize)
+        with stage("plan"):
+            program = compile_graph(graph, self.vulkan.target, optimize=optimize)
         return CompiledOperator(
             self,
             program,
@@ -303,7 +311,17 @@ def _default_device() -> Device:
 def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None) -> dict[str, Any]:
     """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
 
-    device: None opens the default device once. See ``CompiledOperator.dispatch``.
+    device: None opens the default device once. See ``CompiledOperator.dispatch``; here the tensors that DML owns are
+    given each time. What was compiled of the most recent descriptions is kept with its buffers for the next call, up to
+    a number of bytes, until the device is closed.
     """
     device = device or _default_device()
-    return device.compile_operator(device.create_operator(desc)).dispatch(inputs)
+    device.require_open()
+    desc = unwrap(desc)
+    compiled = device.dispatched.find(desc)
+    if compiled is not None:
+        return compiled.dispatch_all(inputs)
+    compiled = device.compile_operator(device.create_operator(desc))
+    results = compiled.dispatch(inputs)
+    device.dispatched.keep(desc, compiled)
+    return results

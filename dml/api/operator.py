@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from dml.api.objects import DeviceChild, require_device
 from dml.api.resident import Resident
-from dml.api.weights import constants
+from dml.api.weights import Constants
 from dml.arguments import checked
 from dml.compiler.program import Dispatch, Program
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
-from dml.runtime.arena import Arena
 from dml.runtime.recording import KernelTime, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -87,13 +86,17 @@ class CompiledOperator(Dispatchable):
         self.output_slots = _slots(self.output_fields)
         self.kernels = spirv(program.dispatches)
         self.initialize_kernels = spirv(program.initialize)
+        #: The driver makes the pipelines meanwhile: recordings find them.
+        self._pipelines: object = device.context.pipelines.begin(
+            [*program.dispatches, *program.initialize], [*self.kernels, *self.initialize_kernels]
+        )
         self._resident: Resident | None = None
         self._making = threading.Lock()
 
     @cached_property
-    def constants(self) -> Arena:
+    def constants(self) -> Constants:
         """Where the constants lie that the program's dispatches read."""
-        return constants(self._device.context, self.program, self.program.dispatches)
+        return Constants(self._device.context, self.program, self.program.dispatches)
 
     @property
     def initialization(self) -> tuple[list[Dispatch], list[bytes]]:
@@ -114,14 +117,19 @@ class CompiledOperator(Dispatchable):
         )
 
     def release(self) -> None:
-        self._resident = None
+        self._resident = self._pipelines = None
         self.__dict__.pop("constants", None)
 
     @property
+    def kept(self) -> dict[object, int]:
+        """What ``dispatch`` keeps on the device for this operator, and the bytes of each: buffers, and kernels, which
+        operators may share. Not constants and weights, which they share where they are the same."""
+        return {} if self._resident is None else self._resident.kept
+
+    @property
     def memory(self) -> int:
-        """Bytes that ``dispatch`` keeps on the device for this operator, its kernels included; not constants and
-        weights, which operators share where they are the same."""
-        return 0 if self._resident is None else self._resident.memory
+        """The bytes of all that ``dispatch`` keeps (see ``kept``)."""
+        return sum(self.kept.values())
 
     def forget_constants(self) -> None:
         """Let go of the host's copy of the constants, where ``dispatch`` has put them on the device.
@@ -129,7 +137,7 @@ class CompiledOperator(Dispatchable):
         For programs that nothing records and that own no inputs: these would need them again.
         """
         if self._resident is not None and not self.program.owned:
-            self.program.constants = b""
+            self.program.constants = []
 
     def describe(self) -> str:
         """The program in words: a line per dispatch, with regions and bytes."""
@@ -149,12 +157,17 @@ class CompiledOperator(Dispatchable):
         """
         return self._own().dispatch(inputs)
 
+    def dispatch_all(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
+        """As ``dispatch``, where every input has to be given, as for the first dispatch."""
+        return self._own().dispatch(inputs, every=True)
+
     @checked
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         """Run as ``dispatch`` does; return (node, kernel, nanoseconds) for each of the program's dispatches, in order.
 
         The device's timestamps measure where it has them; ``Device.has_timestamps`` says whether. Else each dispatch is
-        submitted on its own and the host's clock measures, submission and waiting included.
+        submitted on its own and the host's clock measures, submission and waiting included. Compilation is not counted:
+        the first profile runs twice.
         """
         return self._own().profile(inputs)
 

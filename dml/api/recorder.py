@@ -9,11 +9,10 @@ from dml.api.binding import BindingTable
 from dml.api.lifetimes import PersistentUse, follow
 from dml.api.objects import DeviceChild, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, OperatorInitializer
-from dml.api.weights import constants
+from dml.api.weights import Constants
 from dml.arguments import checked
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
-from dml.runtime.arena import Arena
 from dml.runtime.queue import Fence
 from dml.runtime.recording import KernelTime, Place, Recording
 
@@ -100,12 +99,12 @@ class CommandRecorder(DeviceChild):
         else:
             assert isinstance(dispatchable, OperatorInitializer)
             work = [
-                (*c.initialization, constants(context, c.program, c.program.initialize)) for c in dispatchable.operators
+                (*c.initialization, Constants(context, c.program, c.program.initialize)) for c in dispatchable.operators
             ]
         recordings = []
         for index, (dispatches, kernels, known) in enumerate(work):
 
-            def place(region: Region, known: Arena = known, index: int = index) -> Place:
+            def place(region: Region, known: Constants = known, index: int = index) -> Place:
                 return known.place(region) if region.space is Space.CONSTANT else bindings.resolve(index, region)
 
             recordings.append(Recording(context, dispatches, kernels, place, timed=command_list.timed))

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api import arrays
-from dml.api.weights import Weights, constants
+from dml.api.arrays import ArrayCheck, TensorMemory
+from dml.api.weights import Constants, Weights
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.runtime.arena import Arena, Islands, bound_regions
 from dml.runtime.buffer import Mirror
 from dml.runtime.memory import Use
 from dml.runtime.recording import KernelTime, Place, Recording
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 if TYPE_CHECKING:
     from dml.api.operator import CompiledOperator
@@ -45,41 +45,64 @@ class Resident:
             for slot, size in enumerate(program.outputs)
             if size is not None
         }
+        self._known = [name for name, _ in compiled.input_fields]
+        #: The input fields: the name, and how many arrays one takes as a sequence.
+        self._fields = [(name, len(t) if isinstance(t, tuple) else None) for name, t in compiled.input_fields]
+        slots = compiled.input_slots
+        self._checks = [
+            None if slot.tensor is None else ArrayCheck(slot.tensor, f"{compiled.label}.{slot.name}") for slot in slots
+        ]
+        self._written = {
+            at: TensorMemory(mirror.words, tensor)
+            for at, mirror in self._inputs.items()
+            if (tensor := slots[at].tensor) is not None
+        }
+        self._read = self._outputs_by_name(compiled)
         self._temporaries = Arena(context, Islands(bound_regions(Space.TEMPORARY, program.dispatches)))
-        self._constants = constants(context, program, program.dispatches)
+        self._constants = Constants(context, program, program.dispatches)
         #: What initialization computed from constants and from the inputs that DirectML owns.
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}
 
-    @property
-    def memory(self) -> int:
-        """Bytes of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
-        mirrors = [*self._inputs.values(), *self._outputs.values()]
-        buffers = sum(buffer.size for buffer in (*(m.buffer for m in mirrors), *self._temporaries.buffers))
-        kernels = max((recording.pipelines for recording in self._recordings.values()), default=0)
-        return buffers + kernels * self._context.pipeline_bytes
+    def _outputs_by_name(self, compiled: CompiledOperator) -> list[tuple[str | int, TensorMemory | list[TensorMemory]]]:
+        found: list[tuple[str | int, TensorMemory | list[TensorMemory]]] = []
+        at = 0
+        for name, field in compiled.output_fields:
+            if isinstance(field, tuple):
+                found.append((name, [TensorMemory(self._outputs[at + i].words, t) for i, t in enumerate(field)]))
+                at += len(field)
+                continue
+            if field is not None:
+                found.append((name, TensorMemory(self._outputs[at].words, field)))
+            at += 1
+        return found
 
-    def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
-        found = self._gather(inputs)
+    @property
+    def kept(self) -> dict[object, int]:
+        """The bytes of each of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
+        mirrors = [*self._inputs.values(), *self._outputs.values()]
+        kept: dict[object, int] = {m.buffer: m.buffer.size for m in mirrors}
+        kept |= {buffer: buffer.size for buffer in self._temporaries.buffers}
+        each = self._context.pipelines.bytes_each
+        return kept | {kernel: each for recording in self._recordings.values() for kernel in recording.pipelines}
+
+    def dispatch(self, inputs: Mapping[Any, Any], *, every: bool = False) -> dict[Any, Any]:
+        """every: inputs that DirectML owns have to be given, whatever was given before."""
+        found = self._gather(inputs, every=every)
         with self._lock:
             self._prepare(found)
             self._recording("whole").run()
-            results: dict[Any, Any] = {}
-            at = 0
-            for name, field in self._compiled.output_fields:
-                if isinstance(field, tuple):
-                    results[name] = [self._load(at + i, t) for i, t in enumerate(field)]
-                    at += len(field)
-                    continue
-                if field is not None:
-                    results[name] = self._load(at, field)
-                at += 1
-        return results
+            return {
+                name: [one.load() for one in memory] if isinstance(memory, list) else memory.load()
+                for name, memory in self._read
+            }
 
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         found = self._gather(inputs)
         with self._lock:
             self._prepare(found)
+            if "timed" not in self._recordings:
+                self._recording("timed").run()  # drivers finish compiling in a first run
             return self._recording("timed").profile()
 
     def run_again(self) -> None:
@@ -114,49 +137,58 @@ class Resident:
         assert self._weights is not None
         return self._weights.place(region)
 
-    def _gather(self, given: Mapping[Any, Any]) -> dict[int, Array]:
-        """The checked array of each slot that was given one."""
-        compiled = self._compiled
-        known = [name for name, _ in compiled.input_fields]
-        inputs: dict[str | int, Any] = {}
-        for key, value in given.items():
-            name = known[key] if isinstance(key, int) and 0 <= key < len(known) else key
-            if name not in known:
-                raise DMLError(f"{compiled.label}: no input tensor {key!r}; it has {', '.join(map(str, known))}")
-            inputs[name] = value
+    def _gather(self, given: Mapping[Any, Any], *, every: bool = False) -> dict[int, Array]:
+        """The checked array of each slot that was given one. every: what DirectML owns has to be given again."""
+        named = self._by_name(given)
+        kept = () if every or self._weights is None else self._compiled.program.owned
         found: dict[int, Array] = {}
         at = 0
-        for name, tensor in compiled.input_fields:
-            value = inputs.get(name)
-            if isinstance(tensor, tuple):
-                count = len(tensor)
-                if value is not None and (not isinstance(value, Sequence) or len(value) != count):
-                    raise DMLError(
-                        f"{compiled.label}.{name}: takes a sequence of {count} arrays, found {type(value).__name__}"
-                    )
-                values = list(value) if value is not None else [None] * count
-            else:
-                values = [value]
-            for item in values:
-                slot = compiled.input_slots[at]
-                if item is not None and slot.tensor is None:
-                    raise DMLError(f"{compiled.label}.{slot.name}: the description leaves this tensor out")
-                if item is not None and slot.tensor is not None:
-                    found[at] = arrays.check_array(item, slot.tensor, f"{compiled.label}.{slot.name}")
-                elif slot.tensor is not None and not (at in compiled.program.owned and self._weights is not None):
-                    raise DMLError(f"{compiled.label}.{slot.name}: an array must be given")
+        for name, count in self._fields:
+            value = named.get(name)
+            for item in (value,) if count is None else self._sequence(name, value, count):
+                check = self._checks[at]
+                if item is not None and check is None:
+                    raise DMLError(f"{self._where(at)}: the description leaves this tensor out")
+                if item is not None and check is not None:
+                    found[at] = check(item)
+                elif check is not None and at not in kept:
+                    raise DMLError(f"{self._where(at)}: an array must be given")
                 at += 1
         return found
+
+    def _by_name(self, given: Mapping[Any, Any]) -> dict[str | int, Any]:
+        inputs: dict[str | int, Any] = {}
+        for key, value in given.items():
+            name = self._known[key] if isinstance(key, int) and 0 <= key < len(self._known) else key
+            if name not in self._known:
+                raise DMLError(
+                    f"{self._compiled.label}: no input tensor {key!r}; it has {', '.join(map(str, self._known))}"
+                )
+            inputs[name] = value
+        return inputs
+
+    def _sequence(self, name: str | int, value: Any, count: int) -> Sequence[Any]:
+        if value is None:
+            return [None] * count
+        if not isinstance(value, Sequence) or len(value) != count:
+            raise DMLError(
+                f"{self._compiled.label}.{name}: takes a sequence of {count} arrays, found {type(value).__name__}"
+            )
+        return value
+
+    def _where(self, at: int) -> str:
+        return f"{self._compiled.label}.{self._compiled.input_slots[at].name}"
 
     def _prepare(self, found: Mapping[int, Array]) -> None:
         """Lay the arrays out where the next run finds them."""
         owned: dict[int, Array] = {}
         for at, array in found.items():
-            tensor = self._compiled.input_slots[at].tensor
-            assert tensor is not None
-            if at in self._inputs:
-                arrays.store(array, self._inputs[at].words, tensor)
+            memory = self._written.get(at)
+            if memory is not None:
+                memory.store(array)
             else:
+                tensor = self._compiled.input_slots[at].tensor
+                assert tensor is not None
                 owned[at] = arrays.packed_bytes(array, tensor)
         if owned or self._weights is None:
             self._initialize(owned)
@@ -167,14 +199,13 @@ class Resident:
         if missing and self._weights is not None:
             # Inputs that are not given again keep their values, which only the device still has
             owned |= {slot: self._read_owned(slot) for slot in missing}
-        self._weights = Weights(self._context, program, self._compiled.initialize_kernels, owned)
-        self._recordings.clear()
+        weights = Weights(self._context, program, self._compiled.initialize_kernels, owned)
+        if self._weights is None or weights.buffers != self._weights.buffers:
+            self._recordings.clear()  # (what is the same lies where it lay)
+        self._weights = weights
 
     def _read_owned(self, slot: int) -> Array:
         assert self._weights is not None
         region = self._compiled.program.owned[slot]
         place = self._weights.place(region)
         return place.buffer.read(np.uint8, region.size, place.offset + region.offset)
-
-    def _load(self, at: int, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
-        return arrays.load(self._outputs[at].words, tensor)

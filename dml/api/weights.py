@@ -18,6 +18,7 @@ from dml.runtime.arena import Arena, Islands, bound_regions
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Place, Recording
+from dml.stages import stage
 
 
 def _digest(*parts: Any) -> bytes:
@@ -30,36 +31,37 @@ def _digest(*parts: Any) -> bytes:
     return found.digest()
 
 
-class ConstantNames:
-    """Names for stretches of a program's constants by their bytes, of which each stretch is read once."""
-
-    def __init__(self, program: Program) -> None:
-        self._data = memoryview(program.constants)
-        self._found: dict[tuple[int, int], bytes] = {}
-
-    def name(self, start: int, end: int) -> bytes:
-        """The name of the bytes from ``start`` to ``end``."""
-        if (start, end) not in self._found:
-            self._found[start, end] = _digest(self._data[start:end])
-        return self._found[start, end]
+def constant_name(program: Program, region: Region) -> bytes:
+    """A name for the bytes of a region of the program's constants."""
+    return _digest(program.constants[region.index].digest, region.offset, region.size)
 
 
-def constants(
-    context: Context, program: Program, dispatches: Sequence[Dispatch], names: ConstantNames | None = None
-) -> Arena:
-    """The program's constants that the dispatches read. names: those already known."""
-    names = names or ConstantNames(program)
-    islands = Islands(bound_regions(Space.CONSTANT, dispatches))
-    buffers: list[Buffer] = []
-    for start, end in islands.spans:
-        key = names.name(start, end)
+class Constants:
+    """The program's constants that the dispatches read, on the device."""
+
+    def __init__(self, context: Context, program: Program, dispatches: Sequence[Dispatch]) -> None:
+        regions: dict[int, list[Region]] = {}
+        for region in bound_regions(Space.CONSTANT, dispatches):
+            regions.setdefault(region.index, []).append(region)
+        self._arenas: dict[int, Arena] = {}
+        for index, bound in regions.items():
+            islands = Islands(bound)
+            buffers = [self._buffer(context, program, index, *span) for span in islands.spans]
+            self._arenas[index] = Arena(context, islands, buffers)
+
+    def place(self, region: Region) -> Place:
+        return self._arenas[region.index].place(region)
+
+    def _buffer(self, context: Context, program: Program, index: int, start: int, end: int) -> Buffer:
+        key = constant_name(program, Region(Space.CONSTANT, index, start, end - start))
         buffer = context.shared(key)
         if buffer is None:
-            buffer = context.buffer(end - start, zero=False)
-            buffer.write(np.frombuffer(program.constants, np.uint8, end - start, start))
+            data = program.constants[index].Data
+            buffer = context.buffer(end - start, zero=end > len(data))
+            with stage("upload"):
+                buffer.write(np.frombuffer(data, np.uint8, min(end, len(data)) - start, start))
             context.share(key, buffer)
-        buffers.append(buffer)
-    return Arena(context, islands, buffers)
+        return buffer
 
 
 class Weights:
@@ -78,15 +80,14 @@ class Weights:
             *program.owned.values(),
         ]
         self._islands = Islands(regions)
-        names = ConstantNames(program)
-        keys = self._keys(kernels, given, names)
+        keys = self._keys(kernels, given)
         found = [None if key is None else context.shared(key) for key in keys]
         buffers = [
             context.buffer(end - start, zero=False) if buffer is None else buffer
             for buffer, (start, end) in zip(found, self._islands.spans, strict=True)
         ]
         self._arena = Arena(context, self._islands, buffers)
-        self._initialize(kernels, given, names, {number for number, buffer in enumerate(found) if buffer is None})
+        self._initialize(kernels, given, {number for number, buffer in enumerate(found) if buffer is None})
         # Shared only now that the work which fills them has been submitted: what other programs submit runs after it.
         for key, buffer in zip(keys, buffers, strict=True):
             if key is not None:
@@ -95,9 +96,12 @@ class Weights:
     def place(self, region: Region) -> Place:
         return self._arena.place(region)
 
-    def _keys(
-        self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], names: ConstantNames
-    ) -> list[bytes | None]:
+    @property
+    def buffers(self) -> list[Buffer]:
+        """What it lies in; the same where what it holds is the same."""
+        return self._arena.buffers
+
+    def _keys(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]]) -> list[bytes | None]:
         """What each island will hold, by name; None for one that is written again after it was read."""
         islands, program = self._islands, self._program
         keys = [_digest(end - start) for start, end in islands.spans]
@@ -107,12 +111,12 @@ class Weights:
         read: set[int] = set()
         rewritten: set[int] = set()
         for dispatch, kernel in zip(program.initialize, kernels, strict=True):
-            parts: list[Any] = [kernel, dispatch.constants, dispatch.push, dispatch.groups]
+            parts: list[Any] = [kernel, dispatch.push, dispatch.parameters, dispatch.groups]
             numbers = []
             for binding in dispatch.bindings:
                 region = binding.region
                 if region.space is Space.CONSTANT:
-                    parts += [binding.access, names.name(region.offset, region.offset + region.size)]
+                    parts += [binding.access, constant_name(program, region)]
                 else:
                     number = islands.number(region)
                     parts += [binding.access, self._relative(region), keys[number]]
@@ -128,22 +132,21 @@ class Weights:
     def _relative(self, region: Region) -> tuple[int, int]:
         return region.offset - self._islands.spans[self._islands.number(region)][0], region.size
 
-    def _initialize(
-        self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], names: ConstantNames, missing: set[int]
-    ) -> None:
+    def _initialize(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], missing: set[int]) -> None:
         """Fill the islands that are not there yet."""
         program, islands = self._program, self._islands
         for slot, region in program.owned.items():
             if islands.number(region) in missing:
                 place = self._arena.place(region)
-                place.buffer.write(given[slot], place.offset + region.offset)
+                with stage("upload"):
+                    place.buffer.write(given[slot], place.offset + region.offset)
         work = [
             (dispatch, kernel)
             for dispatch, kernel in zip(program.initialize, kernels, strict=True)
             if any(b.access.writes and islands.number(b.region) in missing for b in dispatch.bindings)
         ]
         dispatches = [dispatch for dispatch, _ in work]
-        known = constants(self._context, program, dispatches, names)
+        known = Constants(self._context, program, dispatches)
 
         def place_of(region: Region) -> Place:
             return known.place(region) if region.space is Space.CONSTANT else self._arena.place(region)

@@ -90,6 +90,8 @@ def short_name(enumerator: IntEnum) -> str:
 
 def feature_level(level: DML_FEATURE_LEVEL | int) -> DML_FEATURE_LEVEL:
     """The feature level as an enumerator; DMLError for a number that is none."""
+    if type(level) is DML_FEATURE_LEVEL:
+        return level
     try:
         return DML_FEATURE_LEVEL(level)
     except ValueError:
@@ -105,10 +107,16 @@ def _table() -> dict[str, dict[str, Any]]:
 
 def _entry(operator_type: DML_OPERATOR_TYPE | int) -> dict[str, Any]:
     try:
-        return _table()[short_name(DML_OPERATOR_TYPE(operator_type))]
+        kind = operator_type if type(operator_type) is DML_OPERATOR_TYPE else DML_OPERATOR_TYPE(operator_type)
+        return _entry_of(kind)
     except (ValueError, KeyError):
         rule = "operator type: must be a DML_OPERATOR_TYPE that names an operator"
         raise DMLError(f"{rule}, found {operator_type!r}") from None
+
+
+@cache
+def _entry_of(operator_type: DML_OPERATOR_TYPE) -> dict[str, Any]:
+    return _table()[short_name(operator_type)]
 
 
 def operator_introduced(operator_type: DML_OPERATOR_TYPE) -> DML_FEATURE_LEVEL:
@@ -200,6 +208,7 @@ def _union(a: TensorSupport, b: TensorSupport) -> TensorSupport:
     return TensorSupport(counts, a.data_types | b.data_types, a.kind, a.optional or b.optional, a.sizes, a.array)
 
 
+@cache
 def _level(name: str) -> DML_FEATURE_LEVEL:
     return DML_FEATURE_LEVEL[f"DML_FEATURE_LEVEL_{name}"]
 

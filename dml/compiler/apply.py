@@ -14,7 +14,7 @@ from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression
-from dml.compiler.selection import elementwise_steps
+from dml.compiler.selection import elementwise_walk
 
 
 def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
@@ -45,7 +45,7 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
     named = {f"x{i}": operand for i, operand in enumerate(inputs)}
     rounds = unit * rounds_of_loops(emitted.code) or 1
     lines = unit * emitted.code.count("\n")
-    steps, workgroup = elementwise_steps(builder.target, -(-result.count // unit), lines, rounds)
+    walk = elementwise_walk(builder.target, -(-result.count // unit), lines, rounds)
     builder.dispatch(
         "elementwise/vector.comp",
         {
@@ -53,12 +53,12 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
             **{name: read(operand, vector=operand.strides[-1] == 1) for name, operand in named.items()},
         },
         space=result.sizes,
-        count=-(-result.count // (unit * steps)),
-        workgroup=workgroup,
-        constants=emitted.constants,
-        defines={"UNIT": f"{unit}u", "STEPS": steps, "UNROLL": min(steps, 4), "TAIL": int(result.count % unit > 0)},
+        count=-(-result.count // (unit * walk.steps)),
+        workgroup=walk.workgroup,
+        constants={"STEPS": walk.steps, **emitted.constants},
+        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(result.count % unit > 0)},
         code="\n".join([emitted.code, scalar_body(named, result.rank), vector_body(named, result, unit)]),
-        steps=steps * rounds,
+        steps=walk.steps * rounds,
         each=-(-unit // rounds),
     )
 

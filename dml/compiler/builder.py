@@ -65,6 +65,11 @@ class ProgramBuilder:
         stage._initializes = True
         return stage
 
+    @property
+    def initializes(self) -> bool:
+        """Whether its dispatches run once."""
+        return self._initializes
+
     def prepare(self, *operands: Operand) -> ProgramBuilder:
         """Where to put work that depends on these operands alone (weights laid out for a kernel, say).
 
@@ -134,14 +139,14 @@ class ProgramBuilder:
         if 0 in grid:
             return
         bound, written_elsewhere = self._bind(kernel, tensors)
-        text, values = prelude(bound, constants or {}, space, shape, tuple(push or {}), code)
+        head = prelude(kernel, bound, constants or {}, space, shape, tuple(push or {}), code)
         dispatch = Dispatch(
             label=kernel,
-            source=sources.source(kernel, text, defines or {}),
-            constants=values,
+            source=sources.source(kernel, head.text, defines or {}),
             bindings=tuple(_binding([bound[name] for name in names]) for names in storage_buffers(bound)),
             groups=grid,
-            push=tuple((push or {}).values()),
+            push=(*(push or {}).values(), *head.push),
+            parameters=head.parameters,
             node=self.node,
             invocations=math.prod(shape),
             steps=max(1, steps),
@@ -273,15 +278,15 @@ def owns_whole_words(result: Operand) -> bool:
 def merge_dimensions(
     sizes: Sequence[int], strides: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Merge neighbouring dimensions that every tensor steps through as one; drop dimensions of size 1.
+    """Merge neighbouring dimensions that every tensor steps through as one; drop those of size 1 at the end.
 
-    strides: those of each tensor over the same sizes. No dimension may be left.
+    strides: those of each tensor over the same sizes. No dimension may be left. A dimension of size 1 before others
+    merges by its strides as any other does, so that a batch of one has the kernel of a batch of many.
     """
     merged_sizes: list[int] = []
     merged: list[list[int]] = [[] for _ in strides]
-    for axis, size in enumerate(sizes):
-        if size == 1:
-            continue
+    last = max((axis for axis, size in enumerate(sizes) if size > 1), default=-1)
+    for axis, size in enumerate(sizes[: last + 1]):
         if merged_sizes and all(m[-1] == s[axis] * size for m, s in zip(merged, strides, strict=True)):
             merged_sizes[-1] *= size
             for m, s in zip(merged, strides, strict=True):

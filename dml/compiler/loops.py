@@ -1,6 +1,6 @@
 """Loops that are too long for one invocation, as parts for several dispatches.
 
-A driver that counts (llvmpipe) counts a round more for each loop that ends, and none for those of a single round.
+A driver that counts (llvmpipe) counts a round more for each loop that ends. Sizes are data, so it unrolls none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ def rounds(sizes: Sequence[int]) -> int:
     """Iterations of nested loops over ``sizes``, the outermost first, all together."""
     inside = 0
     for size in reversed(sizes):
-        inside = size * (1 + inside) + 1 if size > 1 else inside
+        inside = size * (1 + inside) + 1
     return inside
 
 
@@ -27,5 +27,5 @@ def ranges(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, int], .
     for size in reversed(sizes):
         extent = max(1, min(size, most // inside))
         found.insert(0, [(begin, min(begin + extent, size)) for begin in range(0, size, extent)])
-        inside = 2 + extent * inside if extent > 1 else inside
+        inside = 2 + extent * inside
     return itertools.product(*found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from dml.compiler.memory import place_temporaries
 from dml.compiler.program import Operand, Program, Region, Space
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
-from dml.descriptors.base import OperatorDesc
+from dml.descriptors.base import OperatorDesc, operators
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.errors import HRESULT, DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -69,20 +69,21 @@ def elementwise(cls: type[OperatorDesc], *inputs: str) -> Callable[[_Function], 
 
 def elementwise_of(desc: OperatorDesc) -> Elementwise | None:
     """How the descriptor is an expression, or None where it is not one."""
-    _load()
+    _load_family_of(type(desc))
     return _ELEMENTWISE.get(type(desc))
 
 
 def lowering_of(cls: type[OperatorDesc]) -> Callable[..., object] | None:
     """The function that was registered for a descriptor: its lowering or, where it has one, its expression."""
-    _load()
+    _load_family_of(cls)
     entry = _ELEMENTWISE.get(cls)
     return _LOWERINGS.get(cls) if entry is None else entry.expression
 
 
 def implemented() -> frozenset[type[OperatorDesc]]:
     """The descriptors that compile."""
-    _load()
+    for cls in operators().values():
+        _load_family_of(cls)
     return frozenset(_LOWERINGS)
 
 
@@ -91,7 +92,7 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
 
     Raises DMLError (E_NOTIMPL) where the operator has no lowering.
     """
-    _load()
+    _load_family_of(type(desc))
     function = _LOWERINGS.get(type(desc))
     if function is None:
         raise DMLError(f"{type(desc).__name__}: this operator is not implemented", HRESULT.E_NOTIMPL)
@@ -145,10 +146,19 @@ def copy_owned(program: Program, target: Target) -> None:
         apply(builder, Leaf(0), result, [source])
 
 
-@functools.cache
-def _load() -> None:
-    """Import the families, which register themselves (late, because they import this module)."""
-    from dml.compiler import operators
+def _load_family_of(cls: type[OperatorDesc]) -> None:
+    """Import the modules of a descriptor's family, which register themselves (late, because they import this module).
 
-    for module in pkgutil.walk_packages(operators.__path__, f"{operators.__name__}."):
+    A family has the same name here as among the descriptors.
+    """
+    _load(cls.__module__.removeprefix("dml.descriptors.").partition(".")[0])
+
+
+@functools.cache
+def _load(family: str) -> None:
+    name = f"dml.compiler.operators.{family}"
+    if importlib.util.find_spec(name) is None:
+        return
+    found = importlib.import_module(name)
+    for module in pkgutil.walk_packages(getattr(found, "__path__", ()), f"{name}."):
         importlib.import_module(module.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space
+from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 
 #: How many orders of placing the temporaries are tried at most, until a plan is as small as what lives at once.
 MOST_TRIALS = 8
@@ -40,12 +40,15 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
                 lives[region.index] = _Life(known.first, at, size)
     placed = _placed(lives, len(dispatches))
 
-    def move(region: Region) -> Region:
+    def move(binding: StorageBinding) -> StorageBinding:
+        region = binding.region
         if region.space is not Space.TEMPORARY:
-            return region
-        return replace(region, index=0, offset=placed[region.index] + region.offset)
+            return binding
+        return StorageBinding(
+            Region(Space.TEMPORARY, 0, placed[region.index] + region.offset, region.size), binding.access
+        )
 
-    final = [replace(d, bindings=tuple(replace(b, region=move(b.region)) for b in d.bindings)) for d in dispatches]
+    final = [replace(dispatch, bindings=tuple(map(move, dispatch.bindings))) for dispatch in dispatches]
     return final, max((placed[i] + life.size for i, life in lives.items()), default=0)
 
 
@@ -60,12 +63,17 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, int]:
         most += change
         least = max(least, most)
 
+    beside = {
+        index: [other for other, its in lives.items() if other != index and its.meets(life)]
+        for index, life in lives.items()
+    }
     order = sorted(lives, key=lambda index: -lives[index].size)
     best: tuple[int, dict[int, int]] | None = None
     for _ in range(MOST_TRIALS):
         placed: dict[int, int] = {}
         for index in order:
-            placed[index] = _lowest(lives[index], [(lives[other], placed[other]) for other in placed])
+            taken = [(placed[other], lives[other].size) for other in beside[index] if other in placed]
+            placed[index] = _lowest(lives[index].size, taken)
         total, last = max(((placed[index] + lives[index].size, index) for index in order), default=(0, 0))
         if best is None or total < best[0]:
             best = total, placed
@@ -77,13 +85,13 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, int]:
     return best[1]
 
 
-def _lowest(life: _Life, others: Sequence[tuple[_Life, int]]) -> int:
-    """The lowest offset that is free for a life among others that have theirs."""
+def _lowest(size: int, taken: list[tuple[int, int]]) -> int:
+    """The lowest offset with room for ``size`` bytes beside others: where each begins, and its size."""
     offset = 0
-    for start, size in sorted((start, other.size) for other, start in others if life.meets(other)):
-        if offset + life.size <= start:
+    for start, other in sorted(taken):
+        if offset + size <= start:
             break
-        offset = max(offset, start + size)
+        offset = max(offset, start + other)
     return offset
 
 

@@ -31,6 +31,9 @@ def in_parts(
     One binding of ``most`` bytes holds each part. Where no cut along the axes is small enough, they come whole, and the
     builder refuses them by name.
     """
+    if all(operand.region.size <= most for operand in operands):
+        yield tuple(operands)
+        return
     chosen = tuple(range(operands[0].rank)) if axes is None else tuple(axes)
     extents = cut(operands, most, chosen)
     if extents is None:

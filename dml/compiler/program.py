@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from dml.compiler.scalar import Expression
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.glslang import Source
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
@@ -32,7 +33,10 @@ class Space(Enum):
 
 @dataclass(frozen=True)
 class Region:
-    """``size`` bytes at ``offset`` of one resource; ``index`` counts the inputs or outputs in binding order."""
+    """``size`` bytes at ``offset`` of one resource.
+
+    index: the number of the input or output in binding order, or of the constant.
+    """
 
     space: Space
     index: int
@@ -99,15 +103,21 @@ class Operand:
 
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """The same elements under other sizes and strides, ``base`` elements further on."""
-        return replace(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
+        return Operand(self.region, self.data_type, tuple(sizes), tuple(strides), self.base + base, self.epilogue)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
-        """Right-aligned to ``sizes``; dimensions of size 1 repeat."""
+        """Right-aligned to ``sizes``; dimensions of size 1 repeat.
+
+        Where both sizes are 1 nothing tells whether the dimension repeats. It is taken to where an inner one does, so
+        that the kernel of a larger size is found: a bias {1, C, 1} of one image is one of many.
+        """
         lead = len(sizes) - self.rank
-        strides = (0,) * lead + tuple(
-            0 if own == 1 else stride for own, stride in zip(self.sizes, self.strides, strict=True)
-        )
-        return self.view(tuple(sizes), strides)
+        strides: list[int] = []
+        repeats = False
+        for own, stride, size in zip(reversed(self.sizes), reversed(self.strides), reversed(sizes), strict=False):
+            repeats |= own != size
+            strides.append(0 if own == 1 and (repeats or size > 1) else stride)
+        return self.view(tuple(sizes), (0,) * lead + tuple(reversed(strides)))
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
         """The same bits read as another data type of the same width."""
@@ -178,8 +188,8 @@ class StorageBinding:
 class Dispatch:
     """One shader over a grid of workgroups.
 
-    constants: specialization constants 0, 1, ... as 32-bit patterns. push: the words after the bindings' offsets.
-    node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
+    push: the words after the bindings' offsets. parameters: the words of the uniform block behind the storage buffers,
+    where the kernel has one. node: the graph's nodes that it computes, in words. invocations: those of a workgroup.
 
     How long it takes, to an order of magnitude: steps are the rounds of the loops over sizes (of nested loops, of the
     innermost) that its longest invocation makes, each of which waits for memory about once; each: multiply-adds or
@@ -188,10 +198,10 @@ class Dispatch:
 
     label: str
     source: Source
-    constants: tuple[int, ...]
     bindings: tuple[StorageBinding, ...]
     groups: tuple[int, int, int]
     push: tuple[int, ...] = ()
+    parameters: tuple[int, ...] = ()
     node: str = ""
     invocations: int = 1
     steps: int = 1
@@ -211,7 +221,7 @@ class Program:
 
     Two stages run once, at initialization. ``adopt`` copies the inputs in ``owned`` to their places in the persistent
     resource; a caller that put their bytes there itself leaves it out. Then ``initialize`` computes what depends only
-    on them and on ``constants``, the bytes of Space.CONSTANT.
+    on them and on ``constants``: the bytes of Space.CONSTANT, where a region's index counts them.
     """
 
     inputs: list[int | None] = field(default_factory=list)
@@ -219,7 +229,7 @@ class Program:
     temporaries: int = 0
     temporary_size: int = 0
     persistent_size: int = 0
-    constants: bytes = b""
+    constants: list[DML_CONSTANT_DATA_GRAPH_NODE_DESC] = field(default_factory=list)
     owned: dict[int, Region] = field(default_factory=dict)
     adopt: list[Dispatch] = field(default_factory=list)
     initialize: list[Dispatch] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Scalar expressions: trees of GLSL over the elements of tensors.
 
 A leaf reads one operand's element; a node is GLSL over its operands ``$x0``, ``$x1``, ... and its own named constants
-(``$Alpha``), which become specialization constants.
+(``$Alpha``), which kernels read as data.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: A specialization constant: bool, int (uint in GLSL), np.int32 (int) or float.
+#: A number that a kernel reads: bool, int (uint in GLSL), np.int32 (int) or float.
 Constant = bool | int | float | np.int32
 
 

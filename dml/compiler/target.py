@@ -27,6 +27,8 @@ class Target:
     shared_memory: int = 16384
     max_storage_buffer_range: int = 1 << 27
     storage_buffer_alignment: int = 256
+    max_uniform_buffer_range: int = 16384
+    uniform_buffer_alignment: int = 256
     max_storage_buffers: int = 4
     max_push_constants: int = 128
     subgroup_size: int = 1

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+import inspect
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast, get_type_hints
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -21,7 +24,7 @@ from .. import enums
 from ..arguments import is_number
 from ..enums import DML_OPERATOR_TYPE
 from ..errors import DMLError
-from ..structures import Signature, convert, derive_count, enumerator, integer, integers, sequence, structure
+from ..structures import Signature, derive_count, enumerator, integer, integers, not_converted, sequence, structure
 from ..tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, DML_TENSOR_DESC
 
 if TYPE_CHECKING:
@@ -67,14 +70,41 @@ class OperatorDesc:
 
     OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]
     fields_info: ClassVar[tuple[FieldInfo, ...]]
+    #: Those of the input and of the output fields, in C order.
+    input_names: ClassVar[tuple[str, ...]]
+    output_names: ClassVar[tuple[str, ...]]
+
+    #: What gets the values of all fields out of a description.
+    _values: ClassVar[attrgetter[Any]]
+
+    # What a frozen dataclass generates for each class, here for all at once: generating it took most of the time to
+    # import this package.
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or bool(self._values(self) == other._values(other))
+
+    def __hash__(self) -> int:
+        return hash(self._values(self))
+
+    def __repr__(self) -> str:
+        held = (f"{info.name}={getattr(self, info.name)!r}" for info in self.fields_info)
+        return f"{type(self).__qualname__}({', '.join(held)})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
     def inputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]]:
         """(name, tensor, tuple of tensors or None) of each input field, in C order: the order of binding."""
-        return ((info.name, getattr(self, info.name)) for info in self.fields_info if info.kind == "input")
+        return ((name, getattr(self, name)) for name in self.input_names)
 
     def outputs(self) -> Iterator[tuple[str, DML_BUFFER_TENSOR_DESC | Tensors | None]]:
         """(name, tensor, tuple of tensors or None) of each output field, in C order: the order of binding."""
-        return ((info.name, getattr(self, info.name)) for info in self.fields_info if info.kind == "output")
+        return ((name, getattr(self, name)) for name in self.output_names)
 
     def replace(self: _Desc, **changes: Any) -> _Desc:
         """A copy with some fields changed; counts follow their arrays."""
@@ -230,13 +260,35 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
         for name, converter, wanted, may_be_none in plan:
             value = values[name]
             if value is not None or not may_be_none:
-                value = convert(f"{cls.__name__}.{name}", value, converter, wanted)
+                try:
+                    value = converter(value)
+                except (TypeError, ValueError, OverflowError):
+                    raise not_converted(f"{cls.__name__}.{name}", value, wanted) from None
             object.__setattr__(self, name, value)
         for name, array in counts.items():
             derive_count(self, name, len(getattr(self, array) or ()))
 
     __init__.__doc__ = f"{cls.__name__}({', '.join(names)}): by name, or by position in this order."
+    __init__.__module__, __init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"
+    __init__.__signature__ = _shown(fields)  # type: ignore[attr-defined]
     return __init__
+
+
+def _shown(fields: Iterable[dataclasses.Field[Any]]) -> inspect.Signature:
+    """A constructor's signature as ``help`` and editors show it: keywords."""
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for field in fields:
+        default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+        parameters.append(
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=field.type)
+        )
+    return inspect.Signature(parameters, return_annotation="None")
+
+
+@functools.cache
+def _hint(module: str, annotation: str) -> Any:
+    """What an annotation in a module means. There are few, in many fields."""
+    return eval(annotation, vars(sys.modules[module]))
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(count_of, fusable))
@@ -246,14 +298,15 @@ def operator(cls: _DescClass) -> _DescClass:
     Type checkers see the fields as keywords, since optional fields and counts stand before required ones in C; at run
     time positions work as well.
     """
-    hints = get_type_hints(cls, include_extras=True)
-    described: Any = dataclass(frozen=True, kw_only=True)(cls)
+    described: Any = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
     fields = dataclasses.fields(described)
-    described.fields_info = tuple(_field_info(field, hints[field.name]) for field in fields)
-    described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
-    described.__init__ = functools.wraps(described.__init__, assigned=("__module__", "__qualname__", "__name__"))(
-        _constructor(described, fields)
+    described.fields_info = tuple(_field_info(field, _hint(cls.__module__, cast(str, field.type))) for field in fields)
+    described._values = attrgetter(*(field.name for field in fields))
+    described.input_names, described.output_names = (
+        tuple(info.name for info in described.fields_info if info.kind == kind) for kind in ("input", "output")
     )
+    described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
+    described.__init__ = _constructor(described, fields)
     _OPERATORS[described.OPERATOR_TYPE] = described
     return cls
 
@@ -278,6 +331,31 @@ class DML_OPERATOR_DESC:
                 f"found {self.Type!r}"
             )
         object.__setattr__(self, "Type", DML_OPERATOR_TYPE(self.Type))
+
+
+def description_key(desc: OperatorDesc) -> Hashable:
+    """A key for what is made of a description; tells apart what equality does not: 0.0 and -0.0, 1 and 1.0."""
+    return desc, tuple(map(repr, _numbers(desc)))
+
+
+def _numbers(desc: OperatorDesc) -> Iterator[Any]:
+    """The attributes of a description that are floating-point numbers."""
+    for info in desc.fields_info:
+        if info.is_tensor:
+            continue
+        value = getattr(desc, info.name)
+        if info.type == "float":
+            yield value
+        elif info.type == "float_array":
+            yield from value
+        elif isinstance(value, DML_SCALE_BIAS):
+            yield value.Scale
+            yield value.Bias
+        elif isinstance(value, OperatorDesc):
+            yield from _numbers(value)
+        elif info.type == "operator_array":
+            for one in value:
+                yield from _numbers(one)
 
 
 def unwrap(desc: OperatorDesc | DML_OPERATOR_DESC) -> OperatorDesc:

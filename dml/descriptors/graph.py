@@ -5,8 +5,10 @@ References: dml_graph_desc, dml_graph_node_desc, dml_graph_edge_desc and the pag
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..enums import DML_GRAPH_EDGE_TYPE, DML_GRAPH_NODE_TYPE
@@ -33,13 +35,19 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
     Name: str | None = None
 
     def __post_init__(self) -> None:
-        try:
-            object.__setattr__(self, "Data", bytes(memoryview(self.Data)))
-        except TypeError:
-            raise DMLError(
-                f"DML_CONSTANT_DATA_GRAPH_NODE_DESC.Data: must be bytes or a buffer, found {self.Data!r}"
-            ) from None
+        if type(self.Data) is not bytes:
+            try:
+                object.__setattr__(self, "Data", bytes(memoryview(self.Data)))
+            except TypeError:
+                raise DMLError(
+                    f"DML_CONSTANT_DATA_GRAPH_NODE_DESC.Data: must be bytes or a buffer, found {self.Data!r}"
+                ) from None
         derive_count(self, "DataSize", len(self.Data))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A name for the bytes, the same for equal ones; computed once."""
+        return hashlib.sha256(self.Data).digest()
 
 
 @structure()
@@ -159,21 +167,31 @@ def _check_type(desc: Any, kinds: dict[Any, type]) -> None:
         raise DMLError(f"{type(desc).__name__}.{field}: must be {wanted}, found {getattr(desc, field)!r}")
 
 
+def _of_kind(wrapper: type, kind: Any, item: Any) -> Any:
+    """``wrapper(kind, item)`` without its checks, for an item that is known to be of the kind."""
+    made: Any = object.__new__(wrapper)
+    made.__dict__.update(Type=kind, Desc=item)
+    return made
+
+
 def _wrapped(graph: DML_GRAPH_DESC, field: str, wrapper: type, kinds: dict[Any, type]) -> tuple[Any, ...]:
     """The field's items, each in its DML_GRAPH_NODE_DESC or DML_GRAPH_EDGE_DESC."""
     items = getattr(graph, field)
     if not isinstance(items, Sequence):
         raise DMLError(f"DML_GRAPH_DESC.{field}: must be a sequence, found {items!r}")
     result = []
+    by_class = {desc_class: kind for kind, desc_class in kinds.items()}
     for index, item in enumerate(items):
         if isinstance(item, wrapper) and item.Type in kinds:  # type: ignore[attr-defined]
             result.append(item)
             continue
-        kind = next((kind for kind, desc_class in kinds.items() if isinstance(item, desc_class)), None)
+        kind = by_class.get(type(item))
+        if kind is None:
+            kind = next((kind for desc_class, kind in by_class.items() if isinstance(item, desc_class)), None)
         if kind is None:
             names = " or ".join(desc_class.__name__ for desc_class in kinds.values())
             raise DMLError(f"DML_GRAPH_DESC.{field}[{index}]: must be a {names}, found {item!r}")
-        result.append(wrapper(kind, item))
+        result.append(_of_kind(wrapper, kind, item))
     return tuple(result)
 
 

@@ -10,8 +10,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
@@ -46,6 +46,7 @@ from dml.tensors import (
     calc_buffer_tensor_size,
     data_type_of,
     numpy_dtype,
+    packed_tensor,
 )
 
 if TYPE_CHECKING:
@@ -95,19 +96,7 @@ class Tensor:
     @checked
     def view(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
         """The same bytes under other sizes and strides; nothing is computed (DirectMLX: Reinterpret)."""
-        desc = DML_BUFFER_TENSOR_DESC(
-            self.desc.DataType,
-            tuple(sizes),
-            None if strides is None else tuple(strides),
-            self.desc.TotalTensorSizeInBytes,
-            Flags=self.desc.Flags,
-        )
-        needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
-        if needed > self.desc.TotalTensorSizeInBytes:
-            raise DMLError(
-                f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, "
-                f"the tensor has {self.desc.TotalTensorSizeInBytes}"
-            )
+        desc = _viewed(self.desc, tuple(sizes), None if strides is None else tuple(strides))
         return Tensor(self.builder, self.source, desc)
 
     @checked
@@ -199,19 +188,52 @@ class Tensor:
         return 0 - self if not self._takes_scale(1) else self._scaled(-1.0, 0.0)
 
 
+@lru_cache(maxsize=8192)
+def _viewed(
+    seen: DML_BUFFER_TENSOR_DESC, sizes: tuple[int, ...], strides: tuple[int, ...] | None
+) -> DML_BUFFER_TENSOR_DESC:
+    """The tensor's bytes under other sizes and strides."""
+    total = seen.TotalTensorSizeInBytes
+    desc = DML_BUFFER_TENSOR_DESC(seen.DataType, sizes, strides, total, Flags=seen.Flags)
+    needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
+    if needed > total:
+        raise DMLError(
+            f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, the tensor has {total}"
+        )
+    return desc
+
+
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
 
 
-class Builder:
-    """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph."""
+class SharedConstants:
+    """The constant nodes of arrays that several graphs hold, so that each is made, and named by its bytes, once.
 
-    def __init__(self, device: DeviceLike) -> None:
+    An array is known by the ``bytes`` that it is a view of (see ``bytes_under``), which stay while this does.
+    """
+
+    def __init__(self, data: Iterable[bytes] = ()) -> None:
+        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one) for one in data}
+
+    def node(self, data: bytes) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+        return self._nodes.get(id(data)) or DML_CONSTANT_DATA_GRAPH_NODE_DESC(data)
+
+
+class Builder:
+    """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph.
+
+    shared: constants that other graphs hold as well.
+    """
+
+    def __init__(self, device: DeviceLike, shared: SharedConstants | None = None) -> None:
         self.device = device
+        self._shared = shared or SharedConstants()
         self._nodes: list[Any] = []
         self._inputs: list[str] = []
         self._input_descs: list[DML_BUFFER_TENSOR_DESC] = []
-        self._input_edges: list[DML_INPUT_GRAPH_EDGE_DESC] = []
-        self._edges: list[DML_INTERMEDIATE_GRAPH_EDGE_DESC] = []
+        #: Edges, as the numbers of (graph input, node, its input) and of (node, its output, node, its input).
+        self._input_edges: list[tuple[int, int, int]] = []
+        self._edges: list[tuple[int, int, int, int]] = []
 
     @checked
     def input(
@@ -237,10 +259,9 @@ class Builder:
         """An array that the graph holds. Scalars become tensors of sizes (1,); booleans UINT8."""
         value = as_array(array, "Builder.constant")
         if data_type is not None:
-            value = value.astype(numpy_dtype(data_type))
-        desc = DML_BUFFER_TENSOR_DESC(data_type or data_type_of(value.dtype), value.shape or (1,))
-        data = _bytes(value, desc)
-        self._nodes.append(DML_CONSTANT_DATA_GRAPH_NODE_DESC(data))
+            value = value.astype(numpy_dtype(data_type), copy=False)
+        desc = packed_tensor(data_type or data_type_of(value.dtype), value.shape or (1,))
+        self._nodes.append(self._shared.node(_bytes(value, desc)))
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
     @checked
@@ -264,20 +285,18 @@ class Builder:
         """
         described: dict[str, Any] = {}
         sources: list[Tensor | None] = []
-        for info in cls.fields_info:
-            if info.kind == "input":
-                value = fields.pop(info.name, None)
-                several = isinstance(value, list | tuple)
-                for one in value if several else (value,):
-                    if not isinstance(one, Tensor | None) or (one is not None and one.builder is not self):
-                        raise DMLError(f"{cls.__name__}.{info.name}: takes Tensors of this Builder, found {one!r}")
-                    sources.append(one)
-                if several:
-                    described[info.name] = [None if one is None else one.desc for one in value]
-                else:
-                    described[info.name] = None if value is None else value.desc
-            elif info.kind == "output":
-                described[info.name] = outputs.get(info.name)
+        for field in cls.input_names:
+            value = fields.pop(field, None)
+            several = isinstance(value, list | tuple)
+            for one in value if several else (value,):
+                if one is not None and not (isinstance(one, Tensor) and one.builder is self):
+                    raise DMLError(f"{cls.__name__}.{field}: takes Tensors of this Builder, found {one!r}")
+                sources.append(one)
+            if several:
+                described[field] = [None if one is None else one.desc for one in value]
+            else:
+                described[field] = None if value is None else value.desc
+        described.update({field: outputs.get(field) for field in cls.output_names})
         operator = self.device.create_operator(cls(**described, **fields))
         index = len(self._nodes)
         self._nodes.append(DML_OPERATOR_GRAPH_NODE_DESC(operator, name))
@@ -305,24 +324,23 @@ class Builder:
         **fields: Any,
     ) -> Tensor:
         """``node`` for an operator with one output, packed, of the first input's data type where none is given."""
-        (output,) = (info.name for info in cls.fields_info if info.kind == "output")
+        (output,) = cls.output_names
         if data_type is None:
-            inputs = (info.name for info in cls.fields_info if info.kind == "input")
-            first = next((fields[name] for name in inputs if name in fields), None)
+            first = next((fields[name] for name in cls.input_names if name in fields), None)
             first = first[0] if isinstance(first, list | tuple) and first else first
             if not isinstance(first, Tensor):
                 raise DMLError(f"{cls.__name__}: its first input must be a Tensor, found {first!r}")
             data_type = first.data_type
-        result = self.node(cls, {output: DML_BUFFER_TENSOR_DESC(data_type, tuple(sizes))}, **fields)[output]
+        result = self.node(cls, {output: packed_tensor(data_type, tuple(sizes))}, **fields)[output]
         assert isinstance(result, Tensor)
         return result
 
     def _connect(self, tensor: Tensor, node: int, at: int) -> None:
         kind, index, output = tensor.source
         if kind == "input":
-            self._input_edges.append(DML_INPUT_GRAPH_EDGE_DESC(index, node, at, self._inputs[index]))
+            self._input_edges.append((index, node, at))
         else:
-            self._edges.append(DML_INTERMEDIATE_GRAPH_EDGE_DESC(index, output, node, at))
+            self._edges.append((index, output, node, at))
 
     @checked
     def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
@@ -331,24 +349,26 @@ class Builder:
         An output that is an input, a constant or a strided view gets an identity that writes it packed.
         """
         named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
-        edges = []
-        for at, (name, tensor) in enumerate(named):
-            source = self._materialized(tensor)
-            edges.append(DML_OUTPUT_GRAPH_EDGE_DESC(source.source[1], source.source[2], at, name))
-        live = self._live([edge.FromNodeIndex for edge in edges])
+        sources = [self._materialized(tensor).source for _, tensor in named]
+        live = self._live([node for _, node, _ in sources])
         place = {node: index for index, node in enumerate(sorted(live))}
         inputs: list[Any] = [
-            replace(edge, ToNodeIndex=place[edge.ToNodeIndex]) for edge in self._input_edges if edge.ToNodeIndex in live
+            DML_INPUT_GRAPH_EDGE_DESC(index, place[node], at, self._inputs[index])
+            for index, node, at in self._input_edges
+            if node in live
         ]
         between: list[Any] = [
-            replace(edge, FromNodeIndex=place[edge.FromNodeIndex], ToNodeIndex=place[edge.ToNodeIndex])
-            for edge in self._edges
-            if edge.ToNodeIndex in live
+            DML_INTERMEDIATE_GRAPH_EDGE_DESC(place[maker], output, place[node], at)
+            for maker, output, node, at in self._edges
+            if node in live
         ]
-        results: list[Any] = [replace(edge, FromNodeIndex=place[edge.FromNodeIndex]) for edge in edges]
+        results: list[Any] = [
+            DML_OUTPUT_GRAPH_EDGE_DESC(place[node], output, at, name)
+            for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
+        ]
         return DML_GRAPH_DESC(
             InputCount=len(self._inputs),
-            OutputCount=len(edges),
+            OutputCount=len(results),
             Nodes=tuple(self._nodes[node] for node in place),
             InputEdges=tuple(inputs),
             IntermediateEdges=tuple(between),
@@ -369,8 +389,8 @@ class Builder:
 
     def _live(self, wanted: Sequence[int]) -> set[int]:
         feeds: dict[int, list[int]] = {}
-        for edge in self._edges:
-            feeds.setdefault(edge.ToNodeIndex, []).append(edge.FromNodeIndex)
+        for maker, _, node, _ in self._edges:
+            feeds.setdefault(node, []).append(maker)
         live: set[int] = set()
         stack = list(wanted)
         while stack:
@@ -388,8 +408,16 @@ class Builder:
             self.build(outputs),
             optimize=optimize,
             inputs=self._input_descs,
-            outputs=[DML_BUFFER_TENSOR_DESC(tensor.data_type, tensor.sizes) for tensor in tensors],
+            outputs=[packed_tensor(tensor.data_type, tensor.sizes) for tensor in tensors],
         )
+
+
+def bytes_under(array: npt.NDArray[Any]) -> bytes | None:
+    """The bytes that an array views, where those are all of its elements in row-major order; else None."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if type(base) is bytes and len(base) == array.nbytes and array.flags.c_contiguous else None
 
 
 def _bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
@@ -398,6 +426,8 @@ def _bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
         flat = np.ravel(value).astype(np.int8).view(np.uint8) & 15
         flat = np.pad(flat, (0, flat.size % 2))
         data = (flat[0::2] | flat[1::2] << 4).tobytes()
+    elif (whole := bytes_under(value)) is not None:
+        return whole
     else:
-        data = np.ascontiguousarray(value).tobytes()
+        data = value.tobytes()
     return data.ljust(int(desc.TotalTensorSizeInBytes), b"\0")

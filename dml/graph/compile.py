@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,10 +11,12 @@ from dml.compiler.builder import EpilogueTooWideError, OperandOrArray, ProgramBu
 from dml.compiler.kernels.epilogue import epilogue_of
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
-from dml.compiler.program import REGION_ALIGNMENT, Access, Operand, Program, Region, Space
-from dml.compiler.scalar import Leaf
+from dml.compiler.program import Access, Operand, Program, Region, Space
+from dml.compiler.repeated import expression_key, repeated
+from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
-from dml.descriptors.base import OperatorDesc
+from dml.descriptors.base import OperatorDesc, description_key
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.graph.fusion import fuse
 from dml.graph.model import Graph, Node, Port, Value, static_values
@@ -43,9 +45,6 @@ class _Compiler:
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
         #: Values written straight into a joined tensor.
         self.places: dict[Value, Operand] = {}
-        #: Pieces of the program's constants, and their bytes so far.
-        self.constants: list[bytes] = []
-        self.constants_size = 0
         #: A value that is several graph outputs is written to the first of them and copied to these.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
@@ -70,8 +69,7 @@ class _Compiler:
             with self._labelled(builder, f"copy to output {index}"):
                 source = self._read(value, tensor)
                 result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, int(tensor.TotalTensorSizeInBytes)))
-                apply(builder, Leaf(0), result, [source])
-        program.constants = b"".join(self.constants)
+                self._apply(builder, Leaf(0), result, [source])
         program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
         return program
 
@@ -90,16 +88,13 @@ class _Compiler:
             assert view is not None
             return view
         if value not in self.regions:
-            assert isinstance(value.source, bytes)
+            assert isinstance(value.source, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
             self.regions[value] = self._constant(value.source)
         return Operand.of(tensor, self.regions[value])
 
-    def _constant(self, data: bytes) -> Region:
-        start = self.constants_size
-        size = -(-len(data) // 4) * 4
-        self.constants_size += -(-size // REGION_ALIGNMENT) * REGION_ALIGNMENT
-        self.constants += [data, bytes(self.constants_size - start - len(data))]
-        return Region(Space.CONSTANT, 0, start, size)
+    def _constant(self, constant: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> Region:
+        self.program.constants.append(constant)
+        return Region(Space.CONSTANT, len(self.program.constants) - 1, 0, -(-len(constant.Data) // 4) * 4)
 
     def _written(self, port: Port, value: Value, builder: ProgramBuilder) -> Operand:
         """Where a node writes a value: a graph output, its place in a joined tensor, or scratch memory."""
@@ -120,7 +115,7 @@ class _Compiler:
         return Region(Space.OUTPUT, first, 0, value.size)
 
     def _is_static(self, value: Value) -> bool:
-        if isinstance(value.source, bytes):
+        if value.is_constant:
             return True
         region = self.views[value][0].region if value in self.views else self.regions.get(value)
         return region is not None and region.space in (Space.PERSISTENT, Space.CONSTANT)
@@ -157,7 +152,7 @@ class _Compiler:
             (result,) = node.outputs
             assert result is not None
             inputs = [self._read(value, port.tensor) for port, value in filter(None, node.inputs)]
-            apply(builder, node.expression, self._written(*result, builder), inputs)
+            self._apply(builder, node.expression, self._written(*result, builder), inputs)
         else:
             self._operator(node, builder)
 
@@ -192,13 +187,13 @@ class _Compiler:
             assert entry is not None
             port, value = entry
             if value not in self.places:
-                apply(builder, Leaf(0), view, [self._read(value, port.tensor)])
+                self._apply(builder, Leaf(0), view, [self._read(value, port.tensor)])
 
     def _operator(self, node: Node, builder: ProgramBuilder) -> None:
         assert node.desc is not None
         operands = self._operands(node, builder)
         if node.epilogue is None:
-            lower(node.desc, builder.scope(operands))
+            self._lower(node.desc, builder, operands)
             return
         ((port, value),) = filter(None, node.outputs)
         written = self._written(port, value, builder)
@@ -212,10 +207,23 @@ class _Compiler:
             if self._only_stored(node.desc, builder, fused, written.region):
                 return
         between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
-        lower(node.desc, builder.scope({**operands, port.name: between}))
+        self._lower(node.desc, builder, {**operands, port.name: between})
         seen = reshaped(between, written.sizes)
         assert seen is not None
-        apply(builder, node.epilogue, written, [seen, *besides])
+        self._apply(builder, node.epilogue, written, [seen, *besides])
+
+    def _lower(self, desc: OperatorDesc, builder: ProgramBuilder, operands: Mapping[str, OperandOrArray]) -> None:
+        repeated(builder, (lower, description_key(desc)), operands, lambda inner: lower(desc, inner))
+
+    def _apply(
+        self, builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]
+    ) -> None:
+        named = {f"x{at}": operand for at, operand in enumerate(inputs)}
+
+        def work(inner: ProgramBuilder) -> None:
+            apply(inner, expression, inner["result"], [inner[name] for name in named])
+
+        repeated(builder, (apply, expression_key(expression)), {"result": result, **named}, work)
 
     def _only_stored(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
@@ -224,7 +232,7 @@ class _Compiler:
         program = self.program
         before = len(program.dispatches), len(program.initialize), program.persistent_size
         try:
-            lower(desc, builder.scope(operands))
+            self._lower(desc, builder, operands)
             stores = [
                 binding.access
                 for dispatch in builder.dispatches[before[builder.dispatches is program.initialize] :]

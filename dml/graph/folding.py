@@ -14,7 +14,7 @@ from dml.compiler.scalar import Expression, Leaf, node
 from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_CONVOLUTION_DIRECTION_FORWARD, DML_TENSOR_DATA_TYPE_FLOAT32
-from dml.graph.model import Graph, Node, Port, Value, connect, remove, same_layout, static_values
+from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 _Entry = tuple[Port, Value]
@@ -23,16 +23,16 @@ _Entry = tuple[Port, Value]
 def fold_batch_normalizations(graph: Graph) -> None:
     """Rewrite the graph in place."""
     static = static_values(graph)
-    nodes: list[Node] = []
+    nodes: dict[Node, None] = {}  # (as a set in order)
     for at in graph.nodes:
         convolution = _convolution_before(at, static)
         if convolution is None:
-            nodes.append(at)
+            nodes[at] = None
         else:
             # At the place of the normalization, where all of its parameters have been computed.
-            remove(nodes, [convolution])
-            nodes += _folded(convolution, at)
-    graph.nodes = nodes
+            del nodes[convolution]
+            nodes |= dict.fromkeys(_folded(convolution, at))
+    graph.nodes = list(nodes)
 
 
 def _convolution_before(at: Node, static: set[Value]) -> Node | None:

@@ -17,7 +17,7 @@ from dml.compiler.target import Target
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE
 from dml.graph.folding import fold_batch_normalizations
-from dml.graph.model import Graph, Node, Port, Value, connect, remove, same_layout, static_values
+from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 #: Operators that can apply an expression to their results: their kernels write each float result once, in its final
@@ -53,23 +53,22 @@ def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool
     fold_batch_normalizations(graph)
     graph.nodes = [part for at in graph.nodes for part in _as_expressions(at)]
     static = static_values(graph)
-    gone: list[Node] = []
+    left = dict.fromkeys(graph.nodes)  # (as a set in order)
     for at in graph.nodes:
         if at.expression is not None:
             while (absorbed := _absorb_one(at, most, static)) is not None:
-                gone.append(absorbed)
-    remove(graph.nodes, gone)
-    nodes: list[Node] = []
-    for at in graph.nodes:
+                del left[absorbed]
+    nodes: dict[Node, None] = {}
+    for at in left:
         producer = _behind_producer(at, most, taken, static)
         if producer is None:
-            nodes.append(at)
+            nodes[at] = None
         else:
             # The fused node takes the later place of the two, where all that both read has been computed; nothing in
             # between reads what the producer wrote.
-            remove(nodes, [producer])
-            nodes.append(producer)
-    graph.nodes = nodes
+            del nodes[producer]
+            nodes[producer] = None
+    graph.nodes = list(nodes)
 
 
 def _as_expressions(at: Node) -> Sequence[Node]:

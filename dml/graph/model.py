@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,10 +31,10 @@ GraphField = tuple[str | int, DML_BUFFER_TENSOR_DESC | None]
 class Value:
     """Bytes that flow along edges.
 
-    source: the graph input's index, a constant's bytes, or the node that writes it. outputs: the graph outputs it is.
+    source: the graph input's index, the constant, or the node that writes it. outputs: the graph outputs it is.
     """
 
-    source: int | bytes | Node
+    source: int | DML_CONSTANT_DATA_GRAPH_NODE_DESC | Node
     size: int
     consumers: list[tuple[Node, int]] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
@@ -42,6 +42,10 @@ class Value:
     @property
     def producer(self) -> Node | None:
         return self.source if isinstance(self.source, Node) else None
+
+    @property
+    def is_constant(self) -> bool:
+        return isinstance(self.source, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
 
     @property
     def is_private(self) -> bool:
@@ -126,7 +130,7 @@ class _Reader:
                 label = _label(index, "constant", node.Name)
                 if level < enums.DML_FEATURE_LEVEL_6_2:
                     raise DMLError(f"{label}: constant nodes need DML_FEATURE_LEVEL_6_2, the device has {level.name}")
-                self.nodes.append(Value(node.Data, len(node.Data)))
+                self.nodes.append(Value(node, len(node.Data)))
                 self.ports.append(([], []))
             else:
                 operator = getattr(node.Operator, "desc", None)
@@ -219,8 +223,7 @@ class _Reader:
             value = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
             port = self.connect(where, value, edge.ToNodeIndex, edge.ToNodeInputIndex)
             size = int(port.tensor.TotalTensorSizeInBytes)
-            constant = isinstance(value.source, bytes)
-            if size != value.size and not (constant and -(-value.size // 4) * 4 == size):
+            if size != value.size and not (value.is_constant and -(-value.size // 4) * 4 == size):
                 raise DMLError(
                     f"{where}: {self.labels[edge.FromNodeIndex]} writes {value.size} bytes, "
                     f"{self.labels[edge.ToNodeIndex]} reads {size} as {port}"
@@ -280,10 +283,10 @@ class _Reader:
     def _sort(self) -> list[Node]:
         nodes = [node for node in self.nodes if isinstance(node, Node)]
         waits = {node: sum(isinstance(value.source, Node) for _, value in filter(None, node.inputs)) for node in nodes}
-        ready = [node for node in nodes if not waits[node]]
+        ready = deque(node for node in nodes if not waits[node])
         order: list[Node] = []
         while ready:
-            node = ready.pop(0)
+            node = ready.popleft()
             order.append(node)
             for _, value in filter(None, node.outputs):
                 for consumer, _ in value.consumers:
@@ -330,16 +333,8 @@ def connect(at: Node, gone: Node) -> None:
 def static_values(graph: Graph) -> set[Value]:
     """What depends on constants and owned inputs alone."""
     sources = [value for node in graph.nodes for _, value in filter(None, node.inputs)]
-    static = {
-        v for v in sources if isinstance(v.source, bytes) or (isinstance(v.source, int) and v.source in graph.owned)
-    }
+    static = {v for v in sources if v.is_constant or (isinstance(v.source, int) and v.source in graph.owned)}
     for node in graph.nodes:
         if all(value in static for _, value in filter(None, node.inputs)):
             static.update(value for _, value in filter(None, node.outputs))
     return static
-
-
-def remove(nodes: list[Node], gone: Sequence[Node]) -> None:
-    """Take nodes out of a list, by identity."""
-    dead = {id(node) for node in gone}
-    nodes[:] = [node for node in nodes if id(node) not in dead]

@@ -17,7 +17,7 @@ def between() -> Any:
 
 
 def before_all() -> Any:
-    """As ``between``, for everything submitted before it, copies included.
+    """As ``between``, for everything submitted before it, copies included, and for what uniform buffers show.
 
     Without it the device may run a submission while the one before still writes: a queue keeps the order in which
     work begins, not that in which it ends.
@@ -27,7 +27,7 @@ def before_all() -> Any:
     stages = stage.compute_shader | stage.transfer
     return kp.OpBarrier(
         access.shader_write | access.transfer_write,
-        access.shader_read | access.shader_write | access.transfer_read | access.transfer_write,
+        access.uniform_read | access.shader_read | access.shader_write | access.transfer_read | access.transfer_write,
         stages,
         stages,
     )

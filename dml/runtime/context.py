@@ -7,11 +7,9 @@ import ctypes
 import os
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
 from dml.runtime import commands, names
@@ -19,25 +17,18 @@ from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
 from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
+from dml.runtime.pipelines import Pipelines
 from dml.runtime.queue import Fence, Gate, Queue
-
-#: How much memory the most recently made pipelines may take, in bytes, so that they are kept although nothing uses them
-#: at the moment; and how much one takes. A CPU's driver keeps its machine code and what LLVM needs beside it: 3.2 MiB
-#: each on lavapipe, measured over 63 pairs of matrix products.
-KEPT_PIPELINE_BYTES = 128 << 20
-PIPELINE_BYTES, CPU_PIPELINE_BYTES = 64 << 10, 3 << 20
 
 #: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
 #: even a full one holds at most so many allocations: every driver allows that many.
 OWN_ALLOCATION, MOST_OWN_ALLOCATIONS = 8 << 20, 1024
 
 
-class Pipeline:
-    """A kernel with its constants. ``ran``: whether the driver has run it, and so compiled all of it."""
+class Spare(Protocol):
+    """What holds device memory that nobody needs."""
 
-    def __init__(self, native: Any) -> None:
-        self.native = native
-        self.ran = False
+    def clear(self) -> None: ...
 
 
 class Context:
@@ -54,20 +45,19 @@ class Context:
         self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
         #: Whether the driver compiles a kernel when it first runs, so that nothing can interrupt that.
         self.compiles_late = device.device_class is DeviceClass.CPU
-        #: What a pipeline holds, estimated.
-        self.pipeline_bytes = CPU_PIPELINE_BYTES if self.compiles_late else PIPELINE_BYTES
         #: Whether the device tells how long a dispatch took.
         self.has_timestamps = device.timestamp_bits > 0
+        #: What can be cleared where memory is short.
+        self.spare: weakref.WeakSet[Spare] = weakref.WeakSet()
         #: S_OK until Vulkan says that the device is lost.
         self.removed_reason = HRESULT.S_OK
         self.gate = Gate()
         self.queue = Queue(self.manager, self.gate, device.name, self._lost)
+        self.pipelines = Pipelines(device, self.manager, self.gate, named=self.named, late=self.compiles_late)
         self._process = os.getpid()
         self._pools: dict[Use, Pool] = {}
         self._lock = threading.RLock()
-        self._pipelines: weakref.WeakValueDictionary[tuple[Any, ...], Pipeline] = weakref.WeakValueDictionary()
         self._shared: weakref.WeakValueDictionary[bytes, Buffer] = weakref.WeakValueDictionary()
-        self._recent: OrderedDict[tuple[Any, ...], Pipeline] = OrderedDict()
 
     def _lost(self, reason: HRESULT) -> None:
         self.removed_reason = reason
@@ -97,7 +87,10 @@ class Context:
         except DMLError as error:
             if error.hresult != HRESULT.E_OUTOFMEMORY:
                 raise
-        # Memory comes back from what is still in flight but dropped already, and from chunks that other pools keep.
+        # Memory comes back from what is only kept in case it is used again, from what is still in flight but dropped
+        # already, and from chunks that other pools keep.
+        for spare in list(self.spare):
+            spare.clear()
         self.queue.finish()
         for other in list(self._pools.values()):
             other.release()
@@ -105,6 +98,15 @@ class Context:
             return pool.take(size)
         except DMLError as error:
             raise DMLError(f"{error}; {self.describe_memory()}", error.hresult) from error
+
+    def constant(self, data: Bytes) -> Buffer:
+        """A new buffer with these bytes, for good. Nothing in flight has it, so there is nothing to wait for."""
+        buffer = self.buffer(data.size, zero=False)
+        if buffer.piece.view is not None:
+            buffer.piece.view[: data.size] = data
+        else:
+            self.upload(data, buffer.piece, 0)
+        return buffer
 
     def shared(self, key: bytes) -> Buffer | None:
         """The buffer that holds what ``key`` names, where something uses it now."""
@@ -184,37 +186,15 @@ class Context:
                 sequence.record(operation)
         return self.queue.submit([sequence], keep)
 
-    # Pipelines
-
-    def pipeline(self, spirv: bytes, dispatch: Dispatch) -> Pipeline:
-        """The device's pipeline for a dispatch's kernel and constants; made once, whatever it is dispatched over."""
-        self.check_process()
-        buffers = len(dispatch.bindings)
-        push_size = 4 * (buffers + len(dispatch.push))
-        key = (spirv, dispatch.constants, buffers, push_size)
-        with self._lock:
-            pipeline = self._pipelines.get(key)
-        if pipeline is None:
-            named = {"name": names.of_kernel(dispatch, spirv)} if self.named else {}
-            with self.gate.passing(), vulkan_errors("making a compute pipeline"):
-                native = self.manager.pipeline(spirv, dispatch.constants, buffers, push_size, **named)
-            pipeline = Pipeline(native)
-        with self._lock:
-            # Another thread may have made it meanwhile
-            pipeline = self._pipelines.setdefault(key, pipeline)
-            self._recent[key] = pipeline
-            self._recent.move_to_end(key)
-            if len(self._recent) > KEPT_PIPELINE_BYTES // self.pipeline_bytes:
-                self._recent.popitem(last=False)
-        return pipeline
-
     # The end
 
     def close(self) -> None:
-        """Let nobody into the driver any more, and wait for those inside and for what was submitted."""
+        """Let nobody into the driver any more, and wait for those inside and for what was submitted. What the driver
+        keeps of pipelines is written to disk."""
         if self._process == os.getpid():
             self.queue.finish()
             self.gate.close()
+            self.pipelines.keep()
 
 
 _contexts: dict[VulkanDevice, Context] = {}

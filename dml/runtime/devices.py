@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from dml.compiler.target import DeviceClass, Target
 from dml.errors import HRESULT, DMLError
@@ -31,6 +31,15 @@ _PREFERENCE = (
 )
 
 
+class Identity(NamedTuple):
+    """What a driver's own data depends on (VkPhysicalDeviceProperties)."""
+
+    vendor: int
+    device: int
+    driver_version: int
+    cache_uuid: bytes
+
+
 @dataclass(frozen=True)
 class VulkanDevice:
     """A physical device. ``index`` is its place in vkEnumeratePhysicalDevices; ``memory`` the largest heap in bytes.
@@ -48,6 +57,7 @@ class VulkanDevice:
     max_allocation: int
     timestamp_bits: int
     timestamp_period: float
+    identity: Identity
 
     @property
     def device_class(self) -> DeviceClass:
@@ -122,6 +132,8 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         shared_memory=int(limits.maxComputeSharedMemorySize),
         max_storage_buffer_range=int(limits.maxStorageBufferRange),
         storage_buffer_alignment=int(limits.minStorageBufferOffsetAlignment),
+        max_uniform_buffer_range=int(limits.maxUniformBufferRange),
+        uniform_buffer_alignment=int(limits.minUniformBufferOffsetAlignment),
         max_storage_buffers=min(
             int(limits.maxPerStageDescriptorStorageBuffers), int(limits.maxDescriptorSetStorageBuffers)
         ),
@@ -139,6 +151,7 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         max_allocation,
         min(widths, default=0) if limits.timestampComputeAndGraphics else 0,
         float(limits.timestampPeriod),
+        Identity(int(base.vendorID), int(base.deviceID), int(base.driverVersion), bytes(base.pipelineCacheUUID)),
     )
 
 

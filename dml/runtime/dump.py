@@ -1,11 +1,11 @@
 """``DML_DUMP=folder``: every kernel that is compiled for use is written there, to be read, compared or compiled again.
 
-A kernel with its constants makes three files, named by its path under ``shaders/`` and a hash::
+A kernel makes three files, named by its path under ``shaders/`` and a hash::
 
     gemm-tiled-1f0c22d1.comp    the GLSL as it was compiled: one text, with all that it includes
     gemm-tiled-1f0c22d1.spv     the SPIR-V made of it
-    gemm-tiled-1f0c22d1.json    its workgroup, specialization constants and buffers by name, and this process's
-                                dispatches of it: the graph's nodes they compute, their grids, regions and values
+    gemm-tiled-1f0c22d1.json    its workgroup and buffers by name, and this process's dispatches of it: the graph's
+                                nodes they compute, their grids, regions, and the numbers they read by name
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dml.cache import write_whole
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch
 from dml.errors import HRESULT, DMLError
-from dml.glslang import TARGET, flatten, write_whole
+from dml.glslang import TARGET, flatten
 from dml.runtime import names
 
-_CONSTANT = re.compile(r"layout\(constant_id\s*=\s*(\d+)\)\s*const\s+(\w+)\s+(\w+)")
 _BUFFER = re.compile(r"layout\([^)]*binding\s*=\s*(\d+)[^)]*\)[\w\s]*\bbuffer\s+(\w+)\s*\{")
 _PUSH = re.compile(r"layout\(push_constant\)[^{]*\{([^}]*)\}")
+_PARAMETERS = re.compile(r"layout\([^)]*\bstd140\)\s*uniform\b[^{]*\{([^}]*)\}")
+_MEMBER = re.compile(r"(\w+)\s+(\w+)\s*;")
 _WORKGROUP = re.compile(r"\blocal_size_([xyz])\s*=\s*(\d+)")
 
 #: What each file of descriptions holds so far, and the lock that those hold who add to one.
@@ -74,13 +76,12 @@ def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:
 
 
 def _kernel(dispatch: Dispatch, text: str) -> dict[str, Any]:
-    """What all dispatches of a kernel with these constants have in common."""
+    """What all dispatches of a kernel have in common."""
     workgroup = {axis: int(size) for axis, size in _WORKGROUP.findall(text)}
     return {
         "kernel": dispatch.label,
         "target": TARGET,
         "workgroup": [workgroup.get(axis, 1) for axis in "xyz"],
-        "constants": _constants(dispatch.constants, text),
         "buffers": [_name(_buffers(text), binding) for binding in range(len(dispatch.bindings))],
         "dispatches": [],
     }
@@ -89,8 +90,7 @@ def _kernel(dispatch: Dispatch, text: str) -> dict[str, Any]:
 def _use(dispatch: Dispatch, text: str) -> dict[str, Any]:
     """What is a dispatch's own."""
     # The first words of the push constants, one per buffer, say where regions begin: known when it is recorded.
-    first = len(dispatch.bindings)
-    words = _push_constants(text)
+    pushed = _members(_PUSH, text)[len(dispatch.bindings) :]
     return {
         "node": dispatch.node,
         "groups": dispatch.groups,
@@ -104,22 +104,23 @@ def _use(dispatch: Dispatch, text: str) -> dict[str, Any]:
             }
             for binding in dispatch.bindings
         ],
-        "push_constants": {_name(words, number): word for number, word in enumerate(dispatch.push, first)},
+        "numbers": _numbers(pushed, dispatch.push) | _numbers(_members(_PARAMETERS, text), dispatch.parameters),
     }
 
 
-def _constants(values: Sequence[int], text: str) -> dict[str, Any]:
-    """The specialization constants by name, in the order of their numbers."""
-    declared = _CONSTANT.findall(text)
-    kinds = {int(number): kind for number, kind, _ in declared}
-    named = {int(number): name for number, _, name in declared}
-    return {_name(named, number): _value(kinds.get(number, "uint"), bits) for number, bits in enumerate(values)}
+def _members(block: re.Pattern[str], text: str) -> list[tuple[str, str]]:
+    """The types and names of a block's words, in order."""
+    found = block.search(text)
+    return _MEMBER.findall(found[1]) if found else []
 
 
-def _value(kind: str, bits: int) -> bool | int | float | str:
-    """A constant's value. JSON has neither infinities nor NaN: they are words."""
-    if kind == "bool":
-        return bits != 0
+def _numbers(members: Sequence[tuple[str, str]], values: Sequence[int]) -> dict[str, Any]:
+    """The values by name; those that fill up the block have none."""
+    return {name: _value(kind, bits) for (kind, name), bits in zip(members, values, strict=False)}
+
+
+def _value(kind: str, bits: int) -> int | float | str:
+    """A number. JSON has neither infinities nor NaN: they are words."""
     if kind == "int":
         return bits - (1 << 32) if bits >> 31 else bits
     if kind == "float":
@@ -131,12 +132,6 @@ def _value(kind: str, bits: int) -> bool | int | float | str:
 def _buffers(text: str) -> dict[int, str]:
     """The names of the storage buffers by binding."""
     return {int(binding): name.removesuffix("_Buffer") for binding, name in _BUFFER.findall(text)}
-
-
-def _push_constants(text: str) -> dict[int, str]:
-    """The names of the push constants' words."""
-    block = _PUSH.search(text)
-    return dict(enumerate(re.findall(r"(\w+)\s*;", block[1]))) if block else {}
 
 
 def _name(named: Mapping[int, str], number: int) -> str:

@@ -24,7 +24,7 @@ def are_wanted() -> bool:
 def of_kernel(dispatch: Dispatch, spirv: bytes) -> str:
     """Of a kernel with its constants: its path under ``shaders/`` and a hash. Its dumped files have this name too."""
     path = re.sub(r"[^\w.]+", "-", dispatch.label.removesuffix(".comp"))
-    return f"{path}-{hashlib.sha256(spirv + repr(dispatch.constants).encode()).hexdigest()[:8]}"
+    return f"{path}-{hashlib.sha256(spirv).hexdigest()[:8]}"
 
 
 def of_dispatch(dispatch: Dispatch) -> str:

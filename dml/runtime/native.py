@@ -17,6 +17,9 @@ from dml.errors import HRESULT, DMLError
 #: tools/setup set up. The first wins, so that somebody else's ``kp`` in the same environment does no harm.
 _PLACES = ("dml._vendor.kp", "kp")
 
+#: What the last of the patches adds to Manager.
+_NEWEST = "pipeline_cache_data"
+
 
 @cache
 def kompute() -> Any:
@@ -34,9 +37,10 @@ def kompute() -> Any:
                 f"Kompute does not load ({error}); it needs Vulkan's loader (Debian, Ubuntu: libvulkan1)",
                 HRESULT.DXGI_ERROR_UNSUPPORTED,
             ) from error
-        if not hasattr(kp, "Submission"):
+        if not hasattr(getattr(kp, "Manager", None), _NEWEST):
             raise DMLError(
-                f"the Kompute in {kp.__file__} lacks the patches that dml needs; {_remedy()}",
+                f"the Kompute in {kp.__file__} lacks the patches that dml needs; {_remedy()}, or, in a checkout, run "
+                "tools/setup",
                 HRESULT.DXGI_ERROR_UNSUPPORTED,
             )
         logging.getLogger("kp").setLevel(logging.ERROR)
@@ -55,6 +59,10 @@ def _remedy() -> str:
     )
 
 
+#: What Kompute throws.
+THROWN = (RuntimeError, MemoryError, ValueError)
+
+
 @contextlib.contextmanager
 def vulkan_errors(what: str) -> Iterator[None]:
     """Turn what Kompute throws into a DMLError that says what was being done."""
@@ -62,12 +70,17 @@ def vulkan_errors(what: str) -> Iterator[None]:
         yield
     except DMLError:
         raise
-    except (RuntimeError, MemoryError, ValueError) as error:
-        text = str(error)
-        if "DeviceLost" in text:
-            code = HRESULT.DXGI_ERROR_DEVICE_REMOVED
-        elif "OutOf" in text or "TooManyObjects" in text or isinstance(error, MemoryError):
-            code = HRESULT.E_OUTOFMEMORY
-        else:
-            code = HRESULT.E_FAIL
-        raise DMLError(f"{what}: {text}", code) from error
+    except THROWN as error:
+        raise as_dml_error(what, error) from error
+
+
+def as_dml_error(what: str, thrown: Exception) -> DMLError:
+    """The error for one of THROWN, which came while ``what`` was being done."""
+    text = str(thrown)
+    if "DeviceLost" in text:
+        code = HRESULT.DXGI_ERROR_DEVICE_REMOVED
+    elif "OutOf" in text or "TooManyObjects" in text or isinstance(thrown, MemoryError):
+        code = HRESULT.E_OUTOFMEMORY
+    else:
+        code = HRESULT.E_FAIL
+    return DMLError(f"{what}: {text}", code)

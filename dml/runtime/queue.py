@@ -6,12 +6,12 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
-from dml.runtime.native import vulkan_errors
+from dml.runtime.native import THROWN, as_dml_error
 
 #: A wait returns to Python this often, in seconds: an interrupt (Ctrl-C) is noticed there.
 WAIT_SLICE = 0.05
@@ -22,15 +22,16 @@ class Gate:
 
     When the interpreter ends, it kills daemon threads as they return from such a call, in the middle of C++ code, which
     aborts the process. So ``close`` waits until all have returned, and lets nobody in again.
+
+    ``with gate:`` stands around each such call.
     """
 
     def __init__(self) -> None:
         self._inside = 0
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(threading.Lock())
         self._closed = False
 
-    @contextlib.contextmanager
-    def passing(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         with self._changed:
             closed = self._closed
             self._inside += not closed
@@ -38,11 +39,11 @@ class Gate:
             if threading.current_thread().daemon:
                 threading.Event().wait()  # until the interpreter ends it, without a word
             raise DMLError("the interpreter is ending: the device takes no more work", HRESULT.E_FAIL)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._inside -= 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._inside -= 1
+            if self._closed:
                 self._changed.notify_all()
 
     def close(self) -> None:
@@ -78,20 +79,26 @@ class Fence:
         """
         if timeout is not None and not timeout >= 0:
             raise DMLError(f"Fence.wait: timeout takes seconds from 0 on, found {timeout!r}")
-        end = None if timeout is None else time.monotonic() + timeout
+        if timeout is None:
+            while not self._poll(WAIT_SLICE):
+                pass
+            return True
+        end = time.monotonic() + timeout
         while True:
-            left = WAIT_SLICE if end is None else min(WAIT_SLICE, max(0.0, end - time.monotonic()))
-            if self._poll(left):
+            if self._poll(min(WAIT_SLICE, max(0.0, end - time.monotonic()))):
                 return True
-            if end is not None and time.monotonic() >= end:
+            if time.monotonic() >= end:
                 return False
 
     def _poll(self, seconds: float) -> bool:
         submission = self._submission
         if submission is None:
             return True
-        with self._queue.calling("waiting for the device"):
-            done: bool = submission.wait(int(seconds * 1e9))
+        try:
+            with self._queue.gate:
+                done: bool = submission.wait(int(seconds * 1e9))
+        except THROWN as error:
+            raise self._queue.failed("waiting for the device", error) from error
         if done:
             self._submission = self._keep = None
         return done
@@ -105,28 +112,26 @@ class Queue:
 
     def __init__(self, manager: Any, gate: Gate, name: str, lost: Callable[[HRESULT], None]) -> None:
         self._manager = manager
-        self._gate = gate
+        self.gate = gate
         self._name = name
         self._lost = lost
         self._in_flight: deque[Fence] = deque()
 
-    @contextlib.contextmanager
-    def calling(self, what: str) -> Iterator[None]:
-        """Around calls into the driver that let other threads run."""
-        with self._gate.passing():
-            try:
-                with vulkan_errors(f"{what} {self._name}"):
-                    yield
-            except DMLError as error:
-                if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
-                    self._lost(error.hresult)
-                raise
+    def failed(self, what: str, thrown: Exception) -> DMLError:
+        """The error to raise where a call into the driver threw something."""
+        error = as_dml_error(f"{what} {self._name}", thrown)
+        if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
+            self._lost(error.hresult)
+        return error
 
     def submit(self, sequences: list[Any], keep: object) -> Fence:
         """Hand recorded sequences to the device in one submission. ``keep``: what must live until they are done."""
         self._forget_done()
-        with self.calling("submitting to"):
-            fence = Fence(self, self._manager.submit(sequences), (keep, sequences))
+        try:
+            with self.gate:
+                fence = Fence(self, self._manager.submit(sequences), (keep, sequences))
+        except THROWN as error:
+            raise self.failed("submitting to", error) from error
         self._in_flight.append(fence)
         return fence
 

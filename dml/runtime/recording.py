@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dml import stages
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch, Region
 from dml.glslang import compile_many
@@ -16,6 +17,8 @@ from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.context import Context
 from dml.runtime.dump import dump
 from dml.runtime.native import vulkan_errors
+from dml.runtime.parameters import Parameters
+from dml.runtime.pipelines import Pipeline
 from dml.runtime.queue import Fence
 from dml.runtime.writing import Writer, most_work
 
@@ -45,7 +48,8 @@ class KernelTime(NamedTuple):
 
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
     """The compiled shaders of the dispatches, in order; every core compiles. See ``dump`` for looking at them."""
-    kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
+    with stages.stage("glslang"):
+        kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
     dump(dispatches, kernels)
     return kernels
 
@@ -73,6 +77,7 @@ class Recording:
         *,
         timed: bool = False,
     ) -> None:
+        context.check_process()
         self._context = context
         self._dispatches = tuple(dispatches) if timed else ()
         self.lock = threading.Lock()
@@ -80,42 +85,62 @@ class Recording:
         self.fences: list[Fence] = []
         # What the device works on stays while this does.
         self._kept: list[object] = [*uploads, *downloads]
-        writer = Writer(context, timed=timed)
+        parameters = Parameters(context, dispatches)
+        self._kept.append(parameters.buffer)
+        writer = Writer(context, parameters, timed=timed)
         if dispatches or uploads or downloads:
             writer.begin(uploads)
-        for dispatch, kernel in zip(dispatches, kernels, strict=True):
+        for at, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True), 1):
             places = [place(binding.region) for binding in dispatch.bindings]
             self._kept += [p.buffer for p in places]
             writer.dispatch(dispatch, kernel, places)
+            stages.progress("pipelines", at, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
         self._positions = writer.positions
         self._pipelines = writer.pipelines
+        self._may_be_new = context.compiles_late
         self.batches = [Batch([self._sequences[n] for n in numbers], work) for numbers, work in writer.batches]
+        #: To record again in fewer sequences, once the driver has compiled all kernels.
+        self._writer = None if timed or len(self._sequences) == len(self.batches) else writer
 
     @property
-    def pipelines(self) -> int:
-        """How many kernels it runs."""
-        return len(self._pipelines)
+    def pipelines(self) -> Sequence[Pipeline]:
+        """The kernels that it runs."""
+        return self._pipelines
 
     @property
     def is_new(self) -> bool:
         """Whether the driver compiles kernels of it as they first run."""
-        return self._context.compiles_late and not all(pipeline.ran for pipeline in self._pipelines)
+        if self._may_be_new and all(pipeline.ran for pipeline in self._pipelines):
+            self._may_be_new = False
+        return self._may_be_new
 
     def run(self) -> None:
-        """Run and wait.
+        """Run and wait, in as few submissions as its work allows.
 
         Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
         """
-        fence = execute(self._context, [self], wait=True)
-        assert fence is None or fence.is_done
+        self._context.check_process()
+        with self.lock:
+            self.settle()
+            if self.is_new:
+                self.run_step_by_step()
+            else:
+                for batch in self.batches:
+                    self.start(batch.sequences)
+                self.settle()
 
     def settle(self) -> None:
-        """Wait until the device is done with the last run."""
+        """Wait until the device is done with the last run, and be ready for the next."""
         for fence in self.fences:
             fence.wait()
         self.fences.clear()
+        if self._writer is not None and not self.is_new:
+            self._sequences = self._writer.record_batches()
+            works = [batch.work for batch in self.batches]
+            self.batches = [Batch([one], work) for one, work in zip(self._sequences, works, strict=True)]
+            self._writer = None
 
     def start(self, sequences: list[Any]) -> Fence:
         """Hand sequences of this recording to the device."""
@@ -124,8 +149,10 @@ class Recording:
 
     def run_step_by_step(self) -> None:
         """Run sequence by sequence: a kernel is compiled in each, and Ctrl-C is heard between."""
-        for sequence in self._sequences:
-            self.start([sequence]).wait()
+        for at, sequence in enumerate(self._sequences, 1):
+            with stages.stage("first run"):
+                self.start([sequence]).wait()
+            stages.progress("first run", at, len(self._sequences))
         for pipeline in self._pipelines:
             pipeline.ran = True
 

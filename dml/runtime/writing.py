@@ -11,8 +11,10 @@ from dml.compiler.program import Dispatch
 from dml.compiler.target import DeviceClass
 from dml.runtime import commands, names
 from dml.runtime.buffer import Mirror
-from dml.runtime.context import Context, Pipeline
+from dml.runtime.context import Context
 from dml.runtime.native import kompute, vulkan_errors
+from dml.runtime.parameters import Parameters
+from dml.runtime.pipelines import Pipeline
 
 if TYPE_CHECKING:
     from dml.runtime.recording import Place
@@ -79,12 +81,15 @@ class Writer:
     first runs; and, where the host times the dispatches, around each.
     """
 
-    def __init__(self, context: Context, *, timed: bool) -> None:
+    def __init__(self, context: Context, parameters: Parameters, *, timed: bool) -> None:
         self._context = context
+        self._parameters = parameters
         self._timed = timed
         self._alone = timed and not context.has_timestamps
         self._most_work = most_work(context)
         self._operations: list[list[Any]] = [[]]
+        #: Whether there is more than barriers in the last sequence.
+        self._works = False
         #: What was bound since the last barrier.
         self._pending: list[_Range] = []
         #: The numbers of the sequences of each submission, and its work.
@@ -124,6 +129,7 @@ class Writer:
             if not to_device:
                 source, target = target, source
             size = min(source.size, target.size)
+            self._works = True
             self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, size))
 
     def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
@@ -133,7 +139,7 @@ class Writer:
             self._add(commands.between())
             self._pending = []
         self._pending += ranges
-        pipeline = self._context.pipeline(kernel, dispatch)
+        pipeline = self._context.pipelines.get(dispatch, kernel)
         is_first = pipeline not in self.pipelines
         if is_first:
             self.pipelines.append(pipeline)
@@ -162,6 +168,7 @@ class Writer:
     ) -> None:
         """The dispatch, in so many parts that none is too much work for a submission."""
         bound = [(range_.native, range_.start, range_.end - range_.start) for range_ in ranges]
+        bound += self._parameters.range(dispatch)
         named = {"label": names.of_dispatch(dispatch)} if self._context.named else {}
         work, count = max(1, dispatch.work), math.prod(dispatch.groups)
         parts: list[tuple[int, int]] = []
@@ -171,12 +178,14 @@ class Writer:
                 self._begin_sequence(own_submission=True)
             self.batches[-1] = self.batches[-1][0], self.batches[-1][1] + share
             parts.append((len(self._operations) - 1, len(self._operations[-1])))
+            self._works = True
             with vulkan_errors("recording"):
                 self._add(self._context.manager.dispatch(pipeline.native, bound, push, base, groups, **named))
         self.positions.append(parts)
 
     def _begin_sequence(self, *, own_submission: bool = False) -> None:
-        if self._operations[-1]:
+        if self._works or (self._alone and self._operations[-1]):
+            self._works = False
             self._operations.append([])
             if own_submission:
                 self.batches.append(([], 0.0))
@@ -188,6 +197,13 @@ class Writer:
             self.batches = []
             return []
         return [self._recorded(operations) for operations in self._operations]
+
+    def record_batches(self) -> list[Any]:
+        """One sequence for each submission: what a driver takes least time for, once it has compiled the kernels."""
+        return [
+            self._recorded([operation for number in numbers for operation in self._operations[number]])
+            for numbers, _ in self.batches
+        ]
 
     def _recorded(self, operations: list[Any]) -> Any:
         with vulkan_errors("recording"):

@@ -13,9 +13,9 @@ tensor that is None passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import IntEnum, IntFlag
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from ..capability import operator_introduced, short_name
 from ..descriptors import OperatorDesc
@@ -101,6 +101,23 @@ def plain(value: object) -> str:
 
 
 _UNSET = object()
+_Thing = TypeVar("_Thing", bound=Hashable)
+
+
+class Accepted(Generic[_Thing]):
+    """What was found right lately, so that the same is not checked again: models have many equal descriptions."""
+
+    def __init__(self, most: int = 2048) -> None:
+        self._most = most
+        self._found: set[_Thing] = set()
+
+    def __contains__(self, thing: _Thing) -> bool:
+        return thing in self._found
+
+    def add(self, thing: _Thing) -> None:
+        if len(self._found) >= self._most:
+            self._found.clear()
+        self._found.add(thing)
 
 
 class Check:
@@ -214,6 +231,8 @@ class Check:
         self._same(names, "data type", lambda tensor: tensor.DataType)
 
     def _same(self, names: Iterable[str], what: str, of: Callable[[DML_BUFFER_TENSOR_DESC], object]) -> None:
+        if len({of(tensor) for name in names for _, tensor in self.tensors(name)}) < 2:
+            return
         first = None
         for name in names:
             for field, tensor in self.tensors(name):

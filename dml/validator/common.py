@@ -40,7 +40,7 @@ from ..tensors import (
     element_bits,
     spanned_elements,
 )
-from .base import Check, rule_of
+from .base import Accepted, Check, rule_of
 
 UINT_MAX = 2**32 - 1
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
@@ -208,10 +208,21 @@ def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) ->
     else:
         named = [(info.name, value)]
     for field, tensor in named:
-        check_tensor(check, field, tensor)
-        check_support(check, field, tensor, support)
+        _check_tensor_once(check, field, tensor)
+        if tensor.rank not in support.dimension_counts or tensor.DataType not in support.data_types:
+            check_support(check, field, tensor, support)
         if info.kind == "output":
             check_output(check, field, tensor)
+
+
+_accepted: Accepted[tuple[DML_BUFFER_TENSOR_DESC, DML_FEATURE_LEVEL]] = Accepted()
+
+
+def _check_tensor_once(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
+    key = tensor, check.level
+    if key not in _accepted:
+        check_tensor(check, field, tensor)
+        _accepted.add(key)
 
 
 def check_tensor(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:

@@ -8,7 +8,6 @@
 #include "lib/math.glsl"
 
 #define LEAST uintBitsToFloat(0xff800000u)
-const uint FOURS = (KEYS + 3u) / 4u;
 
 shared float partial[WORKGROUP];
 
@@ -68,7 +67,7 @@ float reduced(float own, bool maximum) {
 
 #if MASK_ALONE
 void main() {
-    uint row = global_index() / FOURS, f = global_index() % FOURS;
+    uint row = global_index(), f = take_coordinate(row, FOURS_DIVISOR);
     if (row >= COUNT) return;
     uint c[3];
     coordinates(row, c);

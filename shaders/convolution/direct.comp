@@ -3,15 +3,11 @@
 // Convolution by sums kept in registers: an invocation makes TILE_Y rows of TILE_X elements in each of TILE_C output
 // channels, so that every element it reads serves many products. x is padded so that no window leaves it, and its rows
 // begin at multiples of four elements; weights lie as weights.comp writes them. SPAN: the elements of a row of x that
-// TILE_X windows reach, rounded up to a multiple of four. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height,
-// depth. MOVE_d: elements from one window to the next along axis d of depth, height, width.
+// TILE_X windows reach, rounded up to a multiple of four. TAPS, TAPS_HIGH, TAPS_DEEP: the window's width, height, depth.
+// MOVE_d: elements from one window to the next along axis d of depth, height, width. The space counts {group, tile of
+// channels, batch, depth, tile of rows, tile of columns}.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
-
-const uint TILES_C = (GROUP_OUTPUTS + TILE_C - 1u) / TILE_C;
-const uint TILES_X = (result_SIZE_4 + TILE_X - 1u) / TILE_X;
-const uint TILES_Y = (result_SIZE_3 + TILE_Y - 1u) / TILE_Y;
-const uint PATCHES = result_SIZE_0 * result_SIZE_2 * TILES_Y * TILES_X;
 
 // The loops that store a tile: over channels or, where it has one, over rows; and the rows in each round. Where they are
 // loops (STORES_IN_LOOPS), drivers compile what finishes four sums once and not for each four of the tile. They read arrays
@@ -27,13 +23,11 @@ const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 void main() {
     // Invocations outside do not return, since behind a return lavapipe writes every variable under a mask: they make the
     // last tile's sums and do not store them.
-    uint patch_index = global_index() % PATCHES, tile = min(global_index() / PATCHES, GROUPS * TILES_C - 1u);
-    bool is_inside = global_index() / PATCHES < GROUPS * TILES_C;
-    uint x0 = patch_index % TILES_X * TILE_X;
-    uint y0 = patch_index / TILES_X % TILES_Y * TILE_Y;
-    uint z = patch_index / (TILES_X * TILES_Y) % result_SIZE_2;
-    uint n = patch_index / (TILES_X * TILES_Y * result_SIZE_2);
-    uint group = tile / TILES_C, channel = tile % TILES_C * TILE_C;
+    bool is_inside = global_index() < COUNT;
+    uint c[RANK];
+    coordinates(min(global_index(), COUNT - 1u), c);
+    uint group = c[0], channel = c[1] * TILE_C, n = c[2], z = c[3], y0 = c[4] * TILE_Y, x0 = c[5] * TILE_X;
+    uint tile = group * SIZE_1 + c[1];
     uint corner[5] = uint[5](n, group * GROUP_INPUTS, z * MOVE_0, y0 * MOVE_1, x0 * MOVE_2);
     uint from = x_at(corner);
     uint weight = tile * GROUP_INPUTS * TAPS_DEEP * TAPS_HIGH * TAPS * TILE_C;
@@ -93,10 +87,10 @@ void main() {
     STORES for (uint o = 0u; o < OUTER; ++o) {
         uint m = channel + (TILE_C > 1u ? o : 0u);
         if (is_inside && m < GROUP_OUTPUTS) {
-            uint c = group * GROUP_OUTPUTS + m;
+            uint place[5] = uint[5](n, group * GROUP_OUTPUTS + m, z, 0u, 0u);
             SUM bias = SUM(0);
 #if HAS_BIAS
-            bias = bias_load(bias_BASE + c * bias_STRIDE_1);
+            bias = bias_load(bias_BASE + place[1] * bias_STRIDE_1);
 #endif
             FOUR fours[INNER * TILE_X / 4u];
             [[unroll]] for (uint j = 0u; j < INNER * TILE_X; j += 4u) {
@@ -107,7 +101,8 @@ void main() {
                 [[unroll]] for (uint k = 1u; k < INNER * TILE_X / 4u; ++k) four = mix(four, fours[k], bvec4(j == k));
                 uint y = y0 + (TILE_C > 1u ? j / (TILE_X / 4u) : o), x = x0 + j % (TILE_X / 4u) * 4u;
                 if (y < result_SIZE_3 && x < result_SIZE_4) {
-                    uint place[5] = uint[5](n, c, z, y, x);
+                    place[3] = y;
+                    place[4] = x;
                     uint to = result_at(place);
 #if RESULT_WIDE
                     uvec4 bits;

@@ -27,7 +27,7 @@ bool locate(uint o, uint k, uint move, uint dilation, uint padding, uint size, o
 
 result_VALUE value(uint c[RANK]) {
     SUM sum = SUM(0);
-    uint group = c[1] / GROUP_OUTPUTS;
+    uint group = divided(c[1], GROUP_OUTPUTS_DIVISOR);
     if (c[2] < LIMIT_0 && c[3] < LIMIT_1 && c[4] < LIMIT_2) {
         uint z, y, x;
         for (uint kz = FROM_0; kz < TO_0; ++kz) {
@@ -40,7 +40,7 @@ result_VALUE value(uint c[RANK]) {
                         uint channel = group * GROUP_INPUTS + i;
                         uint at[5] = uint[5](c[0], channel, z, y, x);
 #if BACKWARD
-                        uint tap[5] = uint[5](channel, c[1] % GROUP_OUTPUTS, TAP(kz, 0), TAP(ky, 1), TAP(kx, 2));
+                        uint tap[5] = uint[5](channel, c[1] - group * GROUP_OUTPUTS, TAP(kz, 0), TAP(ky, 1), TAP(kx, 2));
 #else
                         uint tap[5] = uint[5](c[1], i, TAP(kz, 0), TAP(ky, 1), TAP(kx, 2));
 #endif

@@ -12,10 +12,11 @@ void main() {
     uint c[RANK];
     coordinates(i, c);
     uint tile = c[0], channel = c[1];
-    uint slice = tile / (TILES_Y * TILES_X);
-    uint corner[5] = uint[5](slice / x_SIZE_2, channel, slice % x_SIZE_2, 0u, 0u);
+    uint rest = tile, tile_x = take_coordinate(rest, TILES_X_DIVISOR), tile_y = take_coordinate(rest, TILES_Y_DIVISOR);
+    uint z = take_coordinate(rest, x_SIZE_2_DIVISOR);
+    uint corner[5] = uint[5](rest, channel, z, 0u, 0u);
     // Places before the beginning wrap around to large numbers, which are behind the end.
-    uint y0 = tile / TILES_X % TILES_Y * 4u - uint(PADDING_0), x0 = tile % TILES_X * 4u - uint(PADDING_1);
+    uint y0 = tile_y * 4u - uint(PADDING_0), x0 = tile_x * 4u - uint(PADDING_1);
     uint from = x_at(corner);
 
     float d[6][6];

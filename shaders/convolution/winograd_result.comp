@@ -12,9 +12,10 @@ void main() {
     uint c[RANK];
     coordinates(i, c);
     uint tile = c[0], channel = c[1];
-    uint slice = tile / (TILES_Y * TILES_X);
-    uint y0 = tile / TILES_X % TILES_Y * 4u, x0 = tile % TILES_X * 4u;
-    uint corner[5] = uint[5](slice / result_SIZE_2, channel, slice % result_SIZE_2, y0, x0);
+    uint rest = tile, tile_x = take_coordinate(rest, TILES_X_DIVISOR), tile_y = take_coordinate(rest, TILES_Y_DIVISOR);
+    uint z = take_coordinate(rest, result_SIZE_2_DIVISOR);
+    uint y0 = tile_y * 4u, x0 = tile_x * 4u;
+    uint corner[5] = uint[5](rest, channel, z, y0, x0);
     uint from = products_BASE + tile * products_STRIDE_1 + channel * products_STRIDE_2;
 
     vec4 rows[6];

@@ -1,8 +1,8 @@
 #version 450
 // Any expression over contiguous data. A step is UNIT elements, moved as whole uvec4. An invocation takes STEPS of
-// them, and its neighbours in the workgroup take those in between. vectors(c), a whole step, and scalar(i), an element,
-// are at the end of the generated prelude. Where STEPS is 1, each is called in one place only, because a driver for a
-// CPU compiles every inlined copy.
+// them, UNROLL at a time, and its neighbours in the workgroup take those in between. vectors(c), a whole step, and
+// scalar(i), an element, are at the end of the generated prelude. Where UNROLL is 1, each is called in one place only,
+// because a driver for a CPU compiles every inlined copy.
 #include "prelude.glsl"
 
 void whole(uint first) {
@@ -24,17 +24,15 @@ void some(uint first) {
 void main() {
     uint start = workgroup_index() * WORKGROUP * STEPS;
     uint unit = start + gl_LocalInvocationIndex;
-#if STEPS > 1
+#if UNROLL > 1
     if (COUNT / UNIT >= start + WORKGROUP * STEPS) {
         for (uint step = 0u; step < STEPS; step += UNROLL, unit += UNROLL * WORKGROUP) {
             for (uint k = 0u; k < UNROLL; ++k) whole((unit + k * WORKGROUP) * UNIT);
         }
         return;
     }
+#endif
     for (uint step = 0u; step < STEPS; ++step, unit += WORKGROUP) {
         if (unit * UNIT < COUNT) some(unit * UNIT);
     }
-#else
-    if (unit * UNIT < COUNT) some(unit * UNIT);
-#endif
 }

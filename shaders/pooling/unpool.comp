@@ -7,11 +7,9 @@ result_VALUE value(uint c[RANK]) {
     if (winner == 0u) return result_VALUE(0);
     uint i = winner - 1u;
     uint p[4];
-    for (int d = 3; d > 0; --d) {
-        uint size = d == 3 ? source_SIZE_3 : d == 2 ? source_SIZE_2 : source_SIZE_1;
-        p[d] = i % size;
-        i /= size;
-    }
+    p[3] = take_coordinate(i, source_SIZE_3_DIVISOR);
+    p[2] = take_coordinate(i, source_SIZE_2_DIVISOR);
+    p[1] = take_coordinate(i, source_SIZE_1_DIVISOR);
     p[0] = i;
     return source_load(source_at(p));
 }

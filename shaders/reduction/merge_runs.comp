@@ -20,8 +20,8 @@ Entry entry_at(uint at) { return Entry(key_at(at), entries_load(at * ENTRY_WORDS
 uint held(uint r) { return r < RUNS ? min(KEEP, min((r + 1u) * SPAN, LENGTH) - r * SPAN) : 0u; }
 
 void main() {
-    uint id = global_index();
-    uint own = id % KEEP, run = id / KEEP % RUNS, line = id / KEEP / RUNS;
+    uint line = global_index();
+    uint own = take_coordinate(line, KEEP_DIVISOR), run = take_coordinate(line, RUNS_DIVISOR);
     if (line >= LINES || own >= held(run)) return;
     Entry e = entry_at((line * RUNS + run) * KEEP + own);
 

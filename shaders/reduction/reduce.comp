@@ -16,9 +16,10 @@ void main() {
     uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
     uint lane = gl_LocalInvocationIndex % LANES;
     bool inside = slot < RESULTS * CHUNKS;
-    uint chunk = inside ? slot / RESULTS : 0u;
+    uint chunk = inside ? divided(slot, RESULTS_DIVISOR) : 0u;
+    uint result = inside ? slot - chunk * RESULTS : 0u;
     uint c[x0_RANK];
-    kept_coordinates(slot % RESULTS, c);
+    kept_coordinates(result, c);
     load_rows(c);
 
     uint begin = chunk * CHUNK;
@@ -39,5 +40,5 @@ void main() {
 #if LANES > 1
     total[0] = reduce_lanes(total[0], lane, LANES);
 #endif
-    if (inside && lane == 0u) store_results(c, slot % RESULTS, chunk, total);
+    if (inside && lane == 0u) store_results(c, result, chunk, total);
 }

@@ -34,8 +34,8 @@ void main() {
     uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
     uint lane = gl_LocalInvocationIndex % LANES;
     bool inside = slot < LINES * CHUNKS;
-    uint line = inside ? slot % LINES : 0u;
-    uint chunk = inside ? slot / LINES : 0u;
+    uint chunk = inside ? divided(slot, LINES_DIVISOR) : 0u;
+    uint line = inside ? slot - chunk * LINES : 0u;
     uint c[x_RANK];
     line_coordinates(line, c);
 

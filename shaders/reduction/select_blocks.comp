@@ -11,8 +11,8 @@ void main() {
     uint block = global_index();
     if (block >= LINES * BLOCKS) return;
     uint c[x_RANK];
-    line_coordinates(block / BLOCKS, c);
-    uint begin = block % BLOCKS * BLOCK;
+    line_coordinates(divided(block, BLOCKS_DIVISOR), c);
+    uint begin = remainder(block, BLOCKS_DIVISOR) * BLOCK;
     uint end = min(begin + BLOCK, LENGTH);
     uint count = min(KEEP, end - begin);
     Entry last = Entry(KEY(0u), 0u);

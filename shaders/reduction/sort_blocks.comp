@@ -16,11 +16,11 @@ void main() {
     uint c[x_RANK];
     for (uint i = gl_LocalInvocationIndex; i < BLOCK * SEGMENTS; i += WORKGROUP) {
         uint block = first + i / BLOCK;
-        uint place = block % BLOCKS * BLOCK + i % BLOCK;
+        uint place = remainder(block, BLOCKS_DIVISOR) * BLOCK + i % BLOCK;
         keys[i] = LAST_KEY;
         places[i] = 0xffffffffu;
         if (block < LINES * BLOCKS && place < LENGTH) {
-            line_coordinates(block / BLOCKS, c);
+            line_coordinates(divided(block, BLOCKS_DIVISOR), c);
             c[x_RANK - 1u] = place;
             keys[i] = key_of(x_load(x_at(c)));
             places[i] = place;
@@ -45,9 +45,10 @@ void main() {
     }
     barrier();
     for (uint t = gl_LocalInvocationIndex; t < KEEP * SEGMENTS; t += WORKGROUP) {
-        uint block = first + t / KEEP;
-        Entry e = entry_at(t / KEEP * BLOCK + t % KEEP);
+        uint entry = t, own = take_coordinate(entry, KEEP_DIVISOR);
+        uint block = first + entry;
+        Entry e = entry_at(entry * BLOCK + own);
         if (block >= LINES * BLOCKS || e.place == 0xffffffffu) continue;
-        keep(block, t % KEEP, e);
+        keep(block, own, e);
     }
 }

@@ -292,8 +292,8 @@ def test_layouts_of_arrays(device, dtype, layout):
             from dml.api import arrays
 
             words = np.zeros(64, np.uint32)
-            arrays.store(x, words, desc.OutputTensor)
-            y = arrays.load(words, desc.OutputTensor)
+            arrays.TensorMemory(words, desc.OutputTensor).store(x)
+            y = arrays.TensorMemory(words, desc.OutputTensor).load()
         else:
             y = dml.dispatch(desc, {"InputTensor": x}, device)["OutputTensor"]
         np.testing.assert_array_equal(y.astype(np.float64), x.astype(np.float64))

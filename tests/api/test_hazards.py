@@ -90,13 +90,16 @@ def run(
         if name not in over:
             words = np.zeros(one.TotalTensorSizeInBytes // 4, np.uint32)
             if name in values:
-                arrays.store(values[name], words, one)
+                arrays.TensorMemory(words, one).store(values[name])
             bound[name] = dml.DML_BUFFER_BINDING(device.create_buffer(words))
     for name, source in over.items():
         bound[name] = bound[source]
     inputs, outputs = [[bound[name] for name, _ in fields] for fields in (desc.inputs(), desc.outputs())]
     record(device, compiled, inputs, outputs, scratch(device, compiled)).execute()
-    return {name: arrays.load(bound[name].Buffer.read(np.uint32), one).tobytes() for name, one in desc.outputs()}
+    return {
+        name: arrays.TensorMemory(bound[name].Buffer.read(np.uint32), one).load().tobytes()
+        for name, one in desc.outputs()
+    }
 
 
 def aliases(desc: dml.OperatorDesc) -> Iterator[dict[str, str]]:

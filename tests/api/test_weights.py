@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,9 @@ import pytest
 
 import dml
 from dml.api import weights
+from dml.compiler.program import Access, Dispatch, Program, StorageBinding
+from dml.descriptors import graph
+from dml.glslang import Source, compile
 from dml.graph import operations as op
 from dml.graph.builder import Builder
 
@@ -25,14 +30,38 @@ def test_constants_that_initialization_reads_are_hashed_once(
     compiled = builder.compile({"y": x + op.sqrt(builder.constant(known))})
     assert compiled.program.initialize, "nothing is computed beforehand"
     hashed: Counter[bytes] = Counter()
-    plain = weights._digest
 
-    def counted(*parts: Any) -> bytes:
-        hashed.update(bytes(part) for part in parts if isinstance(part, memoryview))
-        return plain(*parts)
+    def counted(data: bytes) -> Any:
+        hashed[data] += 1
+        return hashlib.sha256(data)
 
-    monkeypatch.setattr(weights, "_digest", counted)
+    monkeypatch.setattr(graph, "hashlib", SimpleNamespace(sha256=counted))
     given = rng.uniform(-1, 1, x.sizes).astype(np.float32)
     found = compiled.dispatch({"x": given})["y"]
     np.testing.assert_allclose(found, given + np.sqrt(known), rtol=1e-6)
     assert hashed[known.tobytes()] == 1
+
+
+FILL = Source(
+    "tests/fill.comp",
+    """#version 450
+layout(local_size_x = 1) in;
+layout(push_constant) uniform Push { uint to; } push_;
+layout(set = 0, binding = 0) writeonly buffer Y { uint y[]; };
+layout(set = 0, binding = 1) uniform Parameters { uint value; };
+void main() { y[push_.to] = value; }
+""",
+)
+
+
+def test_what_is_computed_with_other_parameters_is_not_the_same(device: dml.Device) -> None:
+    found = []
+    for value in (3, 4, 3):
+        program = Program()
+        region = program.persist(4)
+        fill = Dispatch("fill", FILL, (StorageBinding(region, Access.WRITE),), (1, 1, 1), parameters=(value,))
+        program.initialize = program.dispatches = [fill]
+        found.append((weights.Weights(device.context, program, [compile(FILL)], {}).place(region), value))
+    for place, value in found:
+        assert place.buffer.read(np.uint32, 1).tolist() == [value]
+    assert found[0][0].buffer is found[2][0].buffer

@@ -249,7 +249,6 @@ OF_ANY_SIZE = {
     "movement/gather.comp": "the coordinates of a tuple",
     "movement/scatter_mark.comp": "the coordinates of a tuple",
     "movement/scatter_write.comp": "the coordinates of a tuple",
-    "pooling/unpool.comp": "dimensions",
     "random/philox.comp": "rounds of the generator",
     "training/adam.comp": "elements of a vector",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 import subprocess
@@ -105,6 +106,22 @@ def test_descriptions_are_frozen():
     desc = make(dml.DML_CAST_OPERATOR_DESC)
     with pytest.raises(dataclasses.FrozenInstanceError):
         desc.InputTensor = None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del desc.InputTensor
+
+
+@pytest.mark.parametrize("desc_class", dml.operators().values(), ids=lambda c: c.__name__)
+def test_descriptions_are_dataclasses(desc_class):
+    """Their fields, what they show, what they equal, and the signature that editors read."""
+    desc = make(desc_class)
+    names = [field.name for field in dataclasses.fields(desc)]
+    assert names == [info.name for info in desc_class.fields_info]
+    assert repr(desc) == f"{desc_class.__name__}({', '.join(f'{name}={getattr(desc, name)!r}' for name in names)})"
+    assert list(inspect.signature(desc_class).parameters) == names
+    tensor = next(info.name for info in desc_class.fields_info if info.type == "tensor" and getattr(desc, info.name))
+    assert desc == dataclasses.replace(desc)
+    assert desc != dataclasses.replace(desc, **{tensor: None})
+    assert desc != tuple(getattr(desc, name) for name in names)
 
 
 def test_values_are_taken_as_c_or_numpy_give_them():

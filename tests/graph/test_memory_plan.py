@@ -17,7 +17,6 @@ def dispatches(*bound: dict[int, int]) -> list[Dispatch]:
         Dispatch(
             "kernel",
             Source("", "", ()),
-            (),
             tuple(
                 StorageBinding(Region(Space.TEMPORARY, i, 0, 256 * size), Access.WRITE)
                 for i, size in temporaries.items()

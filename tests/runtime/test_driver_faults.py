@@ -26,7 +26,7 @@ def run(device: Any, kernel: str, x: np.ndarray) -> np.ndarray:
     """What one workgroup of 64 invocations stores of y, 64 floats as x."""
     regions = Region(Space.INPUT, 0, 0, 256), Region(Space.OUTPUT, 0, 0, 256)
     bindings = StorageBinding(regions[0], Access.READ), StorageBinding(regions[1], Access.WRITE)
-    dispatch = Dispatch("fault", Source("tests/fault.comp", HEAD + kernel), (), bindings, (1, 1, 1))
+    dispatch = Dispatch("fault", Source("tests/fault.comp", HEAD + kernel), bindings, (1, 1, 1))
     program = Program(inputs=[256], outputs=[256], dispatches=[dispatch])
     t = tensor("FLOAT32", (64,))
     return CompiledOperator(device, program, "fault", [("x", t)], [("y", t)]).dispatch({"x": x})["y"]

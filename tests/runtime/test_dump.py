@@ -11,7 +11,6 @@ import pytest
 import dml
 import harness
 from dml import glslang
-from dml.compiler.kernels.prelude import constant_bits
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
 from dml.glslang import Source
@@ -21,12 +20,11 @@ from dml.runtime.recording import spirv
 HEAD = "#version 450\nlayout(local_size_x = 8, local_size_y = 4) in;\n"
 TEXT = (
     HEAD
-    + """layout(constant_id = 0) const uint COUNT = 1u;
-layout(constant_id = 1) const float SLOPE = 0.0;
-layout(constant_id = 2) const int STEP = 1;
-layout(constant_id = 3) const bool WRAPS = false;
-layout(constant_id = 4) const float LIMIT = 0.0;
-layout(push_constant) uniform Push { uint x_OFFSET; uint y_OFFSET; uint rows; } push_;
+    + """layout(push_constant) uniform Push { uint x_OFFSET; uint y_OFFSET; uint rows; float SLOPE; } push_;
+layout(set = 0, binding = 2, std140) uniform Parameters {
+    int STEP;
+    float LIMIT;
+} parameters_;
 layout(set = 0, binding = 0, std430) readonly buffer x_Buffer { uint x_data[]; };
 layout(set = 0, binding = 1, std430) buffer y_Buffer { uint y_data[]; };
 void main() { y_data[push_.y_OFFSET] = x_data[push_.x_OFFSET] + push_.rows; }
@@ -35,10 +33,11 @@ void main() { y_data[push_.y_OFFSET] = x_data[push_.x_OFFSET] + push_.rows; }
 X, Y = Region(Space.INPUT, 0, 0, 64), Region(Space.TEMPORARY, 0, 256, 32)
 
 
-def dispatch(*, constants=(7, 0x3E800000, 0xFFFFFFFF, 1, 0x7F800000), node="a node", source=None):
+def dispatch(*, rows=5, node="a node", source=None):
     source = source or Source("shaders/toy/scale.comp", TEXT)
     bindings = (StorageBinding(X, Access.READ), StorageBinding(Y, Access.READ_WRITE))
-    return Dispatch("toy/scale.comp", source, constants, bindings, (3, 1, 1), push=(5,), node=node)
+    numbers = {"push": (rows, 0x3E800000), "parameters": (0xFFFFFFFF, 0x7F800000, 0, 0)}
+    return Dispatch("toy/scale.comp", source, bindings, (3, 1, 1), **numbers, node=node)
 
 
 @pytest.fixture
@@ -82,7 +81,6 @@ def test_a_kernel_is_described(folder):
         "kernel": "toy/scale.comp",
         "target": "vulkan1.1",
         "workgroup": [8, 4, 1],
-        "constants": {"COUNT": 7, "SLOPE": 0.25, "STEP": -1, "WRAPS": True, "LIMIT": "inf"},
         "buffers": ["x", "y"],
         "dispatches": [
             {
@@ -92,26 +90,28 @@ def test_a_kernel_is_described(folder):
                     {"access": "r", "resource": "input", "index": 0, "offset": 0, "size": 64},
                     {"access": "rw", "resource": "temporary", "index": 0, "offset": 256, "size": 32},
                 ],
-                "push_constants": {"rows": 5},
+                "numbers": {"rows": 5, "SLOPE": 0.25, "STEP": -1, "LIMIT": "inf"},
             }
         ],
     }
 
 
-def test_a_kernel_without_names_is_described_by_numbers(folder):
+def test_a_buffer_without_a_name_is_described_by_its_number(folder):
     plain = Source("plain.comp", HEAD + "layout(binding = 1) buffer B { uint b[]; };\nvoid main() { b[0] = 1u; }\n")
-    spirv([dispatch(source=plain, constants=(9,))])
+    spirv([dispatch(source=plain)])
     (kernel,) = described(folder).values()
-    assert (kernel["constants"], kernel["buffers"]) == ({"0": 9}, ["0", "B"])
-    assert kernel["dispatches"][0]["push_constants"] == {"2": 5}
+    assert kernel["buffers"] == ["0", "B"]
+    assert kernel["dispatches"][0]["numbers"] == {}
 
 
-def test_dispatches_of_one_kernel_share_its_files_and_other_constants_have_their_own(folder):
+def test_dispatches_of_one_kernel_share_its_files(folder):
     spirv([dispatch(), dispatch(node="another"), dispatch()])
-    spirv([dispatch(node="later"), dispatch(constants=(8,))])
+    other = Source("shaders/toy/scale.comp", TEXT.replace("+", "*"))
+    spirv([dispatch(node="later"), dispatch(rows=8), dispatch(source=other)])
     first, second = sorted(described(folder).values(), key=lambda kernel: -len(kernel["dispatches"]))
-    assert [use["node"] for use in first["dispatches"]] == ["a node", "another", "later"]
-    assert second["constants"] == {"COUNT": 8}
+    assert [use["node"] for use in first["dispatches"]] == ["a node", "another", "later", "a node"]
+    assert [use["numbers"]["rows"] for use in first["dispatches"]] == [5, 5, 5, 8]
+    assert len(second["dispatches"]) == 1
     assert len(list(folder.iterdir())) == 2 * 3, "nothing half-written stays"
 
 
@@ -124,7 +124,7 @@ def test_a_folder_that_was_emptied_is_filled_again(folder):
 
 
 def test_operators_are_dumped_as_they_are_compiled(device, folder, tmp_path):
-    """From the cache too; the text alone compiles to the same SPIR-V, and the constants are the dispatch's."""
+    """From the cache too; the text alone compiles to the same SPIR-V, and the numbers are the dispatch's."""
     desc = dml.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC(
         harness.tensor("FLOAT32", (3, 5), "padded"), harness.tensor("FLOAT32", (3, 5)), None, Min=-0.5, Max=2.0
     )
@@ -136,14 +136,14 @@ def test_operators_are_dumped_as_they_are_compiled(device, folder, tmp_path):
     ((name, described_kernel),) = described(folder).items()
     assert (folder / f"{name}.spv").read_bytes() == kernels[0]
     assert compiled_again(folder / f"{name}.comp", tmp_path) == kernels[0]
-    constants = described_kernel["constants"]
-    assert tuple(constant_bits(value) for value in constants.values()) == dispatches[0].constants
-    assert {name: constants[name] for name in ("COUNT", "SIZE_1", "x0_STRIDE_0")} == {
+    (use,) = described_kernel["dispatches"]
+    assert len(use["numbers"]) == len(dispatches[0].push)
+    assert {name: use["numbers"][name] for name in ("COUNT", "SIZE_1", "x0_STRIDE_0")} == {
         "COUNT": 15,
         "SIZE_1": 5,
         "x0_STRIDE_0": 6,
     }
-    assert {-0.5, 2.0} <= set(constants.values())
+    assert {-0.5, 2.0} <= set(use["numbers"].values())
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
@@ -179,7 +179,7 @@ def test_debug_information_is_asked_for_and_cached_apart(monkeypatch, tmp_path):
 
 
 def test_errors_of_shaders_with_debug_information_show_the_line(debugging):
-    with pytest.raises(dml.DMLError, match=r"a\.comp:13: 'nowhere'.*\n.*x = nowhere;"):
+    with pytest.raises(dml.DMLError, match=r"a\.comp:12: 'nowhere'.*\n.*x = nowhere;"):
         glslang.compile(Source("shaders/a.comp", f"{TEXT}\nuint x = nowhere;\n"))
 
 

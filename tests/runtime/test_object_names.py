@@ -22,8 +22,8 @@ def environment(monkeypatch):
     return monkeypatch
 
 
-def dispatch(node="", constants=(1, 2)):
-    return Dispatch("gemm/tiled.comp", Source("", ""), constants, (), (1, 1, 1), node=node)
+def dispatch(node=""):
+    return Dispatch("gemm/tiled.comp", Source("", ""), (), (1, 1, 1), node=node)
 
 
 def test_names_are_given_where_somebody_looks(environment):
@@ -34,11 +34,11 @@ def test_names_are_given_where_somebody_looks(environment):
         environment.delenv(name)
 
 
-def test_a_kernels_name_tells_its_code_and_constants_apart():
+def test_a_kernels_name_tells_its_code_apart():
     name = names.of_kernel(dispatch(), b"spirv")
     assert name.startswith("gemm-tiled-")
     assert name == names.of_kernel(dispatch(node="another"), b"spirv")
-    assert len({name, names.of_kernel(dispatch(), b"other"), names.of_kernel(dispatch(constants=(1,)), b"spirv")}) == 3
+    assert name != names.of_kernel(dispatch(), b"other")
 
 
 def test_a_dispatch_is_called_by_its_kernel_and_its_nodes():
@@ -67,7 +67,6 @@ dispatches = [
     Dispatch(
         "toy/add.comp",
         Source("toy/add.comp", TEXT),
-        (),
         (StorageBinding(regions[index], Access.READ), StorageBinding(regions[index + 1], Access.WRITE)),
         (1, 1, 1),
         node=node,

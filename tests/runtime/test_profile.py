@@ -13,7 +13,7 @@ from dml.frontends.running import write_trace
 from dml.graph.builder import Builder
 from dml.graph.operations import gemm, relu
 from dml.runtime.queue import Fence
-from dml.runtime.recording import KernelTime
+from dml.runtime.recording import KernelTime, Recording
 
 
 @pytest.fixture
@@ -56,6 +56,19 @@ def test_a_profile_runs_on_what_it_is_given(clock, compiled):
     assert not np.array_equal(compiled.dispatch(data(-1))["y"], before)
     with pytest.raises(dml.DMLError, match="an array must be given"):
         compiled.profile({})
+
+
+def test_the_first_profile_follows_a_run_which_compiles(compiled, monkeypatch):
+    """So that no kernel's time has the driver's compilation in it."""
+    done = []
+    for name in ("run", "profile"):
+        function = getattr(Recording, name)
+        monkeypatch.setattr(Recording, name, lambda self, n=name, f=function: (done.append(n), f(self))[1])
+    compiled.profile(data())
+    assert done[-2:] == ["run", "profile"]  # after those that initialize
+    done.clear()
+    compiled.profile(data())
+    assert done == ["profile"]
 
 
 def test_the_device_knows_its_clock(device):

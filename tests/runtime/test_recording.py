@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import resource
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ SIZE = 4096
 
 def step(source: Region, result: Region) -> Dispatch:
     bindings = (StorageBinding(source, Access.READ), StorageBinding(result, Access.WRITE))
-    return Dispatch("step", STEP, (), bindings, (SIZE // 4 // 64, 1, 1), invocations=64)
+    return Dispatch("step", STEP, bindings, (SIZE // 4 // 64, 1, 1), invocations=64)
 
 
 class Counted:
@@ -126,7 +127,25 @@ def test_pipelines_are_the_devices(device):
     for buffer in buffers:
         Recording(context, CHAIN, spirv(CHAIN), lambda region, buffer=buffer: Place(buffer, region.index * SIZE))
     gc.collect()
-    assert len(context._pipelines) == 1
+    assert len(context.pipelines) == 1
+
+
+def test_what_is_compiled_is_one_sequence(device):
+    """A driver that compiles late compiles a kernel in each sequence of the first run; then a submission is one."""
+    context = Context(device.vulkan)
+    kernels = [Source("tests/factor.comp", STEP.text.replace("2u", f"{k + 2}u")) for k in range(3)]
+    dispatches = [replace(step(at(k), at(k + 1)), source=kernel) for k, kernel in enumerate(kernels)]
+    buffers = [context.buffer(SIZE) for _ in range(4)]
+    x = np.arange(1024, dtype=np.uint32)
+    recording = Recording(context, dispatches, spirv(dispatches), lambda region: Place(buffers[region.index]))
+    assert len(recording.pipelines) == 3
+    counts = []
+    for k in range(3):
+        buffers[0].write(x + k)
+        recording.run()
+        counts.append(sum(len(batch.sequences) for batch in recording.batches))
+        np.testing.assert_array_equal(buffers[3].read(np.uint32), 4 * (3 * (2 * (x + k) + 1) + 1) + 1)
+    assert counts == ([3, 1, 1] if context.compiles_late else [1, 1, 1])
 
 
 @pytest.mark.parametrize("groups", [(7, 1, 1), (3, 5, 1), (2, 3, 4)])

@@ -99,7 +99,7 @@ def run(
         StorageBinding(Region(Space.OUTPUT, 1, 0, 4 * count), Access.READ_WRITE),
     )
     source = Source("tests/library.comp", text, tuple((name, str(value)) for name, value in (defines or {}).items()))
-    dispatches = [Dispatch("tests/library.comp", source, (), bindings, groups)]
+    dispatches = [Dispatch("tests/library.comp", source, bindings, groups)]
     Recording(device.context, dispatches, spirv(dispatches), lambda region: Place(buffers[region.index])).run()
     return buffers[1].read(np.uint32)
 

@@ -8,7 +8,7 @@ import pytest
 from library import WORKGROUP, Case, crossed, equal, equal_floats, float_bits, parametrized
 
 import harness
-from dml.compiler.kernels.prelude import prelude, write
+from dml.compiler.kernels.prelude import divisor_words, prelude, write
 from dml.compiler.program import Access, Dispatch, Operand, Region, Space, StorageBinding
 from dml.glslang import Source
 from dml.runtime.recording import Place, Recording, spirv
@@ -114,6 +114,7 @@ def test_function(device, case):
 COVERED = {
     "grid.glsl": frozenset({"workgroup_index()", "global_index()"}),
     "for_each.glsl": frozenset({"main()"}),
+    "divide.glsl": frozenset({"divided(uint, Divisor)", "remainder(uint, Divisor)", "take_coordinate(uint, Divisor)"}),
 }
 
 
@@ -127,6 +128,33 @@ def test_a_folded_grid_counts_each_workgroup_and_invocation_once(device):
     assert not counts[30 * WORKGROUP + 30 :].any()
 
 
+#: Divisors at which the multiplication that replaces them changes, and numbers around their multiples.
+DIVISORS = [1, 2, 3, 5, 6, 7, 10, 641, 65535, 65536, 65537, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
+DIVIDE = """uint i = gl_GlobalInvocationID.x, x = a[4u * i];
+Divisor d = Divisor(a[4u * i + 1u], a[4u * i + 2u], a[4u * i + 3u]);
+uint others = x;
+r[4u * i] = divided(x, d);
+r[4u * i + 1u] = remainder(x, d);
+r[4u * i + 2u] = take_coordinate(others, d);
+r[4u * i + 3u] = others;"""
+
+
+def test_division_by_data_is_exact(device):
+    rng = np.random.default_rng(7)
+    divisors = [*DIVISORS, *(int(n) for n in rng.integers(1, 2**32, 48))]
+    cases = []
+    for divisor in divisors:
+        near = [n * divisor + d for n in (0, 1, 2, 3, (2**32 - 1) // divisor) for d in (-1, 0, 1)]
+        numbers = [n for n in near if 0 <= n < 2**32] + [2**31, 2**32 - 1, *map(int, rng.integers(0, 2**32, 40))]
+        cases += [(number, divisor, *divisor_words(divisor)) for number in numbers]
+    cases += cases[-1:] * (-len(cases) % WORKGROUP)
+    words = np.array(cases, np.uint32)
+    text = library.kernel("divide.glsl", "", DIVIDE)
+    found = library.run(device, text, words.reshape(-1), words.size, (len(words) // WORKGROUP, 1, 1)).reshape(-1, 4)
+    quotient, rest = words[:, 0] // words[:, 1], words[:, 0] % words[:, 1]
+    np.testing.assert_array_equal(found, np.stack([quotient, rest, rest, quotient], 1))
+
+
 @pytest.mark.parametrize(
     ("dtype", "whole_words"),
     [(narrow, whole) for narrow in ("UINT8", "INT16", "FLOAT16") for whole in (0, 1)] + [("UINT32", 0), ("INT64", 0)],
@@ -138,7 +166,8 @@ def test_for_each_stores_each_element_once(device, dtype, whole_words):
     size = -(-21 * kind.itemsize // 4) * 4
     region = Region(Space.OUTPUT, 0, 0, size)
     operand = Operand.of(description, region)
-    head, constants = prelude({"result": write(operand)}, {}, sizes, (WORKGROUP, 1, 1), (), "")
+    kernel = "lib/for_each.glsl"
+    head = prelude(kernel, {"result": write(operand)}, {}, sizes, (WORKGROUP, 1, 1), (), "")
     value = {"FLOAT16": "float(n) * 0.25", "INT64": "uvec2(n, ~n)"}.get(dtype, "result_VALUE(n)")
     text = f"""#version 450
 #include "prelude.glsl"
@@ -146,8 +175,8 @@ result_VALUE value(uint c[RANK]) {{ uint n = c[0] * 16u + c[1]; return {value}; 
 #include "lib/for_each.glsl"
 """
     defines = (("WHOLE_WORDS", str(whole_words)),)
-    source = Source("tests/for_each.comp", text, defines, (("prelude.glsl", head),))
-    dispatch = Dispatch("tests/for_each.comp", source, constants, (StorageBinding(region, Access.WRITE),), (1, 1, 1))
+    source = Source("tests/for_each.comp", text, defines, (("prelude.glsl", head.text),))
+    dispatch = Dispatch(kernel, source, (StorageBinding(region, Access.WRITE),), (1, 1, 1), push=head.push)
     buffer = device.context.buffer(size + 64)
     buffer.write(np.full(size + 64, 0xA5, np.uint8))
     Recording(device.context, [dispatch], spirv([dispatch]), lambda region: Place(buffer)).run()

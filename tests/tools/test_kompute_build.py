@@ -183,6 +183,31 @@ def test_ranges_are_bound_filled_and_copied(manager):
     assert words.tolist() == expected.tolist()
 
 
+def test_a_uniform_buffer_follows_the_storage_buffers(manager):
+    """Bound at the next number, as one more range; without storage buffers it is the first."""
+    kernel = """#version 450
+        layout(local_size_x = 4) in;
+        layout(std430, binding = 0) writeonly buffer B { uint b[]; };
+        layout(std140, binding = 1) uniform U { uvec4 u; };
+        void main() { uint i = gl_LocalInvocationIndex; b[i] = u[i] + 1u; }
+    """
+    pipeline = manager.pipeline(compile(Source("uniform.comp", kernel)), [], 1, 0, uniform=True, name="reads u")
+    buffer = manager.buffer(1024, kp.BufferUse.shared)
+    words = buffer.data().view(np.uint32)
+    words[:] = np.arange(256)
+    ranges = [(buffer, 0, 256), (buffer, 512, 16)]
+    operation = manager.dispatch(pipeline, ranges, [], (0, 0, 0), (1, 1, 1))
+    submission = manager.submit([manager.sequence().record(operation)])
+    while not submission.wait(10**9):
+        pass
+    assert words[:5].tolist() == [129, 130, 131, 132, 4]
+    with pytest.raises(RuntimeError, match="as many ranges"):
+        manager.dispatch(pipeline, ranges[:1], [], (0, 0, 0), (1, 1, 1))
+    alone = compile(Source("none.comp", "#version 450\nlayout(binding = 0) uniform U { uvec4 u; };\nvoid main() {}\n"))
+    pipeline = manager.pipeline(alone, [], 0, 0, uniform=True)
+    manager.dispatch(pipeline, ranges[1:], [], (0, 0, 0), (1, 1, 1))
+
+
 def slow_sequence(manager):
     """Takes some tenths of a second on a CPU driver; a round holds many steps, for llvmpipe ends loops after 65,535.
     Also returns the words that it writes."""
@@ -266,3 +291,22 @@ def test_heaps_have_sizes_and_budgets(manager):
     assert any(own for _, own, _, _ in heaps)
     for size, _, budget, usage in heaps:
         assert 0 < budget <= size or usage
+
+
+# --- the pipelines' cache (0016) --------------------------------------------------------------------------------------
+
+
+def test_what_a_driver_keeps_of_pipelines_begins_the_next_managers_cache():
+    spirv = compile(Source("add.comp", ADD))
+    first = kp.Manager(0)
+    first.pipeline(spirv, [3], 1, 4)
+    data = first.pipeline_cache_data()
+    # VkPipelineCacheHeaderVersionOne
+    assert np.frombuffer(data[:8], np.uint32).tolist() == [32, 1]
+    second = kp.Manager(0)
+    second.set_pipeline_cache_data(data)
+    second.pipeline(spirv, [3], 1, 4)
+    assert second.pipeline_cache_data()[:32] == data[:32]
+    for wrong in (data, b""):
+        with pytest.raises(RuntimeError, match="Kompute"):
+            second.set_pipeline_cache_data(wrong)

@@ -43,8 +43,8 @@ def test_fedora_is_told_its_packages(machine):
     run = machine("setup", "--test", os_release='ID=fedora\nVERSION_ID="42"\n', rpm="[[ $3 == cmake || $3 == patch ]]")
     assert run.returncode == 1
     assert run.stderr == (
-        f"{AS_ROOT}dnf install fmt-devel gcc-c++ glslang make mesa-vulkan-drivers vulkan-headers vulkan-loader-devel "
-        "vulkan-tools vulkan-validation-layers python3.13 python3.13-devel\n"
+        f"{AS_ROOT}dnf install fmt-devel gcc-c++ glslang glslang-devel make mesa-vulkan-drivers spirv-tools-devel "
+        "vulkan-headers vulkan-loader-devel vulkan-tools vulkan-validation-layers python3.13 python3.13-devel\n"
     )
 
 
@@ -52,8 +52,8 @@ def test_arch_is_told_its_packages(machine):
     run = machine("setup", os_release="ID=arch\n", pacman="[[ $2 == glslang ]]")
     assert run.returncode == 1
     assert run.stderr == (
-        f"{AS_ROOT}pacman -S --needed cmake fmt gcc make patch vulkan-headers vulkan-icd-loader vulkan-swrast "
-        "vulkan-tools python\n"
+        f"{AS_ROOT}pacman -S --needed cmake fmt gcc make patch spirv-tools vulkan-headers vulkan-icd-loader "
+        "vulkan-swrast vulkan-tools python\n"
     )
 
 
@@ -80,7 +80,8 @@ def test_apt_installs_for_root_and_is_named_to_others(machine, tmp_path, os_rele
         apt_get=f'echo "apt-get $*" >> {tmp_path}/calls; [[ $1 == update ]]',
     )
     packages = (
-        "g++ glslang-tools libfmt-dev libvulkan-dev libvulkan1 make mesa-vulkan-drivers patch vulkan-tools "
+        "g++ glslang-dev glslang-tools libfmt-dev libvulkan-dev libvulkan1 make mesa-vulkan-drivers patch spirv-tools "
+        "vulkan-tools "
         "python3.12-venv python3.12-dev\n"
     )
     assert run.returncode == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import stat
 import subprocess
 import sys
 import types
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dml
-from dml import glslang
+from dml.glslang import process
 from dml.runtime import native
 
 ROOT = Path(__file__).parents[2]
@@ -34,12 +33,12 @@ def places(monkeypatch):
 
 
 def test_the_wheels_kompute_comes_before_somebody_elses(places):
-    ours = types.SimpleNamespace(Submission=object)
+    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(pipeline_cache_data=None))
     assert places(dml__vendor_kp=ours, kp=types.SimpleNamespace()) is ours
 
 
 def test_a_checkouts_kompute_is_a_package_of_its_own(places):
-    ours = types.SimpleNamespace(Submission=object)
+    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(pipeline_cache_data=None))
     assert places(kp=ours) is ours
 
 
@@ -52,6 +51,8 @@ def test_without_kompute_the_wheel_that_brings_it_is_named(places):
 def test_a_kompute_without_the_patches_is_refused_by_its_place(places):
     with pytest.raises(dml.DMLError, match=r"/elsewhere/kp\.so lacks the patches.*\.whl"):
         places(kp=types.SimpleNamespace(__file__="/elsewhere/kp.so"))
+    with pytest.raises(dml.DMLError, match=r"/older/kp\.so lacks the patches.*tools/setup"):
+        places(kp=types.SimpleNamespace(__file__="/older/kp.so", Manager=object, Submission=object))
 
 
 def test_a_kompute_that_does_not_load_names_the_loader(places, monkeypatch):
@@ -69,10 +70,10 @@ def test_the_wheels_glslang_comes_before_the_paths(tmp_path, monkeypatch):
         program.parent.mkdir()
         program.touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    monkeypatch.setattr(glslang, "_VENDORED", tmp_path / "wheel" / "glslangValidator")
-    assert glslang._executable.__wrapped__() == str(tmp_path / "wheel" / "glslangValidator")
+    monkeypatch.setattr(process, "_VENDORED", tmp_path / "wheel" / "glslangValidator")
+    assert process._executable.__wrapped__() == str(tmp_path / "wheel" / "glslangValidator")
     (tmp_path / "wheel" / "glslangValidator").unlink()
-    assert glslang._executable.__wrapped__() == str(tmp_path / "path" / "glslangValidator")
+    assert process._executable.__wrapped__() == str(tmp_path / "path" / "glslangValidator")
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +94,10 @@ def test_it_brings_kompute_glslang_shaders_and_licenses(wheel):
         files = {info.filename: info for info in archive.infolist()}
         extension = next(archive.read(name) for name in files if name.startswith("dml/_vendor/kp."))
     assert b"libvulkan.so.1\0" in extension  # the machine's own, so not one that auditwheel has copied and renamed
-    assert files["dml/_vendor/glslangValidator"].external_attr >> 16 & stat.S_IXUSR
+    assert "dml/_vendor/glslang.so" in files
     assert {name for name in files if name.startswith("dml/_vendor/licenses/LICENSE.")} == {
-        f"dml/_vendor/licenses/LICENSE.{project}" for project in ("fmt", "glslang", "kompute", "pybind11")
+        f"dml/_vendor/licenses/LICENSE.{project}"
+        for project in ("fmt", "glslang", "kompute", "pybind11", "spirv-tools")
     }
     kernels = [path.relative_to(ROOT / "shaders").as_posix() for path in (ROOT / "shaders").rglob("*.comp")]
     assert {f"dml/_shaders/{kernel}" for kernel in kernels} <= files.keys()

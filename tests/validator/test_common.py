@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dml
-from dml import DMLError
+from dml import DMLError, validator
+from dml.validator import common
 from dml.validator.base import ALSO_FUSABLE, FUSABLE_ACTIVATIONS, Check, rule
 from dml.validator.common import elements_overlap
 from sample_descriptors import NAMES, sample
@@ -439,3 +440,26 @@ def test_not_owned():
 def test_an_operator_has_one_rule():
     with pytest.raises(RuntimeError, match="two rules"):
         rule(dml.DML_GEMM_OPERATOR_DESC)(lambda desc, check: None)
+
+
+def test_an_equal_description_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = []
+    plain = common.check_operator
+    monkeypatch.setattr(validator, "check_operator", lambda check: (checked.append(check.desc), plain(check)))
+
+    def addition(rows: int, level: dml.DML_FEATURE_LEVEL = dml.DML_FEATURE_LEVEL_6_4) -> None:
+        x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (rows, 7919))
+        dml.validate(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, x, x), level)
+
+    for rows in (1, 2, 1, 2):
+        addition(rows)
+    assert len(checked) == 2
+    addition(1, dml.DML_FEATURE_LEVEL_5_0)
+    assert len(checked) == 3
+
+
+def test_a_wrong_description_is_refused_each_time() -> None:
+    x, y = (dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, sizes) for sizes in ((3, 5), (5, 3)))
+    for _ in range(2):
+        with pytest.raises(dml.DMLError, match=r"ELEMENT_WISE_ADD\.BTensor: must have the sizes"):
+            dml.validate(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, y, x))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from ncnn_networks import NcnnNetwork
 from onnx import TensorProto, helper, numpy_helper
 
 import dml
@@ -23,7 +24,7 @@ class Case:
 
     inputs: name -> array. model: the ONNX model of it. ours: builds the graph's outputs from the inputs' tensors.
     flops: floating-point operations, where a rate says more than a time. ncnn: (param lines, weights) of one layer that
-    maps blob "x" to "y" of the same size, so that layers chain.
+    maps blob "x" to "y" of the same size, so that layers chain. network: the whole as ncnn has it, with one output, y.
     """
 
     name: str
@@ -32,18 +33,7 @@ class Case:
     ours: Callable[[Builder, dict[str, Tensor]], dict[str, Tensor]]
     flops: float = 0
     ncnn: Ncnn | None = None
-    network: Network | None = None
-
-
-@dataclass
-class Network:
-    """A whole ncnn network: its param lines, number of blobs, weights, and its input and output blobs."""
-
-    lines: list[str]
-    blobs: int
-    weights: bytes
-    input: str
-    output: str
+    network: NcnnNetwork | None = None
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The benchmark: this project beside its peers on the same machine, in turns, as ratios.
 
     tools/bench [--device llvmpipe] [--rounds 15] [case ...]
+    tools/bench --first-result [--model resnet18]    how long models take to their first result; --help says more
 
 Every round measures each peer once, so that all see the same weather, as the slope from one evaluation to five in a
 row; the table shows medians. The Vulkan peers run on the same device; ONNX Runtime on the CPU. Data stays on the
@@ -14,6 +15,7 @@ import statistics
 import sys
 import time
 
+import first_result
 import numpy as np
 from cases import CASES, Case
 from peers import PEERS, VULKAN
@@ -74,6 +76,9 @@ def host_share(device: dml.Device) -> float:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--first-result"]:
+        first_result.main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", nargs="*", choices=[[], *CASES], help="which cases; all when none is named")
     parser.add_argument("--device", help="index of the Vulkan device, or part of its name")

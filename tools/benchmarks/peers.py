@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ncnn_networks
 import numpy as np
 from cases import Case
+from ncnn_networks import NcnnNetwork, evaluate
 
 import dml
 from dml.graph.builder import Builder
@@ -105,36 +106,15 @@ def ncnn(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | 
     A whole network runs as it is, its small input and output included.
     """
     try:
-        import ncnn as peer
+        import ncnn  # noqa: F401
     except ImportError:
         return None
-
-    def load(lines: list[str], blobs: int, weights: bytes) -> Any:
-        net = peer.Net()
-        net.opt.use_vulkan_compute = True
-        net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
-        net.set_vulkan_device(device.vulkan.index)
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "p").write_text("\n".join(["7767517", f"{len(lines)} {blobs}", *lines, ""]))
-            Path(folder, "b").write_bytes(weights)
-            if net.load_param(os.path.join(folder, "p")) or net.load_model(os.path.join(folder, "b")):
-                raise RuntimeError(f"ncnn refuses {case.name}")
-        return net
-
-    def evaluate(net: Any, inputs: dict[str, np.ndarray], output: str) -> np.ndarray:
-        extractor = net.create_extractor()
-        for name, array in inputs.items():
-            extractor.input(name, peer.Mat(array).clone())
-        code, result = extractor.extract(output)
-        if code:
-            raise RuntimeError(f"ncnn fails on {case.name}: {code}")
-        return np.array(result)
-
+    index = device.vulkan.index
     if case.network is not None:
         whole = case.network
-        net = load(whole.lines, whole.blobs, whole.weights)
+        net = ncnn_networks.load(whole, index)
         given = {whole.input: next(iter(case.inputs.values()))[0]}
-        return timed(lambda: evaluate(net, given, whole.output)), {whole.output: evaluate(net, given, whole.output)}
+        return timed(lambda: evaluate(net, given, whole.output)), {"y": evaluate(net, given, whole.output)}
     if case.ncnn is None:
         return None
     spec = case.ncnn
@@ -146,7 +126,7 @@ def ncnn(case: Case, device: dml.Device) -> tuple[Run, dict[Any, np.ndarray]] | 
             lines += ["Input b 0 1 b", f"Split split 1 {length} b {' '.join(others)}"]
         lines += [spec.layer(i, f"x{i}", f"x{i + 1}").replace(" b ", f" {others[i]} ") for i in range(length)]
         blobs = 1 + length + (1 + length if spec.second is not None else 0)
-        net = load(lines, blobs, spec.weights * length)
+        net = ncnn_networks.load(NcnnNetwork(lines, blobs, spec.weights * length), index)
         given = {"x0": np.ones(spec.shape, np.float32)} | ({} if spec.second is None else {"b": spec.second})
         return lambda: evaluate(net, given, f"x{length}")
 

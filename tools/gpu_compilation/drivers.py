@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
+from dml import cache
 
 _HERE = Path(__file__).resolve().parent
 
@@ -43,7 +43,7 @@ class Driver:
         """Unpacks the driver the first time. Raises NoDriverError where it is not to be had."""
         if self.suite is None:
             return Installation(_icd(Path("/"), "install Debian's mesa-vulkan-drivers"), (sys.executable,))
-        folder = Path(os.environ.get("DML_CACHE_DIR") or platformdirs.user_cache_dir("dml"), "drivers", self.suite)
+        folder = cache.root() / "drivers" / self.suite
         if not folder.is_dir():
             run = subprocess.run([_HERE / "unpack_driver", self.suite, folder], capture_output=True, text=True)
             if run.returncode:

@@ -118,7 +118,7 @@ def named_kernels(workloads: Sequence[Workload], target: Target) -> dict[str, Ke
     for (stem, dispatch), code in zip(dispatches, spirv, strict=True):
         buffers = len(dispatch.bindings)
         # The bindings' offsets stand before what the dispatch itself pushes.
-        kernel = Kernel(code, dispatch.constants, buffers, buffers + len(dispatch.push))
+        kernel = Kernel(code, buffers, buffers + len(dispatch.push), bool(dispatch.parameters))
         if kernel not in known:
             known.add(kernel)
             found[stem] += 1

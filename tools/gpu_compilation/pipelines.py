@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import vulkan as vk
 
 STATISTICS = "VK_KHR_pipeline_executable_properties"
@@ -18,12 +17,15 @@ VULKAN_1_1 = 1 << 22 | 1 << 12
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compute shader with everything its pipeline depends on; push_words counts push constants of 32 bits."""
+    """A compute shader with everything its pipeline depends on.
+
+    push_words counts push constants of 32 bits; uniform: whether a uniform buffer follows the storage buffers.
+    """
 
     spirv: bytes
-    constants: tuple[int, ...]
     buffers: int
     push_words: int
+    uniform: bool = False
 
 
 class PipelineCompiler:
@@ -39,11 +41,8 @@ class PipelineCompiler:
         Raises vulkan.VkError where the driver refuses the kernel.
         """
         with self._module(kernel.spirv) as module, self._layout(kernel) as layout:
-            data = np.array(kernel.constants, np.uint32).tobytes()
-            entries = [vk.VkSpecializationMapEntry(i, 4 * i, 4) for i in range(len(kernel.constants))]
-            constants = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=len(data), pData=vk.ffi.from_buffer(data))
             stage = vk.VkPipelineShaderStageCreateInfo(
-                stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main", pSpecializationInfo=constants
+                stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main"
             )
             info = vk.VkComputePipelineCreateInfo(
                 flags=vk.VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR, stage=stage, layout=layout
@@ -78,14 +77,14 @@ class PipelineCompiler:
 
     @contextmanager
     def _layout(self, kernel: Kernel) -> Iterator[Any]:
+        kinds = [vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER] * kernel.buffers
+        if kernel.uniform:
+            kinds.append(vk.VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER)
         bindings = [
             vk.VkDescriptorSetLayoutBinding(
-                binding=binding,
-                descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                descriptorCount=1,
-                stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT,
+                binding=binding, descriptorType=kind, descriptorCount=1, stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT
             )
-            for binding in range(kernel.buffers)
+            for binding, kind in enumerate(kinds)
         ]
         sets = vk.vkCreateDescriptorSetLayout(
             self._device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings), None

@@ -9,11 +9,10 @@ def coordinates(name: str, operand: str, rank: int, dimensions: range, group: in
     A group is ``group`` neighbours along the innermost of them. The other coordinates stay as they are.
     """
     lines = [f"void {name}_coordinates(uint i, inout uint c[{rank}]) {{"]
-    for d in reversed(dimensions):
-        innermost, outermost = d == dimensions[-1], d == dimensions[0]
-        size = f"({operand}_SIZE_{d} / {group}u)" if innermost and group > 1 else f"{operand}_SIZE_{d}"
-        value = "i" if outermost else f"i % {size}"
-        lines.append(f"    c[{d}] = {value}{f' * {group}u' if innermost and group > 1 else ''};")
-        if not outermost:
-            lines.append(f"    i /= {size};")
+    if group > 1:
+        lines.append(f"    i *= {group}u;")
+    for d in reversed(dimensions[1:]):
+        lines.append(f"    c[{d}] = take_coordinate(i, {operand}_SIZE_{d}_DIVISOR);")
+    if dimensions:
+        lines.append(f"    c[{dimensions[0]}] = i;")
     return "\n".join([*lines, "}"])

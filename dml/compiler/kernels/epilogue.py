@@ -41,7 +41,9 @@ def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
         if step <= inside:
             return None
         inside += (size - 1) * step
-    periods = [0] + [step for _, step, _ in dimensions]
+    # The outermost has none to be in, but would in a larger batch
+    size, step, _ = dimensions[0]
+    periods = [size * step] + [step for _, step, _ in dimensions]
     steps = [
         (period, step, stride) for period, (_, step, stride) in zip(periods, dimensions, strict=False) if stride != 0
     ]
@@ -80,14 +82,15 @@ def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str]) -> Emitte
         terms = [f"{own}_BASE"]
         for k, (period, step, stride) in enumerate(operand.steps):
             term = f"(i - {name}_ORIGIN)"
-            for sign, key, value, neutral in (
-                ("%", "PERIOD", period, 0),
-                ("/", "STEP", step, 1),
-                ("*", "STRIDE", stride, 1),
-            ):
-                if value != neutral:
-                    term += f" {sign} {own}_{key}_{k}"
-                    constants[f"{own}_{key}_{k}"] = value
+            if period != 0:
+                constants[f"{own}_PERIOD_{k}"] = period
+                term = f"remainder({term}, {own}_PERIOD_{k}_DIVISOR)"
+            if step != 1:
+                constants[f"{own}_STEP_{k}"] = step
+                term = f"divided({term}, {own}_STEP_{k}_DIVISOR)"
+            if stride != 1:
+                constants[f"{own}_STRIDE_{k}"] = stride
+                term += f" * {own}_STRIDE_{k}"
             terms.append(term)
         lines.append(f"uint {own}_index(uint i) {{ return {' + '.join(terms)}; }}")
     lines.append(f"float {name}_epilogue(float v, uint i) {{ return {name}_apply({_arguments(name, epilogue)}); }}")

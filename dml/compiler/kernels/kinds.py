@@ -43,7 +43,7 @@ def integer(value: int, of: str) -> Constant:
 
 
 def pair(name: str, bits: int) -> tuple[str, dict[str, Constant]]:
-    """GLSL of a 64-bit constant, given by its bits modulo 2^64, and the specialization constants in it."""
+    """GLSL of a 64-bit constant, given by its bits modulo 2^64, and the constants in it."""
     words: dict[str, Constant] = {f"{name}Low": bits & 0xFFFFFFFF, f"{name}High": bits >> 32 & 0xFFFFFFFF}
     return f"uvec2(${name}Low, ${name}High)", words
 

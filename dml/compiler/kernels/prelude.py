@@ -14,23 +14,40 @@ as ``t`` it declares (all indices count elements from the region's start)::
     t_word(w) t_word_store(w, bits), and for vector tensors t_vector(v), t_vector_store(v, bits)
 
 and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, global_index().
-Sizes, strides and attributes are specialization constants, numbered in the order of declaration.
+
+Structure is code, shape is data: the text depends on ranks, data types and layouts that change how elements are moved,
+never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names; it
+reads those that it mentions. A kernel that mentions ``NAME_DIVISOR`` gets what ``divided`` and ``remainder`` of
+lib/divide.glsl need to divide by NAME. The words are push constants while they fit the 128 bytes that every device
+takes, else a uniform block, which is bound behind the storage buffers.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS, DataType
+from dml.compiler.kernels import sources
 from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant
+from dml.enums import DML_TENSOR_DATA_TYPE
+
+#: Words of push constants that every Vulkan device takes.
+PUSH_WORDS = 32
+#: What a kernel writes behind a number's name to divide by it.
+DIVISOR = "_DIVISOR"
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -79,10 +96,12 @@ def epilogue_operands(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
 
 
 def constant_bits(value: Constant) -> int:
-    """The 32-bit pattern of a specialization constant.
+    """The 32-bit pattern of a number as kernels read it.
 
     Raises OverflowError for an integer that 32 bits cannot hold.
     """
+    if type(value) is int and 0 <= value < 1 << 32:  # nearly all are
+        return value
     if isinstance(value, bool | np.bool_):
         return int(value)
     if isinstance(value, float | np.floating):
@@ -96,14 +115,14 @@ def constant_bits(value: Constant) -> int:
     return int(value)
 
 
-def _constant_type(value: Constant) -> tuple[str, str]:
+def _glsl_type(value: Constant) -> str:
+    if type(value) is int:
+        return "uint"
     if isinstance(value, bool | np.bool_):
-        return "bool", "false"
+        return "bool"
     if isinstance(value, float | np.floating):
-        return "float", "0.0"
-    if isinstance(value, np.int32):
-        return "int", "1"
-    return "uint", "1u"
+        return "float"
+    return "int" if isinstance(value, np.int32) else "uint"
 
 
 def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
@@ -114,15 +133,28 @@ def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
     return list(buffers.values())
 
 
+@dataclass(frozen=True)
+class Head:
+    """The text of prelude.glsl for one dispatch, and the words that its kernel reads.
+
+    push: after the buffers' offsets and the dispatch's own words. parameters: the uniform block, whole vectors of four.
+    """
+
+    text: str
+    push: tuple[int, ...]
+    parameters: tuple[int, ...]
+
+
 def prelude(
+    kernel: str,
     tensors: Mapping[str, Bound],
     constants: Mapping[str, Constant],
     space: Sequence[int] | None,
     workgroup: tuple[int, int, int],
     push: Sequence[str],
     code: str,
-) -> tuple[str, tuple[int, ...]]:
-    """The text of prelude.glsl and the values of the specialization constants.
+) -> Head:
+    """The head of a kernel under shaders/.
 
     space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
     code: GLSL for the end.
@@ -131,32 +163,160 @@ def prelude(
     named = {**_layout_constants(tensors, space), **constants}
     for emitted in epilogues.values():
         named |= emitted.constants
+    text = _text(
+        kernel,
+        _signatures(tensors),
+        tuple((name, _glsl_type(value)) for name, value in named.items()),
+        None if space is None else len(space),
+        workgroup,
+        tuple(push),
+        tuple((name, emitted.code) for name, emitted in epilogues.items()),
+        code,
+    )
+    words = tuple(word for name in text.names for word in _words(name, named))
+    if text.in_block:
+        return Head(text.text, (), words + (0,) * (-len(words) % 4))
+    return Head(text.text, words, ())
+
+
+def _words(name: str, named: Mapping[str, Constant]) -> tuple[int, ...]:
+    """What a kernel reads for a name: a word, or for a divisor what replaces the division by it."""
+    if name.endswith(DIVISOR):
+        return divisor_words(constant_bits(named[name.removesuffix(DIVISOR)]))
+    return (constant_bits(named[name]),)
+
+
+@cache
+def divisor_words(divisor: int) -> tuple[int, int]:
+    """The factor and the shifts by which lib/divide.glsl divides any 32-bit number by this one, from 1 to 2^32 - 1.
+
+    Granlund and Montgomery, Division by Invariant Integers using Multiplication (1994), figure 4.1.
+    """
+    bits = (divisor - 1).bit_length()
+    factor = ((1 << 32) * ((1 << bits) - divisor) // divisor + 1) & 0xFFFFFFFF
+    return factor, min(bits, 1) | max(bits - 1, 0) << 1
+
+
+class _Signature(NamedTuple):
+    """What of a bound tensor the text depends on. region: which tensors are bound as one buffer."""
+
+    name: str
+    data_type: DML_TENSOR_DATA_TYPE
+    rank: int
+    access: Access
+    vector: bool
+    region: int | None
+    has_epilogue: bool
+
+
+@dataclass(frozen=True)
+class _Text:
+    """names: of the numbers that the kernel reads, in order. in_block: from a uniform block, not push constants."""
+
+    text: str
+    names: tuple[str, ...]
+    in_block: bool
+
+
+@lru_cache(maxsize=4096)
+def _text(
+    kernel: str,
+    tensors: tuple[_Signature, ...],
+    named: tuple[tuple[str, str], ...],
+    rank: int | None,
+    workgroup: tuple[int, int, int],
+    push: tuple[str, ...],
+    epilogues: tuple[tuple[str, str], ...],
+    code: str,
+) -> _Text:
+    used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
+    body = _body(tensors, rank, dict(epilogues), code, used)
+    used |= set(_WORD.findall(body))
+    # What macros put together of a beginning and a number
+    used |= {name for name, _ in named if name.rstrip("0123456789") in used and name[-1].isdigit()}
+    names = [
+        word
+        for name, _ in named
+        for word, wanted in ((name, {name, name + DIVISOR}), (name + DIVISOR, {name + DIVISOR}))
+        if not used.isdisjoint(wanted)
+    ]
+    types = dict(named)
+    members = [member for name in names for member in _members(name, types)]
+    buffers = [group[0] for group in _buffers(tensors)]
+    words = [f"uint {name}_OFFSET;" for name in buffers] + [f"uint {name};" for name in push]
+    in_block = len(words) + len(members) > PUSH_WORDS
     x, y, z = workgroup
     lines = [
         f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;",
         f"const uint WORKGROUP = {x * y * z}u;",
+        f"layout(push_constant) uniform Push {{ {' '.join(words if in_block else words + members)} }} push_;",
     ]
-    for index, (name, value) in enumerate(named.items()):
-        glsl_type, default = _constant_type(value)
-        lines.append(f"layout(constant_id = {index}) const {glsl_type} {name} = {default};")
-    buffers = storage_buffers(tensors)
-    words = [f"uint {names[0]}_OFFSET;" for names in buffers] + [f"uint {name};" for name in push]
-    lines.append(f"layout(push_constant) uniform Push {{ {' '.join(words)} }} push_;")
+    if in_block:
+        lines.append(f"layout(set = 0, binding = {len(buffers)}, std140) uniform Parameters {{")
+        lines += [f"    {member}" for member in members] + ["} parameters_;"]
     lines += [f"#define {name} push_.{name}" for name in push]
-    lines += ['#include "lib/grid.glsl"', '#include "lib/half.glsl"']
-    if space is not None:
-        lines.append(_coordinates(len(space)))
+    lines += ['#include "lib/grid.glsl"', '#include "lib/divide.glsl"', '#include "lib/half.glsl"']
+    lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
+    return _Text("\n".join([*lines, body]) + "\n", tuple(names), in_block)
+
+
+def _members(name: str, types: Mapping[str, str]) -> list[str]:
+    """A number's members in the block of words."""
+    if name.endswith(DIVISOR):
+        return [f"uint {name}_FACTOR;", f"uint {name}_SHIFTS;"]
+    return [f"{'uint' if types[name] == 'bool' else types[name]} {name};"]
+
+
+def _variable(name: str, types: Mapping[str, str], block: str) -> str:
+    """The variable that holds a number from the kernel's start: loaded once, whatever loop it is used in."""
+    if name.endswith(DIVISOR):
+        number = f"{block}.{name.removesuffix(DIVISOR)}"
+        return f"Divisor {name} = Divisor({number}, {block}.{name}_FACTOR, {block}.{name}_SHIFTS);"
+    if types[name] == "bool":
+        return f"bool {name} = {block}.{name} != 0u;"
+    return f"{types[name]} {name} = {block}.{name};"
+
+
+def _signatures(tensors: Mapping[str, Bound]) -> tuple[_Signature, ...]:
+    regions = {bound.shared: number for number, bound in enumerate(tensors.values())}
+    return tuple(
+        _Signature(
+            name,
+            bound.operand.data_type,
+            bound.operand.rank,
+            bound.access,
+            bound.vector,
+            None if bound.shared is None else regions[bound.shared],
+            bound.operand.epilogue is not None,
+        )
+        for name, bound in tensors.items()
+    )
+
+
+def _buffers(tensors: Sequence[_Signature]) -> list[list[str]]:
+    """The tensors in each storage buffer of a kernel, in the order of their bindings."""
+    buffers: dict[object, list[str]] = {}
+    for tensor in tensors:
+        buffers.setdefault(tensor.name if tensor.region is None else tensor.region, []).append(tensor.name)
+    return list(buffers.values())
+
+
+def _body(
+    tensors: Sequence[_Signature], rank: int | None, epilogues: Mapping[str, str], code: str, used: frozenset[str]
+) -> str:
+    lines = []
+    if rank is not None:
+        lines.append(_coordinates(rank))
+    buffers = _buffers(tensors)
     bindings = {name: binding for binding, names in enumerate(buffers) for name in names}
-    for name, bound in tensors.items():
-        if name in epilogues:
-            lines.append(epilogues[name].code)
-        offset = f"push_.{buffers[bindings[name]][0]}_OFFSET"
-        if bound.shared is not None:
-            offset = f"({offset} + {name}_START)"
-        lines.append(_tensor(name, bindings[name], offset, bound))
-    if code:
-        lines.append(code)
-    return "\n".join(lines) + "\n", tuple(constant_bits(value) for value in named.values())
+    for tensor in tensors:
+        if tensor.name in epilogues:
+            lines.append(epilogues[tensor.name])
+        offset = f"push_.{buffers[bindings[tensor.name]][0]}_OFFSET"
+        if tensor.region is not None:
+            offset = f"({offset} + {tensor.name}_START)"
+        lines.append(_tensor(tensor, bindings[tensor.name], offset, used))
+    return "\n".join([*lines, code] if code else lines)
 
 
 def _layout_constants(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> dict[str, Constant]:
@@ -193,18 +353,17 @@ def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:
 def _coordinates(rank: int) -> str:
     body = []
     for d in range(rank - 1, 0, -1):
-        body.append(f"    c[{d}] = i % SIZE_{d}; i /= SIZE_{d};")
+        body.append(f"    c[{d}] = take_coordinate(i, SIZE_{d}{DIVISOR});")
     body.append("    c[0] = i;")
     return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
 
 
-def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
+def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str]) -> str:
     """offset: the word at which the operand's region begins."""
-    operand = bound.operand
-    row = DATA_TYPES[operand.data_type]
-    rank = operand.rank
-    qualifier = "" if bound.access.writes else "readonly "
-    element = "uvec4" if bound.vector else "uint"
+    name, rank = tensor.name, tensor.rank
+    row = DATA_TYPES[tensor.data_type]
+    qualifier = "" if tensor.access.writes else "readonly "
+    element = "uvec4" if tensor.vector else "uint"
     lines = [
         f"layout(set = 0, binding = {binding}, std430) {qualifier}buffer {name}_Buffer {{ {element} {name}_data[]; }};",
         f"#define {name}_VALUE {row.glsl}",
@@ -213,21 +372,21 @@ def _tensor(name: str, binding: int, offset: str, bound: Bound) -> str:
         f"#define {name}_IS_{row.kind.upper()} 1",
         f"#define {name}_RANK {rank}u",
     ]
-    if rank:
+    if rank and f"{name}_at" in used:
         terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
         lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
     word = f"{name}_data[{offset} + w]"
-    if bound.vector:
+    if tensor.vector:
         word = f"{name}_data[({offset} + w) >> 2][({offset} + w) & 3u]"
     vector = f"{name}_data[({offset} >> 2) + v]"
     lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
-    if bound.vector:
+    if tensor.vector:
         lines.append(f"uvec4 {name}_vector(uint v) {{ return {vector}; }}")
-    lines += [_decode(name, row), *_stores(name, row, bound, word, vector)]
+    lines += [_decode(name, row), *_stores(tensor, row, word, vector)]
     return "\n".join(lines)
 
 
-def _stores(name: str, row: DataType, bound: Bound, word: str, vector: str) -> list[str]:
+def _stores(tensor: _Signature, row: DataType, word: str, vector: str) -> list[str]:
     """t_encode(v) and, of a tensor that is written, what stores its elements, words and vectors.
 
     word, vector: those numbered w and v.
@@ -236,18 +395,19 @@ def _stores(name: str, row: DataType, bound: Bound, word: str, vector: str) -> l
     they made themselves; for narrower types in t_encode_at. These have no t_encode: it is not told the element's index,
     so a kernel that called it would leave the epilogue out.
     """
-    finishes_words = bound.operand.epilogue is not None and row.bits == WORD_BITS
-    finishes_elements = bound.operand.epilogue is not None and not finishes_words
+    name = tensor.name
+    finishes_words = tensor.has_epilogue and row.bits == WORD_BITS
+    finishes_elements = tensor.has_epilogue and not finishes_words
     plain = f"{name}_plain" if finishes_elements else name
     lines = [_encode(plain, row)]
-    if not bound.access.writes:
+    if not tensor.access.writes:
         return lines
     if row.encode:
         finished = f"{name}_epilogue(v, i)" if finishes_elements else "v"
         lines.append(f"uint {name}_encode_at(uint i, {row.glsl} v) {{ return {plain}_encode({finished}); }}")
     bits = f"floatBitsToUint({name}_epilogue(uintBitsToFloat(bits), w))" if finishes_words else "bits"
     lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
-    if bound.vector:
+    if tensor.vector:
         bits = f"{name}_finish_four(bits, v << 2)" if finishes_words else "bits"
         lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
     return [*lines, _store(name, row, word)]

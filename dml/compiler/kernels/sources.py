@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from dml.glslang import Source
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @cache
@@ -20,6 +24,21 @@ def directory() -> Path:
 @cache
 def _text(kernel: str) -> str:
     return (directory() / kernel).read_text(encoding="utf-8")
+
+
+@cache
+def identifiers(kernel: str) -> frozenset[str]:
+    """The words of a kernel's text and of what it includes from ``shaders/``.
+
+    A word that a macro puts together (``SIZE_##d``) is there as its beginning (``SIZE_``).
+    """
+    text = _text(kernel)
+    found = frozenset(_WORD.findall(text))
+    beside = Path(kernel).parent
+    for included in _INCLUDE.findall(text):
+        paths = [path for path in (str(beside / included), included) if (directory() / path).is_file()]
+        found = found.union(*map(identifiers, paths[:1]))
+    return found
 
 
 def source(kernel: str, prelude: str, defines: Mapping[str, object]) -> Source:

@@ -6,6 +6,8 @@ it rests on a measurement; a number that comes from a driver names the driver.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from dml.compiler.target import Target
 
 # --- Every kernel -----------------------------------------------------------------------------------------------------
@@ -39,17 +41,32 @@ def lanes(target: Target) -> int:
 LONG_ARITHMETIC = 64
 
 
-def elementwise_steps(target: Target, units: int, lines: int, rounds: int) -> tuple[int, int]:
-    """Steps of an invocation of elementwise/vector.comp, each a unit of elements, and invocations of a workgroup.
+#: Units from which an invocation of a CPU driver walks several at a time: 4 Mi elements take 63 ms so and 66 one by
+#: one. Below, one kernel for all sizes is worth more.
+_UNROLLED_FROM = 1 << 16
 
-    units: those of the whole tensor. lines: of GLSL that each executes. rounds: of the loops in each, 1 without loops.
+
+class ElementwiseWalk(NamedTuple):
+    """How elementwise/vector.comp walks units of elements: steps of an invocation, how many of them are unrolled, and
+    invocations of a workgroup."""
+
+    steps: int
+    unrolled: int
+    workgroup: int
+
+
+def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> ElementwiseWalk:
+    """units: those of the whole tensor. lines: of GLSL that each executes. rounds: of the loops in each, or 1.
 
     A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
     takes as many steps as leave 16 workgroups for the cores.
     """
     vector = lanes(target)
-    steps = min(512, max_steps(target) // rounds, units // (16 * vector)) // 4 * 4
-    return (steps, vector) if target.is_cpu and steps and lines <= LONG_ARITHMETIC else (1, target.workgroup)
+    if not target.is_cpu or lines > LONG_ARITHMETIC:
+        return ElementwiseWalk(1, 1, target.workgroup)
+    steps = max(1, min(512, max_steps(target) // rounds, units // (16 * vector)))
+    unrolled = 4 if units >= _UNROLLED_FROM and steps >= 4 else 1
+    return ElementwiseWalk(steps // unrolled * unrolled, unrolled, vector)
 
 
 # --- What a variant costs to compile ----------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
 
 
 #: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves: 4096
-#: rows of 1024 with scale and bias take 39, 28 and 22 ms with 1, 2 and 4 together.
+#: rows of 1024 with scale and bias take 39, 28 and 22 ms with 1, 2 and 4 together. Two would be a kernel more.
 CPU_TOGETHER, CPU_LEFT_BUSY = 4, 64
 
 
@@ -199,9 +199,8 @@ def rows_together(target: Target, invocations: int, iterations: int) -> int:
     iterations: with a row each.
     """
     together = CPU_TOGETHER if target.is_cpu else 1
-    while together > 1 and (invocations < CPU_LEFT_BUSY * together or together * iterations >= max_steps(target)):
-        together //= 2
-    return together
+    is_short_of_work = invocations < CPU_LEFT_BUSY * together or together * iterations >= max_steps(target)
+    return 1 if is_short_of_work else together
 
 
 #: The largest K for which an invocation of a CPU driver selects the first elements one after the other. Of 64 lines of

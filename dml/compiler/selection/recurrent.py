@@ -124,6 +124,8 @@ def _cut(
     resident: bool,
 ) -> RecurrenceCut:
     """All steps in one dispatch, or each in its own, with no more units than there are and rows than fit."""
+    # A power of two: batches of other sizes leave rows of their last workgroup empty rather than ask for a kernel more.
+    most_rows = 1 << (most_rows - 1).bit_length()
     units = min(most_units, -(-sizes.hidden // workgroup))
     tiles = -(-sizes.hidden // (workgroup * units))
     rows = most_rows if stepwise else min(most_rows, fitting_rows)

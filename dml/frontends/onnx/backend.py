@@ -15,12 +15,14 @@ from onnx.backend import base
 from dml.api.device import Device, create_device
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError
+from dml.graph.builder import SharedConstants, bytes_under
+from dml.stages import stage
 
 from .dtypes import Array, DType, Shape, dtype_of
-from .loading import ModelSource, load_model
+from .loading import Loaded, ModelSource, load, outline
 from .plans import Plans
 from .registry import standard
-from .trace import Guard, Trace, run, unmapped
+from .trace import GraphFacts, Guard, Trace, run, unmapped
 from .value import OnnxValue
 
 
@@ -48,9 +50,9 @@ class OnnxPlan:
         self.record = trace.record
 
     @property
-    def memory(self) -> int:
-        """Bytes that are its own: inputs, outputs, temporaries and kernels, not the weights."""
-        return 0 if self.compiled is None else self.compiled.memory
+    def kept(self) -> Mapping[object, int]:
+        """What it keeps on the device beside the weights, with its bytes: inputs, outputs, temporaries and kernels."""
+        return {} if self.compiled is None else self.compiled.kept
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         """Whether inputs with these values make the graph that this is."""
@@ -92,21 +94,23 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     inputs, outputs: their names. Raises DMLError naming every node that cannot be mapped.
     """
 
-    def __init__(self, model: Any, device: Device) -> None:
-        self.model = model
+    def __init__(self, loaded: Loaded, device: Device) -> None:
+        self._constants = SharedConstants(filter(None, map(bytes_under, loaded.initial.values())))
+        #: Without the initializers' numbers; nothing here may refer to the model that has them.
+        self.model = model = outline(loaded.model)
         self.device = device
         graph = model.graph
         initialized = {tensor.name for tensor in graph.initializer}
         self.inputs = [entry.name for entry in graph.input if entry.name not in initialized]
         self.outputs = [entry.name for entry in graph.output]
         self._types = {entry.name: entry.type for entry in graph.input}
-        self._defaults = {tensor.name: tensor for tensor in graph.initializer if tensor.name in self._types}
         self._opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
         self._functions = {(standard(f.domain), f.name, getattr(f, "overload", "")): f for f in model.functions}
         self._plans = Plans()
         missing = unmapped(model)
         if missing:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
+        self._graph = GraphFacts(graph, loaded.initial)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the model's order, of inputs in their order or by name.
@@ -124,16 +128,17 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         feeds, shapes = self._feeds(given)
         plan: OnnxPlan | None = self._plans.find(shapes, feeds)
         if plan is None:
-            plan = self.plan(given, feeds)
+            with stage("plan"):
+                plan = self.plan(given, feeds)
             self._plans.add(shapes, plan)
         return plan, feeds
 
     def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
         """The model compiled for inputs of these shapes. feeds: their values, where they may be needed."""
-        trace = Trace(self.device, self._functions)
+        trace = Trace(self.device, self._functions, self._constants)
         trace.feeds = feeds
         items = {name: _enter(trace, name, item) for name, item in given.items()}
-        results = trace.graph(self.model.graph, items, self._opsets)
+        results = trace.graph(self._graph, items, self._opsets)
         return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))
 
     def _named(self, inputs: Any) -> dict[str, Any]:
@@ -206,8 +211,9 @@ def prepare(source: ModelSource, device: int | str | Device | None = None, **kwa
     "CPU" (ONNX's default), "CUDA" and None mean the default device.
     Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped, naming all of them.
     """
-    model = load_model(source)
-    return PreparedModel(model, device if isinstance(device, Device) else _open(device))
+    with stage("parse"):
+        loaded = load(source)
+    return PreparedModel(loaded, device if isinstance(device, Device) else _open(device))
 
 
 def _open(device: int | str | None) -> Device:
@@ -270,7 +276,8 @@ class Backend(base.Backend):  # type: ignore[misc]
         version = int(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
         graph = helper.make_graph([node], "node", entries, results)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
-        return PreparedModel(model, device if isinstance(device, Device) else _open(device)).run(arrays)
+        loaded = Loaded(model, {})
+        return PreparedModel(loaded, device if isinstance(device, Device) else _open(device)).run(arrays)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

@@ -5,17 +5,18 @@ Larger constants (weights that are transposed, say) go to the device, where the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
-from onnx.reference import ReferenceEvaluator
 
 from dml.errors import DMLError
 
 from .dtypes import Array
+from .host import computed
 from .value import OnnxValue
 
 if TYPE_CHECKING:
@@ -80,7 +81,11 @@ def _result_size(op: str, arrays: list[Array | None]) -> int:
 
 
 def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
-    """The node run by ONNX's reference; None where that cannot."""
+    """The node run by NumPy or ONNX's reference; None where that cannot."""
+    with suppress(Exception), np.errstate(all="ignore"):  # (the reference refuses what NumPy does, or has an answer)
+        made_here = computed(node, arrays)
+        if made_here is not None:
+            return [made_here]
     proto = onnx.NodeProto()
     proto.op_type = node.op
     proto.input.extend(f"i{at}" if array is not None else "" for at, array in enumerate(arrays))
@@ -103,6 +108,8 @@ def _evaluate(node: OnnxNode, arrays: list[Array | None]) -> list[Array] | None:
 
 @lru_cache(maxsize=256)
 def _evaluator(proto: bytes, version: int) -> Any:
+    from onnx.reference import ReferenceEvaluator  # late: it takes a tenth of a second, and few models need it
+
     node = onnx.NodeProto()
     node.ParseFromString(proto)
     return ReferenceEvaluator(node, opsets={"": version})

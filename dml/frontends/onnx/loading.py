@@ -6,27 +6,32 @@ model's folder are DMLErrors, before anything of the claimed size is allocated.
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped,unused-ignore]
 from onnx import checker, numpy_helper
 
 from dml.errors import DMLError
+from dml.graph.builder import bytes_under
 
+from .dtypes import Array
 from .registry import mapping_of, schema_of
 
 #: Operators that newer versions of their opset forbid, though they still say what they mean.
 _DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000), "Scatter": range(11, 1000)}
-#: The checker serializes the model, which protobuf cannot do for messages of this size and above.
+#: The checker serializes the model's outline, which protobuf cannot do for messages of this size and above.
 _MESSAGE_LIMIT = 2**31 - 1
 _SPARSE_LIMIT = 2**28
+#: The most elements of an initializer that is copied as it is.
+_SMALL = 1024
 
 ModelSource = Any  # str | os.PathLike[str] | bytes | onnx.ModelProto
 
@@ -36,6 +41,18 @@ def load_model(source: ModelSource) -> Any:
 
     Raises DMLError for whatever is wrong with it. External data needs a path: it must lie in the model's folder.
     """
+    return load(source).model
+
+
+class Loaded(NamedTuple):
+    """A checked model, and its graph's initializers by name: over bytes of their own, which do not need the model."""
+
+    model: Any
+    initial: dict[str, Array]
+
+
+def load(source: ModelSource) -> Loaded:
+    """As ``load_model``, with the initializers as arrays."""
     folder: Path | None = None
     if isinstance(source, onnx.ModelProto):
         model = source
@@ -54,10 +71,9 @@ def load_model(source: ModelSource) -> Any:
         model, folder = _parse(data, str(path)), path.parent
     if not model.HasField("graph"):
         raise DMLError("the model has no graph")
-    for where, tensor in tensors(model):
-        check_tensor(tensor, where, folder)
-    check_model(model)
-    return model
+    read = [check_tensor(tensor, where, folder) for where, tensor in tensors(model)]  # the graph's initializers first
+    check_model(outline(model))
+    return Loaded(model, initial_arrays(model.graph, read))
 
 
 def _parse(data: bytes, where: str) -> Any:
@@ -67,6 +83,36 @@ def _parse(data: bytes, where: str) -> Any:
     except DecodeError:
         raise DMLError(f"{where}: not an ONNX model (broken protobuf)") from None
     return model
+
+
+def outline(model: Any) -> Any:
+    """A copy of the model in which the graph's large initializers, which have been checked, have one element, zero.
+
+    It says whatever the model does but these numbers, with which protobuf is slow.
+    """
+    light = onnx.ModelProto()
+    _copy(model, light, "graph")
+    _copy(model.graph, light.graph, "initializer")
+    for tensor in model.graph.initializer:
+        if tensor.HasField("raw_data") and prod(tensor.dims) > _SMALL:
+            size = -(-_element_bits(tensor.data_type, tensor.name) // 8)
+            light.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, raw_data=bytes(size))
+        else:
+            light.graph.initializer.append(tensor)
+    return light
+
+
+def _copy(source: Any, target: Any, without: str) -> None:
+    """Copy a message's fields but one into an empty message."""
+    for field, value in source.ListFields():
+        if field.name == without:
+            continue
+        if hasattr(value, "extend"):
+            getattr(target, field.name).extend(value)
+        elif isinstance(value, Message):
+            getattr(target, field.name).CopyFrom(value)
+        else:
+            setattr(target, field.name, value)
 
 
 def tensors(model: Any) -> Iterator[tuple[str, Any]]:
@@ -102,33 +148,39 @@ def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
                 yield from _graph_tensors(graph)
 
 
-def check_tensor(tensor: Any, where: str, folder: Path | None) -> None:
-    """A tensor's data fills its dimensions; external data is read into it."""
+def check_tensor(tensor: Any, where: str, folder: Path | None) -> bytes | None:
+    """A tensor's data fills its dimensions; external data is read into it.
+
+    Returns its ``raw_data``, of which protobuf makes a copy each time, None where it has none.
+    """
     if any(size < 0 for size in tensor.dims):
         raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
     count = prod(tensor.dims)
     if tensor.data_type == onnx.TensorProto.STRING:
         if len(tensor.string_data) != count:
             raise DMLError(f"{where}: its dimensions say {count} strings, found {len(tensor.string_data)}")
-        return
+        return None
     bits = _element_bits(tensor.data_type, where)
     size = (count * bits + 7) // 8
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        tensor.raw_data = _external(tensor, size, where, folder)
+        tensor.raw_data = data = _external(tensor, size, where, folder)
         tensor.ClearField("external_data")
         tensor.data_location = onnx.TensorProto.DEFAULT
-    elif tensor.HasField("raw_data"):
-        if len(tensor.raw_data) != size:
-            raise DMLError(f"{where}: its dimensions say {size} bytes, found {len(tensor.raw_data)}")
-    else:
-        field = onnx.helper.tensor_dtype_to_field(tensor.data_type)
-        found, wanted = len(getattr(tensor, field)), count
-        if tensor.data_type in (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128):
-            wanted *= 2
-        elif bits < 8:
-            wanted = size
-        if found != wanted:
-            raise DMLError(f"{where}: its dimensions say {wanted} values, found {found}")
+        return data
+    if tensor.HasField("raw_data"):
+        data = bytes(tensor.raw_data)
+        if len(data) != size:
+            raise DMLError(f"{where}: its dimensions say {size} bytes, found {len(data)}")
+        return data
+    field = onnx.helper.tensor_dtype_to_field(tensor.data_type)
+    found, wanted = len(getattr(tensor, field)), count
+    if tensor.data_type in (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128):
+        wanted *= 2
+    elif bits < 8:
+        wanted = size
+    if found != wanted:
+        raise DMLError(f"{where}: its dimensions say {wanted} values, found {found}")
+    return None
 
 
 def _element_bits(data_type: int, where: str) -> int:
@@ -215,15 +267,32 @@ def graph_nodes(graph: Any) -> Iterator[Any]:
                 yield from graph_nodes(inner)
 
 
-def array_of(tensor: Any) -> npt.NDArray[Any]:
-    """A checked TensorProto's elements."""
+def array_of(tensor: Any, data: bytes | None = None) -> Array:
+    """A checked TensorProto's elements. data: its ``raw_data``, where it is known."""
     try:
+        if data is not None and sys.byteorder == "little" and _element_bits(tensor.data_type, tensor.name) >= 8:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+            return np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
         return np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
         raise DMLError(f"tensor {tensor.name!r}: {error}") from None
 
 
-def sparse_array_of(sparse: Any) -> npt.NDArray[Any]:
+def initial_arrays(graph: Any, data: Sequence[bytes | None] = ()) -> dict[str, Array]:
+    """A graph's initializers by name, as arrays over bytes of their own. data: the ``raw_data`` of the first ones."""
+    known = itertools.zip_longest(graph.initializer, data[: len(graph.initializer)])
+    found = {tensor.name: _over_bytes(array_of(tensor, own)) for tensor, own in known}
+    found |= {sparse.values.name: _over_bytes(sparse_array_of(sparse)) for sparse in graph.sparse_initializer}
+    return found
+
+
+def _over_bytes(array: Array) -> Array:
+    if array.dtype.hasobject or bytes_under(array) is not None:
+        return array
+    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+
+
+def sparse_array_of(sparse: Any) -> Array:
     """A SparseTensorProto as the dense array it stands for."""
     dims, name = tuple(sparse.dims), sparse.values.name
     values, indices = array_of(sparse.values), array_of(sparse.indices)

@@ -15,6 +15,7 @@ from onnx import helper
 from dml.errors import HRESULT, DMLError
 
 from .dtypes import Array
+from .loading import graph_nodes
 from .registry import standard
 from .value import OnnxValue, constant
 
@@ -31,26 +32,50 @@ class Unsupported(DMLError):
         super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
 
 
+class NodeFacts:
+    """A node of a model, read once: protobuf is slow to ask. Its fields have protobuf's names."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+        self.name: str = raw.name
+        self.op_type: str = raw.op_type
+        self.domain = standard(raw.domain)
+        self.overload: str = getattr(raw, "overload", "")
+        self.input: tuple[str, ...] = tuple(raw.input)
+        self.output: tuple[str, ...] = tuple(raw.output)
+        self.attributes = [
+            (entry.name, entry.ref_attr_name, None if entry.ref_attr_name else helper.get_attribute_value(entry))
+            for entry in raw.attribute
+        ]
+
+    def reads(self) -> set[str]:
+        """The names it reads, those of nested graphs too."""
+        names = set(self.input)
+        for attribute in self.raw.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                for inner in graph_nodes(graph):
+                    names.update(inner.input)
+                names.update(output.name for output in graph.output)
+        return names - {""}
+
+
 class OnnxNode:
     """A node being mapped. Methods raise DMLError where the model does not give what they ask for."""
 
-    def __init__(self, trace: Trace, proto: Any, scope: Scope, inputs: list[Item]) -> None:
+    def __init__(self, trace: Trace, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> None:
         self.trace = trace
         self.proto = proto
         self.scope = scope
         self.inputs = inputs
         self.builder = trace.builder
-        self.domain = standard(proto.domain)
+        self.op = proto.op_type
+        self.domain = proto.domain
         self.version = scope.version(proto.domain)
-        given = {attribute.name: trace.attribute(attribute, scope) for attribute in proto.attribute}
+        given = {name: scope.attribute(other) if other else value for name, other, value in proto.attributes}
         self.attributes = {name: value for name, value in given.items() if value is not None}
 
     def __str__(self) -> str:
-        return f"node {self.proto.name!r} ({self.proto.op_type})" if self.proto.name else f"node {self.proto.op_type}"
-
-    @property
-    def op(self) -> str:
-        return str(self.proto.op_type)
+        return f"node {self.proto.name!r} ({self.op})" if self.proto.name else f"node {self.op}"
 
     def check(self, holds: bool, rule: str) -> None:
         """Raise DMLError, with the rule and what was found in its place, where the rule does not hold."""

@@ -17,8 +17,8 @@ class Kept(Protocol):
     """A model compiled for input shapes."""
 
     @property
-    def memory(self) -> int:
-        """Bytes that are its own."""
+    def kept(self) -> Mapping[object, int]:
+        """What it keeps on the device, with its bytes. What plans have in common, as kernels, counts once."""
         ...
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
@@ -53,4 +53,7 @@ class Plans:
             self._plans.popitem(last=False)
 
     def _memory(self) -> int:
-        return sum(plan.memory for _, plan in self._plans.values())
+        kept: dict[object, int] = {}
+        for _, plan in self._plans.values():
+            kept.update(plan.kept)
+        return sum(kept.values())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Mapping = Callable[["OnnxNode"], Any]
 _Mapping = TypeVar("_Mapping", bound=Mapping)
+#: By domain and name, the newest first, with the version that each is from.
 _MAPPINGS: dict[tuple[str, str], list[tuple[int, Mapping]]] = {}
 
 
@@ -27,7 +28,9 @@ def onnx_op(*names: str, since: int = 1, domain: str = "") -> Callable[[_Mapping
 
     def register(function: _Mapping) -> _Mapping:
         for name in names:
-            _MAPPINGS.setdefault((domain, name), []).append((since, function))
+            entries = _MAPPINGS.setdefault((domain, name), [])
+            entries.append((since, function))
+            entries.sort(key=lambda entry: -entry[0])
         return function
 
     return register
@@ -50,8 +53,10 @@ def standard(domain: str) -> str:
 def mapping_of(name: str, domain: str, version: int) -> Mapping | None:
     """The mapping of an operator in a version of its domain."""
     _load()
-    found = [entry for entry in _MAPPINGS.get((standard(domain), name), ()) if entry[0] <= version]
-    return max(found, key=lambda entry: entry[0])[1] if found else None
+    for since, function in _MAPPINGS.get((standard(domain), name), ()):
+        if since <= version:
+            return function
+    return None
 
 
 def mapped() -> dict[tuple[str, str], int]:

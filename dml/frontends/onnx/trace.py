@@ -21,12 +21,12 @@ from onnx import helper
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import DMLError
-from dml.graph.builder import Builder, DeviceLike
+from dml.graph.builder import Builder, DeviceLike, SharedConstants
 
 from .dtypes import BFLOAT16, BOOL, Array, DType, storage
 from .folding import fold
-from .loading import array_of, graph_nodes, sparse_array_of
-from .node import OnnxNode, Unsupported, noted
+from .loading import initial_arrays
+from .node import NodeFacts, OnnxNode, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
 from .value import OnnxValue, constant
 
@@ -89,17 +89,42 @@ class Scope:
     def version(self, domain: str) -> int:
         return self.opsets.get(standard(domain), 1)
 
+    def attribute(self, name: str) -> Any:
+        """An attribute of the function around; None where it has none of that name."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.attributes:
+                return scope.attributes[name]
+            scope = scope.outer
+        return None
+
+
+class GraphFacts:
+    """A graph read once: its initializers, nodes and the names of its outputs."""
+
+    def __init__(self, graph: Any, initial: Mapping[str, Array] | None = None) -> None:
+        self.initial = initial_arrays(graph) if initial is None else initial
+        self.nodes = [NodeFacts(proto) for proto in graph.node]
+        self.outputs = [output.name for output in graph.output]
+
 
 class Trace:
     """One walk. ``outputs`` of ``graph`` are the results; ``guards`` what they depend on beside the shapes."""
 
-    def __init__(self, device: DeviceLike, functions: Mapping[tuple[str, str, str], Any]) -> None:
-        self.builder = Builder(device)
+    def __init__(
+        self,
+        device: DeviceLike,
+        functions: Mapping[tuple[str, str, str], Any],
+        shared: SharedConstants | None = None,
+    ) -> None:
+        self.builder = Builder(device, shared)
         self.functions = functions
         self.feeds: dict[str, Array] | None = {}
         self.sources: dict[tuple[str, int, int], str] = {}
         self.guards: list[Guard] = []
         self.count = 0
+        #: Nested graphs by identity, which they keep while they are here.
+        self._nested: dict[int, tuple[Any, GraphFacts]] = {}
         #: (node, DirectML operators it became), for `explain`.
         self.record: list[tuple[str, list[DML_OPERATOR_TYPE]]] = []
 
@@ -143,26 +168,30 @@ class Trace:
 
     # Graphs
 
-    def graph(self, graph: Any, inputs: Mapping[str, Item], opsets: Mapping[str, int]) -> list[Item]:
-        scope = Scope(opsets)
-        return self.body(graph, scope, inputs)
+    def graph(self, graph: GraphFacts, inputs: Mapping[str, Item], opsets: Mapping[str, int]) -> list[Item]:
+        """The outputs of a model's graph. Inputs replace initializers of their names."""
+        with np.errstate(all="ignore"):
+            return self.body(graph, Scope(opsets), inputs)
 
-    def body(self, graph: Any, scope: Scope, inputs: Mapping[str, Item]) -> list[Item]:
+    def body(self, graph: GraphFacts, scope: Scope, inputs: Mapping[str, Item]) -> list[Item]:
         """The outputs of a graph whose names live in ``scope``."""
-        for tensor in graph.initializer:
-            scope.items[tensor.name] = constant(self.builder, array_of(tensor))
-        for sparse in graph.sparse_initializer:
-            scope.items[sparse.values.name] = constant(self.builder, sparse_array_of(sparse))
+        scope.items.update({name: constant(self.builder, array) for name, array in graph.initial.items()})
         scope.items.update(inputs)
-        self.nodes(graph.node, scope)
-        return [scope.find(output.name) for output in graph.output]
+        self.nodes(graph.nodes, scope)
+        return [scope.find(name) for name in graph.outputs]
 
-    def nodes(self, nodes: Any, scope: Scope) -> None:
+    def facts(self, graph: Any) -> GraphFacts:
+        """A nested graph, read once however often it runs."""
+        if id(graph) not in self._nested:
+            self._nested[id(graph)] = graph, GraphFacts(graph)
+        return self._nested[id(graph)][1]
+
+    def nodes(self, nodes: Sequence[NodeFacts], scope: Scope) -> None:
         """Map nodes in their order. Collects what cannot be mapped, so that one error names all of it."""
         failed: list[tuple[str, DMLError]] = []
         missing: set[str] = set()
         for proto in nodes:
-            if missing & _reads(proto):
+            if missing and missing & proto.reads():
                 missing.update(proto.output)
                 continue
             try:
@@ -173,7 +202,7 @@ class Trace:
         if failed:
             raise Unsupported("; ".join(dict.fromkeys(error.message for _, error in failed)))
 
-    def node(self, proto: Any, scope: Scope) -> None:
+    def node(self, proto: NodeFacts, scope: Scope) -> None:
         self.count += 1
         if self.count > _UNROLLED:
             raise DMLError(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
@@ -200,13 +229,12 @@ class Trace:
         folded = fold(node)
         if folded is not None:
             return [constant(self.builder, array) for array in folded]
-        function = self.functions.get((node.domain, node.op, getattr(node.proto, "overload", "")))
+        function = self.functions.get((node.domain, node.op, node.proto.overload))
         if function is not None:
             return self.call(function, node)
         mapping = mapping_of(node.op, node.domain, node.version)
         if mapping is not None:
-            with np.errstate(all="ignore"):
-                made = mapping(node)
+            made = mapping(node)
             return made if isinstance(made, list) else [made]
         function = schema_function(node)
         if function is None:
@@ -228,19 +256,8 @@ class Trace:
         node.check(len(node.inputs) <= most, f"takes {most} inputs at most, found {len(node.inputs)}")
         given = list(node.inputs) + [None] * (most - len(node.inputs))
         scope.items = dict(zip(function.input, given, strict=True))
-        self.nodes(function.node, scope)
+        self.nodes([NodeFacts(proto) for proto in function.node], scope)
         return [scope.items.get(name) for name in function.output]
-
-    def attribute(self, attribute: Any, scope: Scope) -> Any:
-        """An attribute's value; one that refers to an attribute of the function gets that one's (None: absent)."""
-        if attribute.ref_attr_name:
-            around: Scope | None = scope
-            while around is not None:
-                if attribute.ref_attr_name in around.attributes:
-                    return around.attributes[attribute.ref_attr_name]
-                around = around.outer
-            return None
-        return helper.get_attribute_value(attribute)
 
 
 def opsets_of(function: Any, around: Mapping[str, int]) -> dict[str, int]:
@@ -254,17 +271,6 @@ def _renamed(node: OnnxNode, error: DMLError) -> tuple[Any, ...]:
     return (message,) if isinstance(error, Unsupported) else (message, error.hresult)
 
 
-def _reads(proto: Any) -> set[str]:
-    """The names a node reads, those of nested graphs too."""
-    names = set(proto.input)
-    for attribute in proto.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for inner in graph_nodes(graph):
-                names.update(inner.input)
-            names.update(output.name for output in graph.output)
-    return names - {""}
-
-
 def schema_function(node: OnnxNode) -> Any | None:
     """The function body that an operator's schema has for these inputs, or None."""
     schema = schema_of(node.op, node.domain, node.version)
@@ -273,7 +279,7 @@ def schema_function(node: OnnxNode) -> Any | None:
     if schema.has_context_dependent_function:
         types = [_type_of(item) for item in node.inputs]
         proto = onnx.NodeProto()
-        proto.CopyFrom(node.proto)
+        proto.CopyFrom(node.proto.raw)
         del proto.attribute[:]
         proto.attribute.extend(node.attribute_protos())
         with suppress(Exception):  # a schema that cannot build its body for these types says so with any exception

@@ -7,7 +7,7 @@ those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
@@ -24,7 +24,7 @@ from dml.enums import DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import packed_tensor
 
 from .dtypes import _SUBSTITUTES, BFLOAT16, BOOL, Array, DType, storage
 
@@ -146,10 +146,12 @@ def _type_groups(cls: type[OperatorDesc]) -> list[set[str]]:
     return groups
 
 
+@lru_cache(maxsize=1024)
 def _conversions(
-    cls: type[OperatorDesc], held: dict[str, DML_TENSOR_DATA_TYPE], function: DML_REDUCE_FUNCTION | None
-) -> dict[str, DML_TENSOR_DATA_TYPE]:
+    cls: type[OperatorDesc], of: tuple[tuple[str, DML_TENSOR_DATA_TYPE], ...], function: DML_REDUCE_FUNCTION | None
+) -> Mapping[str, DML_TENSOR_DATA_TYPE]:
     """The data type that each tensor gets, given the one it has."""
+    held = dict(of)
     support = operator_support(cls.OPERATOR_TYPE, function=function) or {}
     result = {}
     for group in _type_groups(cls):  # type: ignore[arg-type]  # a class is hashable
@@ -186,22 +188,18 @@ def emit(
     """
     inputs: dict[str, Any] = {}
     held: dict[str, DML_TENSOR_DATA_TYPE] = {}
-    for info in cls.fields_info:
-        given = fields.get(info.name)
-        if info.kind != "input" or given is None:
-            continue
-        inputs[info.name] = _tensors(given)
-        tensors = inputs[info.name] if isinstance(inputs[info.name], list) else [inputs[info.name]]
-        held[info.name] = tensors[0].data_type
+    for name in cls.input_names:
+        given = fields.get(name)
+        if given is not None:
+            inputs[name] = tensors = _tensors(given)
+            held[name] = (tensors[0] if isinstance(tensors, list) else tensors).data_type
     for name, (_, dtype) in outputs.items():
         held[name] = storage(dtype)
-    kinds = _conversions(cls, held, fields.get("Function"))
+    kinds = _conversions(cls, tuple(held.items()), fields.get("Function"))  # type: ignore[arg-type]  # classes are hashable
     for name, given in inputs.items():
         kind = kinds[name]
         fields[name] = [_as_type(t, kind) for t in given] if isinstance(given, list) else _as_type(given, kind)
-    described = {
-        name: DML_BUFFER_TENSOR_DESC(kinds[name], tuple(sizes) or (1,)) for name, (sizes, _) in outputs.items()
-    }
+    described = {name: packed_tensor(kinds[name], tuple(sizes) or (1,)) for name, (sizes, _) in outputs.items()}
     made = builder.node(cls, described, **fields)
     return {
         name: OnnxValue(builder, sizes, dtype, tensor=_as_type(made[name], storage(dtype)))
@@ -221,7 +219,7 @@ def one(
     """``emit`` of an operator with one output, of the dtype of ``x`` unless another is given."""
     if not prod(shape):
         return x.filled(0, shape, dtype)
-    (output,) = (info.name for info in cls.fields_info if info.kind == "output")
+    (output,) = cls.output_names
     return emit(cls, {output: (shape, dtype or x.dtype)}, x.builder, **fields)[output]
 
 

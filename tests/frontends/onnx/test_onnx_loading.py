@@ -117,3 +117,17 @@ def test_an_invalid_model_names_what_is_wrong() -> None:
     model.graph.node[0].input[1] = "nothing"
     with pytest.raises(dml.DMLError, match="nothing"):
         load_model(model)
+
+
+def test_the_checker_is_spared_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would serialize them, twice; they have been checked before."""
+    weights = np.arange(4096, dtype=np.float32)
+    x = np.zeros(4096, np.float32)
+    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], {"x": x}, ["y"], 21, initializers={"w": weights})
+    found: list[Any] = []
+    monkeypatch.setattr(onnx.checker, "check_model", found.append)
+    loaded = load_model(model.SerializeToString())
+    assert onnx.numpy_helper.to_array(loaded.graph.initializer[0]).tolist() == weights.tolist()
+    assert [seen.ByteSize() < 1024 for seen in found] == [True]
+    assert found[0].graph.initializer[0].name == "w"
+    assert found[0].graph.node == loaded.graph.node

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import weakref
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
+import onnx
+import pytest
 from models import model_of
 from onnx import helper
 
 import dml
+from dml.descriptors import graph
 from dml.frontends.onnx import prepare
 from dml.frontends.onnx.plans import Plans
 
 
-@dataclass
 class Fake:
-    memory: int
-    right: bool = True
+    """A plan with so many bytes of its own, and kernels with their bytes."""
+
+    def __init__(self, memory: int, right: bool = True, **kernels: int) -> None:
+        self.kept = {self: memory, **kernels}
+        self.right = right
 
     def holds(self, feeds):
         return self.right
@@ -41,7 +47,16 @@ def test_bytes_are_bounded_and_the_newest_stays():
     assert len(plans) == 2
     plans.add(5, Fake(1000))
     assert len(plans) == 1
-    assert plans.find(5, {}).memory == 1000
+    assert plans.find(5, {}).kept
+
+
+def test_what_plans_share_counts_once():
+    plans = Plans(most_bytes=100)
+    for number in range(3):
+        plans.add(number, Fake(10, kernel=60))
+    assert len(plans) == 3
+    plans.add(3, Fake(10, other=60))
+    assert len(plans) == 1
 
 
 def test_a_plan_that_goes_frees_its_memory_at_once(device: dml.Device) -> None:
@@ -88,3 +103,36 @@ def test_weights_lie_once_whatever_the_shapes(device: dml.Device) -> None:
     for batch in range(2, 11):
         run(batch)
     assert used() - before < weights.nbytes
+
+
+def test_a_new_shape_neither_copies_nor_hashes_the_weights(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those used as they are, nor those under another shape, nor those that the model has in typed fields."""
+    weights = np.random.default_rng(1).random((256, 64), np.float32)
+    typed = helper.make_tensor("typed", onnx.TensorProto.FLOAT, [64, 64], weights[:64].reshape(-1).tolist())
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Reshape", ["v", "shape"], ["square"]),
+        helper.make_node("MatMul", ["a", "square"], ["b"]),
+        helper.make_node("MatMul", ["b", "typed"], ["y"]),
+    ]
+    x = np.ones((1, 256), np.float32)
+    held = {"w": weights, "v": weights[:64].reshape(-1).copy(), "shape": np.array([64, 64], np.int64)}
+    model = model_of(nodes, {"x": x}, ["y"], 18, symbolic=True, initializers={**held, "typed": weights[:64]})
+    model.graph.initializer.pop()
+    model.graph.initializer.append(typed)
+    prepared = prepare(model, device)
+    hashed: list[bytes] = []
+
+    def counted(data: bytes) -> object:
+        hashed.append(data)
+        return hashlib.sha256(data)
+
+    monkeypatch.setattr(graph, "hashlib", SimpleNamespace(sha256=counted))
+    known = [prepared.plan(*[{"x": np.ones((rows, 256), np.float32)}] * 2).compiled.program for rows in (1, 2)]
+    assert [id(constant) for constant in known[0].constants] == [id(constant) for constant in known[1].constants]
+    assert len(known[0].constants) == 3
+    for rows in (1, 2, 3):
+        x = np.full((rows, 256), 0.25, np.float32)
+        (found,) = prepared.run([x])
+        np.testing.assert_allclose(found, x @ weights @ weights[:64] @ weights[:64], rtol=1e-4)
+    assert sorted(map(len, hashed)) == [64 * 64 * 4, 64 * 64 * 4, 256 * 64 * 4]

@@ -8,30 +8,27 @@ from typing import Any
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH, X, affine, integer, kind
-from dml.compiler.lowering import elementwise
+from dml.compiler.lowering import elementwise, elementwise_of
 from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT32
 
-_ACTIVATIONS: dict[type[OperatorDesc], Callable[[Any], Expression]] = {}
-
 
 def activation(
     cls: type[OperatorDesc], *inputs: str
 ) -> Callable[[Callable[[Any], Expression]], Callable[[Any], Expression]]:
-    """Register an activation as an operator of its own and as one that others fuse."""
-
-    def register(function: Callable[[Any], Expression]) -> Callable[[Any], Expression]:
-        _ACTIVATIONS[cls] = function
-        return elementwise(cls, *(inputs or ("InputTensor",)))(function)
-
-    return register
+    """Register an activation: an operator of its own, and one that others fuse."""
+    return elementwise(cls, *(inputs or ("InputTensor",)))
 
 
 def activate(desc: OperatorDesc | None, x: Expression = X) -> Expression:
     """The activation of x; x itself where none is given. The descriptor was validated as fusable."""
-    return x if desc is None else substitute(_ACTIVATIONS[type(desc)](desc), [x])
+    if desc is None:
+        return x
+    entry = elementwise_of(desc)
+    assert entry is not None, desc
+    return substitute(entry.expression(desc), [x])
 
 
 @activation(d.DML_ACTIVATION_IDENTITY_OPERATOR_DESC)

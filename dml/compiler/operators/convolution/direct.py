@@ -47,7 +47,8 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
         "convolution/weights.comp",
         tiled,
         {"filter": sums.weights},
-        constants={f"FIRST_{d}": np.int32(sums.windows.first[d]) for d in range(3)}
+        constants={"TILES": tiles // groups}
+        | {f"FIRST_{d}": np.int32(sums.windows.first[d]) for d in range(3)}
         | {f"STEP_{d}": np.int32(sums.windows.step[d]) for d in range(3)},
     )
     return tiled
@@ -68,15 +69,16 @@ def _sums(
     }
     if sums.bias is not None:
         tensors["bias"] = read(sums.bias)
-    constants: dict[str, Constant] = {"GROUPS": sizes.groups, "GROUP_OUTPUTS": sizes.outputs}
-    constants |= {f"MOVE_{d}": windows.strides[d] for d in range(3)}
-    constants |= {f"DILATION_{d}": windows.dilations[d] for d in range(3)}
+    constants: dict[str, Constant] = {"GROUP_INPUTS": sizes.inputs, "GROUP_OUTPUTS": sizes.outputs}
+    constants |= {"TAPS_DEEP": windows.taps[0], "TAPS_HIGH": windows.taps[1]}
+    constants |= {f"MOVE_{d}": windows.strides[d] for d in range(2)}
+    constants |= {f"DILATION_{d}": windows.dilations[d] for d in range(2)}
     depth, height, width = sizes.places
-    patches = sizes.batch * depth * -(-height // tile.rows) * -(-width // tile.columns)
+    tiles = weights.sizes[0] // sizes.groups, -(-height // tile.rows), -(-width // tile.columns)
     builder.dispatch(
         "convolution/direct.comp",
         tensors,
-        count=patches * weights.sizes[0],
+        space=(sizes.groups, tiles[0], sizes.batch, depth, *tiles[1:]),
         workgroup=lanes(builder.target),
         constants={**constants, **emitted.constants},
         defines={
@@ -85,14 +87,14 @@ def _sums(
             "TILE_X": f"{tile.columns}u",
             "SPAN": f"{tile.span}u",
             "TAPS": f"{windows.taps[2]}u",
+            "MOVE_2": f"{windows.strides[2]}u",
+            "DILATION_2": f"{windows.dilations[2]}u",
             "SUM_IS_INT": int(kind == "int"),
             "WEIGHTS_WIDE": int(wide_weights),
             "RESULT_WIDE": int(wide),
             "HAS_BIAS": int(sums.bias is not None),
             "STORES_IN_LOOPS": int(stores_in_loops(builder.target)),
         },
-        # No constants: drivers would unroll short loops whose body is long as it is.
-        push={"GROUP_INPUTS": sizes.inputs, "TAPS_DEEP": windows.taps[0], "TAPS_HIGH": windows.taps[1]},
         code=emitted.code,
         steps=sizes.rows_of_taps,
         each=tile.sums * windows.taps[2],

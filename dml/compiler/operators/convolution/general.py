@@ -33,15 +33,16 @@ def general(builder: ProgramBuilder, convolution: Convolution, finish: Expressio
             "convolution/general.comp",
             to,
             {"x": x, "filter": weights} | ({} if added is None else {"bias": added.broadcast(result.sizes)}),
-            constants={**_constants(convolution), **emitted.constants},
+            constants=_constants(convolution)
+            | {f"FROM_{d}": begin for d, (begin, _) in enumerate(part)}
+            | {f"TO_{d}": end for d, (_, end) in enumerate(part)}
+            | emitted.constants,
             defines={
                 "SUM": kind,
                 "BACKWARD": int(geometry.backward),
                 "FLIPPED": int(geometry.flipped),
                 "HAS_BIAS": int(added is not None),
-            }
-            | {f"FROM_{d}": f"{begin}u" for d, (begin, _) in enumerate(part)}
-            | {f"TO_{d}": f"{end}u" for d, (_, end) in enumerate(part)},
+            },
             code=emitted.code,
             steps=math.prod(end - begin for begin, end in part),
         )

@@ -23,8 +23,10 @@ def is_product(sums: WindowedSum) -> bool:
 
 
 def _places(sums: WindowedSum) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The spatial dimensions merged: sizes, and the strides of x and result."""
-    return merge_dimensions(sums.x.sizes[2:], [sums.x.strides[2:], sums.result.strides[2:]])
+    """The spatial dimensions of more than one place merged: sizes, and the strides of x and result."""
+    axes = [axis for axis in range(2, sums.x.rank) if sums.x.sizes[axis] > 1]
+    strides = [[operand.strides[axis] for axis in axes] for operand in (sums.x, sums.result)]
+    return merge_dimensions([sums.x.sizes[axis] for axis in axes], strides)
 
 
 def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:

@@ -23,7 +23,7 @@ def bound(value: float | int, tensor: DML_BUFFER_TENSOR_DESC | None) -> int | fl
 
 
 def constant(name: str, value: int | float, of: str) -> tuple[str, dict[str, Constant]]:
-    """The GLSL of a bound and the specialization constants in it."""
+    """The GLSL of a bound and the constants in it."""
     if of == "float":
         return f"${name}", {name: float(value)}
     if of in ("int", "uint"):

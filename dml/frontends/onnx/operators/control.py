@@ -28,7 +28,8 @@ def _branch(node: OnnxNode, name: str, inputs: Sequence[Any] = ()) -> list[Any]:
     graph = node.required(name)
     wanted = [entry.name for entry in graph.input]
     node.check(len(wanted) == len(inputs), f"its {name} takes {len(wanted)} inputs, found {len(inputs)}")
-    return node.trace.body(graph, Scope(node.scope.opsets, node.scope), dict(zip(wanted, inputs, strict=True)))
+    trace, scope = node.trace, Scope(node.scope.opsets, node.scope)
+    return trace.body(trace.facts(graph), scope, dict(zip(wanted, inputs, strict=True)))
 
 
 @onnx_op("If")

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -27,13 +26,13 @@ def fresh_cache(tmp_path, monkeypatch):
 def runs(monkeypatch):
     """The names of the sources that were really compiled."""
     names = []
-    run = glslang._run
+    compiled = glslang._compiled
 
     def counted(flat, target):
         names.append(flat.name)
-        return run(flat, target)
+        return compiled(flat, target)
 
-    monkeypatch.setattr(glslang, "_run", counted)
+    monkeypatch.setattr(glslang, "_compiled", counted)
     return names
 
 
@@ -194,6 +193,65 @@ def test_many_in_order_and_equal_ones_once(runs):
     assert len(set(compiled)) == 5
 
 
+def test_an_error_is_reported_each_time(runs):
+    """And so is a missing file, whatever was compiled before it vanished."""
+    source = Source("a.comp", HEAD + "void main() { b[0] = nothing; }\n")
+    for _ in range(2):
+        with pytest.raises(DMLError, match=r"a\.comp:4: 'nothing'"):
+            glslang.compile(source)
+    assert runs == ["a.comp"] * 2
+
+
+def test_a_file_that_vanished_is_missed(tmp_path):
+    (tmp_path / "v.glsl").write_text("#define V 1u\n")
+    source = Source("a.comp", HEAD + '#include "v.glsl"\nvoid main() { b[0] = V; }\n')
+    assert glslang.compile(source, include_dirs=[tmp_path])
+    (tmp_path / "v.glsl").unlink()
+    with pytest.raises(DMLError, match=r'a\.comp:4: no such include "v\.glsl"'):
+        glslang.compile(source, include_dirs=[tmp_path])
+
+
+def test_files_that_files_and_headers_include_are_in_the_key(runs, tmp_path):
+    """A header is asked before files, and what it includes counts as well."""
+    (tmp_path / "outer.glsl").write_text('#include "inner.glsl"\n')
+    (tmp_path / "inner.glsl").write_text("#define V 1u\n")
+    text = HEAD + '#include "prelude.glsl"\nvoid main() { b[0] = V; }\n'
+    source = Source("a.comp", text, (), (("prelude.glsl", "  #  include <outer.glsl>\n"),))
+    first = glslang.compile(source, include_dirs=[tmp_path])
+    (tmp_path / "inner.glsl").write_text("#define V 20u\n")
+    second = glslang.compile(source, include_dirs=[tmp_path])
+    header = Source("a.comp", text, (), (*source.headers, ("inner.glsl", "#define V 1u\n")))
+    assert glslang.compile(header, include_dirs=[tmp_path]) == first != second
+    assert len(runs) == 3
+
+
+def test_texts_do_not_run_into_each_other(runs):
+    """Sources whose texts are the same one after another are not the same."""
+    text = HEAD + "void main() { b[0] = 1u; }\n"
+    for defines, headers in (((("P", "1"), ("Q", "2")), ()), ((("P", "1"),), (("Q", "2"),)), ((("P", "1Q"),), ())):
+        glslang.compile(Source("a.comp", text, defines, headers))
+    assert len(runs) == 3
+
+
+def test_nothing_is_put_together_for_what_is_kept(monkeypatch):
+    source = Source("a.comp", HEAD + "void main() { b[0] = 1u; }\n")
+    spirv = glslang.compile(source)
+    glslang._memory.clear()
+    monkeypatch.setattr(glslang, "flat", None)
+    assert glslang.compile_many([source, source]) == [spirv] * 2
+
+
+def test_a_package_may_bring_spirv(fresh_cache, runs, monkeypatch, tmp_path):
+    source = Source("a.comp", HEAD + "void main() { b[0] = 1u; }\n")
+    spirv = glslang.compile(source)
+    (fresh_cache / "spirv").rename(tmp_path / "shipped")
+    glslang._memory.clear()
+    monkeypatch.setattr(glslang, "_SHIPPED", tmp_path / "shipped")
+    assert glslang.compile(source) == spirv
+    assert runs == ["a.comp"]
+    assert not entries(fresh_cache)
+
+
 def test_many_reports_an_error():
     with pytest.raises(DMLError, match=r"bad\.comp:4"):
         glslang.compile_many([Source("good.comp", HEAD + "void main() {}\n"), Source("bad.comp", HEAD + "void x\n")])
@@ -210,14 +268,8 @@ def test_memory_forgets_the_least_recently_used():
 
 def test_without_the_compiler_the_error_says_what_to_install(tmp_path):
     code = "from dml.glslang import *\ncompile(Source('a.comp', '#version 450\\nvoid main() {}'))"
-    environment = {**os.environ, "PATH": str(tmp_path), "DML_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "PATH": str(tmp_path), "DML_CACHE_DIR": str(tmp_path), "DML_GLSLANG": "process"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert run.returncode != 0
     assert "DMLError" in run.stderr
     assert "install glslang-tools" in run.stderr
-
-
-def test_the_cache_lies_in_the_users_cache_directory(monkeypatch, tmp_path):
-    monkeypatch.delenv("DML_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert glslang._cache_directory() == Path(tmp_path, "dml", "spirv")

@@ -1,0 +1,140 @@
+"""Lowering what was lowered before: the same work on other regions.
+
+Models repeat themselves, layer by layer. What a lowering makes depends on its description and on its tensors' layouts,
+but not on where these lie: of their regions it knows the size, whether they are static, and which are the same. So it
+is made once, over regions that stand for any, and a copy gets the regions at hand.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from dml.compiler.builder import OperandOrArray, ProgramBuilder
+from dml.compiler.program import Dispatch, Epilogue, Operand, Program, Region, Space, StorageBinding
+from dml.compiler.scalar import Expression, Leaf
+
+#: How many are kept: those used last.
+MOST_KEPT = 1024
+
+_Operands = Mapping[str, OperandOrArray]
+_kept: OrderedDict[Hashable, Program] = OrderedDict()
+_lock = threading.Lock()
+
+
+def repeated(
+    builder: ProgramBuilder, what: Hashable, operands: _Operands, work: Callable[[ProgramBuilder], None]
+) -> None:
+    """``work(builder.scope(operands))``, or what it added to another program for operands of the same layouts.
+
+    what: all that ``work`` depends on beside the operands and the target, told apart by being equal.
+    """
+    regions = list(dict.fromkeys(operand.region for operand in _all(operands)))
+    if any(a.overlaps(b) for a, b in combinations(regions, 2)):
+        work(builder.scope(operands))  # (tensors that share some bytes: which ones, is not in the key)
+        return
+    numbers = {region: number for number, region in enumerate(regions)}
+    stage = builder.initializes
+    key = what, builder.target, stage, tuple((name, _key(value, numbers)) for name, value in operands.items())
+    with _lock:
+        made = _kept.get(key)
+        if made is not None:
+            _kept.move_to_end(key)
+    if made is None:
+        made = Program()
+        stand_ins = {region: _stand_in(region, number) for region, number in numbers.items()}
+        inner = ProgramBuilder(made, builder.target, {n: _moved(value, stand_ins) for n, value in operands.items()})
+        inner.operator, inner.node = builder.operator, builder.node
+        work(inner.initialization() if stage else inner)
+        with _lock:
+            _kept[key] = made
+            if len(_kept) > MOST_KEPT:
+                _kept.popitem(last=False)
+    _add(builder, made, regions)
+
+
+def expression_key(expression: Expression) -> Hashable:
+    """The same for expressions whose GLSL is: their nodes in order, and which of them are one."""
+    numbers: dict[int, int] = {}
+    nodes: list[Hashable] = []
+
+    def number(at: Expression) -> Hashable:
+        if isinstance(at, Leaf):
+            return at
+        if id(at) not in numbers:
+            inner = tuple(map(number, at.operands))
+            # (by their words, since 0.0 equals -0.0 and 1 equals True)
+            constants = tuple((name, type(value).__name__, repr(value)) for name, value in at.constants.items())
+            nodes.append((at.code, inner, at.glsl, constants, at.includes))
+            numbers[id(at)] = len(numbers)
+        return numbers[id(at)]
+
+    return number(expression), tuple(nodes)
+
+
+def _all(operands: _Operands) -> Iterator[Operand]:
+    """The operands, and those of their epilogues."""
+    for value in operands.values():
+        for operand in value if isinstance(value, tuple) else (value,):
+            if operand is not None:
+                yield operand
+                if operand.epilogue is not None:
+                    yield from (own.operand for own in operand.epilogue.operands)
+
+
+def _key(value: OperandOrArray, numbers: Mapping[Region, int]) -> Hashable:
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return tuple(_key(operand, numbers) for operand in value)
+    region, epilogue = value.region, value.epilogue
+    finish: Hashable = None
+    if epilogue is not None:
+        others = tuple((_key(own.operand, numbers), own.steps) for own in epilogue.operands)
+        finish = expression_key(epilogue.expression), others, epilogue.origin
+    layout = value.data_type, value.sizes, value.strides, value.base
+    return numbers[region], region.size, value.is_static, layout, finish
+
+
+def _stand_in(region: Region, number: int) -> Region:
+    static = region.space in (Space.CONSTANT, Space.PERSISTENT)
+    return Region(Space.CONSTANT if static else Space.INPUT, number, 0, region.size)
+
+
+def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return tuple(_moved(operand, to) for operand in value)
+    epilogue = value.epilogue
+    if epilogue is not None:
+        others = tuple(replace(own, operand=_moved(own.operand, to)) for own in epilogue.operands)
+        epilogue = Epilogue(epilogue.expression, others, epilogue.origin)
+    return replace(value, region=to[value.region], epilogue=epilogue)
+
+
+def _add(builder: ProgramBuilder, made: Program, regions: list[Region]) -> None:
+    """Add what was made over stand-ins, with the regions that they stand for and new places for its own."""
+    program = builder.program
+    temporaries, persistent = program.temporaries, program.persistent_size
+    program.temporaries += made.temporaries
+    program.persistent_size += made.persistent_size
+
+    def place(region: Region) -> Region:
+        if region.space is Space.TEMPORARY:
+            return Region(Space.TEMPORARY, temporaries + region.index, region.offset, region.size)
+        if region.space is Space.PERSISTENT:
+            return Region(Space.PERSISTENT, 0, persistent + region.offset, region.size)
+        whole = regions[region.index]
+        return Region(whole.space, whole.index, whole.offset + region.offset, region.size)
+
+    def moved(dispatch: Dispatch) -> Dispatch:
+        bindings = tuple(StorageBinding(place(binding.region), binding.access) for binding in dispatch.bindings)
+        return replace(dispatch, bindings=bindings, node=builder.node)
+
+    program.initialize += map(moved, made.initialize)
+    program.dispatches += map(moved, made.dispatches)

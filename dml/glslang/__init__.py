@@ -1,0 +1,177 @@
+"""GLSL source with includes and defines in, SPIR-V out.
+
+The compiler is glslang: a library in this process where there is one (``library``), else ``glslangValidator``
+(``process``); both give the same. What they gave is kept in memory and on disk (``dml.cache``), under the identity of
+the source, the target and the compiler's version; it is looked for there before a source is put together.
+
+``DML_DEBUG_SHADERS=1`` compiles with ``-g``: the SPIR-V carries the flattened text, the names of what it declares and
+the lines that instructions come from, for RenderDoc and other debuggers. (``-gVS`` would add variables, but its SPIR-V
+needs an extension that Vulkan 1.1 devices need not have.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from dml import cache, stages
+from dml.cache import write_whole
+from dml.errors import DMLError
+from dml.glslang import library, process
+from dml.glslang.messages import explain
+from dml.glslang.source import DEBUG_VARIABLE, Files, Flat, Source, flat, identity, wants_debug_information
+
+_SPIRV_MAGIC = (0x07230203).to_bytes(4, "little")
+_MEMORY_BYTES = 64 << 20
+
+#: What compiled shaders run on.
+TARGET = "vulkan1.1"
+#: "process" has every shader compiled by a process of its own, also where there is a library.
+COMPILER_VARIABLE = "DML_GLSLANG"
+#: A package may bring SPIR-V, laid out like the user's cache; it is read, never written.
+_SHIPPED = Path(__file__).parents[1] / "_spirv"
+
+
+def flatten(source: Source, *, include_dirs: Sequence[Path] = ()) -> str:
+    """The one text that ``compile`` hands to the compiler: ``source`` with its defines and everything it includes.
+
+    DMLError: an include that is not found (file and line).
+    """
+    return flat(source, Files(include_dirs), debug=wants_debug_information()).text
+
+
+def compile(source: Source, *, include_dirs: Sequence[Path] = (), target: str = TARGET) -> bytes:
+    """The SPIR-V of ``source`` for ``target`` (a ``--target-env`` of glslang).
+
+    DMLError: no compiler, an include that is not found (file and line), or the compiler's messages, each with the file
+    and line of our source and that line itself.
+    """
+    return compile_many([source], include_dirs=include_dirs, target=target)[0]
+
+
+def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = (), target: str = TARGET) -> list[bytes]:
+    """What ``compile`` makes of each source, in order, on all cores; equal sources are compiled once."""
+    files = Files(include_dirs)
+    debug = wants_debug_information()
+    keys = {source: _key(source, files, target, debug=debug) for source in dict.fromkeys(sources)}
+    spirv = {source: _kept(key) for source, key in keys.items()}
+
+    def make(source: Source) -> bytes:
+        made = _compiled(flat(source, files, debug=debug), target)
+        cache.write(_entry(cache.folder("spirv"), keys[source]), made)
+        _memory.put(keys[source], made)
+        stages.saw("compilations", keys[source])
+        done.append(source)
+        stages.progress("glslang", len(done), len(missing))
+        return made
+
+    done: list[Source] = []
+    missing = [source for source, known in spirv.items() if known is None]
+    if missing:
+        stages.progress("glslang", 0, len(missing))
+    if len(missing) == 1:
+        spirv[missing[0]] = make(missing[0])
+    elif missing:
+        with ThreadPoolExecutor(min(len(missing), os.cpu_count() or 1)) as pool:
+            spirv.update(zip(missing, pool.map(make, missing), strict=True))
+    return [known for known in map(spirv.get, sources) if known is not None]
+
+
+def compiler() -> str:
+    """What ``compile`` goes to, in words for people."""
+    try:
+        version = _version().removeprefix("Glslang Version: ")
+    except DMLError:
+        return "nothing: there is no glslang"
+    return f"glslang {version}, {'in process' if _library() else 'a process for each shader'}"
+
+
+def _library() -> library.Library | None:
+    return None if os.environ.get(COMPILER_VARIABLE) == "process" else library.load()
+
+
+def _version() -> str:
+    """What identifies the compiler."""
+    loaded = _library()
+    return loaded.version if loaded else process.version()
+
+
+def _compiled(flattened: Flat, target: str) -> bytes:
+    loaded = _library()
+    spirv, messages = (loaded and loaded.compile(flattened, target)) or process.compile(flattened, target)
+    if spirv is None:
+        raise DMLError(explain(flattened, messages))
+    return spirv
+
+
+def _key(source: Source, files: Files, target: str, *, debug: bool) -> str:
+    parts = [_version(), target, "-g" if debug else "", *identity(source, files)]
+    # (with their lengths, so that no two lists give the same text)
+    return hashlib.sha256("".join([f"{len(part)}:{part}" for part in parts]).encode()).hexdigest()
+
+
+def _kept(key: str) -> bytes | None:
+    """The SPIR-V of a key from memory or disk; None if it has to be compiled."""
+    known = _memory.get(key)
+    if known is not None:
+        return known
+    for folder in (cache.folder("spirv"), _SHIPPED):
+        spirv = cache.read(_entry(folder, key))
+        if spirv is not None and spirv.startswith(_SPIRV_MAGIC):
+            _memory.put(key, spirv)
+            return spirv
+    return None
+
+
+def _entry(folder: Path, key: str) -> Path:
+    return folder / key[:2] / f"{key[2:]}.spv"
+
+
+class _Memory:
+    """The most recently used SPIR-V modules, up to a number of bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._entries: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> bytes | None:
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
+
+    def put(self, key: str, spirv: bytes) -> None:
+        with self._lock:
+            self._size += len(spirv) - len(self._entries.get(key, b""))
+            self._entries[key] = spirv
+            self._entries.move_to_end(key)
+            while self._size > self._limit and len(self._entries) > 1:
+                self._size -= len(self._entries.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self._size = 0
+
+
+_memory = _Memory(_MEMORY_BYTES)
+
+
+__all__ = [
+    "DEBUG_VARIABLE",
+    "TARGET",
+    "Source",
+    "compile",
+    "compile_many",
+    "compiler",
+    "flatten",
+    "wants_debug_information",
+    "write_whole",
+]

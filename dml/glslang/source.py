@@ -1,0 +1,223 @@
+"""What is compiled: GLSL with includes and defines, its identity, and the one text that a compiler gets.
+
+A source's identity comes from its own texts and the contents of the files it reaches, found without pasting them
+together: of a shader that was compiled before, no more is asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dml.errors import DMLError
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
+_VERSION = re.compile(r"^\s*#\s*version\b")
+_LINE_EXTENSION = "#extension GL_GOOGLE_cpp_style_line_directive"
+
+#: Set to anything but 0, it makes shaders carry what debuggers show.
+DEBUG_VARIABLE = "DML_DEBUG_SHADERS"
+
+
+def wants_debug_information() -> bool:
+    """Whether shaders are to carry what debuggers show: DML_DEBUG_SHADERS is set, and not 0."""
+    return os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One compute shader: its text (from ``#version`` on), macros and generated include files.
+
+    ``name`` is what errors call it. ``headers`` are (name, text) pairs that win over files of the same name.
+    """
+
+    name: str
+    text: str
+    defines: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A text without includes. ``lines``: those of each file that messages and debuggers name."""
+
+    name: str
+    text: str
+    lines: dict[str, list[str]]
+    debug: bool
+
+    @property
+    def file(self) -> str:
+        """What the compiler gets it as."""
+        return posixpath.basename(self.name) if self.debug else "shader.comp"
+
+
+@dataclass(frozen=True)
+class _Include:
+    """A file or generated header that was found. ``hash`` is that of a file's text; the headers are in their source."""
+
+    identity: str
+    shown: str  # what messages call it
+    text: str
+    hash: str = ""
+
+
+class Files:
+    """The include files in some directories, as they are when each is first asked for."""
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self.directories = directories
+        self._roots = [(str(directory), f"{directory.name}/") for directory in directories]
+        self._found: dict[tuple[str, str], _Include | None] = {}
+
+    def find(self, wanted: str, includer: str) -> _Include | None:
+        """What a file called ``includer`` means by ``wanted``: first what lies beside it; None if there is no such."""
+        key = (wanted, posixpath.dirname(includer))
+        if key not in self._found:
+            self._found[key] = self._look_up(wanted, key[1])
+        return self._found[key]
+
+    def _look_up(self, wanted: str, folder: str) -> _Include | None:
+        beside = posixpath.normpath(posixpath.join(folder, wanted))
+        for directory, prefix in self._roots:
+            for candidate in (beside.removeprefix(prefix) if beside.startswith(prefix) else wanted, wanted):
+                path = os.path.join(directory, candidate)
+                content = _content(path)
+                if content is not None:
+                    return _Include(path, prefix + candidate, *content)
+        return None
+
+
+def identity(source: Source, files: Files) -> list[str]:
+    """All that the flattened text of ``source`` depends on: its own texts, names and hashes of the files it reaches."""
+    own = [text for pair in (*source.defines, *source.headers) for text in pair]
+    reached = [text for pair in _reached(source, files) for text in pair]
+    return [source.name, source.text, str(len(source.defines)), str(len(source.headers)), *own, *reached]
+
+
+def _reached(source: Source, files: Files) -> Iterator[tuple[str, str]]:
+    """(name in messages, hash) of each file that is included somewhere; the hash of a missing one is empty."""
+    headers = dict(source.headers)
+    seen: set[str] = set()
+    waiting = [(source.name, source.text)]
+    while waiting:
+        includer, text = waiting.pop()
+        for wanted in _includes(text):
+            found = _find(wanted, includer, headers, files)
+            if found is None:
+                yield wanted, ""
+            elif found.identity not in seen:
+                seen.add(found.identity)
+                if found.hash:
+                    yield found.shown, found.hash
+                waiting.append((found.shown, found.text))
+
+
+def _find(wanted: str, includer: str, headers: dict[str, str], files: Files) -> _Include | None:
+    if wanted in headers:
+        return _Include(f"<{wanted}>", wanted, headers[wanted])
+    return files.find(wanted, includer)
+
+
+def _includes(text: str) -> tuple[str, ...]:
+    """What the lines of a text include; most generated ones nothing, which is seen at once."""
+    return _included_by(text) if "include" in text else ()
+
+
+@functools.lru_cache(maxsize=256)
+def _included_by(text: str) -> tuple[str, ...]:
+    return tuple(match[1] for match in map(_INCLUDE.match, text.splitlines()) if match)
+
+
+def flat(source: Source, files: Files, *, debug: bool) -> Flat:
+    """The one text of ``source`` that a compiler gets, with its defines and all that it includes.
+
+    DMLError: an include that is not found (file and line).
+    """
+    joined = _Flattener(source, files)
+    if not debug:
+        return Flat(source.name, joined.text, joined.lines, debug=False)
+    # Debuggers have this text and none of the files it was put together from, so lines are counted in it.
+    lines = [line for line in joined.text.splitlines() if not line.startswith(("#line ", _LINE_EXTENSION))]
+    text = "\n".join([*lines, ""])
+    return Flat(source.name, text, {posixpath.basename(source.name): lines}, debug=True)
+
+
+class _Flattener:
+    """Joins a source and everything it includes into ``text``; ``lines`` keeps each file's lines for messages.
+
+    A file is included once, at its first ``#include`` (whatever conditionals stand around it), so that library files
+    need no guards.
+    """
+
+    def __init__(self, source: Source, files: Files) -> None:
+        self.lines: dict[str, list[str]] = {}
+        self._headers = dict(source.headers)
+        self._files = files
+        self._included: set[str] = set()
+        body = source.text.splitlines()
+        version = next((i for i, line in enumerate(body) if _VERSION.match(line)), None)
+        if version is None:
+            raise DMLError(f"{source.name}: the source does not say #version")
+        self.lines[source.name] = body
+        defines = [f"#define {name} {value}" for name, value in source.defines]
+        self.lines["<defines>"] = defines
+        # GLSL wants extensions right after #version.
+        out = [body[version].strip(), f"{_LINE_EXTENSION} : require"]
+        rest = self._included_lines(source.name, body[version + 1 :], version + 2)
+        extensions: list[str] = []
+        code: list[str] = []
+        for line in rest:
+            (extensions if line.lstrip().startswith("#extension") else code).append(line)
+        if defines:
+            code = ['#line 1 "<defines>"', *defines, *code]
+        self.text = "\n".join([*out, *extensions, *code, ""])
+
+    def _included_lines(self, name: str, body: Sequence[str], first: int) -> Iterator[str]:
+        yield f'#line {first} "{name}"'
+        for number, line in enumerate(body, first):
+            match = _INCLUDE.match(line)
+            if match is None:
+                # Where an extension is moved to the top, an empty line stays behind, so that line numbers stay right.
+                if line.lstrip().startswith("#extension"):
+                    yield line
+                    yield ""
+                else:
+                    yield line
+                continue
+            found = _find(match[1], name, self._headers, self._files)
+            if found is None:
+                searched = ", ".join(["the generated headers", *map(str, self._files.directories)])
+                raise DMLError(f'{name}:{number}: no such include "{match[1]}" (searched {searched})\n    {line}')
+            if found.identity in self._included:
+                yield ""
+                continue
+            self._included.add(found.identity)
+            lines = found.text.splitlines()
+            self.lines[found.shown] = lines
+            yield from self._included_lines(found.shown, lines, 1)
+            yield f'#line {number + 1} "{name}"'
+
+
+_contents: dict[str, tuple[tuple[int, int], tuple[str, str]]] = {}
+
+
+def _content(path: str) -> tuple[str, str] | None:
+    """A file's text and the hash of it, read again only when it has changed; None where there is no such file."""
+    try:
+        status = os.stat(path)
+        stamp = (status.st_mtime_ns, status.st_size)
+        known = _contents.get(path)
+        if known is None or known[0] != stamp:
+            text = Path(path).read_text(encoding="utf-8")
+            known = (stamp, (text, hashlib.sha256(text.encode()).hexdigest()))
+            _contents[path] = known
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    return known[1]

@@ -1,0 +1,179 @@
+"""A device's pipelines: one for each kernel and layout, whoever runs it over whatever buffers.
+
+They are made on all cores from the moment a program is compiled, and what the driver keeps of them outlives the process
+(see ``pipeline_cache``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, Future
+from typing import Any, NamedTuple
+
+from dml import stages
+from dml.compiler.program import Dispatch
+from dml.errors import DMLError
+from dml.runtime import names, pipeline_cache
+from dml.runtime.devices import VulkanDevice
+from dml.runtime.native import vulkan_errors
+from dml.runtime.queue import Gate
+
+#: How much memory the most recently made pipelines may take, in bytes, so that they are kept although nothing uses them
+#: at the moment; and how much one takes. A CPU's driver keeps its machine code and what LLVM needs beside it: 3.2 MiB
+#: each on lavapipe, measured over 63 pairs of matrix products.
+KEPT_PIPELINE_BYTES = 128 << 20
+PIPELINE_BYTES, CPU_PIPELINE_BYTES = 64 << 10, 3 << 20
+
+#: What took the driver so many seconds to make is written to disk at once, not first when the process ends.
+KEEP_SECONDS = 2.0
+
+
+class Pipeline:
+    """A kernel. ``ran``: whether the driver has run it, and so compiled all of it."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        self.ran = False
+
+
+class _Key(NamedTuple):
+    """All that a pipeline depends on. push_size: bytes of push constants."""
+
+    spirv: bytes
+    buffers: int
+    push_size: int
+    uniform: bool
+
+    @staticmethod
+    def of(dispatch: Dispatch, spirv: bytes) -> _Key:
+        buffers = len(dispatch.bindings)
+        push_size = 4 * (buffers + len(dispatch.push))
+        return _Key(spirv, buffers, push_size, bool(dispatch.parameters))
+
+
+class _Task(NamedTuple):
+    """A pipeline to be made, if anybody still holds its future."""
+
+    key: _Key
+    dispatch: Dispatch
+    future: weakref.ref[Future[Pipeline]]
+
+
+class Pipelines:
+    """The pipelines of one opened device. Safe from any thread.
+
+    manager: Kompute's. named: whether Vulkan's objects get names. late: whether the driver compiles a kernel when it
+    first runs, as those of CPUs do.
+    """
+
+    def __init__(self, device: VulkanDevice, manager: Any, gate: Gate, *, named: bool, late: bool) -> None:
+        self._device = device
+        self._manager = manager
+        self._gate = gate
+        self._named = named
+        #: What one holds, estimated.
+        self.bytes_each = CPU_PIPELINE_BYTES if late else PIPELINE_BYTES
+        #: How many the driver was asked for.
+        self.made = 0
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._present: weakref.WeakValueDictionary[_Key, Pipeline] = weakref.WeakValueDictionary()
+        self._recent: OrderedDict[_Key, Pipeline] = OrderedDict()
+        self._begun: weakref.WeakValueDictionary[_Key, Future[Pipeline]] = weakref.WeakValueDictionary()
+        self._waiting: deque[_Task] = deque()
+        self._workers = 0
+        #: Seconds that the driver took for what is not on disk.
+        self._unkept = 0.0
+        pipeline_cache.load(device, manager)
+
+    def __len__(self) -> int:
+        return len(self._present)
+
+    def begin(self, dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> object:
+        """Have these made on all cores while the caller goes on. They are there as long as what it returns is held, and
+        what nobody holds is not made any more. What fails is tried again by ``get``."""
+        held: dict[_Key, object] = {}
+        if self._process != os.getpid():
+            return held  # the driver's threads are not here, as whoever uses the device is told
+        with self._lock:
+            for dispatch, spirv in zip(dispatches, kernels, strict=True):
+                key = _Key.of(dispatch, spirv)
+                if key not in held:
+                    held[key] = self._present.get(key) or self._begun.get(key) or self._add(key, dispatch)
+            starting = max(0, min(len(self._waiting), (os.cpu_count() or 1) - self._workers))
+            self._workers += starting
+        for _ in range(starting):
+            # A daemon, for the interpreter need not wait for what nobody will run
+            threading.Thread(target=self._work, name="dml pipelines", daemon=True).start()
+        return held
+
+    def _add(self, key: _Key, dispatch: Dispatch) -> Future[Pipeline]:
+        future: Future[Pipeline] = Future()
+        self._begun[key] = future
+        self._waiting.append(_Task(key, dispatch, weakref.ref(future)))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._workers -= 1
+                    return
+                task = self._waiting.popleft()
+            future = task.future()
+            if future is None or not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(self._make(task.key, task.dispatch))
+            except Exception as error:
+                future.set_exception(error)
+
+    def get(self, dispatch: Dispatch, spirv: bytes) -> Pipeline:
+        """The pipeline for a dispatch's kernel. Raises DMLError where the driver does not make it."""
+        key = _Key.of(dispatch, spirv)
+        with self._lock:
+            pipeline = self._present.get(key)
+            begun = self._begun.get(key)
+        if pipeline is None:
+            with stages.stage("pipelines"):
+                if begun is not None and not begun.cancel():
+                    with contextlib.suppress(DMLError, CancelledError):
+                        pipeline = begun.result()
+                pipeline = pipeline or self._make(key, dispatch)
+        with self._lock:
+            self._recent[key] = pipeline
+            self._recent.move_to_end(key)
+            if len(self._recent) > KEPT_PIPELINE_BYTES // self.bytes_each:
+                self._recent.popitem(last=False)
+        return pipeline
+
+    def _make(self, key: _Key, dispatch: Dispatch) -> Pipeline:
+        stages.saw("kernels", (dispatch.label, key.spirv))
+        stages.saw("pipelines", key)
+        named = {"name": names.of_kernel(dispatch, key.spirv)} if self._named else {}
+        start = time.perf_counter()
+        with self._gate, vulkan_errors("making a compute pipeline"):
+            native = self._manager.pipeline(key.spirv, (), key.buffers, key.push_size, uniform=key.uniform, **named)
+        with self._lock:
+            self.made += 1
+            self._unkept += time.perf_counter() - start
+            much = self._unkept >= KEEP_SECONDS
+            # Another thread may have made it meanwhile
+            pipeline = self._present.setdefault(key, Pipeline(native))
+        if much:
+            with self._gate:
+                self.keep()
+        return pipeline
+
+    def keep(self) -> None:
+        """Write what the driver has of them to disk, if that is anything new."""
+        with self._lock:
+            new, self._unkept = self._unkept > 0, 0.0
+        if new:
+            pipeline_cache.keep(self._device, self._manager)

@@ -1,0 +1,177 @@
+"""Pipelines: made once, on all cores, from the moment a program is compiled; errors where they are asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import dml
+from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
+from dml.glslang import Source
+from dml.runtime import pipelines
+from dml.runtime.devices import VulkanDevice
+from dml.runtime.pipelines import Pipeline, Pipelines
+from dml.runtime.queue import Gate
+from harness import tensor
+
+BINDING = StorageBinding(Region(Space.OUTPUT, 0, 0, 4), Access.WRITE)
+
+
+def dispatch(**more) -> Dispatch:
+    return Dispatch("kernel", Source("", ""), (BINDING,), (1, 1, 1), **more)
+
+
+def get(made: Pipelines, kernel: int) -> Pipeline:
+    return made.get(dispatch(), bytes([kernel]))
+
+
+def begin(made: Pipelines, *kernels: int) -> object:
+    return made.begin([dispatch()] * len(kernels), [bytes([kernel]) for kernel in kernels])
+
+
+class Driver:
+    """In place of Kompute's Manager: what it was asked to make, and whatever is to happen meanwhile."""
+
+    def __init__(self, during=lambda kernel: None) -> None:
+        self.asked: list[tuple[object, ...]] = []
+        self._during = during
+
+    def pipeline(self, spirv, constants, buffers, push_size, uniform):
+        assert not len(constants)
+        self.asked.append((spirv, buffers, push_size, uniform))
+        self._during(spirv[0])
+        return object()
+
+    def pipeline_cache_data(self):
+        return b""
+
+
+@pytest.fixture
+def pipelines_of(vulkan: VulkanDevice, monkeypatch, tmp_path):
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    return lambda driver: Pipelines(vulkan, driver, Gate(), named=False, late=False)
+
+
+def test_one_for_a_kernel_and_its_layout(pipelines_of):
+    made = pipelines_of(driver := Driver())
+    found = [
+        made.get(one, spirv)
+        for one, spirv in (
+            (dispatch(), b"a"),
+            (dispatch(parameters=(5,)), b"a"),
+            (dispatch(push=(5,)), b"a"),
+            (dispatch(), b"b"),
+        )
+    ]
+    assert len(set(found)) == len(driver.asked) == len(made) == made.made == 4
+    assert driver.asked[:3] == [(b"a", 1, 4, False), (b"a", 1, 4, True), (b"a", 1, 8, False)]
+    again = [made.get(dispatch(push=(6,), node="n"), b"a"), made.get(dispatch(parameters=(6,)), b"a")]
+    assert again == [found[2], found[1]]
+    assert made.made == 4
+
+
+def test_what_was_begun_is_found(pipelines_of):
+    """Two at once, on two cores: each waits for the other."""
+    both = threading.Barrier(2, timeout=30)
+    made = pipelines_of(driver := Driver(lambda kernel: both.wait()))
+    held = begin(made, 1, 2, 1)
+    found = [get(made, k) for k in (1, 2)]
+    assert len(set(found)) == len(driver.asked) == 2
+    del held
+
+
+def test_what_nobody_holds_any_more_is_not_made(pipelines_of):
+    started, go = threading.Event(), threading.Event()
+
+    def wait(kernel):
+        started.set()
+        assert go.wait(30)
+
+    made = pipelines_of(driver := Driver(wait))
+    held = begin(made, 0, 1)  # one for each core
+    assert started.wait(30)
+    dropped = begin(made, *range(2, 9))
+    del dropped
+    go.set()
+    for k in (0, 1, 99):
+        get(made, k)
+    assert sorted(spirv[0] for spirv, *_ in driver.asked) == [0, 1, 99]
+    del held
+
+
+def test_who_needs_one_does_not_wait_for_those_begun_before_it(pipelines_of):
+    go = threading.Event()
+    made = pipelines_of(Driver(lambda kernel: kernel == 9 or go.wait(30)))
+    held = begin(made, 0, 1, 9)
+    try:
+        assert get(made, 9).native is not None, "made at once, while both cores are busy"
+        assert made.made == 1
+    finally:
+        go.set()
+    del held
+
+
+def test_an_error_is_that_of_whoever_asks(pipelines_of):
+    """And what failed is tried again."""
+    failing = [True]
+
+    def fail(kernel):
+        if failing[0]:
+            raise RuntimeError("createComputePipelines: ErrorOutOfDeviceMemory")
+
+    made = pipelines_of(Driver(fail))
+    held = begin(made, 1)
+    for _ in range(2):
+        with pytest.raises(dml.DMLError, match="making a compute pipeline: createComputePipelines") as raised:
+            get(made, 1)
+        assert raised.value.hresult == dml.HRESULT.E_OUTOFMEMORY
+    failing[0] = False
+    assert get(made, 1) is get(made, 1)
+    del held
+
+
+def test_threads_that_ask_for_the_same_get_the_same(pipelines_of):
+    made = pipelines_of(Driver())
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda k: get(made, k % 4), range(64)))
+    assert all(found[k] is found[k % 4] for k in range(64))
+
+
+def test_an_operator_has_its_pipelines_made_when_it_is_compiled(device, monkeypatch):
+    """Before anything is dispatched; dispatching makes none."""
+    made = device.context.pipelines
+    x = np.linspace(0.1, 1, 7, dtype=np.float32)
+    t = tensor("FLOAT32", x.shape)
+    desc = dml.DML_ELEMENT_WISE_TAN_OPERATOR_DESC(t, t, dml.DML_SCALE_BIAS(1.25, 0.625))
+    compiled = device.compile_operator(device.create_operator(desc))
+    for one, kernel in zip(compiled.program.dispatches, compiled.kernels, strict=True):
+        assert made._begun.get(key := pipelines._Key.of(one, kernel)) or made._present.get(key)
+        made.get(one, kernel)
+    before = made.made
+    np.testing.assert_allclose(compiled.dispatch({"InputTensor": x})["OutputTensor"], np.tan(1.25 * x + 0.625), 1e-5)
+    assert made.made == before
+
+
+def test_a_process_that_ends_meanwhile_ends_as_ever(vulkan):
+    """What is being made is waited for, and nothing more is begun."""
+    code = f"""
+        from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
+        from dml.glslang import Source, compile
+        from dml.runtime.context import open_context
+        from dml.runtime.devices import choose
+
+        text = "layout(binding = 0) buffer B {{ uint b[]; }}; void main() {{ b[gl_WorkGroupID.x] += K; }}"
+        kernels = [compile(Source("add.comp", "#version 450\\n" + text, (("K", str(k) + "u"),))) for k in range(16)]
+        binding = StorageBinding(Region(Space.OUTPUT, 0, 0, 4), Access.WRITE)
+        dispatches = [Dispatch("", Source("", ""), (binding,), (1, 1, 1))] * len(kernels)
+        held = open_context(choose({vulkan.name!r})).pipelines.begin(dispatches, kernels)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+    assert (run.returncode, run.stderr) == (0, "")

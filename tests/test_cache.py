@@ -1,0 +1,205 @@
+"""What is kept on disk: entries, their limit, and `dml cache`."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dml import cache
+from dml.cli import app
+from dml.errors import HRESULT, DMLError
+
+DAY = 86_400
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path, monkeypatch):
+    """Each test has a cache of its own, with a limit of 1 MiB."""
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("DML_CACHE_SIZE", "1")
+    return tmp_path / "cache"
+
+
+def entry(name, folder="spirv"):
+    return cache.folder(folder) / name
+
+
+def keep(name, kib, folder="spirv", age=0.0):
+    """An entry of about so many KiB that was last used so many seconds ago."""
+    path = entry(name, folder)
+    cache.write(path, name.encode() + bytes(kib << 10))
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+def names():
+    return sorted(path.name for name in cache.FOLDERS for path in cache.folder(name).rglob("*") if path.is_file())
+
+
+def test_it_lies_in_the_users_cache_directory(monkeypatch, tmp_path):
+    monkeypatch.delenv("DML_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.folder("spirv") == Path(tmp_path, "dml", "spirv")
+
+
+def test_what_is_written_is_read():
+    path = entry("a/b.bin", "pipelines")
+    assert cache.read(path) is None
+    cache.write(path, b"content")
+    assert cache.read(path) == b"content"
+    cache.write(path, b"")
+    assert cache.read(path) == b""
+    assert names() == ["b.bin"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data[:-1] + b"?",
+        lambda data: data + b"?",
+        lambda data: b"x",
+    ],
+)
+def test_a_damaged_entry_is_none(damage):
+    path = entry("a")
+    cache.write(path, b"content")
+    path.write_bytes(damage(path.read_bytes()))
+    assert cache.read(path) is None
+
+
+def test_a_root_that_is_no_folder_is_no_error(root):
+    root.write_text("")
+    cache.write(entry("a"), bytes(1 << 20))
+    assert cache.read(entry("a")) is None
+    assert cache.usage() == dict.fromkeys(cache.FOLDERS, (0, 0))
+    cache.clear()
+
+
+def test_what_was_unused_longest_is_forgotten():
+    """In whatever folder it lies; the limit is that of all of them."""
+    keep("old", 300, "pipelines", age=9 * DAY)
+    keep("older", 300, age=10 * DAY)
+    keep("oldest", 300, age=11 * DAY)
+    cache.write(entry("new"), bytes(300 << 10))
+    assert names() == ["new", "old", "older"]
+    cache.write(entry("newer"), bytes(600 << 10))
+    assert names() == ["new", "newer"]
+
+
+def test_what_is_read_is_used():
+    keep("a", 300, age=9 * DAY)
+    keep("b", 300, age=10 * DAY)
+    keep("c", 300, age=11 * DAY)
+    assert cache.read(entry("c"))
+    cache.write(entry("new"), bytes(300 << 10))
+    assert names() == ["a", "c", "new"]
+
+
+def test_what_was_used_lately_is_not_touched_again():
+    path = keep("a", 1, age=60.0)
+    before = path.stat().st_mtime
+    cache.read(path)
+    assert path.stat().st_mtime == before
+
+
+def test_many_small_ones_are_counted_now_and_then(monkeypatch):
+    """An entry of a thousandth of the limit leads to a count with a chance of 64 in a thousand."""
+    counts = []
+    monkeypatch.setattr(cache, "prune", lambda: counts.append(1))
+    monkeypatch.setattr(cache, "random", random.Random(0))
+    for i in range(1000):
+        cache.write(entry(str(i)), bytes((1 << 20) // 1000))
+    assert 40 < len(counts) < 90
+
+
+def test_two_processes_may_forget_at_a_time(monkeypatch):
+    """One finds that what it is about to remove is gone, and counts it all the same."""
+    keep("a", 400, age=2 * DAY)
+    keep("b", 400, age=DAY)
+    unlink = os.unlink
+
+    def other_was_first(path):
+        unlink(path)
+        raise FileNotFoundError(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", other_was_first)
+        cache.write(entry("new"), bytes(300 << 10))
+    assert names() == ["b", "new"]
+
+
+def test_processes_write_read_and_forget_at_a_time():
+    code = (
+        "import sys; from dml import cache\n"
+        "for i in range(150):\n"
+        "    path = cache.folder('spirv') / f'{i % 40:02}' / 'x'\n"
+        "    content = cache.read(path)\n"
+        "    assert content in (None, bytes([i % 40]) * 60_000), 'torn'\n"
+        "    cache.write(path, bytes([i % 40]) * 60_000)\n"
+    )
+    runs = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(3)]
+    assert [run.communicate()[1] for run in runs] == [b""] * 3
+    cache.prune()
+    used = cache.usage()["spirv"]
+    assert 0 < used.bytes <= 1 << 20
+    assert not list(cache.folder("spirv").rglob("*.tmp"))
+
+
+def test_a_limit_of_nothing_keeps_nothing(monkeypatch):
+    monkeypatch.setenv("DML_CACHE_SIZE", "0")
+    cache.write(entry("a"), b"content")
+    assert names() == []
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "1.5", "1 MiB", "²"])
+def test_a_limit_that_is_no_number_is_refused(monkeypatch, text):
+    monkeypatch.setenv("DML_CACHE_SIZE", text)
+    with pytest.raises(DMLError, match=r"DML_CACHE_SIZE: must be a whole number of MiB, found") as caught:
+        cache.write(entry("a"), b"content")
+    assert caught.value.hresult == HRESULT.E_INVALIDARG
+
+
+def test_the_limit_unless_it_is_set(monkeypatch):
+    monkeypatch.delenv("DML_CACHE_SIZE")
+    assert cache.limit() == 256 << 20
+
+
+def test_the_command_shows_and_clears(root):
+    keep("a", 300)
+    keep("b", 200, "pipelines")
+    (root / "wheels").mkdir()
+    (root / "wheels" / "kp.whl").write_text("of the set-up")
+    shown = CliRunner().invoke(app, ["cache"])
+    assert shown.exit_code == 0
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in shown.output.splitlines() if "│" in line]
+    assert [row[:2] for row in rows] == [[f"{root}/spirv", "1"], [f"{root}/pipelines", "1"], ["together", "2"]]
+    assert rows[2][2] == "500.1 KiB of 1 MiB"
+    assert "shaders are compiled by glslang " in shown.output
+    cleared = CliRunner().invoke(app, ["cache", "--clear"])
+    assert cleared.exit_code == 0
+    assert "0 B of 1 MiB" in cleared.output
+    assert names() == []
+    assert (root / "wheels" / "kp.whl").exists()
+
+
+def test_the_command_says_what_is_wrong(monkeypatch):
+    monkeypatch.setenv("DML_CACHE_SIZE", "much")
+    shown = CliRunner().invoke(app, ["cache"])
+    assert shown.exit_code == 1
+    assert "DML_CACHE_SIZE" in shown.output
+
+
+def test_the_command_needs_no_compiler(monkeypatch, tmp_path):
+    environment = {**os.environ, "PATH": str(tmp_path), "DML_GLSLANG": "process"}
+    run = subprocess.run([sys.executable, "-m", "dml", "cache"], env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "there is no glslang" in run.stdout

@@ -13,14 +13,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dml.compiler.selection import compile_cost, lanes, max_steps, tile_compilation
+from dml.compiler.selection import lanes, max_steps
 from dml.compiler.target import Target
 
 #: Rows and columns of sums that an invocation of the tiled kernel may keep: more than 256 sums no longer stay in the
 #: registers and the first cache of a CPU's core. Columns are read four at a time. 512 x 512 x 512 takes llvmpipe 152 ms
 #: of CPU time with 8 x 8 sums, 97 with 16 x 8 and 83 with 16 x 16. Few, since a model's products share what is compiled
 #: for them.
-_TILES = ((1, 4), (1, 16), (4, 8), (8, 8), (16, 8), (16, 16))
+_TILES_OF_ONE_ROW, _TILES_OF_FEW_ROWS = ((1, 4), (1, 16)), ((4, 8),)
+#: Multiplications from which on a product of one row has a tile of its own.
+_OWN_TILE_OF_ONE_ROW = 1 << 16
+#: With the multiplications from which on a product is worth compiling them.
+_TILES_OF_MANY_ROWS = {(8, 8): 0, (16, 8): 5_000_000, (16, 16): 50_000_000}
 #: Reading an element into a register costs as much as this many multiplications on llvmpipe.
 _READ_COST = 20.0
 #: Lanes that share the rows that they read: those of the subgroup that the kernel's broadcasts count on.
@@ -132,20 +136,20 @@ def product_kernel(
 
 
 def _tiled(target: Target, m: int, n: int, k: int, batch: int, a_along_columns: bool) -> TiledProduct:
-    """The cheapest tile, what it costs to compile included. Columns of a that are read in fours ask for rows in fours.
+    """The cheapest of the tiles that are worth compiling. Columns of a that are read in fours ask for rows in fours.
 
-    A product of 24 x 512 x 512 gets 8 x 8: 6.9 ms and a quarter of a second to compile on llvmpipe, where 16 x 16 takes
-    5.2 ms and three quarters.
+    What is little work does not pay for more than one tile: 24 x 512 x 512 takes llvmpipe 6.9 ms with 8 x 8 sums, which
+    it compiles in a quarter of a second, and 5.2 ms with 16 x 16, in three quarters. So other batch sizes and lengths
+    find the tile that they need.
     """
+    if m > 4:
+        work = m * n * k * batch
+        tiles = tuple(tile for tile, least in _TILES_OF_MANY_ROWS.items() if work >= least)
+    else:
+        has_own = m == 1 and n * k >= _OWN_TILE_OF_ONE_ROW and not a_along_columns
+        tiles = _TILES_OF_ONE_ROW if has_own else _TILES_OF_FEW_ROWS
     costs = _tile_costs(target, m, n, batch, shares=not a_along_columns)
-    possible = [tile for tile in costs if not a_along_columns or tile[0] % 4 == 0]
-
-    def cost(tile: tuple[int, int]) -> float:
-        rows, columns = tile
-        reads = _reads_of_rows(target, rows, shares=not a_along_columns) + columns
-        return k * costs[tile] + compile_cost(tile_compilation(rows * columns, 4 * rows * columns, reads))
-
-    rows, columns = min(possible, key=cost)
+    rows, columns = min(tiles, key=lambda tile: costs[tile])
     return TiledProduct(rows, columns, lanes(target), not a_along_columns and _shares_rows(target, rows))
 
 
@@ -169,7 +173,7 @@ def _tile_costs(target: Target, m: int, n: int, batch: int, *, shares: bool = Tr
     """
     beside = lanes(target)
     costs = {}
-    for rows, columns in _TILES:
+    for rows, columns in (*_TILES_OF_ONE_ROW, *_TILES_OF_FEW_ROWS, *_TILES_OF_MANY_ROWS):
         groups = batch * -(-m // rows) * -(-n // (columns * beside))
         reads = _reads_of_rows(target, rows, shares) + columns
         costs[rows, columns] = max(groups, _FEWEST_CPU_GROUPS) * (_READ_COST * reads + rows * columns)

@@ -306,7 +306,7 @@ def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("past", [False, True], ids=["first", "past"])
 def test_quantized_attention(device: dml.Device, past: bool, kind: Any) -> None:
-    """Signed weights have a scale for each column, for which ONNX Runtime 1.31 gives what its own page does not explain:
+    """Signed weights have a scale for each column, for which ONNX Runtime 1.31 gives what its page does not say:
     the dequantized attention is what is asked for."""
     count = 24 if kind is np.int8 else 1
     x, w, b, mask = bytes_(2, 3, 8), bytes_(8, 24).view(kind), floats(24), None if past else ints(3, 2)

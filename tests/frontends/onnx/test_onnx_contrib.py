@@ -108,8 +108,9 @@ CASES: list[tuple[str, dict[str, Array | None], int, dict[str, Any], float]] = [
         3, {}, 1e-4,
     ),
     (
+        # Seven bits of b: of more, ONNX Runtime's sums of two products saturate on processors without VNNI.
         "MatMulIntegerToFloat",
-        {"a": bytes_(3, 4), "b": bytes_(4, 5).view(np.int8), "as": scalar(0.02), "bs": scalar(0.03)},
+        {"a": bytes_(3, 4), "b": bytes_(4, 5).view(np.int8) >> 1, "as": scalar(0.02), "bs": scalar(0.03)},
         2, {}, 1e-5,
     ),
     (

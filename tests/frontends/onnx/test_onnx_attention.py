@@ -300,8 +300,8 @@ def test_multi_head_attention_of_packed_tensors(device: dml.Device, parts: int) 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 @pytest.mark.parametrize("past", [False, True], ids=["first", "past"])
 def test_quantized_attention(device: dml.Device, past: bool, kind: Any) -> None:
-    """Signed weights have a scale for each column, and seven bits: of more, ONNX Runtime's sums of two products saturate
-    on processors without VNNI."""
+    """Signed weights have a scale for each column, and seven bits: of more, ONNX Runtime's sums of two products
+    saturate on processors without VNNI."""
     weights = bytes_(8, 24).view(kind) >> (1 if kind is np.int8 else 0)
     count = 24 if kind is np.int8 else 1
     inputs = {

@@ -43,11 +43,13 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
     tiles = groups * -(-outputs // tile.channels)
     stage = builder.prepare(sums.weights)
     tiled = stage.temporary(words, (tiles, inputs, *sums.windows.taps, tile.channels))
-    stage.for_each(
+    *planes_and_rows, taps = sums.windows.taps
+    stage.dispatch(
         "convolution/weights.comp",
-        tiled,
-        {"filter": sums.weights},
-        constants={"TILES": tiles // groups}
+        {"filter": read(sums.weights), "result": write(tiled)},
+        space=(tiles, inputs, *planes_and_rows, tile.channels),
+        steps=taps,
+        constants={"TAPS": taps, "TILES": tiles // groups}
         | {f"FIRST_{d}": np.int32(sums.windows.first[d]) for d in range(3)}
         | {f"STEP_{d}": np.int32(sums.windows.step[d]) for d in range(3)},
     )

@@ -7,6 +7,7 @@ They are made on all cores from the moment a program is compiled, and what the d
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import threading
 import time
@@ -32,6 +33,10 @@ PIPELINE_BYTES, CPU_PIPELINE_BYTES = 64 << 10, 3 << 20
 
 #: What took the driver so many seconds to make is written to disk at once, not first when the process ends.
 KEEP_SECONDS = 2.0
+
+#: Pipelines that threads make for a CPU's driver until what its compiler freed goes back to the system: SwiftShader
+#: frees up to 200 MiB after one of a large tile, which glibc would keep for ever in the threads' arenas.
+_TRIM_AFTER = 8
 
 
 class Pipeline:
@@ -79,8 +84,9 @@ class Pipelines:
         self._named = named
         #: What one holds, estimated.
         self.bytes_each = CPU_PIPELINE_BYTES if late else PIPELINE_BYTES
-        #: How many the driver was asked for.
+        #: How many the driver was asked for, and how many of them when memory was last given back.
         self.made = 0
+        self._trimmed = 0 if late else None
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._present: weakref.WeakValueDictionary[_Key, Pipeline] = weakref.WeakValueDictionary()
@@ -124,7 +130,7 @@ class Pipelines:
             with self._lock:
                 if not self._waiting:
                     self._workers -= 1
-                    return
+                    break
                 task = self._waiting.popleft()
             future = task.future()
             if future is None or not future.set_running_or_notify_cancel():
@@ -133,6 +139,11 @@ class Pipelines:
                 future.set_result(self._make(task.key, task.dispatch))
             except Exception as error:
                 future.set_exception(error)
+        if self._trimmed is not None and self.made - self._trimmed >= _TRIM_AFTER:
+            self._trimmed = self.made
+            libc = ctypes.CDLL(None)
+            if hasattr(libc, "malloc_trim"):
+                libc.malloc_trim(0)
 
     def get(self, dispatch: Dispatch, spirv: bytes) -> Pipeline:
         """The pipeline for a dispatch's kernel. Raises DMLError where the driver does not make it."""

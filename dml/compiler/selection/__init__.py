@@ -47,8 +47,10 @@ _UNROLLED_FROM = 1 << 16
 
 
 class ElementwiseWalk(NamedTuple):
-    """How elementwise/vector.comp walks units of elements: steps of an invocation, how many of them are unrolled (0: there
-    is no loop), and invocations of a workgroup."""
+    """How elementwise/vector.comp walks units of elements.
+
+    steps: of an invocation. unrolled: how many of them; 0 where there is no loop. workgroup: invocations.
+    """
 
     steps: int
     unrolled: int

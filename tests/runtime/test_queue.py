@@ -172,8 +172,9 @@ def test_an_interrupt_is_heard_while_kernels_are_prepared(device):
         graph = Builder(device)
         value = graph.input("x", (1, 8, 40, 40))
         for k in range(1, 25):
-            value = op.convolution(value, np.full((8, 8, k, 3), 0.01, np.float32), strides=(1, 1),
-                                   start_padding=(k // 2, 1), end_padding=((k - 1) // 2, 1))
+            # The width of a window is in a kernel's text
+            value = op.convolution(value, np.full((8, 8, 3, k), 0.01, np.float32), strides=(1, 1),
+                                   start_padding=(1, k // 2), end_padding=(1, (k - 1) // 2))
         compiled = graph.compile({"y": value})
         print("ready", flush=True)
         try:

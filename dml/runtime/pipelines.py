@@ -139,11 +139,17 @@ class Pipelines:
                 future.set_result(self._make(task.key, task.dispatch))
             except Exception as error:
                 future.set_exception(error)
-        if self._trimmed is not None and self.made - self._trimmed >= _TRIM_AFTER:
+        self._trim()
+
+    def _trim(self) -> None:
+        """Give back what the driver's compiler freed, now and then."""
+        with self._lock:
+            if self._trimmed is None or self.made - self._trimmed < _TRIM_AFTER:
+                return
             self._trimmed = self.made
-            libc = ctypes.CDLL(None)
-            if hasattr(libc, "malloc_trim"):
-                libc.malloc_trim(0)
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "malloc_trim"):
+            libc.malloc_trim(0)
 
     def get(self, dispatch: Dispatch, spirv: bytes) -> Pipeline:
         """The pipeline for a dispatch's kernel. Raises DMLError where the driver does not make it."""

@@ -56,7 +56,7 @@ class Driver:
 def pipelines_of(vulkan: VulkanDevice, monkeypatch, tmp_path):
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    return lambda driver: Pipelines(vulkan, driver, Gate(), named=False, late=False)
+    return lambda driver, late=False: Pipelines(vulkan, driver, Gate(), named=False, late=late)
 
 
 def test_one_for_a_kernel_and_its_layout(pipelines_of):
@@ -175,3 +175,21 @@ def test_a_process_that_ends_meanwhile_ends_as_ever(vulkan):
     """
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
     assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("late, trims", [(True, 1), (False, 0)], ids=["cpu", "gpu"])
+def test_what_a_cpus_compiler_frees_goes_back_to_the_system(pipelines_of, monkeypatch, late, trims):
+    trimmed: list[int] = []
+    done = threading.Event()
+
+    class Libc:
+        def malloc_trim(self, pad: int) -> None:
+            trimmed.append(pad)
+            done.set()
+
+    monkeypatch.setattr("dml.runtime.pipelines.ctypes.CDLL", lambda name: Libc())
+    made = pipelines_of(Driver(), late=late)
+    held = begin(made, *range(8))
+    assert done.wait(5 if late else 0.2) is late
+    assert len(trimmed) == trims
+    del held

@@ -167,8 +167,11 @@ def test_an_interrupt_is_heard_while_kernels_are_prepared(device):
     process = python(
         device,
         """
+        import signal
         import dml.graph.operations as op
         from dml.graph.builder import Builder
+        # A shell's background jobs ignore it, and so would their children
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         graph = Builder(device)
         value = graph.input("x", (1, 8, 40, 40))
         for k in range(1, 25):

@@ -39,7 +39,8 @@ def _layers(function: Any) -> list[CodeType]:
 
 def calls_of_an_operator(device: dml.Device) -> list[CodeType]:
     """What is called, in order, when REVERSE_SUBSEQUENCES is described and dispatched on arrays."""
-    x = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
+    # Of sizes that no other test has: of a description that is known already, little is called
+    x = np.arange(3 * 1013, dtype=np.float32).reshape(1, 1, 3, 1013)
     lengths = np.array([2, 4, 3], np.uint32).reshape(1, 1, 3, 1)
     tensors = [dml.DML_BUFFER_TENSOR_DESC(dml.data_type_of(array.dtype), array.shape) for array in (x, lengths)]
     implemented()  # imports the families: modules that are imported call functions, too
@@ -56,7 +57,7 @@ def calls_of_an_operator(device: dml.Device) -> list[CodeType]:
         result = dml.dispatch(desc, {"InputTensor": x, "SequenceLengthsTensor": lengths}, device)
     finally:
         sys.setprofile(before)
-    assert result["OutputTensor"][0, 0, 0].tolist() == [1, 0, 2, 3]
+    assert result["OutputTensor"][0, 0, 0, :4].tolist() == [1, 0, 2, 3]
     return called
 
 

@@ -20,7 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dml import cache, stages
-from dml.cache import write_whole
 from dml.errors import DMLError
 from dml.glslang import library, process
 from dml.glslang.messages import explain
@@ -173,5 +172,4 @@ __all__ = [
     "compiler",
     "flatten",
     "wants_debug_information",
-    "write_whole",
 ]

@@ -127,10 +127,7 @@ def _glsl_type(value: Constant) -> str:
 
 def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
     """The tensors in each storage buffer of a kernel, in the order of their bindings."""
-    buffers: dict[object, list[str]] = {}
-    for name, bound in tensors.items():
-        buffers.setdefault(bound.shared or name, []).append(name)
-    return list(buffers.values())
+    return _buffers(_signatures(tensors))
 
 
 @dataclass(frozen=True)
@@ -294,7 +291,7 @@ def _signatures(tensors: Mapping[str, Bound]) -> tuple[_Signature, ...]:
 
 
 def _buffers(tensors: Sequence[_Signature]) -> list[list[str]]:
-    """The tensors in each storage buffer of a kernel, in the order of their bindings."""
+    """As ``storage_buffers``."""
     buffers: dict[object, list[str]] = {}
     for tensor in tensors:
         buffers.setdefault(tensor.name if tensor.region is None else tensor.region, []).append(tensor.name)

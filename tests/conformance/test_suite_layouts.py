@@ -13,7 +13,7 @@ from dml.tensors import ELEMENT_BITS
 
 def described(kind, sizes, layout):
     x = dml.DML_BUFFER_TENSOR_DESC(kind, sizes)
-    return laid_out(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(x, x), layout).InputTensor
+    return dict(laid_out(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(x, x), layout).inputs())["InputTensor"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -47,10 +47,10 @@ def test_a_nibble_written_into_a_gap_is_found():
 def test_broadcast_repeats_inputs_alone():
     x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (1, 2, 3))
     desc = laid_out(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(x, x), "broadcast")
-    assert desc.InputTensor.Strides == (6, 0, 1)
-    assert desc.OutputTensor.is_packed
+    assert dict(desc.inputs())["InputTensor"].Strides == (6, 0, 1)
+    assert dict(desc.outputs())["OutputTensor"].is_packed
     array = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
-    assert repeated(array, desc.InputTensor).tolist() == [[[0, 1, 2], [0, 1, 2]]]
+    assert repeated(array, dict(desc.inputs())["InputTensor"]).tolist() == [[[0, 1, 2], [0, 1, 2]]]
 
 
 def test_values_are_the_same_for_a_seed_and_edges_are_special():

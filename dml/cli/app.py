@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import click
 import typer
 from rich.console import Console
 from typer.core import TyperCommand
@@ -27,7 +26,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {}
 class CommandWithExamples(TyperCommand):
     """A command whose help ends in examples, each in a line of its own."""
 
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)
         formatter.write("Examples:\n" + "".join(f"  {example}\n" for example in EXAMPLES[str(self.name)]))
 

@@ -23,7 +23,7 @@ for _module in pkgutil.iter_modules(__path__):
 _accepted: Accepted[tuple[OperatorDesc, DML_FEATURE_LEVEL]] = Accepted()
 
 
-def validate(desc: OperatorDesc | DML_OPERATOR_DESC, feature_level: DML_FEATURE_LEVEL = LATEST) -> None:
+def validate(desc: OperatorDesc | DML_OPERATOR_DESC, feature_level: DML_FEATURE_LEVEL | str = LATEST) -> None:
     """Accept an operator's description or raise a DMLError with E_INVALIDARG.
 
     The message names the operator, the tensor or field, the rule (with the feature level it comes from) and the value

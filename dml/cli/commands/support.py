@@ -9,18 +9,19 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from ...capability import LATEST, TensorSupport, operator_introduced, operator_support, short_name
+from ...capability import TensorSupport, operator_introduced, operator_support, operator_type, short_name
 from ...descriptors import operators
-from ...enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
+from ...enums import DML_FEATURE_LEVEL, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
+from ...enums.naming import named
 from ..app import command, fail
-from ..arguments import LevelOption, level_of, named
+from ..arguments import NEWEST, LevelOption, level_of
 from ..tables import show, table
 
 
 @command("dml support", "dml support GRU --feature-level 3_0", "dml support REDUCE --function ARGMAX")
 def support(
     operator: Annotated[str, typer.Argument(help="An operator, GRU or DML_OPERATOR_GRU; every one if left out.")] = "",
-    feature_level: LevelOption = short_name(LATEST),
+    feature_level: LevelOption = NEWEST,
     function: Annotated[str, typer.Option(help="The function of REDUCE, ARGMAX; any of them if left out.")] = "",
 ) -> None:
     """Show what a feature level supports: an operator's tensors, or all operators."""
@@ -28,8 +29,8 @@ def support(
     if not operator:
         show(_operators(level))
         return
-    kind = named(DML_OPERATOR_TYPE, operator, "operator", prefix="DML_OPERATOR_")
-    reduce_function = named(DML_REDUCE_FUNCTION, function, "reduce function") if function else None
+    kind = operator_type(operator)
+    reduce_function = named(DML_REDUCE_FUNCTION, function, "--function") if function else None
     found = operator_support(kind, level, reduce_function)
     since = operator_introduced(kind)
     if found is None:

@@ -11,12 +11,11 @@ types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any
 
 from ..arguments import is_number
@@ -37,25 +36,9 @@ from ..enums import (
 )
 from ..enums.naming import named, short_name
 from ..errors import HRESULT, DMLError
+from .support import OperatorSupport, TensorSupport
 
 LATEST = max(DML_FEATURE_LEVEL)
-
-
-@dataclass(frozen=True)
-class TensorSupport:
-    """What one tensor of an operator may be at a feature level.
-
-    sizes: the reference's symbolic sizes where it gives them, ("[BatchCount]", "M", "K"); those in brackets may be left
-    out.
-    array: the field holds several such tensors.
-    """
-
-    dimension_counts: range
-    data_types: frozenset[DML_TENSOR_DATA_TYPE]
-    kind: str
-    optional: bool = False
-    sizes: tuple[str, ...] | None = None
-    array: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,8 +48,6 @@ class Same:
     tensors: tuple[str, ...]
     properties: tuple[str, ...]
 
-
-Support = Mapping[str, TensorSupport]
 
 #: Enumerators younger than their enumeration, and the level they came with.
 _YOUNGER: dict[IntEnum, DML_FEATURE_LEVEL] = {
@@ -152,7 +133,7 @@ def operator_support(
     operator_type: DML_OPERATOR_TYPE | str,
     feature_level: DML_FEATURE_LEVEL | str = LATEST,
     function: DML_REDUCE_FUNCTION | str | None = None,
-) -> Support | None:
+) -> OperatorSupport | None:
     """What each tensor of an operator may be at a feature level, by name; None where that level lacks the operator.
 
     Enumerators may be given by name: ``operator_support("GRU", "3_0")``.
@@ -174,20 +155,20 @@ _checked_level = feature_level  # operator_support's parameter has the function'
 @cache
 def _support(
     operator_type: DML_OPERATOR_TYPE, level: DML_FEATURE_LEVEL, function: DML_REDUCE_FUNCTION | None
-) -> Support | None:
+) -> OperatorSupport | None:
     entry = _entry(operator_type)
     if level < _level(entry["introduced"]):
         return None
     if "support" in entry:
         found = _at_level(entry["support"], level)
-        return None if found is None else MappingProxyType(found)
+        return None if found is None else OperatorSupport(operator_type, level, None, found)
     merged: dict[str, TensorSupport] = {}
     for functions, table in entry["support_by_function"].items():
         if function is not None and short_name(function) not in functions.split(", "):
             continue
         for name, support in (_at_level(table, level) or {}).items():
             merged[name] = _union(merged[name], support) if name in merged else support
-    return MappingProxyType(merged) if merged else None
+    return OperatorSupport(operator_type, level, function, merged) if merged else None
 
 
 def _at_level(table: dict[str, Any], level: DML_FEATURE_LEVEL) -> dict[str, TensorSupport] | None:
@@ -275,7 +256,8 @@ def check_feature_support(
 
 
 __all__ = [
-    "LATEST", "Same", "Support", "TensorSupport", "check_feature_support", "enumerator_introduced", "feature_level",
-    "highest_feature_level", "operator_introduced", "operator_support", "operator_type", "same_properties",
+    "LATEST", "OperatorSupport", "Same", "TensorSupport", "check_feature_support", "enumerator_introduced",
+    "feature_level", "highest_feature_level", "operator_introduced", "operator_support", "operator_type",
+    "same_properties",
     "short_name", "supports_in_place", "tensor_data_type_supported",
 ]  # fmt: skip

@@ -54,5 +54,5 @@ def command(*examples: str) -> Callable[[_Command], _Command]:
 
 def fail(message: str, code: int = REFUSED) -> typer.Exit:
     """What to raise to end a command: the message goes to standard error."""
-    Console(stderr=True).print(message, style="red", highlight=False, markup=False)
+    Console(stderr=True).print(message, style="red", highlight=False, markup=False, soft_wrap=True)
     return typer.Exit(code)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -28,3 +31,8 @@ def bytes_text(count: int) -> str:
         if count >= size:
             return f"{count / size:.4g} {unit}"
     return f"{count} B"
+
+
+def print_json(value: object) -> None:
+    """JSON on standard output, indented, and nothing else."""
+    typer.echo(json.dumps(value, indent=2))

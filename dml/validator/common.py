@@ -14,7 +14,7 @@ from math import gcd, prod
 from typing import Any
 
 from ..capability import (
-    Support,
+    OperatorSupport,
     TensorSupport,
     enumerator_introduced,
     operator_introduced,
@@ -67,7 +67,7 @@ def check_available(check: Check) -> None:
         check.fail("Type", f"is available from feature level {short_name(since)} on", check.level)
 
 
-def supported_tensors(check: Check) -> Support:
+def supported_tensors(check: Check) -> OperatorSupport:
     """The operator's capability table at the feature level; of REDUCE, the one of its function."""
     support = operator_support(check.desc.OPERATOR_TYPE, check.level, getattr(check.desc, "Function", None))
     if support is None:

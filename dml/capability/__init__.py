@@ -258,6 +258,5 @@ def check_feature_support(
 __all__ = [
     "LATEST", "OperatorSupport", "Same", "TensorSupport", "check_feature_support", "enumerator_introduced",
     "feature_level", "highest_feature_level", "operator_introduced", "operator_support", "operator_type",
-    "same_properties",
-    "short_name", "supports_in_place", "tensor_data_type_supported",
+    "same_properties", "short_name", "supports_in_place", "tensor_data_type_supported",
 ]  # fmt: skip

@@ -68,7 +68,7 @@ def test_several_faults_of_one_description():
     found = messages(gemm)
     assert raised(gemm) == found[0]
     for start in ("GEMM.Alpha: must not be NaN", "GEMM.Beta: must be an infinity", "GEMM.ATensor.DataType: must be",
-                  "GEMM.BTensor: must have size 3 in dimension", "GEMM.OutputTensor: "):  # fmt: skip
+                  "GEMM.BTensor: must have ", "GEMM.OutputTensor: "):  # fmt: skip
         assert any(message.startswith(start) for message in found), (start, found)
     # that B differs in its data type from A follows from A's
     assert not any("must have the data type" in message for message in found)
@@ -76,9 +76,7 @@ def test_several_faults_of_one_description():
 
 def test_a_fault_of_each_tensor_and_two_of_one():
     wrong = tensor(1, 2, 3, of="UINT4")
-    found = messages(
-        dml.DML_GRU_OPERATOR_DESC(**{**fields(sample("GRU")), "InputTensor": wrong, "WeightTensor": wrong})
-    )
+    found = messages(sample("GRU").replace(InputTensor=wrong, WeightTensor=wrong))
     assert [message.partition(":")[0] for message in found[:4]] == [
         "GRU.InputTensor.DimensionCount",
         "GRU.InputTensor.DataType",

@@ -16,6 +16,8 @@ from .errors import HRESULT as HRESULT
 from .errors import DMLError as DMLError
 from .tensors import *  # noqa: F403
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from .api.device import Device as Device
     from .api.device import create_device as create_device

@@ -98,7 +98,7 @@ class OperatorSupport(Mapping[str, TensorSupport]):
         return f"<{self.title}: {tensors}>"
 
     def _repr_html_(self) -> str:
-        from ..html import html_table
+        from ..words import html_table
 
         return html_table(self.title, self.columns(), self.rows())
 

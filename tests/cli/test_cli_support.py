@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import dml
 from dml.cli import app
-from dml.html import html_table
+from dml.words import html_table
 
 
 def run(*arguments):

@@ -21,7 +21,7 @@ from ...enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION
 from ...enums.naming import by_name, named, near
 from ...errors import DMLError
 from ..app import command
-from ..arguments import NEWEST, LevelOption, level_of
+from ..arguments import NEWEST, LevelOption, complete_operators, level_of
 from ..tables import print_json, show, table
 
 _Level = DML_FEATURE_LEVEL
@@ -38,7 +38,10 @@ _Type = DML_OPERATOR_TYPE
 )
 def support(
     operator: Annotated[
-        list[str] | None, typer.Argument(help="Operators, or parts of their names: GRU, SOFTMAX; all if left out.")
+        list[str] | None,
+        typer.Argument(
+            help="Operators, or parts of their names: GRU, SOFTMAX; all if left out.", autocompletion=complete_operators
+        ),
     ] = None,
     feature_level: LevelOption = NEWEST,
     function: Annotated[str, typer.Option(help="The function of REDUCE, ARGMAX; any of them if left out.")] = "",

@@ -102,7 +102,7 @@ def failure(run: dict[str, Any], case: str, kernels: list[str], **more: Any) -> 
         "tensor": None, "index": None, "found": None, "expected": None, "differing": None, "of": None, "ulp": None,
         "allowed_ulp": None, "kernels": kernels, "command": again, "smallest": None,
         "descriptor": {
-            "Type": f"DML_OPERATOR_{case.split(':')[0]}", "Desc": {"InputTensor": tensor, "OutputTensor": tensor},
+            "type": f"DML_OPERATOR_{case.split(':')[0]}", "desc": {"InputTensor": tensor, "OutputTensor": tensor},
         },
         **more,
     }  # fmt: skip

@@ -1,6 +1,6 @@
-"""`dml conformance`: every operator on every Vulkan device against float64 references, and reports to send.
+"""The cross-vendor suite: every operator on a device, against NumPy references that share nothing with the compiler.
 
-What a case is and how one runs: ``subject``, ``case``, ``values``, ``layouts``, ``limits``, ``compare``, ``execution``,
-with ``families`` and ``references``. Around it: ``suite`` (which cases), ``runner`` and ``worker`` (processes),
-``journal`` (a killed run goes on), ``report`` and what is made of one.
+`families` describes what is tried of each operator, `references` says in NumPy what must come out, and what they are
+made of turns that into cases and runs one. Around that: `suite` (which cases), `runner` and `worker` (processes),
+`journal` (a killed run goes on), `report` and what is made of one, `command` (`dml conformance`).
 """

@@ -36,11 +36,9 @@ class WorkerLostError(Exception):
 class WorkerProcess:
     """A worker on a place. Raises WorkerLostError where it cannot open the device in so many seconds."""
 
-    def __init__(
-        self, place: Place, seed: int, seconds: float, command: Sequence[str] = WORKER, **variables: str
-    ) -> None:
+    def __init__(self, place: Place, seed: int, seconds: float, **variables: str) -> None:
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             encoding="utf-8", errors="replace", env={**os.environ, **variables}, start_new_session=True,
         )  # fmt: skip
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()

@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 from dml.compiler.lowering import compile_operator
@@ -55,7 +55,7 @@ class PlaceRun:
         self._lost = 0
         self._shrunk: set[tuple[str, str]] = set()
 
-    def outcomes(self) -> Iterator[Record]:
+    def outcomes(self) -> Generator[Record, None, None]:
         """The outcome of each case, as they come; a failed one comes again when its smallest case was found.
 
         Leaving the iteration ends the processes.

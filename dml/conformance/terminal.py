@@ -41,8 +41,7 @@ def table(results: Sequence[Record], *, by_type: bool = False) -> Table:
     """Operators, or their data types, with the four counts and the worst error beside its limit."""
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for outcome in results:
-        key = (outcome["operator"], outcome["data_type"] or "") if by_type else (outcome["operator"],)
-        groups[key].append(outcome)
+        groups[(outcome["operator"], outcome["data_type"] or "")[: 1 + by_type]].append(outcome)
     made = Table()
     for column in ("operator", "data type")[: 1 + by_type]:
         made.add_column(column, overflow="fold")
@@ -116,9 +115,9 @@ def _failures(console: Console, run: Record, most: int) -> None:
     seen: Counter[tuple[str, str]] = Counter()
     ranked = []
     for outcome in failed:
-        kind = outcome["operator"], outcome["data_type"] or ""
-        ranked.append((seen[kind], outcome))
-        seen[kind] += 1
+        kinds = outcome["operator"], outcome["data_type"] or ""
+        ranked.append((seen[kinds], outcome))
+        seen[kinds] += 1
     ranked.sort(key=lambda each: each[0])
     for _, outcome in ranked[:most]:
         console.print(Text(f"\nfailed: {outcome['case']}", style=_COLORS["failed"]))

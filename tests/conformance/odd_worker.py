@@ -35,7 +35,7 @@ def behave(how: str) -> None:
 
 
 def main() -> None:
-    families.__path__ = [str(Path(__file__).parent / "few")]  # type: ignore[attr-defined]
+    families.__path__ = [str(Path(__file__).parent / "few")]
     behave(ODD.get("opening", ""))
     run_case = execution.run_case
 
@@ -48,7 +48,7 @@ def main() -> None:
             outcome = {**outcome, "status": "failed", "reason": "made wrong", "failure": failure}
         return outcome
 
-    execution.run_case = odd  # type: ignore[assignment]
+    execution.run_case = odd
     worker.main()
 
 

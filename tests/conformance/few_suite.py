@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,9 +44,13 @@ class Copy:
             module.unlink()
         shutil.copy(HERE / "few" / "few_subjects.py", places)
 
+    command = (sys.executable, "-m", "dml")
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(self.folder), **variables}
+
     def dml(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment: dict[str, Any] = {**os.environ, "PYTHONPATH": str(self.folder), **variables}
         return subprocess.run(
-            [sys.executable, "-m", "dml", *arguments],
-            capture_output=True, text=True, cwd=self.folder, env=environment, timeout=300,
+            [*self.command, *arguments],
+            capture_output=True, text=True, cwd=self.folder, env=self.environment(**variables), timeout=300,
         )  # fmt: skip

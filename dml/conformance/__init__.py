@@ -1,0 +1,1 @@
+"""The cross-vendor suite that people run and send."""

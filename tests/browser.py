@@ -164,8 +164,8 @@ def browser() -> Iterator[Page]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         # The protocol's ends are file descriptors 3 and 4.
         arguments = [PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     "--no-first-run", "--disable-background-networking", "--hide-scrollbars", f"--user-data-dir={folder}",
-                     "--remote-debugging-pipe"]  # fmt: skip
+                     "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
+                     f"--user-data-dir={folder}", "--remote-debugging-pipe"]  # fmt: skip
         command = ["bash", "-c", f'exec "$@" 3<&{read_commands} 4>&{write_answers}', "browser", *arguments]
         process = subprocess.Popen(command, pass_fds=(read_commands, write_answers), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip

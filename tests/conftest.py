@@ -10,11 +10,11 @@ from collections.abc import Callable
 import hypothesis
 import pytest
 
-import axes
 import coverage_record
 import dml
 import short_run
 import validation
+from dml.conformance import axes
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
 

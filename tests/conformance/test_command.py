@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 import jsonschema
 import pytest
 from few_suite import Copy
-from sample_report import sample_report
+from sample_report import LAVAPIPE, sample_report
 
 from dml.conformance import report
 
@@ -176,7 +176,7 @@ def test_compare_exits_with_one_where_something_got_worse(package):
         return found.returncode, found.stdout
 
     assert compare("before.json", "before.json") == (0, "0 worse, 0 better or new\n")
-    told = f"llvmpipe: {worse['case']}: passed -> unsupported: the device has no such type"
+    told = f"{LAVAPIPE['name']} (plain): {worse['case']}: passed -> unsupported: the device has no such type"
     assert compare("before.json", "after.json") == (1, f"worse: {told}\n1 worse, 0 better or new\n")
     code, text = compare("after.json", "before.json")
     assert (code, text.splitlines()[-1]) == (0, "0 worse, 1 better or new")
@@ -188,11 +188,10 @@ def test_a_bug_report_has_the_device_and_what_failed(package):
     found = package.dml("conformance", "show", "sample.json", "--bug-report")
     assert found.returncode == 1
     for text in (
-        "commit 0123456789abcdef0123456789abcdef01234567", "driver: example 1.2.3 (version 0x401003)",
-        "Vulkan: 1.3.289", "vendor 0x1234", "max_workgroup_invocations 1024", "broadcasts True",
-        "dml conformance --case GRU:",
+        "commit 0123456789abcdef0123456789abcdef01234567", "driver: example 1.2.3", "Vulkan: 1.3.289",
+        "vendor id: 0x1234", "max_workgroup_invocations 1024", "broadcasts yes", "dml conformance --case 'GRU:",
     ):  # fmt: skip
-        assert text.replace("--case GRU", "--case 'GRU") in found.stdout
+        assert text in found.stdout
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [

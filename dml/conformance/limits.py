@@ -84,7 +84,9 @@ def webnn(single: float, half: float) -> Limit:
 
 def webnn_absolute(single: float, half: float) -> Limit:
     """The W3C's WebNN tests: an absolute error; they compare with rounded values, so that an ulp comes to it here."""
-    return Limit((1, 1), (single, half), f"WebNN: 1/{1 / single:g} absolute (1/{1 / half:g} of FLOAT16), and one rounding")
+    return Limit(
+        (1, 1), (single, half), f"WebNN: 1/{1 / single:g} absolute (1/{1 / half:g} of FLOAT16), and one rounding"
+    )
 
 
 #: Where WebNN has none: shaders/lib/math.glsl promises 4 ulp on every device, and FLOAT16 rounds once.

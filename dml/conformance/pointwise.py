@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dml.conformance.limits import EXACT, Expected, Limit
 from dml.conformance.parameters import Choice, enumerators, sizes, tensor, types_of
 from dml.conformance.references.activations import attributes_of
-from dml.conformance.references.elementwise import exact, scaled
+from dml.conformance.references.elementwise import exact, scaled, typed_limits
 from dml.conformance.references.whole import wrapped
 from dml.conformance.subject import Inputs, Subject, subject
 from dml.conformance.values import Values, is_float
@@ -98,7 +98,7 @@ def pointwise(
         return operator(**{**tensors, **more})
 
     def reference(desc: OperatorDesc, given: Inputs) -> Mapping[str, Expected]:
-        attributes = attributes_of(desc)
+        attributes = typed_limits(attributes_of(desc), given[operator.input_names[0]].dtype)
         see = bits_of if as_bits else exact
         arrays = [see(given[name]) for name in operator.input_names]
         (output,) = operator.output_names

@@ -126,6 +126,15 @@ _FUSED = {
 }
 
 
+def _cancelled(fused: Any, x: Any) -> Any:
+    lines = {
+        d.DML_ACTIVATION_LINEAR_OPERATOR_DESC: "LINEAR",
+        d.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC: "HARD_SIGMOID",
+    }
+    name = lines.get(type(fused))
+    return 0.0 if name is None else activations.cancelled(name, x, fused.Alpha, fused.Beta)
+
+
 def _sum(a: Any, b: Any) -> Any:
     """In float32, as the activation sees it."""
     return (a + b).astype(np.float32).astype(np.float64)
@@ -133,9 +142,13 @@ def _sum(a: Any, b: Any) -> Any:
 
 pointwise(
     _of("ADD1"),
-    lambda a, b, FusedActivation: a + b if FusedActivation is None else activations.activate(FusedActivation, _sum(a, b)),
-    lambda desc: webnn(1, 1).and_then(activations.limit_of(desc.FusedActivation)) if desc.FusedActivation else webnn(1, 1),
-    absolute=lambda a, b, FusedActivation: activations.cancelled(FusedActivation, a + b),
+    lambda a, b, FusedActivation: (
+        a + b if FusedActivation is None else activations.activate(FusedActivation, _sum(a, b))
+    ),
+    lambda desc: (
+        webnn(1, 1).and_then(activations.limit_of(desc.FusedActivation)) if desc.FusedActivation else webnn(1, 1)
+    ),
+    absolute=lambda a, b, FusedActivation: _cancelled(FusedActivation, a + b),
     activation={label: {"FusedActivation": desc} for label, desc in _FUSED.items()},
 )
 
@@ -251,20 +264,12 @@ def _bounds(attributes: Any) -> Callable[[Choice], dict[str, Any]]:
     return bounds
 
 
-def _clip1(x: Any, MinMaxDataType: Any, Min: DML_SCALAR_UNION, Max: DML_SCALAR_UNION) -> Any:
-    return elementwise.clip(x, Min.value(MinMaxDataType), Max.value(MinMaxDataType))
-
-
-def _clip_grad1(x: Any, gradient: Any, MinMaxDataType: Any, Min: DML_SCALAR_UNION, Max: DML_SCALAR_UNION) -> Any:
-    return elementwise.clip_grad(x, gradient, Min.value(MinMaxDataType), Max.value(MinMaxDataType))
-
-
 _TYPED = {label: _bounds(attributes) for label, attributes in _RANGES.items()}
 _LIMITED = domain(-4, 4, whole=(-8, 8))
 pointwise(_of("CLIP"), elementwise.clip, _scale_limit, _LIMITED, range=_RANGES, scale=SCALES)
-pointwise(_of("CLIP1"), _clip1, _scale_limit, _LIMITED, range=_TYPED, scale=SCALES)
+pointwise(_of("CLIP1"), elementwise.clip, _scale_limit, _LIMITED, range=_TYPED, scale=SCALES)
 pointwise(_of("CLIP_GRAD"), elementwise.clip_grad, EXACT, _LIMITED, range=_RANGES)
-pointwise(_of("CLIP_GRAD1"), _clip_grad1, EXACT, _LIMITED, range=_TYPED)
+pointwise(_of("CLIP_GRAD1"), elementwise.clip_grad, EXACT, _LIMITED, range=_TYPED)
 pointwise(
     _of("THRESHOLD"),
     elementwise.threshold,

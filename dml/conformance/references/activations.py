@@ -147,15 +147,16 @@ def activate(desc: OperatorDesc | None, x: Array) -> Array:
     return np.asarray(function(x, **attributes_of(desc)))
 
 
-def cancelled(desc: OperatorDesc | None, x: Array) -> Array:
-    """What LINEAR and its like lose where product and sum cancel: an ulp of float32 of the product."""
-    attributes = {} if desc is None else attributes_of(desc)
-    if not {"Alpha", "Beta"} <= attributes.keys() or "TANH" in type(desc).__name__ or "SOFT" in type(desc).__name__:
-        return np.zeros(x.shape)
-    lost = np.abs(attributes["Alpha"] * x) * 2.0**-23
-    if "SWISH" in type(desc).__name__:
+def cancelled(name: str, x: Array, Alpha: float, Beta: float) -> Array:
+    """What LINEAR and what contains it lose where product and sum cancel: an ulp of float32 of the product."""
+    lost = np.abs(Alpha * x) * (2.0**-23 if name in LINES else 0.0)
+    if name == "HARD_SWISH":
         lost = lost * np.abs(x)
     return np.nan_to_num(lost, nan=0.0, posinf=0.0)
+
+
+#: Those.
+LINES = ("LINEAR", "HARD_SIGMOID", "HARD_SWISH")
 
 
 def limit_of(desc: OperatorDesc | None) -> Limit:

@@ -80,25 +80,34 @@ def bit_count(bits: Array) -> Array:
     return np.unpackbits(np.ascontiguousarray(bits)[..., None].view(np.uint8), axis=-1).sum(-1, np.uint64)
 
 
-def bound(value: float, like: Array) -> Any:
-    """Min or Max as the elements' kind has it: of integers truncated, so that infinity bounds nothing."""
-    if like.dtype != object:
-        return value
-    return math.trunc(value) if math.isfinite(value) else int(math.copysign(1 << 70, value))
+def typed_limits(attributes: dict[str, Any], kind: np.dtype[Any]) -> dict[str, Any]:
+    """Min and Max as the elements' type has them: floats rounded, integers truncated and kept in their range."""
+    found = dict(attributes)
+    of = found.pop("MinMaxDataType", None)
+    for name in ("Min", "Max"):
+        if name in found:
+            value = found[name] if of is None else found[name].value(of)
+            found[name] = float(kind.type(value)) if kind.kind == "f" else _kept(value, kind)
+    return found
+
+
+def _kept(value: float, kind: np.dtype[Any]) -> int:
+    info = np.iinfo(kind)
+    return int(min(max(value, int(info.min)), int(info.max)))
 
 
 def clip(x: Array, Min: float, Max: float) -> Array:
     """max(Min, min(x, Max)); NaN stays."""
-    return np.maximum(bound(Min, x), np.minimum(x, bound(Max, x)))
+    return np.maximum(Min, np.minimum(x, Max))
 
 
 def clip_grad(x: Array, gradient: Array, Min: float, Max: float) -> Array:
     """The gradient strictly between the limits; NaN is not clipped."""
-    return np.where((x <= bound(Min, x)) | (x >= bound(Max, x)), 0, gradient)
+    return np.where((x <= Min) | (x >= Max), 0, gradient)
 
 
 def threshold(x: Array, Min: float) -> Array:
-    return np.maximum(x, bound(Min, x))
+    return np.maximum(x, Min)
 
 
 def select(condition: Array, a: Array, b: Array) -> Array:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from dml import descriptors as d
+from dml.conformance.activations import ATTRIBUTES, activation_class
 from dml.conformance.limits import EXACT, Expected, webnn
-from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
+from dml.conformance.parameters import Choice, Skip, sizes, tensor
 from dml.conformance.pointwise import attribute_sets, domain, pointwise
 from dml.conformance.references import activations, softmax
 from dml.conformance.references.activations import ACTIVATIONS
@@ -19,27 +19,6 @@ from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, is_float
 from dml.descriptors.base import OperatorDesc
 
-
-def _of(name: str) -> Any:
-    return getattr(d, f"DML_ACTIVATION_{name}_OPERATOR_DESC")
-
-
-#: The attributes of those that have some; the pages' defaults first.
-_ATTRIBUTES: Mapping[str, tuple[dict[str, float], ...]] = {
-    "ELU": ({"Alpha": 1.0}, {"Alpha": 0.3}),
-    "HARD_SIGMOID": ({"Alpha": 0.2, "Beta": 0.5}, {"Alpha": 1.0, "Beta": 0.0}),
-    "LEAKY_RELU": ({"Alpha": 0.01}, {"Alpha": -2.0}),
-    "LINEAR": ({"Alpha": 2.0, "Beta": 0.5}, {"Alpha": 0.77, "Beta": -1.3}),
-    "PARAMETRIC_SOFTPLUS": ({"Alpha": 1.5, "Beta": 1.0}, {"Alpha": 0.7, "Beta": -2.3}),
-    "SCALED_ELU": ({"Alpha": 1.6732, "Gamma": 1.0507}, {"Alpha": 0.5, "Gamma": 2.0}),
-    "SCALED_TANH": ({"Alpha": 1.0, "Beta": 0.5}, {"Alpha": 1.7, "Beta": 0.66}),
-    "SOFTPLUS": ({"Steepness": 1.0}, {"Steepness": 3.3}, {"Steepness": 0.25}),
-    "THRESHOLDED_RELU": ({"Alpha": 1.0}, {"Alpha": -0.5}),
-    "SHRINK": ({"Bias": 0.0, "Threshold": 0.5}, {"Bias": 0.75, "Threshold": 1.5}, {"Bias": 2.0, "Threshold": 2.0}),
-    "CELU": ({"Alpha": 1.0}, {"Alpha": 0.3}, {"Alpha": 7.5}),
-    "SWISH": ({"SigmoidInputScale": 1.0}, {"SigmoidInputScale": 1.702}, {"SigmoidInputScale": -3.3}),
-    "HARD_SWISH": ({"Alpha": 1 / 6, "Beta": 0.5}, {"Alpha": 0.2, "Beta": 0.5}),
-}
 #: How far the arguments go, where that is not from -4 to 4.
 _RANGES = {"SIGMOID": 20, "SOFTPLUS": 20, "PARAMETRIC_SOFTPLUS": 20, "SWISH": 20, "GELU": 10}
 
@@ -62,16 +41,16 @@ def _inputs(name: str) -> Callable[[Any, Values], Inputs]:
 
 
 for _name, (_function, _limit) in ACTIVATIONS.items():
-    _sets = {"attributes": attribute_sets(*_ATTRIBUTES[_name])} if _name in _ATTRIBUTES else {}
+    _sets: dict[str, Any] = {"attributes": attribute_sets(*ATTRIBUTES[_name])} if _name in ATTRIBUTES else {}
     _off = functools.partial(activations.cancelled, _name) if _name in activations.LINES else None
-    pointwise(_of(_name), _function, _limit, _inputs(_name), _off, **_sets)
+    pointwise(activation_class(_name), _function, _limit, _inputs(_name), _off, **_sets)
 pointwise(
-    _of("PARAMETERIZED_RELU"),
+    activation_class("PARAMETERIZED_RELU"),
     activations.parameterized_relu,
     webnn(1, 1),
     domain(-4, 4),
 )
-pointwise(_of("RELU_GRAD"), activations.relu_grad, EXACT, domain(-4, 4))
+pointwise(activation_class("RELU_GRAD"), activations.relu_grad, EXACT, domain(-4, 4))
 
 # --- softmaxes ------------------------------------------------------------------------------------------------------
 
@@ -122,7 +101,7 @@ def _axes(name: str, choice: Choice) -> tuple[int, ...]:
 
 
 def _register(name: str, expect: Callable[[Any, tuple[int, ...]], Expected]) -> None:
-    plain, with_axes = _of(name), _of(f"{name}1")
+    plain, with_axes = activation_class(name), activation_class(f"{name}1")
 
     def describe(choice: Choice) -> OperatorDesc:
         x = tensor(choice.type, choice.sizes)

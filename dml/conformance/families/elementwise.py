@@ -9,6 +9,7 @@ import numpy as np
 
 from dml import descriptors as d
 from dml import enums
+from dml.conformance.activations import fused
 from dml.conformance.limits import EXACT, LIBRARY, ROUNDED, Limit, webnn, webnn_absolute
 from dml.conformance.parameters import Choice, tensor, types_of
 from dml.conformance.pointwise import SCALES, attribute_sets, domain, drawn, modes, pointwise
@@ -109,47 +110,23 @@ for _name, _floats, _integers in (
     pointwise(_of(_name), _kinds(_floats, _integers), _limit, domain(-50, 50, (-3, 3)))
 pointwise(_of("ATAN_YX"), np.arctan2, LIBRARY)
 
-_FUSED = {
-    "none": None,
-    "LINEAR": d.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=0.77, Beta=-1.3),
-    "RELU": d.DML_ACTIVATION_RELU_OPERATOR_DESC(),
-    "SIGMOID": d.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
-    "TANH": d.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-    "ELU": d.DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha=0.3),
-    "LEAKY_RELU": d.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.01),
-    "HARD_SIGMOID": d.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(Alpha=0.2, Beta=0.5),
-    "SCALED_TANH": d.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC(Alpha=1.7, Beta=0.66),
-    "SOFTPLUS": d.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC(Steepness=1.0),
-    "CELU": d.DML_ACTIVATION_CELU_OPERATOR_DESC(Alpha=0.3),
-    "GELU": d.DML_ACTIVATION_GELU_OPERATOR_DESC(),
-    "SHRINK": d.DML_ACTIVATION_SHRINK_OPERATOR_DESC(Bias=0.75, Threshold=1.5),
-}
+
+def _cancelled(a: Any, b: Any, FusedActivation: Any) -> Any:
+    return activations.cancelled_by(FusedActivation, a + b)
 
 
-def _cancelled(fused: Any, x: Any) -> Any:
-    lines = {
-        d.DML_ACTIVATION_LINEAR_OPERATOR_DESC: "LINEAR",
-        d.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC: "HARD_SIGMOID",
-    }
-    name = lines.get(type(fused))
-    return 0.0 if name is None else activations.cancelled(name, x, fused.Alpha, fused.Beta)
-
-
-def _sum(a: Any, b: Any) -> Any:
-    """In float32, as the activation sees it."""
-    return (a + b).astype(np.float32).astype(np.float64)
+def _activated(a: Any, b: Any, FusedActivation: Any) -> Any:
+    """The activation sees the sum in float32."""
+    total = a + b if FusedActivation is None else (a + b).astype(np.float32).astype(np.float64)
+    return activations.activate(FusedActivation, total)
 
 
 pointwise(
     _of("ADD1"),
-    lambda a, b, FusedActivation: (
-        a + b if FusedActivation is None else activations.activate(FusedActivation, _sum(a, b))
-    ),
-    lambda desc: (
-        webnn(1, 1).and_then(activations.limit_of(desc.FusedActivation)) if desc.FusedActivation else webnn(1, 1)
-    ),
-    absolute=lambda a, b, FusedActivation: _cancelled(FusedActivation, a + b),
-    activation={label: {"FusedActivation": desc} for label, desc in _FUSED.items()},
+    _activated,
+    lambda desc: webnn(1, 1).and_then(activations.limit_of(desc.FusedActivation)),
+    absolute=_cancelled,
+    activation={label: {"FusedActivation": desc} for label, desc in fused().items()},
 )
 
 

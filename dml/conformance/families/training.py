@@ -26,11 +26,9 @@ _RATES = {
 
 
 def _describe(choice: Choice) -> DML_ADAM_OPTIMIZER_OPERATOR_DESC:
-    x = tensor(choice.type, choice.sizes)
+    fields: dict[str, Any] = dict.fromkeys((*_INPUTS, *_OUTPUTS), tensor(choice.type, choice.sizes))
     step = tensor(choice.step, (1, 1, 1, 1))
-    return DML_ADAM_OPTIMIZER_OPERATOR_DESC(
-        **dict.fromkeys((*_INPUTS, *_OUTPUTS), x), TrainingStepTensor=step, **choice.rates
-    )
+    return DML_ADAM_OPTIMIZER_OPERATOR_DESC(**fields, TrainingStepTensor=step, **choice.rates)
 
 
 def _inputs(desc: Any, values: Values) -> Inputs:
@@ -41,9 +39,9 @@ def _inputs(desc: Any, values: Values) -> Inputs:
 
 
 def _reference(desc: Any, given: Inputs) -> dict[str, Expected]:
-    arrays = [given[name].astype(np.float64) for name in _INPUTS]
-    found, off = adam.step(*arrays, float(given["TrainingStepTensor"].item()), attributes_of(desc))
-    return {name: Expected(v, 1, o, _WHY) for name, v, o in zip(_OUTPUTS, found, off, strict=True)}
+    x, m, v, g = (given[name].astype(np.float64) for name in _INPUTS)
+    found, off = adam.step(x, m, v, g, float(given["TrainingStepTensor"].item()), attributes_of(desc))
+    return {name: Expected(one, 1, far, _WHY) for name, one, far in zip(_OUTPUTS, found, off, strict=True)}
 
 
 subject(

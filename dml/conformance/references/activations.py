@@ -57,7 +57,7 @@ def hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def hard_swish(x: Array, Alpha: float, Beta: float) -> Array:
-    return x * hard_sigmoid(x, Alpha, Beta)
+    return np.asarray(x * hard_sigmoid(x, Alpha, Beta))
 
 
 def sigmoid(x: Array) -> Array:
@@ -93,7 +93,7 @@ def parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
 
 
 def softsign(x: Array) -> Array:
-    return x / (1 + np.abs(x))
+    return np.asarray(x / (1 + np.abs(x)))
 
 
 def gelu(x: Array) -> Array:
@@ -139,26 +139,36 @@ def attributes_of(desc: OperatorDesc) -> dict[str, Any]:
     return found
 
 
+def _name(desc: OperatorDesc) -> str:
+    return short_name(desc.OPERATOR_TYPE).removeprefix("ACTIVATION_")
+
+
 def activate(desc: OperatorDesc | None, x: Array) -> Array:
     """A fused activation of float64 values, without ``desc`` the values themselves."""
-    if desc is None:
-        return x
-    function, _ = ACTIVATIONS[short_name(desc.OPERATOR_TYPE).removeprefix("ACTIVATION_")]
-    return np.asarray(function(x, **attributes_of(desc)))
+    return x if desc is None else np.asarray(ACTIVATIONS[_name(desc)][0](x, **attributes_of(desc)))
+
+
+def limit_of(desc: OperatorDesc | None) -> Limit:
+    """The limit of a fused activation by itself."""
+    return EXACT if desc is None else ACTIVATIONS[_name(desc)][1]
+
+
+#: A product and a sum, or with one inside.
+LINES = ("LINEAR", "HARD_SIGMOID", "HARD_SWISH")
 
 
 def cancelled(name: str, x: Array, Alpha: float, Beta: float) -> Array:
-    """What LINEAR and what contains it lose where product and sum cancel: an ulp of float32 of the product."""
-    lost = np.abs(Alpha * x) * (2.0**-23 if name in LINES else 0.0)
+    """What those lose where product and sum cancel: an ulp of float32 of the product."""
+    lost = np.abs(Alpha * x) * 2.0**-23
     if name == "HARD_SWISH":
         lost = lost * np.abs(x)
     return np.nan_to_num(lost, nan=0.0, posinf=0.0)
 
 
-#: Those.
-LINES = ("LINEAR", "HARD_SIGMOID", "HARD_SWISH")
-
-
-def limit_of(desc: OperatorDesc | None) -> Limit:
-    """The limit of a fused activation by itself."""
-    return EXACT if desc is None else ACTIVATIONS[short_name(desc.OPERATOR_TYPE).removeprefix("ACTIVATION_")][1]
+def cancelled_by(desc: OperatorDesc | None, x: Array) -> Array:
+    """The same of a fused activation; nothing for others."""
+    return (
+        np.zeros(x.shape)
+        if desc is None or _name(desc) not in LINES
+        else cancelled(_name(desc), x, **attributes_of(desc))
+    )

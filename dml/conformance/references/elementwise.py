@@ -38,8 +38,8 @@ def scaled(x: Array, scale_bias: DML_SCALE_BIAS | None, kind: np.dtype[Any]) -> 
         return x
     scale, bias = np.float32(scale_bias.Scale), np.float32(scale_bias.Bias)
     if kind.kind == "f":
-        step = np.float64 if kind == np.float64 else np.float32
-        return np.asarray(x.astype(step) * step(scale) + step(bias), np.float64)
+        step = np.dtype(np.float64 if kind == np.float64 else np.float32)
+        return np.asarray(x.astype(step) * np.asarray(scale, step) + np.asarray(bias, step), np.float64)
     return np.asarray(_trunc(x * float(scale) + float(bias)), object)
 
 
@@ -77,7 +77,7 @@ def power(x: Array, n: Array) -> Array:
 
 def bit_count(bits: Array) -> Array:
     """How many bits of unsigned integers are set."""
-    return np.unpackbits(np.ascontiguousarray(bits)[..., None].view(np.uint8), axis=-1).sum(-1, np.uint64)
+    return np.asarray(np.unpackbits(np.ascontiguousarray(bits)[..., None].view(np.uint8), axis=-1).sum(-1, np.uint64))
 
 
 def typed_limits(attributes: dict[str, Any], kind: np.dtype[Any]) -> dict[str, Any]:

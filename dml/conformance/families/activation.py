@@ -11,7 +11,7 @@ import numpy as np
 
 from dml.conformance.activations import ATTRIBUTES, activation_class
 from dml.conformance.limits import EXACT, Expected, webnn
-from dml.conformance.parameters import Choice, Skip, sizes, tensor
+from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
 from dml.conformance.pointwise import attribute_sets, domain, pointwise
 from dml.conformance.references import activations, softmax
 from dml.conformance.references.activations import ACTIVATIONS

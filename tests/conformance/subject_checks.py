@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dml
 from dml.conformance.case import Case, cases
 from dml.conformance.execution import run_case
@@ -34,7 +36,7 @@ def check_described(subject: Subject) -> None:
 
 def check_reference(case: Case) -> None:
     desc, made = case.desc, case.inputs()
-    given = {}
+    given: dict[str, Any] = {}
     for name, at, tensor in tensors(desc.inputs()):
         array = repeated(made[name] if at is None else made[name][at], tensor)
         assert array.dtype == numpy_dtype(tensor.DataType), (case.id, name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from subject_checks import check_described, check_on_device, named, of_families
 
 import dml
 from dml.conformance.subject import subjects
 from dml.descriptors import OperatorDesc
 from dml.descriptors.base import operators
-from subject_checks import check_described, check_on_device, named, of_families
 
 MODULES = ("elementwise", "activation", "quantization", "random", "training")
 SUBJECTS = of_families(*MODULES, "elementwise_quantization")

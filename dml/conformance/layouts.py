@@ -81,9 +81,11 @@ def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
     places = np.zeros((), np.int64)
     for size, stride in zip(tensor.Sizes, tensor.strides, strict=True):
         places = places[..., None] + np.arange(size) * stride
+    # A packed tensor's bytes end at a word; what pads it belongs to nobody and may be written.
     if bits == 4:  # two to a byte
         untouched = np.full(2 * len(data), True)
         untouched[places.ravel()] = False
+        untouched[int(places.max()) + 1 :] = False
         found = np.stack([data & 15, data >> 4], axis=-1).reshape(-1)
         wrong = untouched & (found != np.tile([UNTOUCHED & 15, UNTOUCHED >> 4], len(data)))
         return int(np.argmax(wrong)) // 2 if wrong.any() else None
@@ -91,7 +93,6 @@ def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
     untouched = np.full(len(data), True)
     for byte in range(width):
         untouched[places.ravel() * width + byte] = False
-    # A packed tensor's bytes end at a word; what pads it belongs to nobody and may be written.
     untouched[int(places.max()) * width + width :] = False
     wrong = untouched & (data != UNTOUCHED)
     return int(np.argmax(wrong)) if wrong.any() else None

@@ -44,6 +44,16 @@ def test_a_nibble_written_into_a_gap_is_found():
     assert gaps_touched(data, tensor) == 1
 
 
+@pytest.mark.parametrize("kind", [kind for kind, bits in ELEMENT_BITS.items() if bits < 32])
+def test_what_pads_the_last_word_may_be_written(kind):
+    tensor = described(kind, (3, 1), "packed")
+    data = to_bytes(np.zeros((3, 1), tensor.dtype), tensor)
+    end = 3 * tensor.element_bits
+    data[end // 8] &= (1 << end % 8) - 1
+    data[-1] = 0
+    assert gaps_touched(data, tensor) is None
+
+
 def test_broadcast_repeats_inputs_alone():
     x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (1, 2, 3))
     desc = laid_out(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(x, x), "broadcast")

@@ -42,9 +42,15 @@ def _with(tensor: Tensor, layout: str) -> Tensor:
 
 
 def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
+    """What a description repeats by a stride of 0 stays repeated."""
     sizes = tensor.Sizes
     if layout == "packed":
-        return None
+        return tensor.Strides
+    once = tuple(1 if stride == 0 else size for size, stride in zip(sizes, tensor.strides, strict=True))
+    if once != sizes:
+        laid = _strides(Tensor(tensor.DataType, once), layout)
+        assert laid is not None
+        return tuple(stride if one == size else 0 for stride, one, size in zip(laid, once, sizes, strict=True))
     if layout == "broadcast":
         longer = next((axis for axis, size in enumerate(sizes) if size > 1), None)
         return tuple(0 if axis == longer else stride for axis, stride in enumerate(tensor.strides))

@@ -52,6 +52,7 @@ def _slice(choice: Choice) -> d.DML_SLICE_OPERATOR_DESC:
     return d.DML_SLICE_OPERATOR_DESC(
         InputTensor=tensor(choice.type, choice.sizes),
         OutputTensor=tensor(choice.type, copied),
+        DimensionCount=len(offsets),
         Offsets=offsets,
         Sizes=copied,
         Strides=steps,
@@ -77,6 +78,7 @@ def _slice1(choice: Choice) -> d.DML_SLICE1_OPERATOR_DESC:
     return d.DML_SLICE1_OPERATOR_DESC(
         InputTensor=tensor(choice.type, choice.sizes),
         OutputTensor=tensor(choice.type, copied),
+        DimensionCount=len(offsets),
         InputWindowOffsets=offsets,
         InputWindowSizes=windows,
         InputWindowStrides=steps,
@@ -103,6 +105,7 @@ def _slice_grad(choice: Choice) -> d.DML_SLICE_GRAD_OPERATOR_DESC:
     return d.DML_SLICE_GRAD_OPERATOR_DESC(
         InputGradientTensor=forward.OutputTensor,
         OutputGradientTensor=forward.InputTensor,
+        DimensionCount=forward.DimensionCount,
         InputWindowOffsets=forward.InputWindowOffsets,
         InputWindowSizes=forward.InputWindowSizes,
         InputWindowStrides=forward.InputWindowStrides,
@@ -146,7 +149,8 @@ def _split(choice: Choice) -> d.DML_SPLIT_OPERATOR_DESC:
     axis, parts = _parts(choice)
     return d.DML_SPLIT_OPERATOR_DESC(
         InputTensor=tensor(choice.type, choice.sizes),
-        OutputTensors=[tensor(choice.type, part) for part in parts],
+        OutputCount=len(parts),
+        OutputTensors=tuple(tensor(choice.type, part) for part in parts),
         Axis=axis,
     )
 
@@ -169,7 +173,8 @@ subject(
 def _join(choice: Choice) -> d.DML_JOIN_OPERATOR_DESC:
     axis, parts = _parts(choice)
     return d.DML_JOIN_OPERATOR_DESC(
-        InputTensors=[tensor(choice.type, part) for part in parts],
+        InputCount=len(parts),
+        InputTensors=tuple(tensor(choice.type, part) for part in parts),
         OutputTensor=tensor(choice.type, joined_sizes(parts, axis)),
         Axis=axis,
     )
@@ -200,6 +205,7 @@ def _tile(choice: Choice) -> d.DML_TILE_OPERATOR_DESC:
     return d.DML_TILE_OPERATOR_DESC(
         InputTensor=tensor(choice.type, choice.sizes),
         OutputTensor=tensor(choice.type, scaled_sizes(choice.sizes, repeats)),
+        RepeatsCount=rank,
         Repeats=repeats,
     )
 

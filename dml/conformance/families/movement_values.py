@@ -184,7 +184,7 @@ subject(
             "none": (0, 0),
             "lower": (-_FAR - 1, 1),
             "all_but": (_FAR, -_FAR - 1),
-        },  # fmt: skip
+        },
         "value": SCALARS,
     },
     describe=_diagonals,
@@ -212,6 +212,7 @@ subject(
         InputTensor=tensor(choice.type, choice.sizes),
         OutputTensor=tensor(choice.type, choice.sizes),
         Scale=choice.scale,
+        ChannelCount=choice.sizes[1],
         Bias=choice.bias[: choice.sizes[1]],
     ),
     inputs=lambda desc, values: {"InputTensor": values.finite(desc.InputTensor)},
@@ -222,7 +223,9 @@ subject(
 
 _FOLDS: dict[str, Any] = {
     # {batch, channels, spatial...}: of the image.
-    "sizes": sizes("2x3x7x6", "1x2x9", "1x1x1", "1x2x4x5x3", "2x1x3x2x4x2", "1x1x2x3x2x1x3", "1x2x3x2x3x2x2x2", "1x2x23x31"),
+    "sizes": sizes(
+        "2x3x7x6", "1x2x9", "1x1x1", "1x2x4x5x3", "2x1x3x2x4x2", "1x1x2x3x2x1x3", "1x2x3x2x3x2x2x2", "1x2x23x31"
+    ),
     # By a dimension's number.
     "window": {"3_2": (3, 2), "1": (1, 1), "2": (2, 2)},
     "stride": {"1": (1, 1), "2_1": (2, 1), "1_3": (1, 3)},

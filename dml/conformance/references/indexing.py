@@ -71,4 +71,4 @@ def one_hot(indices: Array, off: Any, on: Any, sizes: Sequence[int], axis: int) 
     resolved, exists = _resolved(indices, sizes[axis])
     shape = [1] * len(sizes)
     shape[axis] = sizes[axis]
-    return np.where((np.arange(sizes[axis]).reshape(shape) == resolved) & exists, on, off)
+    return np.asarray(np.where((np.arange(sizes[axis]).reshape(shape) == resolved) & exists, on, off))

@@ -80,11 +80,11 @@ def reverse_subsequences(x: Array, lengths: Array, axis: int) -> Array:
 
 def diagonal_matrix(sizes: Numbers, offset: int, value: Any, kind: np.dtype[Any]) -> Array:
     """DIAGONAL_MATRIX: the value where column - row is the offset."""
-    return np.where(_distances(sizes) == offset, kind.type(value), kind.type(0))
+    return np.asarray(np.where(_distances(sizes) == offset, kind.type(value), kind.type(0)))
 
 
 def diagonal_matrix1(x: Array, value: Any, begin: int, end: int) -> Array:
-    """DIAGONAL_MATRIX1: the value on diagonals from begin up to end; where end comes first, on all but those between."""
+    """DIAGONAL_MATRIX1: the value on diagonals from begin up to end; where end comes first, all but those between."""
     distances = _distances(x.shape)
     from_begin, to_end = distances >= begin, distances < end
     filled = from_begin & to_end if end >= begin else from_begin | to_end

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dml.conformance.parameters import Choice, Skip, sizes
-from dml.conformance.values import integer_range, is_float
-from dml.tensors import DML_SCALAR_UNION
+from dml.conformance.values import Values, integer_range, is_float
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION
+
+Array = npt.NDArray[Any]
 
 #: From one dimension to eight, sizes of one and primes, rows of whole 16 bytes, and some thousands of elements.
 SIZES = sizes("2x3x4", "1", "7", "1x3x1x5", "6x64", "2x1x3x2x1x2x1x3", "5x37x41")
@@ -50,3 +53,8 @@ SCALARS: dict[str, Any] = {
 def union_of(value: Any, kind: np.dtype[Any]) -> DML_SCALAR_UNION:
     """A number's bytes in a data type, as a scalar union has them."""
     return DML_SCALAR_UNION(Bytes=np.array(value, kind).astype(kind.newbyteorder("<")).tobytes())
+
+
+def any_bits(values: Values, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
+    """Integers of a tensor's whole type."""
+    return values.rng.integers(0, 256, (*tensor.Sizes, tensor.dtype.itemsize), np.uint8).view(tensor.dtype)[..., 0]

@@ -13,7 +13,7 @@ from dml.conformance.references import fold, movement
 from dml.conformance.references.conversion import cast, scalar, sequence
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values, is_float
-from dml.conformance.variety import SCALARS, SIZES, union_of
+from dml.conformance.variety import SCALARS, SIZES, any_bits, union_of
 from dml.shapes import unfolded_sizes
 from dml.tensors import numpy_dtype
 
@@ -28,7 +28,7 @@ def _cast_inputs(desc: d.DML_CAST_OPERATOR_DESC, values: Values) -> Inputs:
     if is_float(x.dtype):
         exponents = values.rng.integers(-12, 13, x.Sizes)
         return {"InputTensor": (values.between(x, -4, 4) * np.exp2(exponents)).astype(x.dtype)}
-    return {"InputTensor": values.rng.integers(0, 256, (*x.Sizes, x.dtype.itemsize), np.uint8).view(x.dtype)[..., 0]}
+    return {"InputTensor": any_bits(values, x)}
 
 
 subject(

@@ -1,4 +1,4 @@
-"""What many subjects are varied in: sizes of any dimension count, the dimension to work along, scalars."""
+"""What many subjects share: sizes of any dimension count, the dimension to work along, scalars, exact results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, Skip, sizes
 from dml.conformance.values import Values, integer_range, is_float
 from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION
@@ -58,3 +59,8 @@ def union_of(value: Any, kind: np.dtype[Any]) -> DML_SCALAR_UNION:
 def any_bits(values: Values, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
     """Integers of a tensor's whole type."""
     return values.rng.integers(0, 256, (*tensor.Sizes, tensor.dtype.itemsize), np.uint8).view(tensor.dtype)[..., 0]
+
+
+def exact(values: Array) -> Expected:
+    """Values that must come out to the bit."""
+    return Expected(values.astype(np.float64) if is_float(values.dtype) else values)

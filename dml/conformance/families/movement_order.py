@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dml import descriptors as d
-from dml.conformance.limits import Expected
 from dml.conformance.parameters import Choice, enumerators, sizes, tensor, types_of
 from dml.conformance.references import movement
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
-from dml.conformance.variety import AXES, SIZES, axis_of
+from dml.conformance.variety import AXES, SIZES, axis_of, exact
 from dml.enums import DML_DEPTH_SPACE_ORDER
 from dml.shapes import depth_to_space_sizes, ones_along, space_to_depth_sizes
 
@@ -52,12 +51,12 @@ def _depth_first(desc: Any) -> bool:
 
 def _space(desc: Any, inputs: Inputs) -> Outputs:
     x = inputs["InputTensor"]
-    return {"OutputTensor": Expected(movement.depth_to_space(x, desc.BlockSize, depth_first=_depth_first(desc)))}
+    return {"OutputTensor": exact(movement.depth_to_space(x, desc.BlockSize, depth_first=_depth_first(desc)))}
 
 
 def _depth(desc: Any, inputs: Inputs) -> Outputs:
     x = inputs["InputTensor"]
-    return {"OutputTensor": Expected(movement.space_to_depth(x, desc.BlockSize, depth_first=_depth_first(desc)))}
+    return {"OutputTensor": exact(movement.space_to_depth(x, desc.BlockSize, depth_first=_depth_first(desc)))}
 
 
 _ORDER = enumerators(DML_DEPTH_SPACE_ORDER)
@@ -129,7 +128,7 @@ def _lengths(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, values: Values) -> 
 
 def _reversed(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     x, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]
-    return {"OutputTensor": Expected(movement.reverse_subsequences(x, lengths, desc.Axis))}
+    return {"OutputTensor": exact(movement.reverse_subsequences(x, lengths, desc.Axis))}
 
 
 subject(

@@ -13,7 +13,7 @@ from dml.conformance.references import fold, movement
 from dml.conformance.references.conversion import cast, scalar, sequence
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values, is_float
-from dml.conformance.variety import SCALARS, SIZES, any_bits, union_of
+from dml.conformance.variety import SCALARS, SIZES, any_bits, exact, union_of
 from dml.shapes import unfolded_sizes
 from dml.tensors import numpy_dtype
 
@@ -42,9 +42,7 @@ subject(
         InputTensor=tensor(choice.type, choice.sizes), OutputTensor=tensor(choice.to, choice.sizes)
     ),
     inputs=_cast_inputs,
-    reference=lambda desc, inputs: {
-        "OutputTensor": Expected(cast(inputs["InputTensor"], desc.OutputTensor.dtype), why="rounded once")
-    },
+    reference=lambda desc, inputs: {"OutputTensor": exact(cast(inputs["InputTensor"], desc.OutputTensor.dtype))},
 )
 
 # --- fills ----------------------------------------------------------------------------------------------
@@ -64,7 +62,7 @@ def _constant(choice: Choice) -> d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC:
 
 def _filled(desc: d.DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     output = desc.OutputTensor
-    return {"OutputTensor": Expected(np.full(output.Sizes, desc.Value.value(output.DataType), output.dtype))}
+    return {"OutputTensor": exact(np.full(output.Sizes, desc.Value.value(output.DataType), output.dtype))}
 
 
 subject(
@@ -104,7 +102,7 @@ def _numbered(desc: d.DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC, inputs: Inputs) -> 
     start, delta = (union.value(output.DataType) for union in (desc.ValueStart, desc.ValueDelta))
     values = sequence(start, delta, output.Sizes, output.dtype)
     if not is_float(output.dtype):
-        return {"OutputTensor": Expected(values)}
+        return {"OutputTensor": exact(values)}
     return {"OutputTensor": Expected(values, ulp=1, why="rounded once, from a sum kept to more than float32")}
 
 
@@ -138,7 +136,7 @@ subject(
         OutputTensor=tensor(choice.type, choice.sizes), Offset=choice.offset, Value=choice.value
     ),
     reference=lambda desc, inputs: {
-        "OutputTensor": Expected(
+        "OutputTensor": exact(
             movement.diagonal_matrix(
                 desc.OutputTensor.Sizes,
                 desc.Offset,
@@ -168,7 +166,7 @@ def _with_diagonals(desc: d.DML_DIAGONAL_MATRIX1_OPERATOR_DESC, inputs: Inputs) 
     output = desc.OutputTensor
     x = inputs.get("InputTensor", np.zeros(output.Sizes, output.dtype))
     value = desc.Value.value(output.DataType)
-    return {"OutputTensor": Expected(movement.diagonal_matrix1(x, value, desc.DiagonalFillBegin, desc.DiagonalFillEnd))}
+    return {"OutputTensor": exact(movement.diagonal_matrix1(x, value, desc.DiagonalFillBegin, desc.DiagonalFillEnd))}
 
 
 subject(
@@ -282,7 +280,7 @@ subject(
     d.DML_UNFOLD_OPERATOR_DESC,
     parameters={"type": types_of(d.DML_UNFOLD_OPERATOR_DESC, "InputTensor"), **_FOLDS},
     describe=_unfold,
-    reference=lambda desc, inputs: {"OutputTensor": Expected(fold.unfold(inputs["InputTensor"], *_attributes(desc)))},
+    reference=lambda desc, inputs: {"OutputTensor": exact(fold.unfold(inputs["InputTensor"], *_attributes(desc)))},
 )
 subject(
     d.DML_FOLD_OPERATOR_DESC,

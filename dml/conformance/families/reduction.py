@@ -13,7 +13,7 @@ from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, 
 from dml.conformance.references import reduction
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values, is_float
-from dml.conformance.variety import AXES, Array, any_bits, axis_of
+from dml.conformance.variety import AXES, Array, any_bits, axis_of, exact
 from dml.enums import DML_AXIS_DIRECTION, DML_REDUCE_FUNCTION
 from dml.shapes import ones_along
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -113,10 +113,10 @@ def _near_one(x: DML_BUFFER_TENSOR_DESC, values: Values) -> Array:
 def _reduced(desc: d.DML_REDUCE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     x, function, kind = inputs["InputTensor"], _function(desc), desc.OutputTensor.dtype
     if function in ("ARGMIN", "ARGMAX"):
-        return {"OutputTensor": Expected(reduction.arg(function == "ARGMAX", x, desc.Axes).astype(kind))}
+        return {"OutputTensor": exact(reduction.arg(function == "ARGMAX", x, desc.Axes).astype(kind))}
     values = reduction.reduce(function, x, desc.Axes)
     if function in ("MIN", "MAX") or not is_float(kind):
-        return {"OutputTensor": Expected(values)}
+        return {"OutputTensor": exact(values)}
     count = x.size // values.size
     ulp = _WEBNN[function](count)
     absolute = _beside_cancellation(function, x, desc.Axes, values, kind)
@@ -171,7 +171,7 @@ def _arg(operator: Any) -> None:
     def reference(desc: Any, inputs: Inputs) -> Outputs:
         largest, last = operator is d.DML_ARGMAX_OPERATOR_DESC, desc.AxisDirection == _DECREASING
         places = reduction.arg(largest, inputs["InputTensor"], desc.Axes, last)
-        return {"OutputTensor": Expected(places.astype(desc.OutputTensor.dtype))}
+        return {"OutputTensor": exact(places.astype(desc.OutputTensor.dtype))}
 
     subject(
         operator,
@@ -212,7 +212,7 @@ def _cumulative(operator: Any, exclusive: str, *, product: bool) -> None:
         values = reduction.cumulative(x, desc.Axis, product=product, **how)
         length = x.shape[desc.Axis]
         if not is_float(kind):
-            return {"OutputTensor": Expected(values)}
+            return {"OutputTensor": exact(values)}
         if product:
             return {"OutputTensor": Expected(values, length, why=f"up to {length} factors, each product rounded")}
         magnitudes = reduction.cumulative(np.abs(x), desc.Axis, product=False, **how)

@@ -18,7 +18,7 @@ from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, 
 from dml.conformance.references import resample
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values, is_float
-from dml.conformance.variety import Array
+from dml.conformance.variety import Array, exact
 from dml.enums import DML_AXIS_DIRECTION, DML_INTERPOLATION_MODE
 from dml.shapes import scaled_sizes
 from dml.tensors import DML_SIZE_2D
@@ -35,7 +35,7 @@ def _forward(desc: Any, scales: Any, inputs: Inputs) -> Outputs:
     x, output = inputs["InputTensor"], desc.OutputTensor
     weights = _weights(desc, scales, x.shape, output.Sizes)
     if short_name(desc.InterpolationMode) == "NEAREST_NEIGHBOR":
-        return {"OutputTensor": Expected(resample.nearest(x, weights))}
+        return {"OutputTensor": exact(resample.nearest(x, weights))}
     return {"OutputTensor": _weighted(x, weights, output.dtype)}
 
 
@@ -67,7 +67,8 @@ def _weighted(x: Array, weights: list[Array], kind: np.dtype[Any]) -> Expected:
         whole = np.rint(values)
         apart = np.abs(values - whole)
         why = "the whole part; near one 0.001 from the next either may be"
-        return Expected(np.where(apart < 0.001, whole, np.trunc(values)), 0, 1.0 * (np.abs(apart - 0.001) < 1e-4), why)
+        held = np.where(apart < 0.001, whole, np.trunc(values)).astype(kind)
+        return Expected(held, 0, 1.0 * (np.abs(apart - 0.001) < 1e-4), why)
     count = prod(int(np.max(np.count_nonzero(weight, axis=1))) for weight in weights)
     magnitudes = resample.resampled(np.abs(x), weights)
     # A weight takes some roundings of its own along each dimension.

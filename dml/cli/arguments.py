@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from enum import IntEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
+from ..capability import LATEST, short_name
+from ..descriptors import operators
 from ..enums import DML_FEATURE_LEVEL
+from ..enums.naming import named, short_names
 from .app import fail
 
-_Enumeration = TypeVar("_Enumeration", bound=IntEnum)
+
+def complete_levels(incomplete: str) -> list[str]:
+    """What a shell offers for a feature level."""
+    return [name for name in short_names(DML_FEATURE_LEVEL) if name.startswith(incomplete)]
+
+
+def complete_operators(incomplete: str) -> list[str]:
+    """What a shell offers for an operator: names that begin with the text, in its case."""
+    names = [short_name(kind) for kind in operators()]
+    return [
+        name for name in ([*map(str.lower, names)] if incomplete.islower() else names) if name.startswith(incomplete)
+    ]
+
 
 DeviceOption = Annotated[str, typer.Option(help="The device's index or a part of its name; the best if left out.")]
-LevelOption = Annotated[str, typer.Option(help="A feature level, 3_0.")]
+#: The feature level where none is given.
+NEWEST = short_name(LATEST)
+LevelOption = Annotated[str, typer.Option(help="A feature level, 3_0.", autocompletion=complete_levels)]
 
 
 def level_of(text: str) -> DML_FEATURE_LEVEL:
     """The feature level of that name: 3_0, 3.0 or in full."""
-    return named(DML_FEATURE_LEVEL, text.replace(".", "_"), "feature level")
-
-
-def named(enumeration: type[_Enumeration], text: str, what: str, prefix: str = "") -> _Enumeration:
-    """The enumerator of that name, in full or without its prefix, in any case."""
-    name = text.upper()
-    prefix = prefix or f"{enumeration.__name__}_"
-    full = name if name.startswith(prefix) else prefix + name
-    if full not in enumeration.__members__:
-        close = get_close_matches(full, enumeration.__members__, n=3, cutoff=0.5)
-        hint = ", ".join(other.removeprefix(prefix) for other in close)
-        raise fail(f"no {what} {text!r}" + (f"; near it: {hint}" if hint else ""))
-    return enumeration[full]
+    return named(DML_FEATURE_LEVEL, text, "--feature-level")
 
 
 def input_files(given: list[str] | None) -> dict[str, Path]:

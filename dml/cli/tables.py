@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -22,9 +25,6 @@ def show(made: Table) -> None:
     console.print(made)
 
 
-def bytes_text(count: int) -> str:
-    """A number of bytes for people: 4 GiB, 512 B."""
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:.4g} {unit}"
-    return f"{count} B"
+def print_json(value: object) -> None:
+    """JSON on standard output, indented, and nothing else."""
+    typer.echo(json.dumps(value, indent=2))

@@ -6,20 +6,21 @@ import contextlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dml.conformance.places import Place
 
 #: The worker ends itself when its time is up; so many seconds later it is ended from here.
 GRACE = 15.0
-#: Lines of its standard error that a message shows.
+#: Lines of its standard error, or of its main thread's stack, that a message shows.
 LINES = 12
 
 WORKER = (sys.executable, "-m", "dml.conformance.worker")
@@ -36,15 +37,13 @@ class WorkerLostError(Exception):
 class WorkerProcess:
     """A worker on a place. Raises WorkerLostError where it cannot open the device in so many seconds."""
 
-    def __init__(
-        self, place: Place, seed: int, seconds: float, command: Sequence[str] = WORKER, **variables: str
-    ) -> None:
+    def __init__(self, place: Place, seed: int, seconds: float, **variables: str) -> None:
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             encoding="utf-8", errors="replace", env={**os.environ, **variables}, start_new_session=True,
         )  # fmt: skip
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._lines: deque[str] = deque(maxlen=LINES)
+        self._lines: deque[str] = deque(maxlen=200)
         self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read, self._listen)]
         for reader in self._readers:
             reader.start()
@@ -67,9 +66,9 @@ class WorkerProcess:
         is_late = line is None and time.monotonic() - start >= seconds
         status = self.close()
         if line is not None:
-            raise WorkerLostError(str(json.loads(line)["lost"]))
+            raise WorkerLostError(str(json.loads(line)["lost"]), _telling(self._lines))
         reason = f"no answer within {seconds:g} seconds" if is_late else f"the process {_ended(status)}"
-        raise WorkerLostError(reason, [*self._lines])
+        raise WorkerLostError(reason, _telling(self._lines))
 
     def close(self) -> int | None:
         """End the process; its exit status, None where even that hangs in the driver."""
@@ -98,6 +97,17 @@ class WorkerProcess:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._lines.append(line.rstrip())
+
+
+def _telling(lines: Iterable[str]) -> list[str]:
+    """The lines that say most: the error and the innermost calls of the main thread where Python told them (it tells
+    other threads first), else the last ones."""
+    found = [line for line in lines if line and not line.startswith("Extension modules:")]
+    threads = [at for at, line in enumerate(found) if re.match(r"(Current thread|Thread) 0x", line)]
+    if not threads:
+        return found[-LINES:]
+    fatal = [line for line in found if line.startswith("Fatal Python error")]
+    return fatal[-1:] + found[threads[-1] :][:LINES]
 
 
 def _ended(status: int | None) -> str:

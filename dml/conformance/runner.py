@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 from dml.compiler.lowering import compile_operator
@@ -15,7 +15,7 @@ from dml.conformance.axes import seen_as
 from dml.conformance.case import Case
 from dml.conformance.parameters import Skip
 from dml.conformance.places import Place
-from dml.conformance.process import WORKER, WorkerLostError, WorkerProcess
+from dml.conformance.process import WorkerLostError, WorkerProcess
 from dml.conformance.report import Record
 from dml.errors import DMLError
 
@@ -30,12 +30,11 @@ SMALLEST_SECONDS = 60.0
 @dataclass(frozen=True)
 class Conduct:
     """How a run is done. seconds: that a case may take. jobs: cases at once on a place. smallest: whether it is looked
-    for. command: the worker's. variables: its environment's besides ours."""
+    for. variables: the processes' environment has these besides ours."""
 
     seconds: float = 300.0
     jobs: int = 1
     smallest: bool = True
-    command: Sequence[str] = WORKER
     variables: dict[str, str] = field(default_factory=dict)
 
 
@@ -56,7 +55,7 @@ class PlaceRun:
         self._lost = 0
         self._shrunk: set[tuple[str, str]] = set()
 
-    def outcomes(self) -> Iterator[Record]:
+    def outcomes(self) -> Generator[Record, None, None]:
         """The outcome of each case, as they come; a failed one comes again when its smallest case was found.
 
         Leaving the iteration ends the processes.
@@ -126,9 +125,7 @@ class PlaceRun:
         return self._look_for_smallest(process, outcome) if self._is_to_shrink(outcome) else process
 
     def _start(self) -> WorkerProcess:
-        process = WorkerProcess(
-            self._place, self._seed, self._conduct.seconds, self._conduct.command, **self._conduct.variables
-        )
+        process = WorkerProcess(self._place, self._seed, self._conduct.seconds, **self._conduct.variables)
         with self._lock:
             self._processes.add(process)
         return process

@@ -28,7 +28,7 @@ from dml.runtime.devices import list_devices
 def main() -> None:
     """Answer requests until there are no more."""
     answers = _own_output()
-    faulthandler.enable()
+    faulthandler.enable(all_threads=False)
     requests = _requests()
     try:
         device = _open(requests.get())

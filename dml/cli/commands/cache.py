@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from ...words import bytes_text
 from ..app import command
-from ..tables import bytes_text, show, table
+from ..tables import show, table
 
 
 @command("dml cache", "dml cache --clear")

@@ -11,9 +11,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from ...capability import LATEST, short_name
 from ..app import command
-from ..arguments import DeviceOption, LevelOption, input_files, level_of
+from ..arguments import NEWEST, DeviceOption, LevelOption, input_files, level_of
 from ..tables import show, table
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 def run(
     model: Annotated[Path, typer.Argument(help="The model: .onnx, OpenVINO's .xml, or DxDispatch's .json.")],
     device: DeviceOption = "",
-    feature_level: LevelOption = short_name(LATEST),
+    feature_level: LevelOption = NEWEST,
     explain: Annotated[bool, typer.Option("--explain", help="Show what the model compiles to; do not run it.")] = False,
     profile: Annotated[
         Path | None, typer.Option(help="Show the time of each kernel, and write a trace (chrome://tracing, Perfetto).")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference_roi import Grid, Sampling, pool
 
 import dml
+from dml.conformance.references.regions import Grid, Sampling, pool
 from harness import assert_exact, like, random, run, tensor
 
 LINEAR, NEAREST = dml.DML_INTERPOLATION_MODE_LINEAR, dml.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR

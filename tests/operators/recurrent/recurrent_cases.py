@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import reference_recurrent as reference
 
 import dml
+from dml.conformance.references import recurrent as reference
 from harness import run, tensor
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

@@ -19,8 +19,9 @@ def covering(
 ) -> list[dict[str, str]]:
     """Rows with a label of each parameter, in which any ``strength`` labels that go together do so at least once.
 
-    The first row has every parameter's first label, where that makes sense. Greedy: each row takes a combination that is
-    still missing, and of some random ways to complete it the one that brings most others. The same for the same seed.
+    The first row has every parameter's first label, where that makes sense. Greedy: each row takes a combination that
+    is still missing, and of some random ways to complete it the one that brings most others. The same for the same
+    seed.
     """
     names, labels = list(parameters), [list(of) for of in parameters.values()]
     rng = random.Random(seed)
@@ -55,7 +56,8 @@ def covering(
         for attempt in range(_TRIES):
             free = 0.5 if attempt % 2 else 1.0
             row = tuple(
-                fixed[i] if i in fixed else (rng.choice(of) if rng.random() < free else of[0]) for i, of in enumerate(labels)
+                fixed[i] if i in fixed else (rng.choice(of) if rng.random() < free else of[0])
+                for i, of in enumerate(labels)
             )
             if not allowed(row):
                 continue

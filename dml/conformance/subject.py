@@ -27,10 +27,10 @@ class Subject:
 
     parameters: what it is varied in; ``type``, ``sizes``, ... A first label is the default.
     describe: a choice -> the description, its tensors packed. Raises Skip for a combination without meaning.
-    reference: the description (in its layout) and its inputs by field -> what each output must be; tensor arrays are lists.
-    inputs: the description -> its inputs by field; every tensor of them filled, where None.
-    layouts, values: which ones make sense; "edges" only where ``inputs`` and ``reference`` are ready for NaN, infinities
-    and extremes.
+    reference: the description (in its layout) and its inputs by field -> what each output must be; tensor arrays are
+    lists. inputs: the description -> its inputs by field; every tensor of them filled, where None.
+    layouts, values: which ones make sense; "edges" only where ``inputs`` and ``reference`` are ready for NaN,
+    infinities and extremes.
     """
 
     operator: type[OperatorDesc]

@@ -42,7 +42,11 @@ class Values:
             return ordinary
         special = _special(ordinary.dtype)
         chosen = special[self.rng.integers(0, len(special), tensor.Sizes)]
-        mixed = np.where(self.rng.random(tensor.Sizes) < 1 / 3, chosen.astype(_wide(ordinary.dtype)), ordinary.astype(_wide(ordinary.dtype)))
+        mixed = np.where(
+            self.rng.random(tensor.Sizes) < 1 / 3,
+            chosen.astype(_wide(ordinary.dtype)),
+            ordinary.astype(_wide(ordinary.dtype)),
+        )
         return np.asarray(mixed.astype(ordinary.dtype))
 
     def finite(self, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
@@ -55,7 +59,7 @@ class Values:
         return found
 
     def between(self, tensor: DML_BUFFER_TENSOR_DESC, low: float, high: float) -> Array:
-        """Uniform in [low, high]; integers within their type, so that an unsigned one starts at 0 and ends at high - low."""
+        """Uniform in [low, high]; integers within their type: an unsigned one goes from 0 to high - low."""
         kind = numpy_dtype(tensor.DataType)
         if is_float(kind):
             return np.asarray(self.rng.uniform(low, high, tensor.Sizes).astype(kind))
@@ -63,7 +67,9 @@ class Values:
         if low < least:
             low, high = least, high - low + least
         drawn = self.rng.integers(int(low), min(int(high), greatest), tensor.Sizes, endpoint=True)
-        return np.asarray(drawn.astype(np.int8).astype(kind) if element_bits(tensor.DataType) == 4 else drawn.astype(kind))
+        return np.asarray(
+            drawn.astype(np.int8).astype(kind) if element_bits(tensor.DataType) == 4 else drawn.astype(kind)
+        )
 
     def integers(self, tensor: DML_BUFFER_TENSOR_DESC, low: int, high: int) -> Array:
         """Integers from low to high, both included: indices, lengths, masks."""
@@ -84,8 +90,8 @@ def _special(kind: np.dtype[Any]) -> Array:
             numbers = [0.0, -0.0, 1.0, -1.0, small, -3 * small, float(info.tiny), float(info.max), float(info.min)]
             return np.array([*numbers, np.inf, -np.inf, np.nan]).astype(kind)
     least, greatest = integer_range(kind)
-    numbers = [least, greatest, 0, 1, greatest // 2] + ([-1] if least < 0 else [])
-    return np.array(numbers, _wide(kind))
+    extremes = [least, greatest, 0, 1, greatest // 2] + ([-1] if least < 0 else [])
+    return np.array(extremes, _wide(kind))
 
 
 def without_subnormals(array: Array) -> Array:

@@ -14,8 +14,8 @@ from dml.conformance.references.rounded import Numbers, Rounded, each, exponenti
 
 Array = npt.NDArray[Any]
 
-#: What sigmoid and tanh may be off by, in half ulp: twice what WebNN allows sigmoid.
-_SMOOTH = 68
+#: What functions of exponentials may be off by, in half ulp, besides an ulp of 1.
+_SMOOTH = 12
 
 
 def sigmoid(x: Array) -> Array:

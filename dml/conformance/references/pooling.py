@@ -1,4 +1,7 @@
-"""Pooling in float64 NumPy, window by window. Tensors are {N, C, spatial...}."""
+"""Pooling in float64 NumPy, tap by tap. Tensors are {N, C, spatial...}; a window is given as keywords.
+
+window, strides, start, end (padding), dilations: one each per spatial dimension.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.conformance.references.rounded import Numbers, each, wide
+
 Array = npt.NDArray[Any]
 Ints = Sequence[int]
+Slices = tuple[slice, ...]
 
 
 def out_sizes(sizes: Ints, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints) -> tuple[int, ...]:
@@ -21,64 +27,65 @@ def out_sizes(sizes: Ints, window: Ints, strides: Ints, start: Ints, end: Ints, 
     return (*sizes[:2], *spatial)
 
 
-def windows(
-    sizes: Ints, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints
-) -> Iterator[tuple[tuple[int, ...], list[tuple[int, ...]]]]:
-    """(output position, the input positions under its window that are not padding), spatial coordinates only."""
-    for out in np.ndindex(*out_sizes(sizes, window, strides, start, end, dilations)[2:]):
-        inside = []
-        for k in np.ndindex(*window):
-            at = tuple(o * st + i * d - s for o, st, i, d, s in zip(out, strides, k, dilations, start, strict=True))
-            if all(0 <= a < size for a, size in zip(at, sizes[2:], strict=True)):
-                inside.append(at)
-        yield out, inside
+def _places(outputs: Ints, window: Ints, strides: Ints, dilations: Ints) -> Iterator[Slices]:
+    """Of each tap of the window, where in the padded input it lies for all outputs together."""
+    for tap in np.ndindex(*window):
+        along = zip(tap, dilations, outputs, strides, strict=True)
+        yield (
+            slice(None),
+            slice(None),
+            *(slice(k * d, k * d + (count - 1) * step + 1, step) for k, d, count, step in along),
+        )
 
 
-def _elements(x: Array, positions: list[tuple[int, ...]]) -> Array:
-    """{N, C, positions}"""
-    if not positions:
-        return np.zeros((*x.shape[:2], 0), x.dtype)
-    return np.stack([x[(slice(None), slice(None), *at)] for at in positions], axis=-1)
+def taps(x: Array, fill: Any, *, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints) -> Array:
+    """{N, C, outputs..., taps}: what lies under each window, ``fill`` where that is padding."""
+    outputs = out_sizes(x.shape, window, strides, start, end, dilations)[2:]
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(start, end, strict=True)], constant_values=fill)
+    return np.stack([padded[place] for place in _places(outputs, window, strides, dilations)], axis=-1)
 
 
-def average(x: Array, *, include_padding: bool, **window: Any) -> Array:
-    y = np.zeros(out_sizes(x.shape, **window))
-    for out, inside in windows(x.shape, **window):
-        count = int(np.prod(window["window"])) if include_padding else max(len(inside), 1)
-        y[(..., *out)] = _elements(x.astype(np.float64), inside).sum(-1) / count
-    return y
+def _inside(sizes: Ints, window: dict[str, Any]) -> Array:
+    """{1, 1, outputs..., taps}: what is no padding."""
+    return taps(np.ones((1, 1, *sizes[2:]), bool), False, **window)
+
+
+def _counts(sizes: Ints, include_padding: bool, window: dict[str, Any]) -> Array:
+    """{1, 1, outputs...}: what each window's mean is taken of; 1 for a window of nothing but padding."""
+    inside = _inside(sizes, window)
+    return np.maximum(inside.shape[-1] if include_padding else inside.sum(-1), np.ones(inside.shape[:-1]))
+
+
+def average(x: Numbers, *, include_padding: bool, **window: Any) -> Numbers:
+    found = each(wide(x), lambda v: taps(v, 0.0, **window))
+    return found.sum(-1) / _counts(x.shape, include_padding, window)
 
 
 def lp(x: Array, *, p: int, **window: Any) -> Array:
-    y = np.zeros(out_sizes(x.shape, **window))
-    for out, inside in windows(x.shape, **window):
-        magnitudes = np.abs(_elements(x.astype(np.longdouble), inside))
-        y[(..., *out)] = (magnitudes**p).sum(-1) ** (1 / np.longdouble(p))
-    return y
+    magnitudes = np.abs(taps(x.astype(np.longdouble), 0, **window))
+    return np.asarray((magnitudes**p).sum(-1) ** (1 / np.longdouble(p)), np.float64)
 
 
 def maximum(x: Array, **window: Any) -> tuple[Array, Array]:
     """The maxima in x's type and the first index of each, in all of x as one line; -1 where there is only padding."""
-    sizes = out_sizes(x.shape, **window)
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    y, indices = np.full(sizes, lowest, x.dtype), np.full(sizes, -1, np.int64)
-    flat = np.arange(x.size).reshape(x.shape)
-    for out, inside in windows(x.shape, **window):
-        if inside:
-            elements = _elements(x, inside)
-            first = elements.argmax(-1)[..., None]  # NumPy's argmax: NaN is the largest, the first of equals
-            y[(..., *out)] = np.take_along_axis(elements, first, -1)[..., 0]
-            indices[(..., *out)] = np.take_along_axis(_elements(flat, inside), first, -1)[..., 0]
-    return y, indices
+    elements = taps(x, lowest, **window)
+    inside = np.broadcast_to(_inside(x.shape, window), elements.shape)
+    first = elements.argmax(-1)[..., None]  # NumPy's argmax: NaN is the largest, the first of equals
+    padding_won = ~np.take_along_axis(inside, first, -1)
+    first = np.where(padding_won, inside.argmax(-1)[..., None], first)  # all are the lowest: the first that is there
+    flat = taps(np.arange(x.size).reshape(x.shape), -1, **window)
+    return np.take_along_axis(elements, first, -1)[..., 0], np.take_along_axis(flat, first, -1)[..., 0]
 
 
 def average_grad(gradient: Array, sizes: Ints, *, include_padding: bool, **window: Any) -> Array:
-    dx = np.zeros(sizes)
-    for out, inside in windows(sizes, **window):
-        count = int(np.prod(window["window"])) if include_padding else len(inside)
-        for at in inside:
-            dx[(..., *at)] += gradient[(..., *out)].astype(np.float64) / count
-    return dx
+    shares = np.asarray(gradient, np.float64) / _counts(sizes, include_padding, window)
+    start, end = window["start"], window["end"]
+    dx = np.zeros((*sizes[:2], *(size + s + e for size, s, e in zip(sizes[2:], start, end, strict=True))))
+    for place in _places(gradient.shape[2:], window["window"], window["strides"], window["dilations"]):
+        dx[place] += shares
+    keep = tuple(slice(s, s + size) for s, size in zip(start, sizes[2:], strict=True))
+    return dx[(slice(None), slice(None), *keep)]
 
 
 def maximum_grad(x: Array, gradient: Array, **window: Any) -> Array:
@@ -89,8 +96,8 @@ def maximum_grad(x: Array, gradient: Array, **window: Any) -> Array:
 
 
 def unpool(x: Array, indices: Array, sizes: Ints) -> Array:
+    """Of equal indices the last element wins."""
     y = np.zeros(int(np.prod(sizes)), x.dtype)
-    for value, index in zip(x.ravel(), indices.ravel(), strict=True):
-        if int(index) < y.size:
-            y[int(index)] = value
+    there = indices.ravel() < y.size
+    y[indices.ravel()[there].astype(np.int64)] = x.ravel()[there]
     return y.reshape(sizes)

@@ -92,7 +92,7 @@ class Sampling:
         if rows is None or columns is None:
             return np.full(image.shape[0], self.outside)
         terms = [image[:, i, j].astype(np.float64) * (wi * wj) for i, wi in rows for j, wj in columns]
-        return np.sum(terms, axis=0)
+        return np.asarray(np.sum(terms, axis=0))
 
     def align_regions(self, x: Array, regions: Array, batches: Array, height: int, width: int) -> Array:
         y = np.zeros((len(regions), x.shape[1], height, width))
@@ -158,7 +158,7 @@ class Grid:
         rows = np.arange(len(x))
         weights[rows, high] += 1 if slopes else x - np.floor(x)
         weights[rows, low] += -1 if slopes else 1 - (x - np.floor(x))
-        return weights * inside[:, None]
+        return np.asarray(weights * inside[:, None])
 
     def values(self, image: Array) -> Array:
         """{samples down, samples across} of an image {H, W}."""

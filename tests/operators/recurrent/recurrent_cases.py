@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import dml
+from dml.conformance.activations import ACTIVATIONS
 from dml.conformance.references import recurrent as reference
 from dml.conformance.references.fused import activated
 from harness import run, tensor
@@ -19,27 +20,6 @@ FUNCTIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
 DIRECTIONS = ("FORWARD", "BACKWARD", "BIDIRECTIONAL")
 OPTIONAL_INPUTS = ("BiasTensor", "HiddenInitTensor", "CellMemInitTensor", "SequenceLengthsTensor", "PeepholeTensor")
 OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
-
-#: Every activation that networks may use, with parameters.
-ACTIVATIONS: dict[str, dml.OperatorDesc] = {
-    "LINEAR": dml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=0.5, Beta=0.25),
-    "SIGMOID": dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(),
-    "HARD_SIGMOID": dml.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(Alpha=0.3, Beta=0.4),
-    "TANH": dml.DML_ACTIVATION_TANH_OPERATOR_DESC(),
-    "SCALED_TANH": dml.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC(Alpha=0.7, Beta=1.5),
-    "RELU": dml.DML_ACTIVATION_RELU_OPERATOR_DESC(),
-    "LEAKY_RELU": dml.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.2),
-    "THRESHOLDED_RELU": dml.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC(Alpha=0.1),
-    "ELU": dml.DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha=0.8),
-    "CELU": dml.DML_ACTIVATION_CELU_OPERATOR_DESC(Alpha=0.5),
-    "SCALED_ELU": dml.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC(Alpha=1.6, Gamma=0.7),
-    "SOFTPLUS": dml.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC(Steepness=2.0),
-    "PARAMETRIC_SOFTPLUS": dml.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC(Alpha=0.6, Beta=1.2),
-    "SOFTSIGN": dml.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC(),
-    "IDENTITY": dml.DML_ACTIVATION_IDENTITY_OPERATOR_DESC(),
-    "SHRINK": dml.DML_ACTIVATION_SHRINK_OPERATOR_DESC(Bias=0.1, Threshold=0.2),
-    "GELU": dml.DML_ACTIVATION_GELU_OPERATOR_DESC(),
-}
 
 
 @dataclass(frozen=True)

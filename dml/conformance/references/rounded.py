@@ -7,7 +7,7 @@ it; quotients, roots and what is made of exponentials lose what dml's own functi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,11 @@ class Rounded:
         if tensor.element_bits == 16:
             return Expected(values, 1.0, error, f"float32 arithmetic, rounded to FLOAT16; {why}")
         return Expected(values, ulp, error, why)
+
+
+def rounded(inputs: Mapping[str, Any], *names: str) -> list[Any]:
+    """Inputs by field, None for those that are not there."""
+    return [Rounded(inputs[name]) if name in inputs else None for name in names]
 
 
 def wide(x: Array | Rounded | None) -> Numbers:

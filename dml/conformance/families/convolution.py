@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from dml.conformance.references.fused import activated
 from dml.conformance.references.rounded import Rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
+from dml.conformance.windows import along
 from dml.descriptors.base import OperatorDesc
 from dml.enums import (
     DML_CONVOLUTION_DIRECTION,
@@ -49,21 +49,21 @@ def _geometry(choice: Choice, *, backward: bool = False) -> dict[str, Any]:
     """Sizes of InputTensor, FilterTensor and OutputTensor, and the window's fields. Raises Skip where none fits."""
     batch, channels, *spatial = choice.sizes
 
-    def along(values: Sequence[int]) -> tuple[int, ...]:
-        return tuple(islice(cycle(values), len(spatial)))
+    def each(values: Sequence[int]) -> tuple[int, ...]:
+        return along(choice.sizes, values)
 
-    strides, dilations = along(choice.strides), along(choice.dilations)
-    start, end = map(along, choice.padding)
+    strides, dilations = each(choice.strides), each(choice.dilations)
+    start, end = map(each, choice.padding)
     window = {"Strides": strides, "Dilations": dilations, "StartPadding": start, "EndPadding": end}
     source = (batch, channels * choice.groups, *spatial)
     result: tuple[int, ...]
     if backward:
-        weights = (source[1], choice.outputs, *along(choice.window))
-        more = along(choice.output_padding)
+        weights = (source[1], choice.outputs, *each(choice.window))
+        more = each(choice.output_padding)
         result = transposed_sizes(source, weights, strides, dilations, start, end, more, choice.groups)
         window["OutputPadding"] = more
     else:
-        weights = (choice.outputs * choice.groups, channels, *along(choice.window))
+        weights = (choice.outputs * choice.groups, channels, *each(choice.window))
         result = convolved_sizes(source, weights, strides, dilations, start, end)
     if min(result) < 1:
         raise Skip("the window does not fit into the padded input")

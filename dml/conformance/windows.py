@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
@@ -33,7 +33,7 @@ def along(sizes: Sequence[int], values: Sequence[int]) -> tuple[int, ...]:
 
 
 def pooled_by(choice: Choice) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """The pooled sizes, and the window's fields; Dilations only where the choice has some. Raises Skip for no window."""
+    """The pooled sizes, and the window's fields: Dilations where the choice has some. Raises Skip where none fits."""
     made = {
         "Strides": along(choice.sizes, choice.strides),
         "WindowSize": along(choice.sizes, choice.window),
@@ -62,10 +62,11 @@ def window_of(desc: Any) -> dict[str, Any]:
 
 
 def window_parameters(
-    operator: type[OperatorDesc], more: dict[str, Any], tensor_name: str = "InputTensor"
+    operator: type[OperatorDesc], more: Mapping[str, Any], main: str = "InputTensor"
 ) -> dict[str, Any]:
-    dilated = {} if not any(info.name == "Dilations" for info in operator.fields_info) else DILATIONS
-    return {"type": types_of(operator, tensor_name), "sizes": SIZES, **WINDOW, **dilated, **more}
+    """main: the tensor whose data types are tried."""
+    dilated = DILATIONS if any(info.name == "Dilations" for info in operator.fields_info) else {}
+    return {"type": types_of(operator, main), "sizes": SIZES, **WINDOW, **dilated, **more}
 
 
 def gathered(values: Any, terms: Any, desc: Any) -> Outputs:

@@ -1,9 +1,9 @@
-"""Regions of interest in float64 NumPy: plain loops over regions, outputs and samples."""
+"""Regions of interest in float64 NumPy, region by region: the maximum of cells, and interpolated samples."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,24 @@ def pool(x: Array, regions: Array, scale: float, height: int, width: int) -> Arr
     return y
 
 
-@dataclass
+@dataclass(frozen=True)
+class Axis:
+    """The samples of a region along one axis of an image: as many for each output, one after the other.
+
+    along: how far each lies from the region's low end to the high one. taps: {samples, elements}, what elements weigh;
+    nothing outside of the image. linear: the same for linear interpolation, whose gradient ``slopes`` is.
+    """
+
+    outputs: int
+    samples: int
+    along: Array
+    inside: Array
+    taps: Array
+    linear: Array
+    slopes: Array
+
+
+@dataclass(frozen=True)
 class Sampling:
     """The attributes of ROI_ALIGN1."""
 
@@ -47,142 +64,81 @@ class Sampling:
     maximum: int = 2**32 - 1
     align: bool = False
 
-    def axis(self, low: float, high: float, outputs: int) -> tuple[int, Callable[[int], tuple[float, float]]]:
-        """Samples per output, and of a sample (coordinate, how far along the region)."""
-        size = high - low
-        samples = min(max(math.ceil(abs(size) / outputs), self.minimum), self.maximum)
+    def axis(self, low: float, high: float, outputs: int, size: int) -> Axis:
+        """low, high: the region's ends. size: elements of the image."""
+        samples = min(max(math.ceil(abs(high - low) / outputs), self.minimum), self.maximum)
         count = samples * outputs
+        if self.align:
+            along = np.full(1, 0.5) if count == 1 else np.arange(count) / (count - 1)
+        else:
+            along = (np.arange(count) - self.output_offset) / count
+        x = low + along * (high - low) - self.input_offset
+        inside = (x >= -1) & (x <= size)
+        x = np.clip(x, 0, size - 1)
+        rows, below, above = np.arange(count), np.floor(x).astype(int), np.ceil(x).astype(int)
+        linear, slopes, nearest = (np.zeros((count, size)) for _ in range(3))
+        linear[rows, above] += x - below
+        linear[rows, below] += 1 - (x - below)
+        slopes[rows, above] += 1
+        slopes[rows, below] -= 1
+        nearest[rows, np.maximum(np.ceil(x - 0.5), 0).astype(int)] = 1
+        parts = [part * inside[:, None] for part in (nearest if self.nearest else linear, linear, slopes)]
+        return Axis(outputs, samples, along, inside.astype(np.float64), *parts)
 
-        def place(s: int) -> tuple[float, float]:
-            if self.align:
-                along = 0.5 if count == 1 else s / (count - 1)
-            else:
-                along = (s - self.output_offset) / count
-            return low + along * size - self.input_offset, along
-
-        return samples, place
-
-    def taps(self, x: float, size: int) -> list[tuple[int, float]] | None:
-        """(element, weight) of a coordinate; None outside."""
-        if not -1 <= x <= size:
-            return None
-        x = min(max(x, 0.0), size - 1.0)
-        if self.nearest:
-            return [(max(math.ceil(x - 0.5), 0), 1.0)]
-        low, high = math.floor(x), math.ceil(x)
-        return [(low, 1.0 - (x - low)), (high, x - low)] if high > low else [(low, 1.0)]
-
-    def samples(
-        self, region: Array, height: int, width: int
-    ) -> Iterator[tuple[int, int, list[tuple[tuple[float, float], tuple[float, float]]]]]:
-        """(output row, output column, its samples as ((y, along y), (x, along x)))."""
+    def axes(self, region: Array, sizes: tuple[int, int], image: tuple[int, int]) -> tuple[Axis, Axis]:
+        """Down and across. region: x1, y1, x2, y2. sizes: of the output. image: height and width."""
         x1, y1, x2, y2 = region.astype(np.float64) * [self.scale_x, self.scale_y, self.scale_x, self.scale_y]
-        down, place_y = self.axis(y1, y2, height)
-        across, place_x = self.axis(x1, x2, width)
-        for oy, ox in np.ndindex(height, width):
-            yield (
-                oy,
-                ox,
-                [(place_y(oy * down + j), place_x(ox * across + i)) for i in range(across) for j in range(down)],
-            )
+        return self.axis(y1, y2, sizes[0], image[0]), self.axis(x1, x2, sizes[1], image[1])
 
-    def value(self, image: Array, y: float, x: float) -> Array:
-        """{C} at a place of an image {C, H, W}."""
-        rows, columns = self.taps(y, image.shape[1]), self.taps(x, image.shape[2])
-        if rows is None or columns is None:
-            return np.full(image.shape[0], self.outside)
-        terms = [image[:, i, j].astype(np.float64) * (wi * wj) for i, wi in rows for j, wj in columns]
-        return np.asarray(np.sum(terms, axis=0))
+    def values(self, image: Array, down: Axis, across: Axis) -> Array:
+        """Of an image {C, H, W}: {C, rows, columns, samples of an output}, in each output down first, then across."""
+        found = down.taps @ image.astype(np.float64) @ across.taps.T
+        found = found + (1 - np.outer(down.inside, across.inside)) * self.outside
+        return _by_output(found, down, across)
 
     def align_regions(self, x: Array, regions: Array, batches: Array, height: int, width: int) -> Array:
         y = np.zeros((len(regions), x.shape[1], height, width))
         for r, region in enumerate(regions):
-            for oy, ox, samples in self.samples(region, height, width):
-                values = np.stack([self.value(x[batches[r]], sy, sx) for (sy, _), (sx, _) in samples])
-                y[r, :, oy, ox] = values.mean(0) if self.mean else values.max(0)
+            image = x[int(batches[r])]
+            values = self.values(image, *self.axes(region, (height, width), (x.shape[2], x.shape[3])))
+            y[r] = values.mean(-1) if self.mean else values.max(-1)
         return y
 
-    def grad(self, x: Array, gradient: Array, regions: Array, batches: Array) -> tuple[Array, Array]:
-        """The gradients of the image and of the regions."""
+    def grad(
+        self, x: Array, gradient: Array, regions: Array, batches: Array, *, terms: bool = False
+    ) -> tuple[Array, Array]:
+        """The gradients of the image and of the regions; with ``terms`` what they add up, all of it positive."""
+        part: Callable[[Array], Array] = np.abs if terms else np.asarray
         dx, edges = np.zeros(x.shape), np.zeros((len(regions), 4))
-        height, width = gradient.shape[2:]
         for r, region in enumerate(regions):
-            for oy, ox, samples in self.samples(region, height, width):
-                for c in range(x.shape[1]):
-                    image = x[batches[r], c : c + 1]
-                    chosen = samples
-                    if not self.mean:
-                        chosen = [samples[int(np.argmax([self.value(image, y, x)[0] for (y, _), (x, _) in samples]))]]
-                    weight = float(gradient[r, c, oy, ox]) / len(chosen)
-                    for (sy, down), (sx, right) in chosen:
-                        for i, wi in self.taps(sy, x.shape[2]) or []:
-                            for j, wj in self.taps(sx, x.shape[3]) or []:
-                                dx[batches[r], c, i, j] += weight * wi * wj
-                        edges[r] += weight * self._edges(image[0].astype(np.float64), sy, sx, down, right)
+            b = int(batches[r])
+            image = x[b].astype(np.float64)
+            down, across = self.axes(region, (gradient.shape[2], gradient.shape[3]), (x.shape[2], x.shape[3]))
+            shares = part(self._shares(image, gradient[r].astype(np.float64), down, across))
+            dx[b] += down.taps.T @ shares @ across.taps
+            slope_y = shares * (part(down.slopes) @ part(image) @ across.linear.T) * self.scale_y
+            slope_x = shares * (down.linear @ part(image) @ part(across.slopes).T) * self.scale_x
+            right, low = across.along, down.along[:, None]
+            moved = (slope_x * part(1 - right), slope_y * part(1 - low), slope_x * part(right), slope_y * part(low))
+            edges[r] = [edge.sum() for edge in moved]
         return dx, edges
 
-    def _edges(self, image: Array, y: float, x: float, down: float, right: float) -> Array:
-        rows, columns = image.shape
-        if not (-1 <= y <= rows and -1 <= x <= columns):
-            return np.zeros(4)
-        y, x = min(max(y, 0.0), rows - 1.0), min(max(x, 0.0), columns - 1.0)
-        top, bottom, left, far = math.floor(y), math.ceil(y), math.floor(x), math.ceil(x)
-        fy, fx = y - top, x - left
-        slope_y = (1 - fx) * (image[bottom, left] - image[top, left]) + fx * (image[bottom, far] - image[top, far])
-        slope_x = (1 - fy) * (image[top, far] - image[top, left]) + fy * (image[bottom, far] - image[bottom, left])
-        slope_x, slope_y = slope_x * self.scale_x, slope_y * self.scale_y
-        return np.array([slope_x * (1 - right), slope_y * (1 - down), slope_x * right, slope_y * down])
+    def _shares(self, image: Array, gradient: Array, down: Axis, across: Axis) -> Array:
+        """What goes to each sample {C, samples down, samples across} of an output's gradient {C, rows, columns}."""
+        values = self.values(image, down, across)
+        if self.mean:
+            shares = np.full(values.shape, 1 / values.shape[-1])
+        else:
+            shares = np.zeros(values.shape)
+            np.put_along_axis(shares, values.argmax(-1)[..., None], 1, -1)
+        return _by_sample(shares * gradient[..., None], down, across)
 
 
-class Grid:
-    """One channel's output of one region with its samples as matrices: for more samples than loops are good for."""
+def _by_output(found: Array, down: Axis, across: Axis) -> Array:
+    parts = found.reshape(-1, down.outputs, down.samples, across.outputs, across.samples)
+    return parts.transpose(0, 1, 3, 4, 2).reshape(-1, down.outputs, across.outputs, across.samples * down.samples)
 
-    def __init__(self, sampling: Sampling, region: Array, sizes: tuple[int, int], place: tuple[int, ...]) -> None:
-        """sizes: the pooled height and width. place: the output's row and column."""
-        x1, y1, x2, y2 = region.astype(np.float64) * ([sampling.scale_x, sampling.scale_y] * 2)
-        self.sampling = sampling
-        self.axes = []
-        for low, high, outputs, o in ((y1, y2, sizes[0], place[0]), (x1, x2, sizes[1], place[1])):
-            samples, place_of = sampling.axis(low, high, outputs)
-            self.axes.append(np.array([place_of(o * samples + i) for i in range(samples)]).T)
 
-    def taps(self, axis: int, size: int, *, slopes: bool = False) -> Array:
-        """{samples, size}: what the elements weigh; or the linear interpolation's slope."""
-        x = self.axes[axis][0]
-        weights = np.zeros((len(x), size))
-        inside = (x >= -1) & (x <= size)
-        x = np.clip(x, 0, size - 1)
-        low, high = np.floor(x).astype(int), np.ceil(x).astype(int)
-        if self.sampling.nearest and not slopes:
-            low = high = np.maximum(np.ceil(x - 0.5), 0).astype(int)
-        rows = np.arange(len(x))
-        weights[rows, high] += 1 if slopes else x - np.floor(x)
-        weights[rows, low] += -1 if slopes else 1 - (x - np.floor(x))
-        return np.asarray(weights * inside[:, None])
-
-    def values(self, image: Array) -> Array:
-        """{samples down, samples across} of an image {H, W}."""
-        y, x = self.taps(0, image.shape[0]), self.taps(1, image.shape[1])
-        return y @ image @ x.T + (1 - np.outer(y.sum(1), x.sum(1))) * self.sampling.outside
-
-    def value(self, image: Array) -> float:
-        values = self.values(image.astype(np.float64))
-        return float(values.mean() if self.sampling.mean else values.max())
-
-    def grad(self, image: Array) -> tuple[Array, Array]:
-        """The gradients of the output by the image and by the region."""
-        image = image.astype(np.float64)
-        values = self.values(image)
-        share = np.full(values.shape, 1 / values.size)
-        if not self.sampling.mean:
-            share = np.zeros(values.shape)
-            share.T.flat[np.argmax(values.T)] = 1  # the first along x, then along y
-        y, x = self.taps(0, image.shape[0]), self.taps(1, image.shape[1])
-        linear = Grid.__new__(Grid)
-        linear.axes, linear.sampling = self.axes, Sampling()
-        level_y, level_x = (linear.taps(axis, image.shape[axis]) for axis in range(2))
-        slope_y = share * (self.taps(0, image.shape[0], slopes=True) @ image @ level_x.T) * self.sampling.scale_y
-        slope_x = share * (level_y @ image @ self.taps(1, image.shape[1], slopes=True).T) * self.sampling.scale_x
-        down, right = self.axes[0][1][:, None], self.axes[1][1]
-        edges = [slope_x * (1 - right), slope_y * (1 - down), slope_x * right, slope_y * down]
-        return y.T @ share @ x, np.array([edge.sum() for edge in edges])
+def _by_sample(found: Array, down: Axis, across: Axis) -> Array:
+    parts = found.reshape(-1, down.outputs, across.outputs, across.samples, down.samples).transpose(0, 1, 4, 2, 3)
+    return parts.reshape(-1, down.outputs * down.samples, across.outputs * across.samples)

@@ -1,8 +1,8 @@
 """Numbers with a bound of what float32 arithmetic may make of them: running error analysis beside float64 values.
 
 References are written for plain arrays, and for these where a limit is needed: the same lines then say what must come
-out and how far it may be off, whatever order a device sums in. Sums and products are rounded to nearest, as Vulkan has
-it; quotients, roots and what is made of exponentials lose what dml's own functions of them may (shaders/lib/math.glsl).
+out and how far it may be off, whatever order a device sums in. Sums and products are rounded to nearest; quotients,
+roots and what is made of exponentials lose what dml's own functions of them may (shaders/lib/math.glsl).
 """
 
 from __future__ import annotations
@@ -140,9 +140,10 @@ class Rounded:
         """As an output of a tensor's sizes and data type.
 
         ulp: the limit that others have set to FLOAT32 results; this bound comes on top, for what cancels. A FLOAT16
-        result is a float32 one rounded once more, to a neighbour.
+        result is a float32 one rounded once more, to a neighbour. Twice the error: Vulkan leaves open to which of its
+        neighbours a number is rounded.
         """
-        values, error = (np.array(part).reshape(tensor.Sizes) for part in (self.value, self.error))
+        values, error = (np.array(part).reshape(tensor.Sizes) for part in (self.value, 2 * self.error))
         if tensor.element_bits == 16:
             return Expected(values, 1.0, error, f"float32 arithmetic, rounded to FLOAT16; {why}")
         return Expected(values, ulp, error, why)

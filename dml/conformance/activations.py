@@ -1,43 +1,41 @@
-"""The activations that other operators may apply to their results, with parameters, by label."""
+"""The activations with the attributes that are tried of each, by themselves and as other operators fuse them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from dml import descriptors as d
+from dml import descriptors
+from dml.conformance.references.activations import ACTIVATIONS
 from dml.descriptors.base import OperatorDesc
+from dml.validator.base import FUSABLE_ACTIVATIONS
 
-
-def _of(operator: Any, **attributes: Any) -> OperatorDesc:
-    made: OperatorDesc = operator(InputTensor=None, OutputTensor=None, **attributes)
-    return made
-
-
-#: Those that every operator with a FusedActivation, and every recurrent network, takes.
-ACTIVATIONS: dict[str, OperatorDesc] = {
-    "LINEAR": _of(d.DML_ACTIVATION_LINEAR_OPERATOR_DESC, Alpha=-0.5, Beta=0.25),
-    "SIGMOID": _of(d.DML_ACTIVATION_SIGMOID_OPERATOR_DESC),
-    "HARD_SIGMOID": _of(d.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC, Alpha=0.3, Beta=0.4),
-    "TANH": _of(d.DML_ACTIVATION_TANH_OPERATOR_DESC),
-    "SCALED_TANH": _of(d.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC, Alpha=0.7, Beta=1.5),
-    "RELU": _of(d.DML_ACTIVATION_RELU_OPERATOR_DESC),
-    "LEAKY_RELU": _of(d.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, Alpha=0.2),
-    "THRESHOLDED_RELU": _of(d.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC, Alpha=0.1),
-    "ELU": _of(d.DML_ACTIVATION_ELU_OPERATOR_DESC, Alpha=0.8),
-    "CELU": _of(d.DML_ACTIVATION_CELU_OPERATOR_DESC, Alpha=0.5),
-    "SCALED_ELU": _of(d.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC, Alpha=1.6, Gamma=0.7),
-    "SOFTPLUS": _of(d.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, Steepness=2.0),
-    "PARAMETRIC_SOFTPLUS": _of(d.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, Alpha=0.6, Beta=1.2),
-    "SOFTSIGN": _of(d.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC),
-    "IDENTITY": _of(d.DML_ACTIVATION_IDENTITY_OPERATOR_DESC),
-    "SHRINK": _of(d.DML_ACTIVATION_SHRINK_OPERATOR_DESC, Bias=0.1, Threshold=0.2),
-    "GELU": _of(d.DML_ACTIVATION_GELU_OPERATOR_DESC),
+#: The attributes of those that have some; the pages' defaults first.
+ATTRIBUTES: Mapping[str, tuple[dict[str, float], ...]] = {
+    "ELU": ({"Alpha": 1.0}, {"Alpha": 0.3}),
+    "HARD_SIGMOID": ({"Alpha": 0.2, "Beta": 0.5}, {"Alpha": 1.0, "Beta": 0.0}),
+    "LEAKY_RELU": ({"Alpha": 0.01}, {"Alpha": -2.0}),
+    "LINEAR": ({"Alpha": 2.0, "Beta": 0.5}, {"Alpha": 0.77, "Beta": -1.3}),
+    "PARAMETRIC_SOFTPLUS": ({"Alpha": 1.5, "Beta": 1.0}, {"Alpha": 0.7, "Beta": -2.3}),
+    "SCALED_ELU": ({"Alpha": 1.6732, "Gamma": 1.0507}, {"Alpha": 0.5, "Gamma": 2.0}),
+    "SCALED_TANH": ({"Alpha": 1.0, "Beta": 0.5}, {"Alpha": 1.7, "Beta": 0.66}),
+    "SOFTPLUS": ({"Steepness": 1.0}, {"Steepness": 3.3}, {"Steepness": 0.25}),
+    "THRESHOLDED_RELU": ({"Alpha": 1.0}, {"Alpha": -0.5}),
+    "SHRINK": ({"Bias": 0.0, "Threshold": 0.5}, {"Bias": 0.75, "Threshold": 1.5}, {"Bias": 2.0, "Threshold": 2.0}),
+    "CELU": ({"Alpha": 1.0}, {"Alpha": 0.3}, {"Alpha": 7.5}),
+    "SWISH": ({"SigmoidInputScale": 1.0}, {"SigmoidInputScale": 1.702}, {"SigmoidInputScale": -3.3}),
+    "HARD_SWISH": ({"Alpha": 1 / 6, "Beta": 0.5}, {"Alpha": 0.2, "Beta": 0.5}),
 }
-#: What a matrix product may fuse besides: over the last dimension, over any.
-SOFTMAX = _of(d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC)
-SOFTMAX1 = _of(d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, Axes=(0,))
 
 
-def fused(*labels: str) -> dict[str, OperatorDesc | None]:
-    """A parameter: no activation, and these."""
-    return {"none": None, **{label: ACTIVATIONS[label] for label in labels}}
+def activation_class(name: str) -> Any:
+    """The structure of RELU, SOFTMAX1, ..."""
+    return getattr(descriptors, f"DML_ACTIVATION_{name}_OPERATOR_DESC")
+
+
+def fused(*names: str) -> dict[str, OperatorDesc | None]:
+    """Fused activations by label, none first: those named, else every one that operators can fuse."""
+    found: dict[str, OperatorDesc | None] = {"none": None}
+    for name in names or [name for name in ACTIVATIONS if activation_class(name).OPERATOR_TYPE in FUSABLE_ACTIVATIONS]:
+        found[name] = activation_class(name)(**ATTRIBUTES.get(name, ({},))[-1])
+    return found

@@ -208,7 +208,7 @@ def _parameters(operator: type[OperatorDesc], heads: Mapping[str, Any]) -> dict[
         "heads": heads,
         "source": {source: source for source in _SOURCES},
         "mask": enumerators(DML_MULTIHEAD_ATTENTION_MASK_TYPE),
-        "filter": {"-64": -64.0, "-1e9": -1e9, "-1": -1.0},
+        "filter": {"-64": -64.0, "-1e4": -1e4, "-1": -1.0},
         "bias": flags(),
         "relative": flags(),
         "present": flags(),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
-from dml.conformance.activations import SOFTMAX, SOFTMAX1, fused
+from dml.conformance.activations import activation_class, fused
 from dml.conformance.filling import filled, finite
 from dml.conformance.layouts import Tensor
 from dml.conformance.limits import Expected
@@ -28,6 +28,11 @@ from dml.enums import (
 
 #: Rows, terms and columns: of one, primes, a row or a column alone, a few workgroups.
 _SIZES = sizes("5x7x3", "1x1x1", "1x61x17", "23x5x1", "2x1x19", "34x48x36", "70x33x65")
+#: Over the last dimension, and over the first.
+_SOFTMAX = {
+    "SOFTMAX": activation_class("SOFTMAX")(),
+    "SOFTMAX1": activation_class("SOFTMAX1")(Axes=(0,)),
+}
 _BATCHES = {"none": (), "2": (2,), "2x3": (2, 3), "1x2": (1, 2)}
 
 
@@ -72,7 +77,7 @@ subject(
         "c": flags(),
         "alpha": {"1": 1.0, "-0.3": -0.3},
         "beta": {"1": 1.0, "0": 0.0, "2.5": 2.5},
-        "activation": {**fused("RELU", "SIGMOID", "LEAKY_RELU"), "SOFTMAX": SOFTMAX, "SOFTMAX1": SOFTMAX1},
+        "activation": {**fused("RELU", "SIGMOID", "LEAKY_RELU"), **_SOFTMAX},
     },
     describe=_describe_gemm,
     reference=_gemm,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from dml import descriptors as d
-from dml.conformance.activations import ACTIVATIONS
+from dml.conformance.activations import fused
 from dml.conformance.filling import filled
 from dml.conformance.layouts import Tensor
 from dml.conformance.parameters import Choice, enumerators, flags, sizes, tensor, types_of
@@ -26,8 +26,10 @@ from dml.enums import (
 
 #: Steps, batch, inputs, hidden units: one, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
-#: In place of all of a network's functions.
+#: The usual functions, and others in place of all of them.
+_USUAL = ("SIGMOID", "TANH")
 _OTHERS = ("LINEAR", "HARD_SIGMOID", "ELU", "GELU")
+_ACTIVATIONS = fused(*_USUAL, *_OTHERS)
 _OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 
 
@@ -63,7 +65,7 @@ def _network(choice: Choice, gates: int) -> dict[str, Any]:
         "SequenceLengthsTensor": tensor(DML_TENSOR_DATA_TYPE_UINT32, (1, 1, 1, batch)) if choice.lengths else None,
         "OutputSequenceTensor": sequence if _OUTPUTS[0] in choice.outputs else None,
         "OutputSingleTensor": state if _OUTPUTS[1] in choice.outputs else None,
-        "ActivationDescs": [ACTIVATIONS[name] for name in functions],
+        "ActivationDescs": [_ACTIVATIONS[name] for name in functions],
         "Direction": choice.direction,
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import dml
-from dml.conformance.activations import ACTIVATIONS
+from dml.conformance.activations import fused
 from dml.conformance.references import recurrent as reference
 from dml.conformance.references.fused import activated
 from harness import run, tensor
@@ -20,6 +20,10 @@ FUNCTIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
 DIRECTIONS = ("FORWARD", "BACKWARD", "BIDIRECTIONAL")
 OPTIONAL_INPUTS = ("BiasTensor", "HiddenInitTensor", "CellMemInitTensor", "SequenceLengthsTensor", "PeepholeTensor")
 OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
+
+
+#: Every activation that networks may use, with parameters.
+ACTIVATIONS: dict[str, dml.OperatorDesc] = {name: desc for name, desc in fused().items() if desc is not None}
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,9 @@ def run(
     allow_paths_outside: Annotated[
         bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
     ] = False,
+    no_fallback: Annotated[
+        bool, typer.Option("--no-fallback", help="Refuse an ONNX model with nodes that would run on the host.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show where the time went, on standard error.")] = False,
 ) -> None:
     """Run a model, explain what it compiles to, or profile it."""
@@ -134,7 +137,9 @@ def run(
         files = _inputs(input or [])
         with Waiting(Console(stderr=True), verbose=verbose) as waiting:
             say = partial(waiting.say, typer.echo)
-            runnable = open_file(model, opened, Options(say, allow_paths_outside, iterations, files, output_dir))
+            runnable = open_file(
+                model, opened, Options(say, allow_paths_outside, iterations, not no_fallback, files, output_dir)
+            )
             if explain:
                 say(runnable.describe())
             times = runnable.profile() if profile is not None else None
@@ -172,8 +177,9 @@ def explain(
     except DMLError as error:
         raise _fail(str(error)) from None
     table = _table(escape(model.name), "node", "operators", "feature level")
-    for node, names, level in rows:
-        table.add_row(escape(node), ", ".join(names) or "(a constant or a view)", short_name(level) if names else "")
+    for row in rows:
+        names = row.on_host or ", ".join(row.operators) or "(a constant or a view)"
+        table.add_row(escape(row.node), escape(names), short_name(row.level) if row.operators else "")
     _print(table)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +16,18 @@ from dml.errors import DMLError
 from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
 
-from .backend import PreparedModel, prepare
+from .backend import Part, PreparedModel, prepare
 from .dtypes import Array, dtype_of
+from .host_part import HostPart
 from .trace import held
+from .unmapped import grouped
 
 
 class ONNXRun:
     """A model with its inputs' files, for ``dml run``."""
 
     def __init__(self, path: Path, device: Device, options: Options) -> None:
-        self._model = prepare(path, device)
+        self._model = prepare(path, device, fallback=options.fallback)
         self._options = options
         self._name = path.name
 
@@ -39,36 +42,77 @@ class ONNXRun:
         self._options.deliver(flat)
 
     def describe(self) -> str:
-        rows = explain(self._model, self._options.arrays())
-        return "\n".join(
-            f"{node}: {', '.join(operators) or 'a constant or a view'}"
-            + (f" (feature level {short_name(level)})" if operators else "")
-            for node, operators, level in rows
-        )
+        return "\n".join(map(str, explain(self._model, self._options.arrays())))
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        inputs = self._options.arrays()
-        plan, feeds = self._model.compiled_for(inputs)
-        if plan.compiled is None:
-            return {}
-        used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
-        return {self._name: plan.compiled.profile({name: held(feeds[name]) for name in used})}
+        rows: dict[str, list[KernelTime]] = {}
+
+        def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
+            name = self._name if len(self._model.parts) == 1 else f"{self._name}, part {len(rows) + 1}"
+            if isinstance(part, HostPart):
+                part.run(values)  # what it makes ready is not counted
+                start = time.perf_counter_ns()
+                made = part.run(values)
+                taken = time.perf_counter_ns() - start
+                rows[f"{name}, on the host"] = [KernelTime(grouped(part.nodes), part.runtime, taken)]
+                return made
+            plan, feeds = part.compiled_for(values)
+            if plan.compiled is not None:
+                used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
+                rows[name] = plan.compiled.profile({name: held(feeds[name]) for name in used})
+            return plan.run(feeds)
+
+        self._model.each_part(self._options.arrays(), step)
+        return rows
 
 
-def explain(
-    model: PreparedModel, inputs: Mapping[str, Array] | None = None
-) -> list[tuple[str, list[str], DML_FEATURE_LEVEL]]:
-    """(node, the DirectML operators it became, the feature level that has all of them), in the order of the model.
+class Explained(NamedTuple):
+    """What became of a node: operators and the feature level that has all of them, or what runs it on the host."""
 
-    Inputs that are not given stand for zeros of the model's shapes, a symbolic size for 1. Raises DMLError where the
-    model cannot be compiled for them.
+    node: str
+    operators: list[str]
+    level: DML_FEATURE_LEVEL
+    on_host: str = ""
+
+    def __str__(self) -> str:
+        if self.on_host:
+            return f"{self.node}: {self.on_host}"
+        if not self.operators:
+            return f"{self.node}: a constant or a view"
+        return f"{self.node}: {', '.join(self.operators)} (feature level {short_name(self.level)})"
+
+
+def explain(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> list[Explained]:
+    """What became of each node, in the order of the parts that the model was cut into.
+
+    Inputs that are not given stand for zeros of the model's shapes, a symbolic size for 1. Parts run where others come
+    after them, since these depend on their shapes. Raises DMLError where the model cannot be compiled for them.
     """
     given = dict(inputs or {})
     for entry in model.model.graph.input:
         if entry.name in model.inputs and entry.name not in given:
             given[entry.name] = _zeros(entry)
-    plan, _ = model.compiled_for(given)
-    return [(node, *_operators(made)) for node, made in plan.record]
+    rows: list[Explained] = []
+
+    def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(part, HostPart):
+            made = part.run(values)
+            rows.extend(
+                Explained(
+                    f"node {node.name!r} ({node.op_type})" if node.name else f"node {node.op_type}",
+                    [],
+                    DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
+                    f"on the host, {part.runtime} ({model.reason(node)})",
+                )
+                for node in part.nodes
+            )
+            return made
+        plan, feeds = part.compiled_for(values)
+        rows.extend(Explained(node, *_operators(made)) for node, made in plan.record)
+        return {} if part is model.parts[-1] else plan.run(feeds)
+
+    model.each_part(given, step)
+    return rows
 
 
 def _zeros(entry: Any) -> Array:

@@ -6,7 +6,7 @@ or attribute, and the rule. Any other exception that leaves a mapping is a fault
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import onnx
@@ -26,10 +26,17 @@ _Choice = TypeVar("_Choice")
 
 
 class Unsupported(DMLError):
-    """The model may be right, but no mapping says it in DirectML's operators."""
+    """The model may be right, but no mapping says it in DirectML's operators.
 
-    def __init__(self, message: str) -> None:
+    nodes: those of the graph that was mapped which it is about, each with the reason.
+    """
+
+    def __init__(self, message: str, nodes: Sequence[tuple[NodeFacts, str]] = ()) -> None:
         super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
+        self.nodes = nodes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message,)
 
 
 class NodeFacts:

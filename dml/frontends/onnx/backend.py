@@ -21,7 +21,7 @@ from dml.stages import stage
 from .device_part import DevicePart, OnnxPlan
 from .dtypes import Array, dtype_of
 from .host_part import HostPart
-from .loading import Loaded, ModelSource, load, outline
+from .loading import Loaded, ModelSource, load
 from .node import NodeFacts, Unsupported
 from .parts import Cut, cut
 from .registry import standard
@@ -42,7 +42,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True) -> None:
         self._constants = SharedConstants(filter(None, map(bytes_under, loaded.initial.values())))
         #: Without the initializers' numbers; nothing here may refer to the model that has them.
-        self.model = model = outline(loaded.model)
+        self.model = model = loaded.outline
         self.device = device
         self._initial = loaded.initial
         graph = model.graph
@@ -270,7 +270,7 @@ class Backend(base.Backend):  # type: ignore[misc]
         version = int(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
         graph = helper.make_graph([node], "node", entries, results)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
-        loaded = Loaded(model, {})
+        loaded = Loaded(model, {}, model)
         return PreparedModel(loaded, device if isinstance(device, Device) else _open(device)).run(arrays)
 
     @classmethod

@@ -15,7 +15,7 @@ from onnx import helper
 from dml.errors import HRESULT, DMLError
 
 from .dtypes import Array
-from .loading import graph_nodes
+from .lenient import names_read
 from .registry import standard
 from .value import OnnxValue, constant
 
@@ -57,13 +57,7 @@ class NodeFacts:
 
     def reads(self) -> set[str]:
         """The names it reads, those of nested graphs too."""
-        names = set(self.input)
-        for attribute in self.raw.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                for inner in graph_nodes(graph):
-                    names.update(inner.input)
-                names.update(output.name for output in graph.output)
-        return names - {""}
+        return names_read(self.raw)
 
 
 class OnnxNode:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .api.device import create_device as create_device
     from .api.device import dispatch as dispatch
     from .api.device import list_devices as list_devices
+    from .api.device_array import DeviceArray as DeviceArray
     from .capability import TensorSupport as TensorSupport
     from .capability import operator_support as operator_support
     from .validator import validate as validate
@@ -30,6 +31,7 @@ _LAZY = {
     "create_device": ".api.device",
     "dispatch": ".api.device",
     "list_devices": ".api.device",
+    "DeviceArray": ".api.device_array",
     "TensorSupport": ".capability",
     "operator_support": ".capability",
     "validate": ".validator",

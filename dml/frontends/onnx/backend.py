@@ -13,6 +13,7 @@ from onnx import helper
 from onnx.backend import base
 
 from dml.api.device import Device, create_device
+from dml.api.device_array import DeviceArray
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.graph.builder import SharedConstants, bytes_under
@@ -20,7 +21,7 @@ from dml.stages import stage
 
 from .device_part import DevicePart, OnnxPlan
 from .dtypes import Array, dtype_of
-from .host_part import HostPart
+from .host_part import HostPart, on_host
 from .loading import Loaded, ModelSource, load
 from .node import NodeFacts, Unsupported
 from .parts import Cut, cut
@@ -95,14 +96,25 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         """Why a node is on the host."""
         return self._on_host[self._nodes.index(node)]
 
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+    @checked
+    def run(self, inputs: Any, *, keep: Sequence[str] = (), **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the model's order, of inputs in their order or by name.
 
         An input is an array of the dtype and rank the model says, with its fixed sizes; symbolic sizes are bound by it.
+        A DeviceArray of the model's device does as well. keep: names of outputs that become DeviceArrays: what is fed
+        back into the next run need not leave the device.
         Raises DMLError for a missing, unknown or wrong input, and for what cannot be computed.
         """
-        found = self.each_part(inputs, lambda part, values: part.run(values))
-        return tuple(self._output(found, name) for name in self.outputs)
+        for name in keep:
+            if name not in self.outputs:
+                raise DMLError(f"keep: the model has no output {name!r}; it has {', '.join(self.outputs)}")
+
+        def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
+            behind = self.parts[self.parts.index(part) + 1 :]
+            return part.run(values, {*keep, *(name for one in behind if not one.on_host for name in one.inputs)})
+
+        found = self.each_part(inputs, step)
+        return tuple(self._output(found, name, name in keep) for name in self.outputs)
 
     def each_part(self, inputs: Any, step: Callable[[Part, Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
         """All values between parts by name, where ``step`` computes the outputs of each part from those before it.
@@ -124,13 +136,20 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             self._warn()
             return values
 
-    def _output(self, values: Mapping[str, Any], name: str) -> Any:
-        """A value, as an array of its own where it is an input or an initializer."""
-        if name in values:
-            return np.array(values[name]) if name in self._types and hasattr(values[name], "shape") else values[name]
-        if name not in self._initial:
+    def _output(self, values: Mapping[str, Any], name: str, keep: bool) -> Any:
+        """A value, on the device or not, and as an array of its own where it is an input or an initializer."""
+        if name not in values and name not in self._initial:
             raise DMLError(f"no value {name!r} in the model")
-        return np.array(self._initial[name])
+        value = values.get(name, self._initial.get(name))
+        if keep:
+            return self._on_device(value)
+        own = name in self._types or name in self._initial
+        return np.array(value) if own and isinstance(value, np.ndarray) else on_host(value)
+
+    def _on_device(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._on_device(inner) for inner in value]
+        return None if value is None else self.device.to_device(value)
 
     def compiled_for(self, inputs: Any) -> tuple[OnnxPlan, dict[str, Array]]:
         """The model compiled for such inputs, and their arrays by the graph's names.
@@ -175,9 +194,9 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
         return item
     if not kind.HasField("tensor_type"):
         raise DMLError(f"input {name!r}: tensors, sequences, optionals and maps are taken", HRESULT.E_NOTIMPL)
-    array = item if isinstance(item, np.ndarray) else as_array(item, f"input {name!r}")
+    array = item if isinstance(item, np.ndarray | DeviceArray) else as_array(item, f"input {name!r}")
     dtype = dtype_of(kind.tensor_type.elem_type)
-    if dtype.hasobject and array.dtype.kind in "US":
+    if dtype.hasobject and isinstance(array, np.ndarray) and array.dtype.kind in "US":
         array = array.astype(object)
     if array.dtype != dtype:
         raise DMLError(f"input {name!r}: takes arrays of {dtype}, found {array.dtype}")

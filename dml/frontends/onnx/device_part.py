@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dml.api.device import Device
+from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
 
-from .dtypes import Array, DType, Shape
+from .dtypes import BFLOAT16, Array, DType, Shape
 from .plans import Plans
 from .trace import GraphFacts, Guard, Trace, run
-from .value import OnnxValue
 
 
 @dataclass
@@ -36,7 +36,7 @@ class OnnxPlan:
         self.outputs = {name: _described(item) for name, item in outputs.items()}
         tensors: dict[str, Any] = {}
         for name, item in outputs.items():
-            for at, value in _flat(name, item):
+            for at, value in flat(name, item):
                 if value.array is None:
                     tensors[at] = value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
@@ -51,11 +51,19 @@ class OnnxPlan:
         """Whether inputs with these values make the graph that this is."""
         return all(guard.holds(feeds) for guard in self.guards)
 
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
-        made = {} if self.compiled is None else run(self.compiled, feeds)
+    def run(self, feeds: Mapping[str, Array], keep: Collection[str] = ()) -> dict[str, Any]:
+        """The outputs by name. keep: those that stay on the device, as far as they are computed there."""
+        made: dict[str, Any] = {}
         if self.compiled is not None:
+            kept = [at for name in keep for at, result in flat(name, self.outputs[name]) if _stays(result)]
+            made = run(self.compiled, feeds, kept)
             self.compiled.forget_constants()
         return {name: _collect(name, item, made) for name, item in self.outputs.items()}
+
+
+def _stays(result: Result) -> bool:
+    """bfloat16 goes by the host, which rounds it."""
+    return result.array is None and result.dtype != BFLOAT16
 
 
 def _described(item: Any) -> Any:
@@ -64,21 +72,25 @@ def _described(item: Any) -> Any:
     return None if item is None else Result(item.shape, item.dtype, item.array)
 
 
-def _flat(name: str, item: Any) -> list[tuple[str, OnnxValue]]:
+def flat(name: str, item: Any) -> list[tuple[str, Any]]:
+    """The tensors in an item, which may be a list or None, by names of their own."""
     if isinstance(item, list):
-        return [pair for at, inner in enumerate(item) for pair in _flat(f"{name}[{at}]", inner)]
+        return [pair for at, inner in enumerate(item) for pair in flat(f"{name}[{at}]", inner)]
     return [] if item is None else [(name, item)]
 
 
-def _collect(name: str, item: Any, made: Mapping[str, Array]) -> Any:
+def _collect(name: str, item: Any, made: Mapping[str, Any]) -> Any:
     if isinstance(item, list):
         return [_collect(f"{name}[{at}]", inner, made) for at, inner in enumerate(item)]
     if item is None:
         return None
     if item.array is not None:
         return item.array
+    found = made[name]
+    if isinstance(found, DeviceArray):
+        return found.seen_as(item.shape, item.dtype)
     with np.errstate(all="ignore"):
-        return made[name].reshape(item.shape).astype(item.dtype, copy=False)
+        return found.reshape(item.shape).astype(item.dtype, copy=False)
 
 
 class DevicePart:
@@ -107,13 +119,13 @@ class DevicePart:
         self._functions = functions
         self._constants = constants
 
-    def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs by name, of the inputs by name, those among ``values``.
+    def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
+        """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.
 
         Raises Unsupported with the nodes that cannot be mapped for such inputs.
         """
         plan, feeds = self.compiled_for(values)
-        return plan.run(feeds)
+        return plan.run(feeds, [name for name in self.outputs if name in keep])
 
     def compiled_for(self, values: Mapping[str, Any]) -> tuple[OnnxPlan, dict[str, Array]]:
         """The part compiled for such inputs, and their arrays by the graph's names."""

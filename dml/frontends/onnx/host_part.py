@@ -7,13 +7,14 @@ They are a model of their own, made when the types of what reaches them are know
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
 from dml.stages import stage
 
@@ -52,9 +53,12 @@ class HostPart:
         #: What ran it last, in words.
         self.runtime = RUNTIME
 
-    def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs by name, of the inputs by name. Raises DMLError where neither runtime computes them."""
-        feeds = self._defaults | {name: values[name] for name in self.inputs if name in values}
+    def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
+        """The outputs by name, of the inputs by name. keep: the host keeps nothing on the device.
+
+        Raises DMLError where neither runtime computes them.
+        """
+        feeds = self._defaults | {name: on_host(values[name]) for name in self.inputs if name in values}
         kinds = {name: _type_of(item, self._types.get(name)) for name, item in feeds.items()}
         key = tuple((name, bytes(kind.SerializeToString())) for name, kind in kinds.items())
         with stage("host nodes"):
@@ -139,6 +143,13 @@ def _reference(model: Any) -> _Run:
         return found
 
     return run
+
+
+def on_host(item: Any) -> Any:
+    """A value with its arrays on the host."""
+    if isinstance(item, list):
+        return [on_host(inner) for inner in item]
+    return item.numpy() if isinstance(item, DeviceArray) else item
 
 
 def _plain(item: Any) -> Any:

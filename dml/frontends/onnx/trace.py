@@ -19,6 +19,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from dml.api.device_array import DeviceArray
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import HRESULT, DMLError
@@ -50,12 +51,14 @@ class Guard:
         self.expected = self.of(array)
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
-        found = feeds[self.name] if self.compiled is None else run(self.compiled, feeds)[self.name]
+        found = np.asarray(feeds[self.name]) if self.compiled is None else run(self.compiled, feeds)[self.name]
         return bool(self.of(found) == self.expected)
 
 
-def held(array: Array) -> Array:
+def held(array: Array | DeviceArray) -> Array | DeviceArray:
     """An input array as the device holds it."""
+    if isinstance(array, DeviceArray):
+        return array
     if array.dtype == BOOL:
         return array.astype(np.uint8).reshape(array.shape or (1,))
     if array.dtype == BFLOAT16:
@@ -63,10 +66,10 @@ def held(array: Array) -> Array:
     return array.reshape(array.shape or (1,))
 
 
-def run(compiled: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """A compiled graph on those of the arrays that it reads."""
+def run(compiled: Any, feeds: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Any]:
+    """A compiled graph on those of the arrays that it reads. keep: outputs that stay on the device."""
     used = [name for name, tensor in compiled.input_fields if tensor is not None]
-    found: dict[str, Array] = compiled.dispatch({name: held(feeds[name]) for name in used})
+    found: dict[str, Any] = compiled.dispatch({name: held(feeds[name]) for name in used}, keep=keep)
     return found
 
 
@@ -167,7 +170,7 @@ class Trace:
             raise Unsupported("a shape or count depends on the model's inputs, whose values are needed here")
         name = self.sources.get(value.tensor.source)
         if name is not None and self.feeds[name].shape == value.shape and value.tensor.desc.is_packed:
-            array, compiled = self.feeds[name], None
+            array, compiled = np.asarray(self.feeds[name]), None
         else:
             name = "known"
             compiled = self.builder.compile({name: value.tensor})

@@ -3,6 +3,8 @@
     model = dml.frontends.onnx.prepare("model.onnx")
     y, = model.run({"x": x})
 
+or by onnxruntime's names, ``InferenceSession`` and what belongs to it (see ``session``).
+
 Nodes that no DirectML operators say run on the host, as a warning tells; shapes and constants are computed there, too.
 bool is UINT8 on the device; bfloat16 is held as FLOAT32 and rounded where it leaves the graph or is cast to; what an
 operator does not take is cast to the next type that holds it: FLOAT64 becomes FLOAT32 (results are those of float32),
@@ -20,6 +22,29 @@ except ModuleNotFoundError as error:
 from dml.errors import HostNodesWarning
 
 from .backend import PreparedModel, prepare, run_model, supports_device
+from .described import ModelMetadata, NodeArg
 from .loading import load_model
+from .ort_value import IOBinding, OrtValue
+from .session import InferenceSession, get_available_providers, get_device
+from .session_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 
-__all__ = ["HostNodesWarning", "PreparedModel", "load_model", "prepare", "run_model", "supports_device"]
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "HostNodesWarning",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtValue",
+    "PreparedModel",
+    "RunOptions",
+    "SessionOptions",
+    "get_available_providers",
+    "get_device",
+    "load_model",
+    "prepare",
+    "run_model",
+    "supports_device",
+]

@@ -226,10 +226,11 @@ def prepare(
     """
     with stage("parse"):
         loaded = load(source)
-    return PreparedModel(loaded, device if isinstance(device, Device) else _open(device), fallback=fallback)
+    return PreparedModel(loaded, device if isinstance(device, Device) else open_device(device), fallback=fallback)
 
 
-def _open(device: int | str | None) -> Device:
+def open_device(device: int | str | None) -> Device:
+    """A device by its index or a part of its name; those of ONNX's names are the default one."""
     from dml.api.device import _default_device
 
     if device is None or str(device).split(":")[0] in ("CPU", "CUDA", "GPU"):
@@ -249,7 +250,7 @@ def run_model(
 def supports_device(device: str) -> bool:
     """Whether there is such a device."""
     try:
-        _open(device)
+        open_device(device)
     except DMLError:
         return False
     return True
@@ -290,7 +291,7 @@ class Backend(base.Backend):  # type: ignore[misc]
         graph = helper.make_graph([node], "node", entries, results)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
         loaded = Loaded(model, {}, model)
-        return PreparedModel(loaded, device if isinstance(device, Device) else _open(device)).run(arrays)
+        return PreparedModel(loaded, device if isinstance(device, Device) else open_device(device)).run(arrays)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

@@ -23,18 +23,13 @@ _STATUSES = (
     "Exit status: 0 no case failed; 1 a case failed; 2 wrong options; 3 it could not be run (no device, a file), or "
     "not to its end; 130 ended by Ctrl-C."
 )
-_EXAMPLES = """Examples:
-
-    dml conformance --quick --html report.html
-
-    dml conformance --device NVIDIA --json report.json
-
-    dml conformance --as all --filter GRU --filter LSTM
-
-    dml conformance --full --shard 2/8 --json 2.json
-
-    dml conformance --full --resume run.jsonl
-"""
+EXAMPLES = (
+    "dml conformance --quick --html report.html",
+    "dml conformance --device NVIDIA --json report.json",
+    "dml conformance --as all --filter GRU --filter LSTM",
+    "dml conformance --full --shard 2/8 --json 2.json",
+    "dml conformance --full --resume run.jsonl",
+)
 
 app = typer.Typer(help="Test every operator on Vulkan devices, and report.", invoke_without_command=True)
 
@@ -61,7 +56,7 @@ def console() -> Console:
     return made if made.is_terminal else Console(highlight=False, width=500)
 
 
-@app.callback(epilog=_STATUSES, help=f"Test every operator on Vulkan devices, and report.\n\n{_EXAMPLES}")
+@app.callback(epilog=_STATUSES, help="Test every operator on Vulkan devices, and report.")
 @_refusing
 def conformance(
     context: typer.Context,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -11,8 +11,10 @@ from dml.capability import operator_introduced, short_name
 from dml.compiler.program import Dispatch, Space
 from dml.enums import DML_FEATURE_LEVEL
 from dml.frontends.onnx import PreparedModel
-from dml.frontends.onnx.command import planned, profiled
+from dml.frontends.onnx.command import WalkedPart, walk
+from dml.frontends.onnx.device_part import OnnxPlan
 from dml.frontends.onnx.dtypes import Array
+from dml.frontends.onnx.host_part import HostPart
 from dml.frontends.onnx.trace import NodeRecord, ValueFacts
 
 from .model import Picture, PictureKernel, PictureNode, PictureValue, relate
@@ -30,44 +32,88 @@ def onnx_picture(
 
     profile: run it, and say what each kernel took. Raises DMLError where it cannot be compiled.
     """
-    plan, feeds = planned(model, inputs)
-    graph = model.model.graph
-    top = [record for record in plan.record if record.depth == 0]
-    nodes = [_input(name, array) for name, array in feeds.items()]
-    made_by = {node.name: at for at, node in enumerate(nodes)}
+    drawing = _Drawing()
+    parts = walk(model, inputs, profile=profile)
+    for part in parts:
+        for name in (name for name in part.feeds if name in model.inputs):
+            drawing.add(_input(name, part.feeds[name]), [], [name])
+    for part in parts:
+        if isinstance(part.part, HostPart):
+            _draw_on_host(drawing, part, part.part)
+        elif part.plan is not None:
+            _draw_on_device(drawing, part, part.plan)
+    for name in model.outputs:
+        drawing.add(PictureNode("output", "output", name, inputs=drawing.known(name)), [name], [])
+    relate(drawing.nodes, drawing.kernels)
+    return Picture(title, drawing.nodes, drawing.edges, drawing.kernels, list(_facts(model, parts, profile)))
+
+
+class _Drawing:
+    """What was drawn so far, and which node made which value."""
+
+    def __init__(self) -> None:
+        self.nodes: list[PictureNode] = []
+        self.edges: list[tuple[int, int, str]] = []
+        self.kernels: list[PictureKernel] = []
+        self._made_by: dict[str, int] = {}
+
+    def add(self, node: PictureNode, reads: Iterable[str], makes: Iterable[str]) -> int:
+        """Add a node with edges from what made the values that it reads; its number. A value is drawn once."""
+        if node.kind == "input" and node.name in self._made_by:
+            return self._made_by[node.name]
+        at = len(self.nodes)
+        self.nodes.append(node)
+        self.edges += [(self._made_by[name], at, name) for name in dict.fromkeys(reads) if name in self._made_by]
+        self._made_by.update(dict.fromkeys(makes, at))
+        return at
+
+    def known(self, name: str) -> list[PictureValue]:
+        """The value of a name, where a node that was drawn makes it."""
+        at = self._made_by.get(name)
+        return [] if at is None else [value for value in self.nodes[at].outputs if value.name == name]
+
+
+def _draw_on_device(drawing: _Drawing, walked: WalkedPart, plan: OnnxPlan) -> None:
     owner: dict[int, int] = {}
     inner: list[str] = []
-    of_record: dict[int, NodeRecord] = {}
-    protos = iter(graph.node)
+    protos = (node.raw for node in walked.part.nodes)
     for record in plan.record:
         if record.depth:
             inner.append(record.node)
             continue
-        at = len(nodes)
-        nodes.append(_node(next(protos), record, inner))
+        node = _node(next(protos), record, inner)
         inner = []
-        of_record[at] = record
-        made_by.update({value.name: at for value in record.outputs})
+        at = drawing.add(node, [value.name for value in record.inputs], [value.name for value in record.outputs])
         owner.update({plan.graph_nodes[number]: at for number in record.numbers if number in plan.graph_nodes})
-    values = {value.name: _value(value) for record in top for value in record.outputs}
-    edges = [
-        (made_by[name], at, name)
-        for at, record in of_record.items()
-        for name in dict.fromkeys(value.name for value in record.inputs)
-        if name in made_by and made_by[name] != at
-    ]
-    for name in model.outputs:
-        found = [values[name]] if name in values else []
-        nodes.append(PictureNode("output", "output", name, inputs=found))
-        if name in made_by:
-            edges.append((made_by[name], len(nodes) - 1, name))
     kernels = _kernels(plan, owner)
-    if profile:
+    if walked.times:
         ran = [kernel for kernel in kernels if not kernel.once]
-        for kernel, time in zip(ran, profiled(plan, feeds), strict=True):
+        for kernel, time in zip(ran, walked.times, strict=True):
             kernel.nanoseconds = time.nanoseconds
-    relate(nodes, kernels)
-    return Picture(title, nodes, edges, kernels, list(_facts(model, plan, profile)))
+    drawing.kernels += kernels
+
+
+def _draw_on_host(drawing: _Drawing, walked: WalkedPart, part: HostPart) -> None:
+    drawn: list[int] = []
+    for facts in part.nodes:
+        raw = facts.raw
+        node = PictureNode("node", _operator(raw), raw.name, attributes=_attributes(raw), on_host=part.runtime)
+        node.inputs = [value for name in facts.input for value in drawing.known(name)]
+        node.outputs = [_of_host(name, walked.outputs[name]) for name in facts.output if _is_array(walked, name)]
+        drawn.append(drawing.add(node, facts.input, facts.output))
+    times = sum(time.nanoseconds for time in walked.times) if walked.times else None
+    written = sum(value.size for at in drawn for value in drawing.nodes[at].outputs)
+    drawing.kernels.append(
+        PictureKernel(f"{part.runtime}, on the host", drawn, False, (0, 0, 0), 0, 0, written, 0, 0, nanoseconds=times)
+    )
+
+
+def _is_array(walked: WalkedPart, name: str) -> bool:
+    return hasattr(walked.outputs.get(name), "dtype")
+
+
+def _of_host(name: str, array: Any) -> PictureValue:
+    return PictureValue(name, tuple(map(int, array.shape)), str(array.dtype), int(array.nbytes))
 
 
 def _input(name: str, array: Array) -> PictureNode:
@@ -82,18 +128,26 @@ def _value(facts: ValueFacts) -> PictureValue:
 
 def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
     level = max(map(operator_introduced, record.kinds), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
-    domain = f"{proto.domain}::" if proto.domain not in ("", "ai.onnx") else ""
     return PictureNode(
         "node",
-        f"{domain}{proto.op_type}",
+        _operator(proto),
         proto.name,
         [_value(value) for value in record.inputs],
         [_value(value) for value in record.outputs],
-        [(entry.name, _attribute(entry)) for entry in proto.attribute],
+        _attributes(proto),
         [short_name(kind) for kind in record.kinds],
         short_name(level) if record.kinds else "",
         inner,
     )
+
+
+def _operator(proto: Any) -> str:
+    domain = f"{proto.domain}::" if proto.domain not in ("", "ai.onnx") else ""
+    return f"{domain}{proto.op_type}"
+
+
+def _attributes(proto: Any) -> list[tuple[str, str]]:
+    return [(entry.name, _attribute(entry)) for entry in proto.attribute]
 
 
 def _attribute(entry: Any) -> str:
@@ -136,17 +190,21 @@ def _kernel(dispatch: Dispatch, owner: Mapping[int, int], *, once: bool) -> Pict
     )  # fmt: skip
 
 
-def _facts(model: PreparedModel, plan: Any, profile: bool) -> Iterator[tuple[str, str]]:
+def _facts(model: PreparedModel, parts: Sequence[WalkedPart], profile: bool) -> Iterator[tuple[str, str]]:
     vulkan = model.device.vulkan
     yield "device", f"{vulkan.name}, {vulkan.driver}"
-    kinds = [kind for record in plan.record for kind in record.kinds]
+    plans = [part.plan for part in parts if part.plan is not None]
+    kinds = [kind for plan in plans for record in plan.record for kind in record.kinds]
     if kinds:
         yield "feature level", short_name(max(map(operator_introduced, kinds)))
-    if plan.compiled is not None:
-        program = plan.compiled.program
-        yield "temporary memory", _bytes(program.temporary_size)
-        constants = {id(constant.Data): len(constant.Data) for constant in program.constants}
-        yield "weights", _bytes(program.persistent_size + sum(constants.values()))
+    if len(plans) < len(parts):
+        on_host = sum(len(part.part.nodes) for part in parts if part.plan is None)
+        yield "on the host", f"{on_host} nodes, in {len(parts) - len(plans)} of {len(parts)} parts"
+    programs = [plan.compiled.program for plan in plans if plan.compiled is not None]
+    if programs:
+        yield "temporary memory", _bytes(max(program.temporary_size for program in programs))
+        constants = {id(each.Data): len(each.Data) for program in programs for each in program.constants}
+        yield "weights", _bytes(sum(program.persistent_size for program in programs) + sum(constants.values()))
     if profile:
         stamps = "the device's timestamps" if model.device.has_timestamps else "the host's clock, a submission each"
         yield "times by", stamps

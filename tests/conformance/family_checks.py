@@ -1,8 +1,9 @@
-"""What every family's subjects must do: describe and validate their cases, know what comes out, and pass on a device."""
+"""What every family's subjects must do: describe and validate their cases, know the outputs, pass on a device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import ModuleType
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dml.conformance.subject import subjects
 from dml.descriptors.base import OperatorDesc
 
 
-def names_of(modules: Iterable[object]) -> list[str]:
+def names_of(modules: Iterable[ModuleType]) -> list[str]:
     """The operators whose descriptions stand in these modules of dml.descriptors."""
     found = []
     for module in modules:
@@ -26,7 +27,7 @@ def names_of(modules: Iterable[object]) -> list[str]:
 
 
 def check_references(name: str, strength: int = 2) -> None:
-    """Every case of the suite validates, and its reference gives each output in its sizes, with limits that are numbers."""
+    """Every case validates, and its reference gives each output in its sizes, with limits that are numbers."""
     count = 0
     for case in cases(subjects()[name], strength):
         count += 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ...conformance.command import EXAMPLES as OWN
 from ...conformance.command import app as conformance
-from ..app import app
+from ..app import EXAMPLES, GroupWithExamples, app
 
-app.add_typer(conformance, name="conformance")
+EXAMPLES["conformance"] = OWN
+app.add_typer(conformance, name="conformance", cls=GroupWithExamples)

@@ -21,7 +21,7 @@ from tools.webnn_suite.runner import CaseResult, files, run_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tests"))
 
-import axes  # noqa: E402
+import axes
 
 
 def main(
@@ -59,7 +59,9 @@ def main(
         _show(cases)
     totals = _totals(results)
     for kind, (passed, left, failed) in totals.items():
-        print(f"{kind}: {passed} of {passed + left + failed} cases pass, {left} left by the specification, {failed} fail")
+        print(
+            f"{kind}: {passed} of {passed + left + failed} cases pass, {left} left by the specification, {failed} fail"
+        )
     if report is not None:
         made = {
             "device": vulkan.name,

@@ -22,6 +22,7 @@ from dml.frontends.webnn import (
     MLTensorDescriptor,
     create_context,
 )
+from dml.frontends.webnn.data import to_bytes
 from dml.frontends.webnn.steps import OperationBuilder
 
 #: JavaScript's names that the rule below does not give.
@@ -131,7 +132,7 @@ class Answers:
         context.write_tensor(tensor, _bytes(data))
 
     def _call_read_tensor(self, context: MLContext, tensor: Any) -> str:
-        return base64.b64encode(context.read_tensor(tensor).tobytes()).decode()
+        return base64.b64encode(to_bytes(context.read_tensor(tensor)).tobytes()).decode()
 
     def _call_dispatch(self, context: MLContext, graph: Any, inputs: Any, outputs: Any) -> None:
         context.dispatch(graph, inputs, outputs)

@@ -177,7 +177,7 @@ for (const name of request('operations')) {
 const ml = {async createContext(options = {}) { return new MLContext(request('context', options)); }};
 Object.defineProperty(globalThis, 'navigator', {value: {ml}, configurable: true});
 Object.assign(globalThis, {MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor});
-globalThis.self = globalThis;
+globalThis.self = globalThis.window = globalThis;
 globalThis.crossOriginIsolated = true;
 globalThis.console = new console.Console(process.stderr);
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from dml.arguments import checked
 from dml.errors import DMLError
-from dml.frontends.webnn.context import MLContext, MLTensor, matching_array
+from dml.frontends.webnn.context import MLContext, MLTensor
+from dml.frontends.webnn.data import from_bytes, matching_array
 from dml.frontends.webnn.graph import MLGraph
 from dml.frontends.webnn.numbers import cast_number
 from dml.frontends.webnn.operands import MLOperand, MLOperandDescriptor, OperationRecord, require_valid
@@ -53,19 +54,24 @@ class MLGraphBuilder(
     def __init__(self, context: MLContext) -> None:
         super().__init__(context)
         self._context = context
-        self._inputs: dict[str, MLOperand] = {}
+        self._inputs: dict[MLOperand, str] = {}
         self._constants: dict[MLOperand, npt.NDArray[Any] | MLTensor] = {}
         self.require_open("MLGraphBuilder")
 
     @checked
     def input(self, name: str, descriptor: MLOperandDescriptor) -> MLOperand:
-        """An input of the graph. Raises DMLError for a name that is empty or taken, and for an impossible descriptor."""
+        """An input of the graph.
+
+        Raises DMLError for an empty name, and for a descriptor of no possible tensor. That a graph's inputs have names
+        of their own is checked by ``build``, as in Chromium: what it does not need does not count.
+        """
         self.require_open("input")
-        if not name or name in self._inputs:
-            raise DMLError(f"MLGraphBuilder.input: names are not empty and differ from each other, found {name!r}")
+        if not name:
+            raise DMLError("MLGraphBuilder.input: a name is not empty")
         require_valid(descriptor, f"MLGraphBuilder.input {name!r}")
-        self._inputs[name] = MLOperand(self, MLOperandDescriptor(descriptor.data_type, descriptor.shape))
-        return self._inputs[name]
+        made = MLOperand(self, MLOperandDescriptor(descriptor.data_type, descriptor.shape))
+        self._inputs[made] = name
+        return made
 
     @checked
     def constant(
@@ -89,7 +95,7 @@ class MLGraphBuilder(
         else:
             descriptor = MLOperandDescriptor(what.data_type, what.shape)
             require_valid(descriptor, where)
-            data = matching_array(descriptor, value, where).copy()
+            data = matching_array(descriptor, value, where)
         made = MLOperand(self, descriptor)
         self._constants[made] = data
         return made
@@ -109,7 +115,7 @@ class MLGraphBuilder(
         """Compile the graph of what these outputs need. A builder builds once.
 
         Raises DMLError for no outputs, empty names, operands of another builder, and inputs or constants as outputs
-        (``identity`` makes an output of them).
+        (``identity`` makes an output of them), and two inputs of one name.
         """
         self.require_open("build")
         where = "MLGraphBuilder.build"
@@ -136,13 +142,13 @@ class _LoweredGraph:
     def __init__(
         self,
         context: MLContext,
-        inputs: Mapping[str, MLOperand],
+        names: Mapping[MLOperand, str],
         constants: Mapping[MLOperand, npt.NDArray[Any] | MLTensor],
     ) -> None:
         self.builder = Builder(context.device)
         #: The inputs that the operands so far need.
         self.inputs: dict[str, MLOperandDescriptor] = {}
-        self._names = {operand: name for name, operand in inputs.items()}
+        self._names = names
         self._constants = constants
         self._made: dict[MLOperand, Tensor] = {}
         self._operations: dict[OperationRecord, Sequence[Tensor]] = {}
@@ -167,12 +173,14 @@ class _LoweredGraph:
         descriptor = operand.descriptor
         if operand in self._names:
             name = self._names[operand]
+            if name in self.inputs:
+                raise DMLError(f"MLGraphBuilder.build: two of the graph's inputs have the name {name!r}")
             self.inputs[name] = descriptor
             return self.builder.input(name, descriptor.sizes, descriptor.dml_type)
         held = self._constants[operand]
         if isinstance(held, MLTensor):
             held = held.buffer("MLGraphBuilder.build").read(np.uint8, descriptor.byte_length)
-            held = held.view(descriptor.numpy_dtype)
+            held = from_bytes(descriptor, held)
         return self.builder.constant(held.reshape(descriptor.sizes), descriptor.dml_type)
 
     def _output(self, operand: MLOperand, made_by: OperationRecord) -> Tensor:

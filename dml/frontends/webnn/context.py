@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api.device import Device, create_device
-from dml.arguments import as_array, checked
+from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
+from dml.frontends.webnn.data import from_bytes, matching_array, to_bytes
 from dml.frontends.webnn.graph import MLGraph
-from dml.frontends.webnn.limits import ANY, MLRankRange, MLTensorLimits, limits_at
+from dml.frontends.webnn.limits import MLTensorLimits, any_operand, limits_at
 from dml.frontends.webnn.operands import (
-    LARGEST_RANK,
     LARGEST_TENSOR,
     MLOperandDescriptor,
     MLTensorDescriptor,
@@ -115,7 +115,7 @@ class MLContext:
         "input", "constant" and "output" are MLTensorLimits, and so are the operands of each operation, by its name:
         ``op_support_limits()["conv2d"]["filter"].data_types``.
         """
-        general = MLTensorLimits(ANY, MLRankRange(0, LARGEST_RANK))
+        general = any_operand(self.device.feature_level)
         return {
             "preferred_input_layout": "nchw",
             "max_tensor_byte_length": LARGEST_TENSOR,
@@ -141,7 +141,7 @@ class MLContext:
         tensor = self._adopt(
             MLTensor(self, MLTensorDescriptor(descriptor.data_type, descriptor.shape), is_constant=True)
         )
-        tensor.buffer("MLContext.create_constant_tensor").write(array)
+        tensor.buffer("MLContext.create_constant_tensor").write(to_bytes(array))
         return tensor
 
     @checked
@@ -155,7 +155,7 @@ class MLContext:
         buffer = self._own(tensor, "write_tensor")
         if not tensor.writable:
             raise DMLError("MLContext.write_tensor: the tensor's descriptor must say writable")
-        buffer.write(matching_array(tensor.descriptor, data, "MLContext.write_tensor"))
+        buffer.write(to_bytes(matching_array(tensor.descriptor, data, "MLContext.write_tensor")))
 
     @checked
     def read_tensor(self, tensor: MLTensor) -> npt.NDArray[Any]:
@@ -167,8 +167,7 @@ class MLContext:
         buffer = self._own(tensor, "read_tensor")
         if not tensor.readable:
             raise DMLError("MLContext.read_tensor: the tensor's descriptor must say readable")
-        data = buffer.read(np.uint8, tensor.descriptor.byte_length)
-        return data.view(tensor.descriptor.numpy_dtype).reshape(tensor.shape)
+        return from_bytes(tensor.descriptor, buffer.read(np.uint8, tensor.descriptor.byte_length))
 
     @checked
     def dispatch(self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]) -> None:
@@ -229,9 +228,7 @@ class MLContext:
         return tensor.buffer(f"MLContext.{what}")
 
 
-def _in_order(
-    given: Mapping[str, MLTensor], wanted: Mapping[str, MLOperandDescriptor], where: str
-) -> list[Buffer]:
+def _in_order(given: Mapping[str, MLTensor], wanted: Mapping[str, MLOperandDescriptor], where: str) -> list[Buffer]:
     """The buffers in the order of the descriptors."""
     if set(given) != set(wanted):
         raise DMLError(f"{where}: needs {sorted(wanted)}, found {sorted(given)}")
@@ -246,25 +243,8 @@ def _in_order(
     return buffers
 
 
-def matching_array(descriptor: MLOperandDescriptor, data: Any, where: str) -> npt.NDArray[Any]:
-    """The data as an array of a (valid) descriptor's type and shape. Raises DMLError where it does not match."""
-    if isinstance(data, bytes | bytearray | memoryview):
-        array = np.frombuffer(bytes(data), np.uint8)
-    else:
-        array = as_array(data, where)
-    wanted = np.dtype(descriptor.numpy_dtype)
-    if array.nbytes != descriptor.byte_length:
-        raise DMLError(f"{where}: {descriptor.data_type} {descriptor.shape} has {descriptor.byte_length} bytes, "
-                       f"the data {array.nbytes}")  # fmt: skip
-    if array.dtype not in (wanted, np.dtype(np.uint8)):
-        raise DMLError(f"{where}: takes {descriptor.data_type} or bytes, found {array.dtype}")
-    return np.ascontiguousarray(array).reshape(-1).view(wanted).reshape(descriptor.shape)
-
-
 @checked
-def create_context(
-    device: Device | int | str | None = None, *, power_preference: str = "default"
-) -> MLContext:
+def create_context(device: Device | int | str | None = None, *, power_preference: str = "default") -> MLContext:
     """A context on a Vulkan device.
 
     device: a Device, which stays open when the context is destroyed, or what ``dml.create_device`` takes.

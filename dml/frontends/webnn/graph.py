@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import dml.api.device as api
 from dml.api.operator import CompiledOperator, Dispatchable
 from dml.api.recorder import CommandList
-from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
+from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_BINDING
 from dml.frontends.webnn.operands import MLOperandDescriptor
 from dml.runtime.buffer import Buffer
 
@@ -87,7 +87,7 @@ class MLGraph:
             return
         initializer: Dispatchable = self._device.create_operator_initializer([compiled])
         table = self._device.create_binding_table(DML_BINDING_TABLE_DESC(initializer))
-        table.bind_inputs([DML_BUFFER_ARRAY_BINDING()])
+        table.bind_inputs([None])
         table.bind_outputs([self._persistent])
         commands = self._device.create_command_list()
         self._device.create_command_recorder().record_dispatch(commands, initializer, table)

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from dml.capability import operator_support
-from dml.enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION
-from dml.frontends.webnn.operands import DATA_TYPES, LARGEST_RANK
+from dml.capability import operator_support, tensor_data_type_supported
+from dml.enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_REDUCE_FUNCTION, DML_TENSOR_DATA_TYPE
+from dml.frontends.webnn.operands import DATA_TYPES, FOUR_BITS, LARGEST_RANK
 
-ANY = tuple(DATA_TYPES)
+ANY = tuple(name for name in DATA_TYPES if name not in FOUR_BITS)
 FLOATS = ("float32", "float16")
 SIGNED = ("float32", "float16", "int32", "int64", "int8")
 WIDE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 INDICES = ("int32", "uint32", "int64")
-QUANTIZED = ("int32", "uint32", "int8", "uint8")
+QUANTIZED = ("int32", "uint32", "int8", "uint8", *FOUR_BITS)
 BOOLEAN = ("uint8",)
 
 
@@ -41,18 +41,20 @@ class MLTensorLimits:
 
 @dataclass(frozen=True)
 class _OperandRule:
-    """tensor: the DirectML operator and its tensor, "GRU.InputTensor", "REDUCE:SUM.InputTensor"."""
+    """tensors: DirectML's operators and their tensors, of which one takes it: "GRU.InputTensor REDUCE:SUM.InputTensor"."""
 
-    tensor: str
+    tensors: str
     allowed: tuple[str, ...]
     ranks: tuple[int, int] = (0, LARGEST_RANK)
 
     def at(self, level: DML_FEATURE_LEVEL) -> MLTensorLimits:
-        operator, name = self.tensor.split(".")
-        operator, _, function = operator.partition(":")
-        chosen = DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{function}"] if function else None
-        support = operator_support(DML_OPERATOR_TYPE[f"DML_OPERATOR_{operator}"], level, chosen)
-        types = () if support is None else support[name].data_types
+        types: set[DML_TENSOR_DATA_TYPE] = set()
+        for tensor in self.tensors.split():
+            operator, name = tensor.split(".")
+            operator, _, function = operator.partition(":")
+            chosen = DML_REDUCE_FUNCTION[f"DML_REDUCE_FUNCTION_{function}"] if function else None
+            support = operator_support(DML_OPERATOR_TYPE[f"DML_OPERATOR_{operator}"], level, chosen)
+            types |= set() if support is None else support[name].data_types
         return MLTensorLimits(tuple(t for t in self.allowed if DATA_TYPES[t] in types), MLRankRange(*self.ranks))
 
 
@@ -93,9 +95,7 @@ def _unary(operators: Mapping[str, str], allowed: tuple[str, ...]) -> dict[str, 
 
 def _normalized(operator: str, ranks: tuple[int, int], parameters: tuple[int, int]) -> _Rules:
     scale_bias = {"scale": ("ScaleTensor", parameters), "bias": ("BiasTensor", parameters)}
-    return _tensors(
-        operator, FLOATS, input=("InputTensor", ranks), **scale_bias, output=("OutputTensor", ranks)
-    )
+    return _tensors(operator, FLOATS, input=("InputTensor", ranks), **scale_bias, output=("OutputTensor", ranks))
 
 
 def _indexed(operator: str, output: tuple[int, int], indices: tuple[int, int] = _SOME) -> _Rules:
@@ -180,16 +180,16 @@ _RULES: dict[str, _Rules] = {
     }, FLOATS),
     "identity": _single("ELEMENT_WISE_IDENTITY", ANY),
     "dequantize_linear": {
-        "input": _OperandRule("ELEMENT_WISE_DEQUANTIZE_LINEAR.InputTensor", QUANTIZED),
+        "input": _OperandRule("ELEMENT_WISE_DEQUANTIZE_LINEAR.InputTensor DEQUANTIZE.InputTensor", QUANTIZED),
         "scale": _OperandRule("ELEMENT_WISE_DEQUANTIZE_LINEAR.ScaleTensor", FLOATS),
-        "zero_point": _OperandRule("ELEMENT_WISE_DEQUANTIZE_LINEAR.ZeroPointTensor", QUANTIZED),
+        "zero_point": _OperandRule("ELEMENT_WISE_DEQUANTIZE_LINEAR.ZeroPointTensor DEQUANTIZE.InputTensor", QUANTIZED),
         "output": _OperandRule("ELEMENT_WISE_DEQUANTIZE_LINEAR.OutputTensor", FLOATS),
     },
     "quantize_linear": {
         "input": _OperandRule("ELEMENT_WISE_QUANTIZE_LINEAR.InputTensor", FLOATS),
         "scale": _OperandRule("ELEMENT_WISE_QUANTIZE_LINEAR.ScaleTensor", FLOATS),
-        "zero_point": _OperandRule("ELEMENT_WISE_QUANTIZE_LINEAR.ZeroPointTensor", QUANTIZED),
-        "output": _OperandRule("ELEMENT_WISE_QUANTIZE_LINEAR.OutputTensor", QUANTIZED),
+        "zero_point": _OperandRule("ELEMENT_WISE_QUANTIZE_LINEAR.ZeroPointTensor QUANTIZE.OutputTensor", QUANTIZED),
+        "output": _OperandRule("ELEMENT_WISE_QUANTIZE_LINEAR.OutputTensor QUANTIZE.OutputTensor", QUANTIZED),
     },
     "expand": _single("ELEMENT_WISE_IDENTITY", ANY),
     "gather": _indexed("GATHER", (0, LARGEST_RANK), (0, LARGEST_RANK)),
@@ -238,8 +238,13 @@ _RULES: dict[str, _Rules] = {
 
 
 @cache
+def any_operand(level: DML_FEATURE_LEVEL) -> MLTensorLimits:
+    """What inputs, constants and outputs may be at all."""
+    types = tuple(name for name, kind in DATA_TYPES.items() if tensor_data_type_supported(kind, level))
+    return MLTensorLimits(types, MLRankRange(0, LARGEST_RANK))
+
+
+@cache
 def limits_at(level: DML_FEATURE_LEVEL) -> dict[str, dict[str, MLTensorLimits]]:
     """Operation -> operand -> limits, at a feature level; operations that it lacks take no data type."""
-    return {
-        operation: {name: rule.at(level) for name, rule in rules.items()} for operation, rules in _RULES.items()
-    }
+    return {operation: {name: rule.at(level) for name, rule in rules.items()} for operation, rules in _RULES.items()}

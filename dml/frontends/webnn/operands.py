@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from dml import enums
 from dml.arguments import checked
 from dml.enums import DML_TENSOR_DATA_TYPE
@@ -20,7 +22,8 @@ from dml.tensors import numpy_dtype
 if TYPE_CHECKING:
     from dml.frontends.webnn.steps import OperationBuilder
 
-#: MLOperandDataType, and DirectML's type of each.
+#: MLOperandDataType, and DirectML's type of each; the last two are not in the specification, but Chromium and DirectML
+#: have them for quantization.
 DATA_TYPES: dict[str, DML_TENSOR_DATA_TYPE] = {
     "float32": enums.DML_TENSOR_DATA_TYPE_FLOAT32,
     "float16": enums.DML_TENSOR_DATA_TYPE_FLOAT16,
@@ -30,7 +33,10 @@ DATA_TYPES: dict[str, DML_TENSOR_DATA_TYPE] = {
     "uint64": enums.DML_TENSOR_DATA_TYPE_UINT64,
     "int8": enums.DML_TENSOR_DATA_TYPE_INT8,
     "uint8": enums.DML_TENSOR_DATA_TYPE_UINT8,
+    "int4": enums.DML_TENSOR_DATA_TYPE_INT4,
+    "uint4": enums.DML_TENSOR_DATA_TYPE_UINT4,
 }
+FOUR_BITS = ("int4", "uint4")
 #: The largest dimension and the largest number of elements: an `unsigned long`.
 LARGEST_DIMENSION = 2**32 - 1
 #: MLOpSupportLimits.maxTensorByteLength.
@@ -59,7 +65,13 @@ class MLOperandDescriptor:
     @property
     def byte_length(self) -> int:
         """The bytes of all elements, without padding."""
-        return math.prod(self.shape) * self.numpy_dtype.itemsize
+        if self.data_type in FOUR_BITS:
+            return -(-self.element_count // 2)
+        return self.element_count * int(np.dtype(self.numpy_dtype).itemsize)
+
+    @property
+    def element_count(self) -> int:
+        return math.prod(self.shape)
 
     @property
     def dml_type(self) -> DML_TENSOR_DATA_TYPE:
@@ -82,7 +94,7 @@ class MLOperandDescriptor:
             return f"each size of a shape must be from 1 to {LARGEST_DIMENSION}, found {self.shape}"
         if len(self.shape) > LARGEST_RANK:
             return f"a shape has at most {LARGEST_RANK} dimensions, found {len(self.shape)}"
-        if not is_dimension(math.prod(self.shape)) or self.byte_length > LARGEST_TENSOR:
+        if not is_dimension(self.element_count) or self.byte_length > LARGEST_TENSOR:
             return f"a tensor has at most {LARGEST_TENSOR} bytes, {self.data_type} {self.shape} has more"
         return None
 

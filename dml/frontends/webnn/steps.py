@@ -83,7 +83,9 @@ class OperationStep:
 
     def axis(self, axis: int, operand: MLOperand, field: str = "axis") -> int:
         """The axis, where the operand has it."""
-        self.require(0 <= axis < operand.rank, f"{field} must be a dimension of the shape {operand.shape}, found {axis}")
+        self.require(
+            0 <= axis < operand.rank, f"{field} must be a dimension of the shape {operand.shape}, found {axis}"
+        )
         return axis
 
     def axes(self, axes: Iterable[int], operand: MLOperand, field: str = "axes") -> tuple[int, ...]:

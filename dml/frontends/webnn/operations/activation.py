@@ -32,9 +32,7 @@ class ActivationOperations(OperationBuilder):
         return step.output(input.data_type, input.shape, lambda x: op.elu(x, Alpha=alpha))
 
     @checked
-    def hard_sigmoid(
-        self, input: MLOperand, *, alpha: float = 0.2, beta: float = 0.5, label: str = ""
-    ) -> MLOperand:
+    def hard_sigmoid(self, input: MLOperand, *, alpha: float = 0.2, beta: float = 0.5, label: str = "") -> MLOperand:
         """clamp(alpha * x + beta, 0, 1)."""
         step = self.step("hard_sigmoid", label, input=input)
         step.finite(alpha=alpha, beta=beta)

@@ -103,7 +103,6 @@ class ConvolutionOperations(OperationBuilder):
         batch, channels, *image = reordered(input.shape, input_layout, "nchw")
         taken, made, *window = reordered(filter.shape, filter_layout, "iohw")
         step.require(channels == taken, f"the input has {channels} channels, the filter {taken}")
-        step.require(channels % groups == 0, f"{channels} input channels cannot be in {groups} groups")
         step.require(is_dimension(made * groups), f"{groups} groups of {made} output channels are too many")
         step.shape_of("bias", bias, (made * groups,))
         whole = [

@@ -85,9 +85,7 @@ class ElementwiseOperations(OperationBuilder):
     equal = _binary("equal", op.equals, "Whether a is b: UINT8, 0 or 1.", "uint8")
     not_equal = _binary("not_equal", _not_equal, "Whether a is not b: UINT8, 0 or 1.", "uint8")
     greater = _binary("greater", op.greater_than, "Whether a > b: UINT8, 0 or 1.", "uint8")
-    greater_or_equal = _binary(
-        "greater_or_equal", op.greater_than_or_equal, "Whether a >= b: UINT8, 0 or 1.", "uint8"
-    )
+    greater_or_equal = _binary("greater_or_equal", op.greater_than_or_equal, "Whether a >= b: UINT8, 0 or 1.", "uint8")
     lesser = _binary("lesser", op.less_than, "Whether a < b: UINT8, 0 or 1.", "uint8")
     lesser_or_equal = _binary("lesser_or_equal", op.less_than_or_equal, "Whether a <= b: UINT8, 0 or 1.", "uint8")
     logical_and = _binary("logical_and", op.logical_and, "Whether neither is 0: UINT8, 0 or 1.")

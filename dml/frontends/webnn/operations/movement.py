@@ -91,9 +91,7 @@ class MovementOperations(OperationBuilder):
         """The same elements in another shape."""
         step = self.step("reshape", label, input=input)
         shape = step.unsigned("new_shape", new_shape, 1)
-        step.require(
-            math.prod(shape) == math.prod(input.shape), f"{input.shape} has not as many elements as {shape}"
-        )
+        step.require(math.prod(shape) == math.prod(input.shape), f"{input.shape} has not as many elements as {shape}")
         return step.output(input.data_type, shape, lambda x: x.reshape(*(shape or (1,))))
 
     @checked
@@ -125,11 +123,11 @@ class MovementOperations(OperationBuilder):
         window = step.numbers("sizes", sizes, ones, 1)
         steps = step.numbers("strides", strides, ones, 1)
         for size, first, count in zip(input.shape, begin, window, strict=True):
-            step.require(first + count <= size, f"{count} elements from {first} on are not all in a dimension of {size}")
+            step.require(
+                first + count <= size, f"{count} elements from {first} on are not all in a dimension of {size}"
+            )
         shape = tuple(-(-count // by) for count, by in zip(window, steps, strict=True))
-        return step.output(
-            input.data_type, shape, lambda x: op.slice_(x, begin, window, steps) if shape else x
-        )
+        return step.output(input.data_type, shape, lambda x: op.slice_(x, begin, window, steps) if shape else x)
 
     @checked
     def split(
@@ -159,9 +157,7 @@ class MovementOperations(OperationBuilder):
         return step.output(input.data_type, shape, lambda x: op.tile(x, times) if shape else x)
 
     @checked
-    def transpose(
-        self, input: MLOperand, *, permutation: Sequence[int] | None = None, label: str = ""
-    ) -> MLOperand:
+    def transpose(self, input: MLOperand, *, permutation: Sequence[int] | None = None, label: str = "") -> MLOperand:
         """The dimensions in another order; in reverse where none is given."""
         step = self.step("transpose", label, input=input)
         order = tuple(range(input.rank))[::-1] if permutation is None else step.axes(permutation, input, "permutation")
@@ -171,9 +167,7 @@ class MovementOperations(OperationBuilder):
         )
 
     @checked
-    def triangular(
-        self, input: MLOperand, *, upper: bool = True, diagonal: int = 0, label: str = ""
-    ) -> MLOperand:
+    def triangular(self, input: MLOperand, *, upper: bool = True, diagonal: int = 0, label: str = "") -> MLOperand:
         """The last two dimensions' matrices, with zeros below the diagonal (above it, where not upper).
 
         diagonal: 0 is the main one, positive ones lie right of it.

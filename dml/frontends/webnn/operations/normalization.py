@@ -31,7 +31,9 @@ class NormalizationOperations(OperationBuilder):
         label: str = "",
     ) -> MLOperand:
         """scale * (x - mean) / sqrt(variance + epsilon) + bias; the four have an element per place along the axis."""
-        step = self.step("batch_normalization", label, input=input, mean=mean, variance=variance, scale=scale, bias=bias)
+        step = self.step(
+            "batch_normalization", label, input=input, mean=mean, variance=variance, scale=scale, bias=bias
+        )
         step.same_types(input=input, mean=mean, variance=variance, scale=scale, bias=bias)
         step.finite(epsilon=epsilon)
         step.axis(axis, input)

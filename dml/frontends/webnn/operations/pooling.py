@@ -59,9 +59,7 @@ def _pooling(name: str, cls: type[OperatorDesc], doc: str, **fields: Any) -> Cal
             f"its output would have the height and width {sizes}: the window {window} does not fit",
         )
         # DirectML's output is what the windows in the padded image make: where more are asked for, it is padded more
-        ends = [
-            pad[2 * i + 1] + max(0, (sizes[i] - 1) * stride[i] + wide[i] - padded[i]) for i in range(2)
-        ]
+        ends = [pad[2 * i + 1] + max(0, (sizes[i] - 1) * stride[i] + wide[i] - padded[i]) for i in range(2)]
         shape = (batch, channels, *sizes)
 
         def lower(x: Tensor) -> Tensor:

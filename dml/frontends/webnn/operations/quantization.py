@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 
 import dml.graph.operations as op
+from dml import enums
 from dml.arguments import checked
-from dml.frontends.webnn.operands import DATA_TYPES, MLOperand
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.frontends.webnn.operands import DATA_TYPES, FOUR_BITS, MLOperand
 from dml.frontends.webnn.steps import OperationBuilder, OperationStep
 from dml.graph.builder import Tensor
 
@@ -28,6 +32,8 @@ class QuantizationOperations(OperationBuilder):
         kind = DATA_TYPES[scale.data_type]
 
         def lower(x: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
+            if input.data_type in FOUR_BITS:
+                return _by_operator(DML_DEQUANTIZE_OPERATOR_DESC, kind, x, scales, zeros)
             return op.dequantize_linear(x, _blocks(scales, x.sizes), _blocks(zeros, x.sizes), kind)
 
         return step.output(scale.data_type, input.shape, lower)
@@ -46,6 +52,8 @@ class QuantizationOperations(OperationBuilder):
         kind = DATA_TYPES[zero_point.data_type]
 
         def lower(x: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
+            if zero_point.data_type in FOUR_BITS:
+                return _by_operator(DML_QUANTIZE_OPERATOR_DESC, kind, x, scales, zeros)
             return op.quantize_linear(x, _blocks(scales, x.sizes), _blocks(zeros, x.sizes), kind)
 
         return step.output(zero_point.data_type, input.shape, lower)
@@ -57,6 +65,16 @@ def _check_blocks(step: OperationStep, input: MLOperand, scale: MLOperand, zero_
         f"scale's sizes must divide those of the input, {input.shape}, one by one, found {scale.shape}",
     )
     step.shape_of("zero_point", zero_point, scale.shape)
+
+
+def _by_operator(
+    cls: type[OperatorDesc], kind: DML_TENSOR_DATA_TYPE, x: Tensor, scales: Tensor, zeros: Tensor
+) -> Tensor:
+    """By the operators that know blocks, which alone take 4-bit types."""
+    return x.builder.one(
+        cls, x.sizes, kind, InputTensor=x, QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT,
+        QuantizationTensors=[scales, zeros],
+    )  # fmt: skip
 
 
 def _blocks(x: Tensor, sizes: tuple[int, ...]) -> Tensor:

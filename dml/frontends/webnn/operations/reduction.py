@@ -88,9 +88,7 @@ class ReductionOperations(OperationBuilder):
     reduce_min = _reduction("reduce_min", enums.DML_REDUCE_FUNCTION_MIN, "The minimum.")
     reduce_product = _reduction("reduce_product", enums.DML_REDUCE_FUNCTION_MULTIPLY, "The product.")
     reduce_sum = _reduction("reduce_sum", enums.DML_REDUCE_FUNCTION_SUM, "The sum.")
-    reduce_sum_square = _reduction(
-        "reduce_sum_square", enums.DML_REDUCE_FUNCTION_SUM_SQUARE, "The sum of squares."
-    )
+    reduce_sum_square = _reduction("reduce_sum_square", enums.DML_REDUCE_FUNCTION_SUM_SQUARE, "The sum of squares.")
     arg_min = _argument("arg_min", DML_ARGMIN_OPERATOR_DESC, "The place of the first minimum along the axis.")
     arg_max = _argument("arg_max", DML_ARGMAX_OPERATOR_DESC, "The place of the first maximum along the axis.")
 

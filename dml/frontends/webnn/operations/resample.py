@@ -34,7 +34,7 @@ class ResampleOperations(OperationBuilder):
     ) -> MLOperand:
         """Two dimensions (the last two where no axes are given) by scales, or to sizes; half-pixel centres.
 
-        mode: "nearest-neighbor" or "linear".
+        mode: "nearest-neighbor" (of two as near the first) or "linear".
         """
         step = self.step("resample2d", label, input=input)
         step.one_of("mode", mode, tuple(INTERPOLATION_MODES))
@@ -48,7 +48,10 @@ class ResampleOperations(OperationBuilder):
         for at, axis in enumerate(chosen):
             shape[axis] = math.floor(input.shape[axis] * factors[at]) if wanted is None else wanted[at]
             step.require(is_dimension(shape[axis]), f"the dimension {axis} would have the size {shape[axis]}")
-            scale[axis] = factors[at] if wanted is None else wanted[at] / input.shape[axis]
+            scale[axis] = shape[axis] / input.shape[axis]
+
+        # The nearest place to a coordinate is the coordinate less one half, rounded up
+        offset = 1.0 if mode == "nearest-neighbor" else 0.5
 
         def lower(x: Tensor) -> Tensor:
             return x.builder.one(
@@ -56,9 +59,9 @@ class ResampleOperations(OperationBuilder):
                 shape,
                 InputTensor=x,
                 InterpolationMode=INTERPOLATION_MODES[mode],
-                RoundingDirection=enums.DML_AXIS_DIRECTION_DECREASING,
+                RoundingDirection=enums.DML_AXIS_DIRECTION_INCREASING,
                 Scales=tuple(scale),
-                InputPixelOffsets=(0.5,) * input.rank,
+                InputPixelOffsets=(offset,) * input.rank,
                 OutputPixelOffsets=(-0.5,) * input.rank,
             )
 

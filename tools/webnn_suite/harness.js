@@ -11,18 +11,21 @@ const [root, file, query] = process.argv.slice(2);
 // --- The line to the parent -----------------------------------------------------------------------------------------
 
 let received = Buffer.alloc(0);
+const chunk = Buffer.alloc(1 << 20);
 
 function readLine() {
-  const chunk = Buffer.alloc(1 << 16);
-  let end;
-  while ((end = received.indexOf(10)) < 0) {
+  const parts = [];
+  for (;;) {
+    const end = received.indexOf(10);
+    parts.push(end < 0 ? received : received.subarray(0, end));
+    if (end >= 0) {
+      received = received.subarray(end + 1);
+      return Buffer.concat(parts).toString();
+    }
     const count = fs.readSync(0, chunk);
     if (count === 0) process.exit(3);
-    received = Buffer.concat([received, chunk.subarray(0, count)]);
+    received = Buffer.from(chunk.subarray(0, count));
   }
-  const line = received.subarray(0, end).toString();
-  received = received.subarray(end + 1);
-  return line;
 }
 
 function send(message) {

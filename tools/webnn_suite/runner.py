@@ -52,7 +52,7 @@ def run_file(node: str, folder: Path, path: Path, query: str, device: dml.Device
     limit = threading.Timer(LIMIT, process.kill)
     errors: list[bytes] = []
     assert process.stderr is not None
-    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))  # type: ignore[union-attr]
+    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))
     limit.start()
     reader.start()
     answers = Answers(device)

@@ -252,9 +252,8 @@ def create_context(device: Device | int | str | None = None, *, power_preference
     Raises DMLError for another preference, and where there is no such device.
     """
     if power_preference not in POWER_PREFERENCES:
-        raise DMLError(
-            f"create_context: power_preference must be one of {', '.join(POWER_PREFERENCES)}, found {power_preference!r}"
-        )
+        known = ", ".join(POWER_PREFERENCES)
+        raise DMLError(f"create_context: power_preference must be one of {known}, found {power_preference!r}")
     if isinstance(device, Device):
         return MLContext(device, power_preference)
     return MLContext(create_device(device), power_preference, owns_device=True)

@@ -48,8 +48,10 @@ def from_bytes(descriptor: MLOperandDescriptor, data: npt.NDArray[np.uint8]) -> 
     """The elements of a descriptor's type and shape that the bytes hold."""
     flat = np.ascontiguousarray(data).reshape(-1)
     if descriptor.data_type not in FOUR_BITS:
-        return flat.view(descriptor.numpy_dtype).reshape(descriptor.shape).copy()
+        elements: Array = flat.view(descriptor.numpy_dtype)
+        return elements.reshape(descriptor.shape).copy()
     halves = np.stack([flat & 15, flat >> 4], -1).reshape(-1)[: descriptor.element_count].astype(np.int8)
     if descriptor.data_type == "int4":
         halves = (halves ^ 8) - 8
-    return halves.astype(descriptor.numpy_dtype).reshape(descriptor.shape)
+    nibbles: Array = halves.astype(descriptor.numpy_dtype)
+    return nibbles.reshape(descriptor.shape)

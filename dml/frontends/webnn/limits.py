@@ -41,7 +41,7 @@ class MLTensorLimits:
 
 @dataclass(frozen=True)
 class _OperandRule:
-    """tensors: DirectML's operators and their tensors, of which one takes it: "GRU.InputTensor REDUCE:SUM.InputTensor"."""
+    """tensors: DirectML's operators and tensors, one of which takes it: "GRU.InputTensor REDUCE:SUM.InputTensor"."""
 
     tensors: str
     allowed: tuple[str, ...]
@@ -58,7 +58,7 @@ class _OperandRule:
         return MLTensorLimits(tuple(t for t in self.allowed if DATA_TYPES[t] in types), MLRankRange(*self.ranks))
 
 
-_Rules = Mapping[str, _OperandRule]
+_Rules = dict[str, _OperandRule]
 _VECTOR, _MATRIX, _IMAGE = (1, 1), (2, 2), (4, 4)
 _SOME = (1, LARGEST_RANK)
 

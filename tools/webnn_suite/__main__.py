@@ -14,14 +14,11 @@ import typer
 
 import dml
 from dml.cache import write_whole
+from dml.conformance import axes
 from dml.errors import DMLError
 from dml.runtime.devices import choose
 from tools.webnn_suite.left import why_left
 from tools.webnn_suite.runner import CaseResult, files, run_file
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tests"))
-
-import axes
 
 
 def main(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
@@ -71,12 +71,17 @@ def places(devices: Sequence[str], axes: Sequence[str]) -> list[DeviceAxis]:
     return [DeviceAxis(device, axis) for device in dict.fromkeys(found) for axis in kinds]
 
 
-def find(name: str, driver: str, axis: str) -> DeviceAxis:
-    """The place of a journal. Raises DMLError where the machine has it no more."""
-    for device in list_devices():
-        if (device.name, device.driver) == (name, driver):
-            return DeviceAxis(device, axis)
-    raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
+def find(records: Sequence[Mapping[str, Any]]) -> list[DeviceAxis]:
+    """The places that have these records, as a journal holds them. Raises DMLError where one is no longer there."""
+    found: list[DeviceAxis] = []
+    for record in records:
+        name, driver, axis = (record[key] for key in ("name", "driver", "axis"))
+        like = (DeviceAxis(device, axis) for device in list_devices() if (device.name, device.driver) == (name, driver))
+        one = next((place for place in like if place not in found), None)  # there may be several of a kind
+        if one is None:
+            raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
+        found.append(one)
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -53,7 +53,7 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
         journal = Journal.resume(asked.resume)
         _check(asked, journal)
         suite = from_record(journal.head["suite"])
-        chosen = [find(device["name"], device["driver"], device["axis"]) for device in journal.devices]
+        chosen = find(journal.devices)
         cases = suite.cases()
     else:
         suite = asked.suite

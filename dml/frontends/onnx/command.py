@@ -15,7 +15,7 @@ from dml.errors import DMLError
 from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
 
-from .backend import PreparedModel, prepare
+from .backend import OnnxPlan, PreparedModel, prepare
 from .dtypes import Array, dtype_of
 from .trace import held
 
@@ -48,11 +48,16 @@ class ONNXRun:
 
     def profile(self) -> dict[str, list[KernelTime]]:
         inputs = self._options.arrays()
-        plan, feeds = self._model.compiled_for(inputs)
-        if plan.compiled is None:
-            return {}
-        used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
-        return {self._name: plan.compiled.profile({name: held(feeds[name]) for name in used})}
+        return {self._name: profiled(*self._model.compiled_for(inputs))}
+
+
+def profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
+    """What each dispatch of the plan's program takes for these inputs, in order; nothing where it has no program."""
+    if plan.compiled is None:
+        return []
+    used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
+    found: list[KernelTime] = plan.compiled.profile({name: held(feeds[name]) for name in used})
+    return found
 
 
 def explain(
@@ -63,12 +68,17 @@ def explain(
     Inputs that are not given stand for zeros of the model's shapes, a symbolic size for 1. Raises DMLError where the
     model cannot be compiled for them.
     """
+    plan, _ = planned(model, inputs)
+    return [(made.node, *_operators(made.kinds)) for made in plan.record]
+
+
+def planned(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> tuple[OnnxPlan, dict[str, Array]]:
+    """The model compiled for these inputs, zeros for those that are not given as in ``explain``, and all of them."""
     given = dict(inputs or {})
     for entry in model.model.graph.input:
         if entry.name in model.inputs and entry.name not in given:
             given[entry.name] = _zeros(entry)
-    plan, _ = model.compiled_for(given)
-    return [(node, *_operators(made)) for node, made in plan.record]
+    return model.compiled_for(given)
 
 
 def _zeros(entry: Any) -> Array:

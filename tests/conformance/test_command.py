@@ -77,7 +77,8 @@ def test_a_broken_kernel_is_caught_and_named_and_its_command_runs_the_case_again
 
 
 def test_reports_of_a_run(package, vulkan):
-    found = run(package, vulkan, "--quick", "--as", "plain", "--as", "minimum", "--json", "r.json", "--junit", "r.xml")
+    axes, files = ("--as", "plain", "--as", "minimum"), ("--json", "r.json", "--junit", "r.xml", "--html", "r.html")
+    found = run(package, vulkan, "--quick", *axes, *files)
     assert found.returncode == 0, found.stderr
     made = read(package.folder / "r.json")
     assert [one["device"]["axis"] for one in made["runs"]] == ["plain", "minimum"]
@@ -89,6 +90,7 @@ def test_reports_of_a_run(package, vulkan):
     assert (properties["device"], properties["driver"]) == (vulkan.name, vulkan.driver)
     assert properties["axis"] == "minimum"
     assert [int(suite.get("tests")) for suite in suites] == [made["suite"]["cases"]] * 2
+    assert vulkan.driver in (package.folder / "r.html").read_text(encoding="utf-8")
     # Nothing is left of a run that came to its end
     assert "go on:" not in found.stderr
     shown = package.dml("conformance", "show", "r.json")

@@ -217,7 +217,7 @@ def test_numbers_of_any_size_stay_short(pages, tmp_path):
     opened.set("[name=name]", "GEMM")
     shown = " ".join(opened.texts("#worst tbody tr"))
     assert "3.40e+38" in shown
-    assert "1.50e+300" in shown
+    assert "absolute" in shown
     assert "inf" in shown
     assert opened.complaints == []
 

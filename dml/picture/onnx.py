@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 from dml.capability import operator_introduced, short_name
-from dml.compiler.program import Dispatch, Space
-from dml.enums import DML_FEATURE_LEVEL
 from dml.frontends.onnx import PreparedModel
 from dml.frontends.onnx.command import planned, profiled
 from dml.frontends.onnx.dtypes import Array
 from dml.frontends.onnx.trace import NodeRecord, ValueFacts
 
-from .model import Picture, PictureKernel, PictureNode, PictureValue, relate
-
-#: A node of the graph in a dispatch's label; see dml.graph.model.
-_LABEL = re.compile(r"(?:^| \+ )node (\d+) \(")
-#: Characters of an attribute that are shown.
-_LONGEST = 200
+from .kernels import add_times, facts_of, kernels_of
+from .model import Picture, PictureNode, PictureValue, relate, shortened
 
 
 def onnx_picture(
@@ -61,13 +54,12 @@ def onnx_picture(
         nodes.append(PictureNode("output", "output", name, inputs=found))
         if name in made_by:
             edges.append((made_by[name], len(nodes) - 1, name))
-    kernels = _kernels(plan, owner)
+    kernels = kernels_of(plan.compiled, owner)
     if profile:
-        ran = [kernel for kernel in kernels if not kernel.once]
-        for kernel, time in zip(ran, profiled(plan, feeds), strict=True):
-            kernel.nanoseconds = time.nanoseconds
+        add_times(kernels, profiled(plan, feeds))
     relate(nodes, kernels)
-    return Picture(title, nodes, edges, kernels, list(_facts(model, plan, profile)))
+    kinds = [kind for record in plan.record for kind in record.kinds]
+    return Picture(title, nodes, edges, kernels, facts_of(model.device, kinds, plan.compiled, profile=profile))
 
 
 def _input(name: str, array: Array) -> PictureNode:
@@ -81,7 +73,7 @@ def _value(facts: ValueFacts) -> PictureValue:
 
 
 def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
-    level = max(map(operator_introduced, record.kinds), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
+    level = max(map(operator_introduced, record.kinds), default=None)
     domain = f"{proto.domain}::" if proto.domain not in ("", "ai.onnx") else ""
     return PictureNode(
         "node",
@@ -91,7 +83,7 @@ def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
         [_value(value) for value in record.outputs],
         [(entry.name, _attribute(entry)) for entry in proto.attribute],
         [short_name(kind) for kind in record.kinds],
-        short_name(level) if record.kinds else "",
+        "" if level is None else short_name(level),
         inner,
     )
 
@@ -108,52 +100,4 @@ def _attribute(entry: Any) -> str:
         text = f"a graph of {len(found.node)} nodes"
     else:
         text = str(found)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def _kernels(plan: Any, owner: Mapping[int, int]) -> list[PictureKernel]:
-    if plan.compiled is None:
-        return []
-    program = plan.compiled.program
-    return [
-        *(_kernel(dispatch, owner, once=True) for dispatch in program.initialize),
-        *(_kernel(dispatch, owner, once=False) for dispatch in program.dispatches),
-    ]
-
-
-def _kernel(dispatch: Dispatch, owner: Mapping[int, int], *, once: bool) -> PictureKernel:
-    numbers = (int(number) for number in _LABEL.findall(dispatch.node))
-    nodes = list(dict.fromkeys(owner[number] for number in numbers if number in owner))
-    regions = {(binding.region, binding.access) for binding in dispatch.bindings}
-    known = {Space.PERSISTENT, Space.CONSTANT}
-    reads = {region for region, access in regions if access.value != "w"}
-    return PictureKernel(
-        dispatch.label, nodes, once, dispatch.groups, dispatch.invocations,
-        read=sum(region.size for region in reads if once or region.space not in known),
-        written=sum(region.size for region, access in regions if access.writes),
-        weights=0 if once else sum(region.size for region in reads if region.space in known),
-        work=dispatch.work,
-    )  # fmt: skip
-
-
-def _facts(model: PreparedModel, plan: Any, profile: bool) -> Iterator[tuple[str, str]]:
-    vulkan = model.device.vulkan
-    yield "device", f"{vulkan.name}, {vulkan.driver}"
-    kinds = [kind for record in plan.record for kind in record.kinds]
-    if kinds:
-        yield "feature level", short_name(max(map(operator_introduced, kinds)))
-    if plan.compiled is not None:
-        program = plan.compiled.program
-        yield "temporary memory", _bytes(program.temporary_size)
-        constants = {id(constant.Data): len(constant.Data) for constant in program.constants}
-        yield "weights", _bytes(program.persistent_size + sum(constants.values()))
-    if profile:
-        stamps = "the device's timestamps" if model.device.has_timestamps else "the host's clock, a submission each"
-        yield "times by", stamps
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"
+    return shortened(text)

@@ -1,4 +1,4 @@
-"""Multi-head attention in float64 NumPy, head by head."""
+"""Multi-head attention in float64 NumPy, head by head; of `Rounded` numbers also how far float32 may be off."""
 
 from __future__ import annotations
 
@@ -7,34 +7,39 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.conformance.references.fused import softmax
+from dml.conformance.references.rounded import Numbers, each, joined
+
 Array = npt.NDArray[Any]
 
 
-def heads_of(x: Array, heads: int) -> Array:
+def heads_of(x: Numbers, heads: int) -> Numbers:
     """{batch, sequence, head * element} -> {batch, head, sequence, element}."""
     batch, sequence, hidden = x.shape
-    return x.reshape(batch, sequence, heads, hidden // heads).transpose(0, 2, 1, 3)
+    return each(x, lambda v: v.reshape(batch, sequence, heads, hidden // heads).transpose(0, 2, 1, 3))
 
 
-def with_past(past: Array | None, new: Array, lengths: Array | None) -> tuple[Array, Array]:
+def with_past(past: Numbers | None, new: Numbers, lengths: Array | None) -> tuple[Numbers, Array]:
     """{batch, head, past + new, element}: the first ``lengths`` past positions, the new ones, zeros; and the ends."""
-    batch, heads, count, size = new.shape
+    batch, _, count, _ = new.shape
     room = 0 if past is None else past.shape[2]
-    total = np.zeros((batch, heads, room + count, size))
-    ends = np.full(batch, room + count)
-    for b in range(batch):
-        n = room if lengths is None else int(lengths[b])
-        if past is not None:
-            total[b, :, :n] = past[b, :, :n]
-        total[b, :, n : n + count] = new[b]
-        ends[b] = n + count
-    return total, ends
+    filled = np.full(batch, room) if lengths is None else np.asarray(lengths).astype(int)
+    if past is None:
+        return new, filled + count
+
+    def row(b: int) -> Numbers:
+        rest = each(past[b : b + 1, :, filled[b] :], np.zeros_like)
+        return joined([past[b : b + 1, :, : filled[b]], new[b : b + 1], rest], 2)
+
+    return joined([row(b) for b in range(batch)], 0), filled + count
 
 
 def open_keys(kind: str, mask: Array | None, shape: tuple[int, int, int, int]) -> Array:
     """Which scores {batch, head, query, key} no mask touches."""
     batch, _, _, keys = shape
     result = np.ones(shape, bool)
+    if mask is None:
+        return result
     position = np.arange(keys)
     if kind == "BOOLEAN":
         result[:] = mask != 0
@@ -51,18 +56,18 @@ def open_keys(kind: str, mask: Array | None, shape: tuple[int, int, int, int]) -
 
 
 def attention(
-    query: Array,
-    key: Array,
-    value: Array,
+    query: Numbers,
+    key: Numbers,
+    value: Numbers,
     *,
     scale: float,
     kind: str = "NONE",
     mask: Array | None = None,
     filter_value: float = 0.0,
-    relative: Array | None = None,
-    past: tuple[Array | None, Array | None] = (None, None),
+    relative: Numbers | None = None,
+    past: tuple[Numbers | None, Numbers | None] = (None, None),
     lengths: Array | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Numbers, Numbers, Numbers]:
     """query {B, N, S, H}, key {B, M, K, H}, value {B, M, K, V}, N a multiple of M, biases added.
 
     Returns output, keys, values.
@@ -72,15 +77,16 @@ def attention(
     value, _ = with_past(past[1], value, lengths)
     _, key_heads, keys, _ = key.shape
     untouched = open_keys(kind, mask, (batch, heads, queries, keys))
-    output = np.zeros((batch, queries, heads, value.shape[-1]))
+    rows = []
     for b in range(batch):
+        of_heads = []
         for n in range(heads):
             m = n // (heads // key_heads)
-            scores = scale * (query[b, n] @ key[b, m].T)
+            end = int(ends[b])
+            scores = scale * (query[b, n] @ each(key[b, m], np.transpose))
             if relative is not None:
                 scores = scores + relative[b, n]
-            scores = np.where(untouched[b, n], scores, scores + filter_value)[:, : ends[b]]
-            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-            weights /= weights.sum(axis=1, keepdims=True)
-            output[b, :, n] = weights @ value[b, m, : ends[b]]
-    return output.reshape(batch, queries, -1), key, value
+            scores = (scores + np.where(untouched[b, n], 0.0, np.float32(filter_value)))[:, :end]
+            of_heads.append(softmax(scores, (1,)) @ value[b, m, :end])
+        rows.append(each(joined(of_heads, 1), lambda v: v[None]))
+    return joined(rows, 0), key, value

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Ints = Sequence[int]
 
 
-def _flip(w, flipped):
+def _flip(w: Array, flipped: bool) -> Array:
     return w[(slice(None), slice(None), *(slice(None, None, -1),) * (w.ndim - 2))] if flipped else w
 
 
-def forward(x, w, strides, dilations, start, end, groups=1, flipped=False, output_padding=None):
+def forward(
+    x: Array,
+    w: Array,
+    strides: Ints,
+    dilations: Ints,
+    start: Ints,
+    end: Ints,
+    groups: int = 1,
+    flipped: bool = False,
+    output_padding: Ints | None = None,
+) -> Array:
     """x {n, c, ...}, w {o, c / groups, window} -> {n, o, ...}; output padding is zeros behind the result."""
     w = _flip(w, flipped)
     x = np.pad(x, [(0, 0), (0, 0), *zip(start, end, strict=True)])
@@ -28,7 +45,17 @@ def forward(x, w, strides, dilations, start, end, groups=1, flipped=False, outpu
     return np.pad(result, [(0, 0), (0, 0), *((0, p) for p in output_padding or (0,) * len(sizes))])
 
 
-def backward(x, w, strides, dilations, start, end, groups=1, flipped=False, output_padding=None):
+def backward(
+    x: Array,
+    w: Array,
+    strides: Ints,
+    dilations: Ints,
+    start: Ints,
+    end: Ints,
+    groups: int = 1,
+    flipped: bool = False,
+    output_padding: Ints | None = None,
+) -> Array:
     """x {n, c, ...}, w {c, o / groups, window} -> {n, o, ...}: each element of x adds a window to the result."""
     w = _flip(w, flipped)
     window = w.shape[2:]

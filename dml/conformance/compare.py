@@ -108,6 +108,8 @@ def _histogram(error: Array, shares: Array, wrong: Array) -> tuple[int, ...]:
 
 def _errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
     """Of each element the error, what is allowed, and one unit in the last place; an infinite error for a wrong NaN."""
+    if expected.undefined is not None:
+        found = np.where(expected.undefined, expected.values.astype(found.dtype), found)
     return _float_errors(found, expected) if found.dtype.kind == "f" else _integer_errors(found, expected)
 
 

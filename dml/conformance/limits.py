@@ -17,13 +17,15 @@ class Expected:
 
     values: in float64, or exact in the output's own integer type; the tensor's sizes. An element may differ by ``ulp``
     units in the last place of its own value in the output's data type, and by ``absolute`` besides (a number, or one
-    per element). Both zero: equal, NaN to NaN. why: where the limit is from.
+    per element). Both zero: equal, NaN to NaN. why: where the limit is from. undefined: which elements the operator
+    leaves undefined, and may hold anything; None where it defines all.
     """
 
     values: Array
     ulp: float = 0.0
     absolute: float | Array = 0.0
     why: str = "exact"
+    undefined: Array | None = None
 
     @property
     def is_exact(self) -> bool:

@@ -132,3 +132,13 @@ def test_the_histogram_goes_by_shares_of_what_is_allowed():
 def test_sizes_that_differ_are_a_fault_of_the_suite():
     with pytest.raises(ValueError, match="sizes"):
         compare(np.zeros((2, 3), np.float32), Expected(np.zeros((3, 2))))
+
+
+def test_what_an_operator_leaves_undefined_may_be_anything():
+    undefined = np.array([False, True, False])
+    for kind in (np.uint32, np.float32):
+        expected = Expected(np.array([1, 0, 3], kind), undefined=undefined)
+        assert compare(np.array([1, 77, 3], kind), expected).histogram == (3, 0, 0, 0, 0, 0)
+        wrong = compare(np.array([1, 77, 4], kind), expected).mismatch
+        assert wrong is not None
+        assert (wrong.index, wrong.differing) == ((2,), 1)

@@ -17,7 +17,7 @@ IDENTITY = ("name", "driver", "driver_version", "api_version", "vendor_id", "dev
 
 
 @dataclass(frozen=True)
-class Place:
+class SuiteDevice:
     """A Vulkan device on an axis."""
 
     device: VulkanDevice
@@ -58,7 +58,7 @@ class Place:
         }
 
 
-def places(devices: Sequence[str], axes: Sequence[str]) -> list[Place]:
+def places(devices: Sequence[str], axes: Sequence[str]) -> list[SuiteDevice]:
     """The devices that ``--device`` names (all there are where it names none) on each axis of ``--as`` (plain).
 
     Raises DMLError where there is no such device or axis, or no device at all.
@@ -68,14 +68,14 @@ def places(devices: Sequence[str], axes: Sequence[str]) -> list[Place]:
         choose()  # says what to install
     wanted = devices or ["all"]
     found = [device for text in wanted for device in (list_devices() if text == "all" else [choose(text)])]
-    return [Place(device, axis) for device in dict.fromkeys(found) for axis in kinds]
+    return [SuiteDevice(device, axis) for device in dict.fromkeys(found) for axis in kinds]
 
 
-def find(name: str, driver: str, axis: str) -> Place:
+def find(name: str, driver: str, axis: str) -> SuiteDevice:
     """The place of a journal. Raises DMLError where the machine has it no more."""
     for device in list_devices():
         if (device.name, device.driver) == (name, driver):
-            return Place(device, axis)
+            return SuiteDevice(device, axis)
     raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
 
 

@@ -42,9 +42,15 @@ def _with(tensor: Tensor, layout: str) -> Tensor:
 
 
 def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
+    """What a description repeats by a stride of 0 stays repeated."""
     sizes = tensor.Sizes
     if layout == "packed":
-        return None
+        return tensor.Strides
+    once = tuple(1 if stride == 0 else size for size, stride in zip(sizes, tensor.strides, strict=True))
+    if once != sizes:
+        laid = _strides(Tensor(tensor.DataType, once), layout)
+        assert laid is not None
+        return tuple(stride if one == size else 0 for stride, one, size in zip(laid, once, sizes, strict=True))
     if layout == "broadcast":
         longer = next((axis for axis, size in enumerate(sizes) if size > 1), None)
         return tuple(0 if axis == longer else stride for axis, stride in enumerate(tensor.strides))
@@ -81,9 +87,11 @@ def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
     places = np.zeros((), np.int64)
     for size, stride in zip(tensor.Sizes, tensor.strides, strict=True):
         places = places[..., None] + np.arange(size) * stride
+    # A packed tensor's bytes end at a word; what pads it belongs to nobody and may be written.
     if bits == 4:  # two to a byte
         untouched = np.full(2 * len(data), True)
         untouched[places.ravel()] = False
+        untouched[int(places.max()) + 1 :] = False
         found = np.stack([data & 15, data >> 4], axis=-1).reshape(-1)
         wrong = untouched & (found != np.tile([UNTOUCHED & 15, UNTOUCHED >> 4], len(data)))
         return int(np.argmax(wrong)) // 2 if wrong.any() else None
@@ -91,7 +99,6 @@ def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
     untouched = np.full(len(data), True)
     for byte in range(width):
         untouched[places.ravel() * width + byte] = False
-    # A packed tensor's bytes end at a word; what pads it belongs to nobody and may be written.
     untouched[int(places.max()) * width + width :] = False
     wrong = untouched & (data != UNTOUCHED)
     return int(np.argmax(wrong)) if wrong.any() else None

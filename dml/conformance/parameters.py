@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -75,3 +75,8 @@ def flags() -> dict[str, bool]:
 def tensor(kind: Any, dimensions: Iterable[int]) -> DML_BUFFER_TENSOR_DESC:
     """A packed tensor of a data type; the framework lays it out otherwise where the case asks for it."""
     return DML_BUFFER_TENSOR_DESC(kind, tuple(dimensions))
+
+
+def whole_along(dimensions: tuple[int, ...], axes: Collection[int]) -> tuple[int, ...]:
+    """The sizes, 1 in all dimensions but the axes: those of a parameter that broadcasts."""
+    return tuple(size if axis in axes else 1 for axis, size in enumerate(dimensions))

@@ -16,9 +16,10 @@ from dml.conformance.references.whole import wrapped
 from dml.conformance.subject import Inputs, Subject, subject
 from dml.conformance.values import Values, is_float
 from dml.descriptors.base import OperatorDesc
-from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, numpy_dtype
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, broadcast_strides, numpy_dtype
 
 Array = npt.NDArray[Any]
+Tensor = DML_BUFFER_TENSOR_DESC
 InputMaker = Callable[[Any, Values], Inputs]
 
 #: From one to eight dimensions, sizes of one, primes, and enough elements for several workgroups.
@@ -26,6 +27,24 @@ SIZES = sizes("3x5x7", "1", "67", "2x3x1x5", "2x1x2x1x2x1x3x2", "13x331")
 #: The same with every dimension count, for operators of few data types.
 ALL_RANKS = SIZES | sizes("2x1x3x2x4", "2x1x2x1x3x3", "1x2x1x2x2x3x2")
 
+
+def _along(kept: Callable[[int, int], bool]) -> Callable[[Tensor], Tensor]:
+    """A tensor that repeats its first element along all but the dimensions that are kept (axis, rank)."""
+
+    def repeat(whole: Tensor) -> Tensor:
+        sizes = [size if kept(axis, whole.rank) else 1 for axis, size in enumerate(whole.Sizes)]
+        return Tensor(whole.DataType, whole.Sizes, broadcast_strides(sizes, whole.Sizes))
+
+    return repeat
+
+
+#: How a second input lies beside the first, by strides of 0: whole, a number for each column, each row, or one.
+REPEATED: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "whole": lambda whole: whole,
+    "row": _along(lambda axis, rank: axis == rank - 1),
+    "column": _along(lambda axis, rank: axis < rank - 1),
+    "one": _along(lambda axis, rank: False),
+}
 NO_SCALE: Mapping[str, Any] = {}
 #: Powers of two, so that products do not round.
 SCALES: Mapping[str, Mapping[str, Any]] = {
@@ -85,9 +104,13 @@ def pointwise(
     fields = [info.name for info in operator.fields_info if info.is_tensor]
     of = types or types_of(operator, fields[0])
     own: dict[str, Mapping[str, Any]] = {"type": of, "sizes": ALL_RANKS if len(of) <= 3 else SIZES, **parameters}
+    if len(operator.input_names) == 2:
+        own["second"] = REPEATED
 
     def describe(choice: Choice) -> OperatorDesc:
         tensors = {name: tensor(choice.type, choice.sizes) for name in fields}
+        if "second" in own:
+            tensors[fields[1]] = choice.second(tensors[fields[1]])
         if "output" in own:
             (name,) = operator.output_names
             tensors[name] = tensor(choice.output, choice.sizes)

@@ -44,6 +44,16 @@ def test_a_nibble_written_into_a_gap_is_found():
     assert gaps_touched(data, tensor) == 1
 
 
+@pytest.mark.parametrize("kind", [kind for kind, bits in ELEMENT_BITS.items() if bits < 32])
+def test_what_pads_the_last_word_may_be_written(kind):
+    tensor = described(kind, (3, 1), "packed")
+    data = to_bytes(np.zeros((3, 1), tensor.dtype), tensor)
+    end = 3 * tensor.element_bits
+    data[end // 8] &= (1 << end % 8) - 1
+    data[-1] = 0
+    assert gaps_touched(data, tensor) is None
+
+
 def test_broadcast_repeats_inputs_alone():
     x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (1, 2, 3))
     desc = laid_out(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(x, x), "broadcast")
@@ -51,6 +61,20 @@ def test_broadcast_repeats_inputs_alone():
     assert dict(desc.outputs())["OutputTensor"].is_packed
     array = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
     assert repeated(array, dict(desc.inputs())["InputTensor"]).tolist() == [[[0, 1, 2], [0, 1, 2]]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_a_description_repeats_stays_repeated(layout):
+    x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (2, 3, 4))
+    row = dml.DML_BUFFER_TENSOR_DESC(x.DataType, x.Sizes, (0, 0, 1))
+    desc = laid_out(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, row, x), layout)
+    assert dict(desc.inputs())["BTensor"].strides == {"padded": (0, 0, 1), "broadcast": (0, 0, 0)}.get(
+        layout, (0, 0, 1)
+    )
+    column = dml.DML_BUFFER_TENSOR_DESC(x.DataType, x.Sizes, (3, 1, 0))
+    desc = laid_out(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, column, x), layout)
+    expected = {"packed": (3, 1, 0), "padded": (7, 2, 0), "permuted": (1, 2, 0), "broadcast": (0, 1, 0)}
+    assert dict(desc.inputs())["BTensor"].strides == expected[layout]
 
 
 def test_values_are_the_same_for_a_seed_and_edges_are_special():

@@ -12,7 +12,7 @@ from dml import enums
 from dml.conformance.activations import fused
 from dml.conformance.limits import EXACT, LIBRARY, ROUNDED, Limit, webnn, webnn_absolute
 from dml.conformance.parameters import Choice, tensor, types_of
-from dml.conformance.pointwise import SCALES, attribute_sets, domain, drawn, modes, pointwise
+from dml.conformance.pointwise import REPEATED, SCALES, attribute_sets, domain, drawn, modes, pointwise
 from dml.conformance.references import activations, elementwise, whole
 from dml.conformance.subject import Inputs
 from dml.conformance.values import Values, is_float
@@ -21,6 +21,8 @@ from dml.tensors import DML_SCALAR_UNION, DML_SCALE_BIAS, numpy_dtype
 _SINE = webnn_absolute(1 / 1024, 1 / 512)
 #: Two roundings, of the product and of the sum, where there is a ScaleBias.
 _SCALED = Limit((1, 1), why="a product that does not round, and a sum that does")
+#: Each is halved before the sum, which might overflow.
+_HALVES = Limit((1, 1), (2.0**-126, 2.0**-126), "one rounding, and subnormal halves that may be flushed")
 
 
 def _of(name: str) -> Any:
@@ -93,7 +95,7 @@ for _name, _floats, _integers, _limit in (
     ("DIVIDE", np.divide, whole.quotient, webnn(2, 2)),
     ("MAX", np.maximum, np.maximum, EXACT),
     ("MIN", np.minimum, np.minimum, EXACT),
-    ("MEAN", lambda a, b: (a + b) / 2, whole.mean, ROUNDED),
+    ("MEAN", lambda a, b: (a + b) / 2, whole.mean, _HALVES),
     (
         "DIFFERENCE_SQUARE",
         lambda a, b: (a - b) ** 2,
@@ -147,7 +149,7 @@ def _power_inputs(desc: Any, values: Values) -> Inputs:
 
 
 def _exponents(kind: Any) -> Callable[[Choice], dict[str, Any]]:
-    return lambda choice: {"ExponentTensor": tensor(kind, choice.sizes)}
+    return lambda choice: {"ExponentTensor": choice.second(tensor(kind, choice.sizes))}
 
 
 pointwise(
@@ -195,8 +197,8 @@ pointwise(_of("BIT_SHIFT_LEFT"), whole.shifted_left, inputs=_shifts)
 pointwise(_of("BIT_SHIFT_RIGHT"), whole.shifted_right, inputs=_shifts)
 
 
-def _select(choice: Choice) -> dict[str, Any]:
-    return {"ConditionTensor": tensor(enums.DML_TENSOR_DATA_TYPE_UINT8, choice.sizes)}
+def _condition(repeat: Callable[[Any], Any]) -> Callable[[Choice], dict[str, Any]]:
+    return lambda choice: {"ConditionTensor": repeat(tensor(enums.DML_TENSOR_DATA_TYPE_UINT8, choice.sizes))}
 
 
 pointwise(
@@ -204,7 +206,7 @@ pointwise(
     elementwise.select,
     inputs=domain(-4, 4, whole=(0, 2)),
     types=types_of(_of("IF"), "ATensor"),
-    condition={"UINT8": _select},
+    condition={label: _condition(repeat) for label, repeat in REPEATED.items()},
 )
 for _name, _bits in (("AND", np.bitwise_and), ("OR", np.bitwise_or), ("XOR", np.bitwise_xor), ("NOT", np.invert)):
     pointwise(_of(f"BIT_{_name}"), _bits, inputs=domain(-4, 4), as_bits=True)

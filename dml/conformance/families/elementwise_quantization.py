@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from dml import descriptors as d
+from dml.conformance.layouts import repeated
 from dml.conformance.limits import Expected, Limit, webnn
 from dml.conformance.parameters import Choice, flags, tensor, types_of
-from dml.conformance.pointwise import SIZES, drawn
+from dml.conformance.pointwise import REPEATED, SIZES, drawn
 from dml.conformance.references import quantization
 from dml.conformance.subject import Inputs, subject
 from dml.conformance.values import Values, integer_range, is_float
@@ -33,8 +34,8 @@ def _describe_quantize(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPE
     floats = DML_TENSOR_DATA_TYPE_FLOAT32 if choice.type == DML_TENSOR_DATA_TYPE_INT32 else choice.type
     return d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(
         InputTensor=tensor(choice.type, choice.sizes),
-        ScaleTensor=tensor(floats, choice.sizes),
-        ZeroPointTensor=tensor(choice.to, choice.sizes) if choice.zero_point else None,
+        ScaleTensor=choice.second(tensor(floats, choice.sizes)),
+        ZeroPointTensor=choice.second(tensor(choice.to, choice.sizes)) if choice.zero_point else None,
         OutputTensor=tensor(choice.to, choice.sizes),
     )
 
@@ -44,7 +45,7 @@ def _quantize_inputs(desc: Any, values: Values) -> Inputs:
     sizes, kind = desc.InputTensor.Sizes, numpy_dtype(desc.InputTensor.DataType)
     unit = 0.125 if is_float(kind) else 2.0**20
     scale = np.where(values.rng.random(sizes) < 0.5, unit, unit * values.rng.uniform(0.6, 1.4, sizes))
-    scale = scale.astype(numpy_dtype(desc.ScaleTensor.DataType))
+    scale = repeated(scale.astype(numpy_dtype(desc.ScaleTensor.DataType)), desc.ScaleTensor)
     levels = values.rng.uniform(-300, 300, sizes)
     levels = np.where(values.rng.random(sizes) < 1 / 3, np.floor(levels) + 0.5, levels)
     x = (levels * scale.astype(np.float64)).astype(kind)
@@ -70,6 +71,7 @@ subject(
         "sizes": SIZES,
         "to": types_of(_QUANTIZE, "OutputTensor"),
         "zero_point": flags(),
+        "second": REPEATED,
     },
     describe=_describe_quantize,
     reference=_quantize,
@@ -84,8 +86,8 @@ _WIDE = Limit((2, 1), why="a difference of 32 bits in float32, and a product")
 def _describe_dequantize(choice: Choice) -> d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC:
     return d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(
         InputTensor=tensor(choice.type, choice.sizes),
-        ScaleTensor=tensor(choice.to, choice.sizes),
-        ZeroPointTensor=tensor(choice.type, choice.sizes) if choice.zero_point else None,
+        ScaleTensor=choice.second(tensor(choice.to, choice.sizes)),
+        ZeroPointTensor=choice.second(tensor(choice.type, choice.sizes)) if choice.zero_point else None,
         OutputTensor=tensor(choice.to, choice.sizes),
     )
 
@@ -109,6 +111,7 @@ subject(
         "sizes": SIZES,
         "to": types_of(_DEQUANTIZE, "OutputTensor"),
         "zero_point": flags(),
+        "second": REPEATED,
     },
     describe=_describe_dequantize,
     reference=_dequantize,

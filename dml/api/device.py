@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api.binding import BindingTable
+from dml.api.device_array import DeviceArray, to_device
 from dml.api.dispatched import Dispatched
 from dml.api.lifetimes import follow
 from dml.api.objects import DeviceChild, DMLObject, require_device
@@ -17,6 +18,7 @@ from dml.api.operator import CompiledOperator, Dispatchable, Operator, OperatorI
 from dml.api.recorder import CommandList, CommandRecorder
 from dml.arguments import as_array, checked
 from dml.capability import check_feature_support, supports_in_place
+from dml.capability import feature_level as level_of
 from dml.compiler.lowering import compile_operator
 from dml.descriptors.base import OperatorDesc, unwrap
 from dml.descriptors.binding import (
@@ -242,6 +244,13 @@ class Device(DMLObject):
         buffer.write(array)
         return buffer
 
+    def to_device(self, array: npt.ArrayLike) -> DeviceArray:
+        """The array on the device, to be given to dispatches instead of it, as often as they like.
+
+        Raises DMLError for a type that DirectML does not have (a bool becomes a UINT8, a bfloat16 a FLOAT32).
+        """
+        return to_device(self.context, array)
+
     def get_device_removed_reason(self) -> HRESULT:
         """S_OK while the device works; else why it was lost."""
         return self.context.removed_reason
@@ -277,17 +286,17 @@ def create_device(
     device: int | str | None = None,
     flags: DML_CREATE_DEVICE_FLAGS = DML_CREATE_DEVICE_FLAGS.DML_CREATE_DEVICE_FLAG_NONE,
     *,
-    minimum_feature_level: DML_FEATURE_LEVEL = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
-    feature_level: DML_FEATURE_LEVEL = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
+    minimum_feature_level: DML_FEATURE_LEVEL | str = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
+    feature_level: DML_FEATURE_LEVEL | str = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
 ) -> Device:
     """Open a Vulkan device.
 
     device: its index or a part of its name; None takes DML_VULKAN_DEVICE from the environment, else the best: discrete,
-    integrated, then CPU. feature_level: behave as a runtime of that level. flags are accepted: validation is always on.
-    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device, or ``minimum_feature_level`` is
-    above ``feature_level``. Reference: dmlcreatedevice1.
+    integrated, then CPU. feature_level: behave as a runtime of that level, also by name, "3_0". flags are accepted:
+    validation is always on. Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device,
+    or ``minimum_feature_level`` is above ``feature_level``. Reference: dmlcreatedevice1.
     """
-    minimum, level = DML_FEATURE_LEVEL(minimum_feature_level), DML_FEATURE_LEVEL(feature_level)
+    minimum, level = level_of(minimum_feature_level), level_of(feature_level)
     if minimum > level:
         raise DMLError(
             f"create_device: minimum_feature_level {minimum.name} is above the device's {level.name}",
@@ -308,7 +317,9 @@ def _default_device() -> Device:
 
 
 @checked
-def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None) -> dict[str, Any]:
+def dispatch(
+    desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None, *, keep: Sequence[str | int] = ()
+) -> dict[str, Any]:
     """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
 
     device: None opens the default device once. See ``CompiledOperator.dispatch``; here the tensors that DML owns are
@@ -320,8 +331,8 @@ def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | Non
     desc = unwrap(desc)
     compiled = device.dispatched.find(desc)
     if compiled is not None:
-        return compiled.dispatch_all(inputs)
+        return compiled.dispatch_all(inputs, keep)
     compiled = device.compile_operator(device.create_operator(desc))
-    results = compiled.dispatch(inputs)
+    results = compiled.dispatch(inputs, keep=keep)
     device.dispatched.keep(desc, compiled)
     return results

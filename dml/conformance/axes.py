@@ -11,11 +11,11 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
-import pytest
-
-import dml
+from dml.api.device import Device
 from dml.compiler.selection import CPU_ITERATIONS
 from dml.compiler.target import DeviceClass, Target
+from dml.enums import DML_FEATURE_LEVEL
+from dml.errors import DMLError
 from dml.runtime.devices import VulkanDevice
 
 #: A CPU's driver that stands for a GPU still ends loops that are longer.
@@ -34,27 +34,32 @@ AXES: Mapping[str, Mapping[str, Any]] = {
 def selected(asked: Iterable[str]) -> list[str]:
     """The axes of the options ``--as``, each once; "all" stands for every one.
 
-    Raises pytest.UsageError for one that is not known.
+    Raises DMLError for one that is not known.
     """
     found: list[str] = []
     for name in asked:
         if name != "all" and name not in AXES:
-            raise pytest.UsageError(f"--as {name}: there is no such axis; there are {', '.join(AXES)}, and all")
+            raise DMLError(f"--as {name}: there is no such axis; there are {', '.join(AXES)}, and all")
         found += AXES if name == "all" else [name]
     return list(dict.fromkeys(found))
 
 
-@cache
-def _open(vulkan: VulkanDevice) -> dml.Device:
-    return dml.Device(vulkan, dml.DML_FEATURE_LEVEL_6_4)
-
-
-def open_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> dml.Device:
-    """The physical device as the axis has it and with these limits; a process opens each once.
+def seen_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> VulkanDevice:
+    """The physical device as the axis has it and with these limits.
 
     A CPU's driver that stands for a GPU still ends long loops, so its kernels go in parts as short as on CPUs.
     """
     changes = {**AXES[axis], **limits}
     if vulkan.target.is_cpu and "device_class" in changes:
         changes.setdefault("fewer_steps", CPU_ITERATIONS)
-    return _open(vulkan.seen_as(**changes))
+    return vulkan.seen_as(**changes)
+
+
+def open_as(vulkan: VulkanDevice, axis: str = "plain", **limits: Any) -> Device:
+    """The device that ``seen_as`` gives, opened; a process opens each once."""
+    return _open(seen_as(vulkan, axis, **limits))
+
+
+@cache
+def _open(vulkan: VulkanDevice) -> Device:
+    return Device(vulkan, DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4)

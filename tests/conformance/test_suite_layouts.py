@@ -68,9 +68,8 @@ def test_what_a_description_repeats_stays_repeated(layout):
     x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (2, 3, 4))
     row = dml.DML_BUFFER_TENSOR_DESC(x.DataType, x.Sizes, (0, 0, 1))
     desc = laid_out(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, row, x), layout)
-    assert dict(desc.inputs())["BTensor"].strides == {"padded": (0, 0, 1), "broadcast": (0, 0, 0)}.get(
-        layout, (0, 0, 1)
-    )
+    of_row = {"padded": (0, 0, 1), "broadcast": (0, 0, 0)}
+    assert dict(desc.inputs())["BTensor"].strides == of_row.get(layout, (0, 0, 1))
     column = dml.DML_BUFFER_TENSOR_DESC(x.DataType, x.Sizes, (3, 1, 0))
     desc = laid_out(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, column, x), layout)
     expected = {"packed": (3, 1, 0), "padded": (7, 2, 0), "permuted": (1, 2, 0), "broadcast": (0, 1, 0)}

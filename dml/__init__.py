@@ -16,14 +16,18 @@ from .errors import HRESULT as HRESULT
 from .errors import DMLError as DMLError
 from .tensors import *  # noqa: F403
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from .api.device import Device as Device
     from .api.device import create_device as create_device
     from .api.device import dispatch as dispatch
     from .api.device import list_devices as list_devices
     from .api.device_array import DeviceArray as DeviceArray
+    from .capability import OperatorSupport as OperatorSupport
     from .capability import TensorSupport as TensorSupport
     from .capability import operator_support as operator_support
+    from .capability.differences import support_difference as support_difference
     from .validator import validate as validate
 
 _LAZY = {
@@ -32,8 +36,10 @@ _LAZY = {
     "dispatch": ".api.device",
     "list_devices": ".api.device",
     "DeviceArray": ".api.device_array",
+    "OperatorSupport": ".capability",
     "TensorSupport": ".capability",
     "operator_support": ".capability",
+    "support_difference": ".capability.differences",
     "validate": ".validator",
 }
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .enums.naming import named
 from .errors import DMLError
 
 _P = ParamSpec("_P")
@@ -26,9 +27,10 @@ _Test = Callable[[Any], bool]
 def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """The function, which refuses an argument of another type than annotated with a DMLError that names the argument.
 
-    A class accepts its instances; ``int`` whatever can be an index, except booleans; an enumeration also the numbers of
-    its members; sequences and mappings are checked item by item. A one-dimensional array is a sequence, text is not.
-    Any, protocols, array-likes and names that are imported for type checkers alone accept everything.
+    A class accepts its instances; ``int`` whatever can be an index, except booleans; sequences and mappings are checked
+    item by item. An enumeration accepts also the numbers of its members, and their names, which the function gets as
+    members (``X | str`` says so to type checkers). A one-dimensional array is a sequence, text is not. Any, protocols,
+    array-likes and names that are imported for type checkers alone accept everything.
     """
     parameters: dict[str, _Parameter] = {}
     positional: list[_Parameter] = []
@@ -38,22 +40,26 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if not parameters:
             positional.extend(_parameters(function).values())
             parameters.update(_parameters(function))
+        converted: list[Any] | None = None
         for at, (value, parameter) in enumerate(zip(args, positional, strict=False)):
             if parameter.takes is not None:
                 if parameter.rest:
-                    parameter.check(args[at:])
+                    converted = [*args[:at], *map(parameter.check_one, args[at:])]
                 elif not parameter.takes(value):
-                    parameter.refuse(value)
+                    converted = list(args) if converted is None else converted
+                    converted[at] = parameter.named(value)
         for name, value in kwargs.items():
-            if name in parameters:
-                parameters[name].check_one(value)
-        return function(*args, **kwargs)
+            parameter_ = parameters.get(name)
+            if parameter_ is not None and parameter_.takes is not None and not parameter_.takes(value):
+                kwargs[name] = parameter_.named(value)  # the dictionary is this call's own
+        return function(*(args if converted is None else converted), **kwargs)
 
     return call
 
 
-def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], None]]:
-    """For each parameter of ``make``, a structure's constructor, what checks a value against the annotation."""
+def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:
+    """For each parameter of ``make``, a structure's constructor, what checks a value against the annotation and returns
+    it, an enumerator's name as the enumerator."""
     return {
         name: replace(parameter, where=f"{structure}.{name}:").check_one
         for name, parameter in _parameters(make).items()
@@ -63,20 +69,23 @@ def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable
 
 @dataclass(frozen=True)
 class _Parameter:
-    """rest: it takes all further positional arguments."""
+    """rest: it takes all further positional arguments. names: the enumeration whose members it takes by name, too."""
 
     where: str
     written: str
     takes: _Test | None
     rest: bool
+    names: type[Enum] | None = None
 
-    def check(self, values: Iterable[Any]) -> None:
-        for value in values:
-            self.check_one(value)
+    def check_one(self, value: Any) -> Any:
+        """The value, an enumerator's name as the enumerator."""
+        return value if self.takes is None or self.takes(value) else self.named(value)
 
-    def check_one(self, value: Any) -> None:
-        if self.takes is not None and not self.takes(value):
+    def named(self, value: Any) -> Enum:
+        """The enumerator of that name, for a value that the parameter does not take as it is."""
+        if self.names is None or not isinstance(value, str):
             self.refuse(value)
+        return named(self.names, value, self.where.removesuffix(":"))
 
     def refuse(self, value: Any) -> NoReturn:
         raise DMLError(f"{self.where} takes {self.written}, found {described(value)}")
@@ -97,11 +106,20 @@ def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints.get(name, Any)
         written = parameter.annotation if isinstance(parameter.annotation, str) else str(hint)
-        takes = None if parameter.kind is parameter.VAR_KEYWORD else _test(hint)
+        names = _enumeration(hint)
+        takes = None if parameter.kind is parameter.VAR_KEYWORD else _test(hint, names)
         rest = parameter.kind is parameter.VAR_POSITIONAL
         where = function.__qualname__.removesuffix(".__init__")
-        found[name] = _Parameter(f"{where}: {name}", written, takes, rest)
+        found[name] = _Parameter(f"{where}: {name}", written, takes, rest, names)
     return found
+
+
+def _enumeration(hint: Any) -> type[Enum] | None:
+    """The enumeration of integers that the annotation names, alone or in a union."""
+    for one in typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,):
+        if isinstance(one, type) and issubclass(one, Enum) and issubclass(one, int):
+            return one
+    return None
 
 
 def is_number(value: object, number: int) -> bool:
@@ -133,15 +151,18 @@ class _Names(dict[str, Any]):
         return self._globals.get(name, getattr(builtins, name, Any))
 
 
-def _test(hint: Any) -> _Test | None:
-    """Whether a value is what the annotation says; None where everything is."""
+_UNIONS = (typing.Union, types.UnionType)
+
+
+def _test(hint: Any, names: type[Enum] | None = None) -> _Test | None:
+    """Whether a value is what the annotation says; None where everything is. names: text is a name of its members."""
     if hint is Any or hint is npt.ArrayLike or hint is npt.DTypeLike or hint is object or isinstance(hint, TypeVar):
         return None
     if hint is None or hint is type(None):
         return lambda value: value is None
     origin, of = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        tests = [_test(one) for one in of]
+    if origin in _UNIONS:
+        tests = [_test(one) for one in of if one is not str or names is None]
         if None in tests:
             return None
         return _either([test for test in tests if test is not None])

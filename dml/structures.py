@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .arguments import described, field_checks, is_number
+from .enums.naming import by_name, nearby
 from .errors import DMLError
 
 _Kind = TypeVar("_Kind")
@@ -103,8 +104,8 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
         defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
         signature = Signature(kind.__name__, in_c or names, names, defaults)
         make = kind.__init__
-        checks: dict[str, Callable[[Any], None]] | None = None
-        in_order: list[tuple[Callable[[Any], None] | None, Any]] = []
+        checks: dict[str, Callable[[Any], Any]] | None = None
+        in_order: list[tuple[Callable[[Any], Any] | None, Any]] = []
 
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -114,16 +115,16 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
                 checks = {name: check for name, check in field_checks(make, kind.__name__).items() if name in held}
                 in_order.extend((checks.get(name), defaults.get(name, _LEFT_OUT)) for name in names)
             if not kwargs and signature.takes_in_order(len(args)):
-                for value, (check, default) in zip(args, in_order, strict=False):
-                    if check is not None and value is not default:
-                        check(value)
-                make(self, *args)
+                make(self, *(
+                    value if check is None or value is default else check(value)
+                    for value, (check, default) in zip(args, in_order, strict=False)
+                ))  # fmt: skip
                 return
             values = signature.bind(args, kwargs)
             for name, check in checks.items():
                 value = values.get(name, _LEFT_OUT)
                 if value is not _LEFT_OUT and value is not defaults.get(name, _LEFT_OUT):
-                    check(value)
+                    values[name] = check(value)
             make(self, **values)
 
         kind.__init__ = __init__  # type: ignore[method-assign]
@@ -140,9 +141,13 @@ def convert(where: str, value: Any, converter: Callable[[Any], Any], wanted: str
         raise not_converted(where, value, wanted) from None
 
 
-def not_converted(where: str, value: Any, wanted: str) -> DMLError:
-    """What to raise where a converter raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``."""
-    return DMLError(f"{where}: must be {wanted}, found {described(value)}")
+def not_converted(where: str, value: Any, wanted: str, kind: type[Enum] | None = None) -> DMLError:
+    """What to raise where a converter raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``.
+
+    kind: the enumeration that it is to be of; names near the one found are told.
+    """
+    hint = nearby(kind, value) if kind is not None and isinstance(value, str) else ""
+    return DMLError(f"{where}: must be {wanted}, found {described(value)}{hint}")
 
 
 def integer(value: Any) -> int:
@@ -174,10 +179,18 @@ def integers(value: Any) -> tuple[int, ...]:
 
 
 def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
-    """A converter into members of that enumeration, from their numbers too."""
+    """A converter into members of that enumeration, from their numbers and names too. Names that are none raise a
+    ValueError."""
 
     def convert_number(value: Any) -> _Enum:
-        return value if type(value) is kind else kind(integer(value))
+        if type(value) is kind:
+            return value
+        if isinstance(value, str):
+            found = by_name(kind, value)
+            if found is None:
+                raise ValueError
+            return found
+        return kind(integer(value))
 
     return convert_number
 

@@ -178,6 +178,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "TotalTensorSizeInBytes": (integer, "an integer"),
     "GuaranteedBaseOffsetAlignment": (integer, "an integer"),
 }
+_ENUMERATIONS = {"DataType": DML_TENSOR_DATA_TYPE, "Flags": DML_TENSOR_FLAGS}
 
 
 @structure(
@@ -188,10 +189,11 @@ _FIELDS: dict[str, tuple[Callable[[Any], Any], str]] = {
 class DML_BUFFER_TENSOR_DESC:
     """A tensor in a buffer.
 
-    Sizes, Strides: sequences of one number per dimension, kept as tuples; Strides None means packed.
-    TotalTensorSizeInBytes: computed with `calc_buffer_tensor_size` when None. DimensionCount: derived from Sizes; a
-    given one must agree. By position in this order, (DataType, Sizes, Strides, ...), or in C's, (DataType, Flags,
-    DimensionCount, Sizes, Strides, ...). Reference: dml_buffer_tensor_desc.
+    DataType, Flags: an enumerator, its number or its name ("FLOAT32"). Sizes, Strides: sequences of one number per
+    dimension, kept as tuples; Strides None means packed. TotalTensorSizeInBytes: computed with
+    `calc_buffer_tensor_size` when None. DimensionCount: derived from Sizes; a given one must agree. By position in this
+    order, (DataType, Sizes, Strides, ...), or in C's, (DataType, Flags, DimensionCount, Sizes, Strides, ...).
+    Reference: dml_buffer_tensor_desc.
     """
 
     DataType: DML_TENSOR_DATA_TYPE
@@ -209,7 +211,8 @@ class DML_BUFFER_TENSOR_DESC:
                 try:
                     converted = converter(value)
                 except (TypeError, ValueError, OverflowError):
-                    raise not_converted(f"DML_BUFFER_TENSOR_DESC.{name}", value, wanted) from None
+                    kind = _ENUMERATIONS.get(name)
+                    raise not_converted(f"DML_BUFFER_TENSOR_DESC.{name}", value, wanted, kind) from None
                 if converted is not value:
                     object.__setattr__(self, name, converted)
         derive_count(self, "DimensionCount", len(self.Sizes))

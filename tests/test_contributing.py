@@ -23,7 +23,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 #: Tests that look at every operator there is, and the new operator's own.
 TESTS = (
     "tests/test_enums.py",
-    "tests/test_cli.py",
+    "tests/cli",
     "tests/test_axes.py",
     "tests/test_misuse.py",
     "tests/capability",

@@ -77,7 +77,7 @@ def tensor_with(**fields: Any) -> Any:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: tensor_with(DataType="float32"), "DataType: must be a DML_TENSOR_DATA_TYPE, found 'float32'"),
+        (lambda: tensor_with(DataType="flot32"), "DataType: must be a DML_TENSOR_DATA_TYPE, found 'flot32'; near it:"),
         (lambda: tensor_with(DataType=99), "DataType: must be a DML_TENSOR_DATA_TYPE, found 99"),
         (lambda: tensor_with(DataType=None), "DataType: must be a DML_TENSOR_DATA_TYPE, found None"),
         (lambda: tensor_with(Flags="x"), "Flags: must be DML_TENSOR_FLAGS"),

@@ -153,7 +153,7 @@ def test_numpy_dtypes_by_name():
 
 
 @pytest.mark.parametrize("of", [dml.numpy_dtype, dml.element_bits, dml.DML_SCALAR_UNION(Float32=1.5).value])
-@pytest.mark.parametrize("wrong", [dml.DML_TENSOR_DATA_TYPE_UNKNOWN, 99, "FLOAT32", None, []])
+@pytest.mark.parametrize("wrong", [dml.DML_TENSOR_DATA_TYPE_UNKNOWN, 99, "FLOT32", None, []])
 def test_an_unknown_data_type_has_no_properties(of, wrong):
     with pytest.raises(DMLError, match=r"data[ _]type"):
         of(wrong)

@@ -18,6 +18,7 @@ from dml.api.operator import CompiledOperator, Dispatchable, Operator, OperatorI
 from dml.api.recorder import CommandList, CommandRecorder
 from dml.arguments import as_array, checked
 from dml.capability import check_feature_support, supports_in_place
+from dml.capability import feature_level as level_of
 from dml.compiler.lowering import compile_operator
 from dml.descriptors.base import OperatorDesc, unwrap
 from dml.descriptors.binding import (
@@ -285,17 +286,17 @@ def create_device(
     device: int | str | None = None,
     flags: DML_CREATE_DEVICE_FLAGS = DML_CREATE_DEVICE_FLAGS.DML_CREATE_DEVICE_FLAG_NONE,
     *,
-    minimum_feature_level: DML_FEATURE_LEVEL = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
-    feature_level: DML_FEATURE_LEVEL = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
+    minimum_feature_level: DML_FEATURE_LEVEL | str = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
+    feature_level: DML_FEATURE_LEVEL | str = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
 ) -> Device:
     """Open a Vulkan device.
 
     device: its index or a part of its name; None takes DML_VULKAN_DEVICE from the environment, else the best: discrete,
-    integrated, then CPU. feature_level: behave as a runtime of that level. flags are accepted: validation is always on.
-    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device, or ``minimum_feature_level`` is
-    above ``feature_level``. Reference: dmlcreatedevice1.
+    integrated, then CPU. feature_level: behave as a runtime of that level, also by name, "3_0". flags are accepted:
+    validation is always on. Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device,
+    or ``minimum_feature_level`` is above ``feature_level``. Reference: dmlcreatedevice1.
     """
-    minimum, level = DML_FEATURE_LEVEL(minimum_feature_level), DML_FEATURE_LEVEL(feature_level)
+    minimum, level = level_of(minimum_feature_level), level_of(feature_level)
     if minimum > level:
         raise DMLError(
             f"create_device: minimum_feature_level {minimum.name} is above the device's {level.name}",

@@ -11,12 +11,11 @@ types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any
 
 from ..arguments import is_number
@@ -35,27 +34,11 @@ from ..enums import (
     DML_REDUCE_FUNCTION,
     DML_TENSOR_DATA_TYPE,
 )
+from ..enums.naming import named, short_name
 from ..errors import HRESULT, DMLError
+from .support import OperatorSupport, TensorSupport
 
-_PREFIX = "DML_OPERATOR_"
 LATEST = max(DML_FEATURE_LEVEL)
-
-
-@dataclass(frozen=True)
-class TensorSupport:
-    """What one tensor of an operator may be at a feature level.
-
-    sizes: the reference's symbolic sizes where it gives them, ("[BatchCount]", "M", "K"); those in brackets may be left
-    out.
-    array: the field holds several such tensors.
-    """
-
-    dimension_counts: range
-    data_types: frozenset[DML_TENSOR_DATA_TYPE]
-    kind: str
-    optional: bool = False
-    sizes: tuple[str, ...] | None = None
-    array: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,8 +48,6 @@ class Same:
     tensors: tuple[str, ...]
     properties: tuple[str, ...]
 
-
-Support = Mapping[str, TensorSupport]
 
 #: Enumerators younger than their enumeration, and the level they came with.
 _YOUNGER: dict[IntEnum, DML_FEATURE_LEVEL] = {
@@ -82,16 +63,12 @@ _YOUNGER: dict[IntEnum, DML_FEATURE_LEVEL] = {
 _INTRODUCED = {(type(enumerator), int(enumerator)): level for enumerator, level in _YOUNGER.items()}
 
 
-def short_name(enumerator: IntEnum) -> str:
-    """An enumerator without its enumeration's prefix: FLOAT32, GRU, ARGMAX, 3_0."""
-    prefix = _PREFIX if isinstance(enumerator, DML_OPERATOR_TYPE) else f"{type(enumerator).__name__}_"
-    return enumerator.name.removeprefix(prefix)
-
-
-def feature_level(level: DML_FEATURE_LEVEL | int) -> DML_FEATURE_LEVEL:
-    """The feature level as an enumerator; DMLError for a number that is none."""
+def feature_level(level: DML_FEATURE_LEVEL | int | str) -> DML_FEATURE_LEVEL:
+    """The feature level as an enumerator, by its number or name ("3_0"); DMLError for what is none."""
     if type(level) is DML_FEATURE_LEVEL:
         return level
+    if isinstance(level, str):
+        return named(DML_FEATURE_LEVEL, level, "feature level")
     try:
         return DML_FEATURE_LEVEL(level)
     except ValueError:
@@ -105,13 +82,24 @@ def _table() -> dict[str, dict[str, Any]]:
     return loaded
 
 
-def _entry(operator_type: DML_OPERATOR_TYPE | int) -> dict[str, Any]:
+def operator_type(kind: DML_OPERATOR_TYPE | int | str) -> DML_OPERATOR_TYPE:
+    """The operator type as an enumerator, by its number or name ("GRU"); DMLError for what names no operator."""
+    if isinstance(kind, str):
+        kind = named(DML_OPERATOR_TYPE, kind, "operator type")
     try:
-        kind = operator_type if type(operator_type) is DML_OPERATOR_TYPE else DML_OPERATOR_TYPE(operator_type)
-        return _entry_of(kind)
+        found = kind if type(kind) is DML_OPERATOR_TYPE else DML_OPERATOR_TYPE(kind)
+        _entry_of(found)
     except (ValueError, KeyError):
         rule = "operator type: must be a DML_OPERATOR_TYPE that names an operator"
-        raise DMLError(f"{rule}, found {operator_type!r}") from None
+        raise DMLError(f"{rule}, found {kind!r}") from None
+    return found
+
+
+_checked_type = operator_type  # parameters have the function's name
+
+
+def _entry(operator_type: DML_OPERATOR_TYPE | int | str) -> dict[str, Any]:
+    return _entry_of(_checked_type(operator_type))
 
 
 @cache
@@ -119,7 +107,7 @@ def _entry_of(operator_type: DML_OPERATOR_TYPE) -> dict[str, Any]:
     return _table()[short_name(operator_type)]
 
 
-def operator_introduced(operator_type: DML_OPERATOR_TYPE) -> DML_FEATURE_LEVEL:
+def operator_introduced(operator_type: DML_OPERATOR_TYPE | str) -> DML_FEATURE_LEVEL:
     """The feature level an operator came with."""
     return _level(_entry(operator_type)["introduced"])
 
@@ -130,7 +118,7 @@ def enumerator_introduced(enumerator: IntEnum) -> DML_FEATURE_LEVEL:
     return _INTRODUCED.get((type(enumerator), int(enumerator)), oldest)
 
 
-def supports_in_place(operator_type: DML_OPERATOR_TYPE) -> bool:
+def supports_in_place(operator_type: DML_OPERATOR_TYPE | str) -> bool:
     """Whether an output of the operator may be bound to the memory of one of its inputs."""
     return bool(_entry(operator_type)["in_place"])
 
@@ -142,21 +130,23 @@ def same_properties(operator_type: DML_OPERATOR_TYPE) -> tuple[Same, ...]:
 
 
 def operator_support(
-    operator_type: DML_OPERATOR_TYPE,
-    feature_level: DML_FEATURE_LEVEL = LATEST,
-    function: DML_REDUCE_FUNCTION | None = None,
-) -> Support | None:
+    operator_type: DML_OPERATOR_TYPE | str,
+    feature_level: DML_FEATURE_LEVEL | str = LATEST,
+    function: DML_REDUCE_FUNCTION | str | None = None,
+) -> OperatorSupport | None:
     """What each tensor of an operator may be at a feature level, by name; None where that level lacks the operator.
 
+    Enumerators may be given by name: ``operator_support("GRU", "3_0")``.
     REDUCE depends on its function as well: without one, the answer is what any of its functions accepts. `function` is
     ignored for other operators.
     """
     try:
+        if isinstance(function, str):
+            function = named(DML_REDUCE_FUNCTION, function, "function")
         reduce_function = None if function is None else DML_REDUCE_FUNCTION(function)
     except ValueError:
         raise DMLError(f"function: must be a DML_REDUCE_FUNCTION, found {function!r}") from None
-    _entry(operator_type)  # refuses what is no operator
-    return _support(DML_OPERATOR_TYPE(operator_type), _checked_level(feature_level), reduce_function)
+    return _support(_checked_type(operator_type), _checked_level(feature_level), reduce_function)
 
 
 _checked_level = feature_level  # operator_support's parameter has the function's name
@@ -165,20 +155,20 @@ _checked_level = feature_level  # operator_support's parameter has the function'
 @cache
 def _support(
     operator_type: DML_OPERATOR_TYPE, level: DML_FEATURE_LEVEL, function: DML_REDUCE_FUNCTION | None
-) -> Support | None:
+) -> OperatorSupport | None:
     entry = _entry(operator_type)
     if level < _level(entry["introduced"]):
         return None
     if "support" in entry:
         found = _at_level(entry["support"], level)
-        return None if found is None else MappingProxyType(found)
+        return None if found is None else OperatorSupport(operator_type, level, None, found)
     merged: dict[str, TensorSupport] = {}
     for functions, table in entry["support_by_function"].items():
         if function is not None and short_name(function) not in functions.split(", "):
             continue
         for name, support in (_at_level(table, level) or {}).items():
             merged[name] = _union(merged[name], support) if name in merged else support
-    return MappingProxyType(merged) if merged else None
+    return OperatorSupport(operator_type, level, function, merged) if merged else None
 
 
 def _at_level(table: dict[str, Any], level: DML_FEATURE_LEVEL) -> dict[str, TensorSupport] | None:
@@ -213,8 +203,12 @@ def _level(name: str) -> DML_FEATURE_LEVEL:
     return DML_FEATURE_LEVEL[f"DML_FEATURE_LEVEL_{name}"]
 
 
-def tensor_data_type_supported(data_type: DML_TENSOR_DATA_TYPE, feature_level: DML_FEATURE_LEVEL = LATEST) -> bool:
+def tensor_data_type_supported(
+    data_type: DML_TENSOR_DATA_TYPE | str, feature_level: DML_FEATURE_LEVEL | str = LATEST
+) -> bool:
     """Whether tensors of a data type exist at a feature level (for some operator)."""
+    if isinstance(data_type, str):
+        data_type = named(DML_TENSOR_DATA_TYPE, data_type, "DataType")
     try:
         found = DML_TENSOR_DATA_TYPE(data_type)
     except ValueError:
@@ -262,7 +256,7 @@ def check_feature_support(
 
 
 __all__ = [
-    "LATEST", "Same", "Support", "TensorSupport", "check_feature_support", "enumerator_introduced", "feature_level",
-    "highest_feature_level", "operator_introduced", "operator_support", "same_properties", "short_name",
-    "supports_in_place", "tensor_data_type_supported",
+    "LATEST", "OperatorSupport", "Same", "TensorSupport", "check_feature_support", "enumerator_introduced",
+    "feature_level", "highest_feature_level", "operator_introduced", "operator_support", "operator_type",
+    "same_properties", "short_name", "supports_in_place", "tensor_data_type_supported",
 ]  # fmt: skip

@@ -1,9 +1,9 @@
 """What every operator description is: a frozen dataclass that knows its fields as C declares them.
 
-A description takes sequences for arrays, integers for enumerators, a DML_TENSOR_DESC for the buffer tensor inside it
-and a DML_OPERATOR_DESC for the operator inside it. A value of another type than its field's, a missing or unknown
-field, and a count that contradicts its array raise a DMLError at once. Whether a value is in range and whether a tensor
-may be None depends on the operator and the feature level, so the validator decides it.
+A description takes sequences for arrays, numbers and names for enumerators, a DML_TENSOR_DESC for the buffer tensor
+inside it and a DML_OPERATOR_DESC for the operator inside it. A value of another type than its field's, a missing or
+unknown field, and a count that contradicts its array raise a DMLError at once. Whether a value is in range, and whether
+a tensor may be None, depends on the operator and the feature level, so the validator decides it.
 """
 
 from __future__ import annotations
@@ -251,19 +251,20 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
             info.name,
             *((enumerator(info.enum), f"a {info.type}") if info.enum else _CONVERT[info.type]),
             info.optional or info.is_tensor or info.name in counts,
+            info.enum,
         )
         for info in cls.fields_info
     ]
 
     def __init__(self: OperatorDesc, *args: Any, **kwargs: Any) -> None:
         values = {**defaults, **signature.bind(args, kwargs)}
-        for name, converter, wanted, may_be_none in plan:
+        for name, converter, wanted, may_be_none, kind in plan:
             value = values[name]
             if value is not None or not may_be_none:
                 try:
                     value = converter(value)
                 except (TypeError, ValueError, OverflowError):
-                    raise not_converted(f"{cls.__name__}.{name}", value, wanted) from None
+                    raise not_converted(f"{cls.__name__}.{name}", value, wanted, kind) from None
             object.__setattr__(self, name, value)
         for name, array in counts.items():
             derive_count(self, name, len(getattr(self, array) or ()))

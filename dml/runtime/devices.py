@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from dml.compiler.target import DeviceClass, Target
 from dml.errors import HRESULT, DMLError
+from dml.runtime.advice import no_vulkan
+from dml.words import bytes_text, html_table
 
 #: Index, or part of the name, of the device to use where a program names none.
 DEVICE_VARIABLE = "DML_VULKAN_DEVICE"
@@ -40,7 +42,7 @@ class Identity(NamedTuple):
     cache_uuid: bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VulkanDevice:
     """A physical device. ``index`` is its place in vkEnumeratePhysicalDevices; ``memory`` the largest heap in bytes.
 
@@ -63,6 +65,49 @@ class VulkanDevice:
     def device_class(self) -> DeviceClass:
         return self.target.device_class
 
+    @property
+    def max_binding(self) -> int:
+        """Bytes that one binding of a kernel shows at most. Larger tensors go in parts, in buffers of up to
+        ``max_allocation``."""
+        return min(self.target.max_region, self.max_allocation)
+
+    @property
+    def features(self) -> list[str]:
+        """What it has of what not every device has, in words."""
+        found = {"subgroup broadcasts": self.target.broadcasts, "timestamps": self.timestamp_bits > 0}
+        return [name for name, is_there in found.items() if is_there]
+
+    def __repr__(self) -> str:
+        return f"<VulkanDevice {self.index}: {self.name}, {self.driver or 'unknown driver'}>"
+
+    def properties(self) -> list[tuple[str, str]]:
+        """(name, value) of all that is known of it, in words."""
+        target = self.target
+        return [
+            ("index", str(self.index)),
+            ("name", self.name),
+            ("type", self.device_class.value),
+            ("driver", self.driver),
+            ("Vulkan", ".".join(map(str, self.api_version))),
+            ("memory (largest heap)", bytes_text(self.memory)),
+            ("largest buffer", bytes_text(self.max_allocation)),
+            ("largest binding", bytes_text(self.max_binding)),
+            ("bindings of a kernel", str(target.max_storage_buffers)),
+            ("features", ", ".join(self.features)),
+            ("workgroup, invocations", str(target.max_workgroup_invocations)),
+            ("workgroup, sizes", " x ".join(map(str, target.max_workgroup_size))),
+            ("workgroups of a dispatch", " x ".join(map(str, target.max_workgroup_count))),
+            ("shared memory", bytes_text(target.shared_memory)),
+            ("subgroup", str(target.subgroup_size)),
+            ("uniform block", bytes_text(target.max_uniform_buffer_range)),
+            ("push constants", bytes_text(target.max_push_constants)),
+            ("timestamp", f"{self.timestamp_period:g} ns" if self.timestamp_bits else "none"),
+            ("vendor and device", f"{self.identity.vendor:#06x} {self.identity.device:#06x}"),
+        ]
+
+    def _repr_html_(self) -> str:
+        return html_table(self.name, ["property", "value"], self.properties()[2:])
+
     def seen_as(self, **target: Any) -> VulkanDevice:
         """The same physical device with these fields of its target changed: its class, or its limits, which may shrink.
 
@@ -75,10 +120,7 @@ def _vulkan() -> Any:
     try:
         import vulkan
     except OSError as error:
-        raise DMLError(
-            f"no Vulkan loader ({error}); install it (Debian: libvulkan1) and a driver (mesa-vulkan-drivers)",
-            HRESULT.DXGI_ERROR_UNSUPPORTED,
-        ) from error
+        raise no_vulkan(f"no Vulkan loader ({error})") from error
     return vulkan
 
 
@@ -90,10 +132,7 @@ def _instance(vk: Any) -> Iterator[Any]:
     try:
         instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
     except Exception as error:
-        raise DMLError(
-            f"Vulkan does not start ({error!r}); install a driver (Debian: mesa-vulkan-drivers)",
-            HRESULT.DXGI_ERROR_UNSUPPORTED,
-        ) from error
+        raise no_vulkan(f"Vulkan does not start ({error!r})") from error
     try:
         yield instance
     finally:
@@ -159,14 +198,14 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
 def list_devices() -> tuple[VulkanDevice, ...]:
     """Every Vulkan device, in Vulkan's order.
 
-    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan loader or no driver.
+    Raises NoVulkanDevice, a DMLError that says what to install, where there is no Vulkan loader or no driver.
     """
     vk = _vulkan()
     with _instance(vk) as instance:
         try:
             physical = vk.vkEnumeratePhysicalDevices(instance)
         except Exception as error:
-            raise DMLError(f"Vulkan lists no devices: {error!r}", HRESULT.DXGI_ERROR_UNSUPPORTED) from error
+            raise no_vulkan(f"Vulkan lists no devices ({error!r})") from error
         return tuple(_read(vk, index, device) for index, device in enumerate(physical))
 
 
@@ -177,10 +216,7 @@ def choose(wanted: int | str | None = None) -> VulkanDevice:
     """
     devices = list_devices()
     if not devices:
-        raise DMLError(
-            "no Vulkan device; install a driver (Debian: mesa-vulkan-drivers has one for every GPU and for the CPU)",
-            HRESULT.DXGI_ERROR_UNSUPPORTED,
-        )
+        raise no_vulkan("no Vulkan device")
     source = "asked for"
     if wanted is None:
         wanted = os.environ.get(DEVICE_VARIABLE) or None

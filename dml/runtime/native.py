@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from dml.errors import HRESULT, DMLError
+from dml.runtime.advice import no_vulkan
 
 #: Where the patched Kompute lies: inside a wheel that tools/wheel built, or as a package of its own in a checkout that
 #: tools/setup set up. The first wins, so that somebody else's ``kp`` in the same environment does no harm.
@@ -33,10 +34,7 @@ def kompute() -> Any:
         except ModuleNotFoundError:
             continue
         except ImportError as error:
-            raise DMLError(
-                f"Kompute does not load ({error}); it needs Vulkan's loader (Debian, Ubuntu: libvulkan1)",
-                HRESULT.DXGI_ERROR_UNSUPPORTED,
-            ) from error
+            raise no_vulkan(f"Kompute does not load ({error})") from error
         if not hasattr(getattr(kp, "Manager", None), _NEWEST):
             raise DMLError(
                 f"the Kompute in {kp.__file__} lacks the patches that dml needs; {_remedy()}, or, in a checkout, run "

@@ -138,6 +138,15 @@ class Check:
         if not condition:
             self.fail(field, rule, found)
 
+    def attempt(self, check: Callable[..., None], *args: Any) -> None:
+        """Call one check among several that do not build on each other: where all faults are wanted (``faults``), the
+        others are made though this one fails."""
+        check(*args)
+
+    def is_faulty(self, *fields: str) -> bool:
+        """Whether a fault of one of these fields was found already: never, where the first one ends the check."""
+        return False
+
     def tensor(self, name: str) -> DML_BUFFER_TENSOR_DESC | None:
         """A tensor by its field's name; None for an optional one that is absent."""
         found: DML_BUFFER_TENSOR_DESC | None = getattr(self.desc, name)

@@ -14,7 +14,7 @@ from math import gcd, prod
 from typing import Any
 
 from ..capability import (
-    Support,
+    OperatorSupport,
     TensorSupport,
     enumerator_introduced,
     operator_introduced,
@@ -48,16 +48,16 @@ _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 def check_operator(check: Check) -> None:
     """Everything that is checked of a description: the common rules, then the operator's own."""
-    check_available(check)
+    check.attempt(check_available, check)
     check_attributes(check)
     support = supported_tensors(check)
     for info in check.desc.fields_info:
         if info.is_tensor:
-            check_tensor_field(check, info, support[info.name])
+            check.attempt(check_tensor_field, check, info, support[info.name])
     check_same(check)
     own_rule = rule_of(type(check.desc))
     if own_rule is not None:
-        own_rule(check.desc, check)
+        check.attempt(own_rule, check.desc, check)
 
 
 def check_available(check: Check) -> None:
@@ -67,7 +67,7 @@ def check_available(check: Check) -> None:
         check.fail("Type", f"is available from feature level {short_name(since)} on", check.level)
 
 
-def supported_tensors(check: Check) -> Support:
+def supported_tensors(check: Check) -> OperatorSupport:
     """The operator's capability table at the feature level; of REDUCE, the one of its function."""
     support = operator_support(check.desc.OPERATOR_TYPE, check.level, getattr(check.desc, "Function", None))
     if support is None:
@@ -84,16 +84,18 @@ def check_attributes(check: Check) -> None:
     Their types have been checked by the description's constructor.
     """
     for info in check.desc.fields_info:
-        if info.is_tensor:
-            continue
-        value = getattr(check.desc, info.name)
-        if info.enum is not None:
-            _check_enumerator(check, info.name, value)
-        elif value is not None and info.type in _ATTRIBUTE_CHECKS:
-            _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
-            if info.name == "Epsilon":  # to avoid a division by zero, as all pages say; a negative one could cause it
-                check.at_least("Epsilon", 0)
-    _check_counts(check)
+        if not info.is_tensor:
+            check.attempt(_check_attribute, check, info, getattr(check.desc, info.name))
+    check.attempt(_check_counts, check)
+
+
+def _check_attribute(check: Check, info: FieldInfo, value: Any) -> None:
+    if info.enum is not None:
+        _check_enumerator(check, info.name, value)
+    elif value is not None and info.type in _ATTRIBUTE_CHECKS:
+        _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
+        if info.name == "Epsilon":  # to avoid a division by zero, as all pages say; a negative one could cause it
+            check.at_least("Epsilon", 0)
 
 
 def _check_enumerator(check: Check, field: str, value: IntEnum) -> None:
@@ -208,11 +210,11 @@ def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) ->
     else:
         named = [(info.name, value)]
     for field, tensor in named:
-        _check_tensor_once(check, field, tensor)
+        check.attempt(_check_tensor_once, check, field, tensor)
         if tensor.rank not in support.dimension_counts or tensor.DataType not in support.data_types:
             check_support(check, field, tensor, support)
         if info.kind == "output":
-            check_output(check, field, tensor)
+            check.attempt(check_output, check, field, tensor)
 
 
 _accepted: Accepted[tuple[DML_BUFFER_TENSOR_DESC, DML_FEATURE_LEVEL]] = Accepted()
@@ -271,14 +273,11 @@ def _check_memory(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> N
 
 def check_support(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, support: TensorSupport) -> None:
     """The capability table has the tensor's dimension count and data type."""
-    level = short_name(check.level)
-    counts = support.dimension_counts
-    if tensor.rank not in counts:
-        allowed = f"{counts.start} to {counts.stop - 1}" if len(counts) > 1 else f"{counts.start}"
-        check.fail(f"{field}.DimensionCount", f"must be {allowed} at feature level {level}", tensor.rank)
-    if tensor.DataType not in support.data_types:
-        allowed = ", ".join(short_name(data_type) for data_type in sorted(support.data_types))
-        check.fail(f"{field}.DataType", f"must be one of {allowed} at feature level {level}", tensor.DataType)
+    at = f"at feature level {short_name(check.level)}"
+    check.attempt(check.that, tensor.rank in support.dimension_counts, f"{field}.DimensionCount",
+                  f"must be {support.counts_in_words} {at}", tensor.rank)  # fmt: skip
+    check.attempt(check.that, tensor.DataType in support.data_types, f"{field}.DataType",
+                  f"must be one of {support.data_types_in_words} {at}", tensor.DataType)  # fmt: skip
 
 
 def check_output(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
@@ -337,8 +336,9 @@ def check_same(check: Check) -> None:
     """The documented equality constraints between those tensors that are given."""
     checks = {"DataType": check.same_data_type, "DimensionCount": check.same_rank, "Sizes": check.same_sizes}
     for same in same_properties(check.desc.OPERATOR_TYPE):
-        for what in same.properties:
-            checks[what](*same.tensors)
+        if not check.is_faulty(*same.tensors):
+            for what in same.properties:
+                checks[what](*same.tensors)
 
 
 __all__ = [

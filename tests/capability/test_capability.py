@@ -160,7 +160,7 @@ def test_in_place_operators():
     assert not cap.supports_in_place(dml.DML_OPERATOR_GEMM)
 
 
-@pytest.mark.parametrize("wrong", [0, 178, "GRU"])
+@pytest.mark.parametrize("wrong", [0, 178, "GRUU", "INVALID"])
 def test_what_is_no_operator_is_refused(wrong):
     with pytest.raises(DMLError, match="operator type"):
         dml.operator_support(wrong)

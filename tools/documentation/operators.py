@@ -12,7 +12,7 @@ from typing import Any
 
 import dml
 from dml.capability import (
-    Support,
+    OperatorSupport,
     operator_introduced,
     operator_support,
     same_properties,
@@ -132,8 +132,8 @@ def _levels(name: str) -> str:
     return "".join(text)
 
 
-def _changes(support: Callable[[dml.DML_FEATURE_LEVEL], Support | None], heading: str) -> Iterator[str]:
-    before: Support | None = None
+def _changes(support: Callable[[dml.DML_FEATURE_LEVEL], OperatorSupport | None], heading: str) -> Iterator[str]:
+    before: OperatorSupport | None = None
     for level in sorted(dml.DML_FEATURE_LEVEL):
         found = support(level)
         if found is not None and found != before:
@@ -141,7 +141,7 @@ def _changes(support: Callable[[dml.DML_FEATURE_LEVEL], Support | None], heading
             before = found
 
 
-def _support(tensors: Support) -> str:
+def _support(tensors: OperatorSupport) -> str:
     rows = []
     for name, one in tensors.items():
         lowest, highest = one.dimension_counts[0], one.dimension_counts[-1]

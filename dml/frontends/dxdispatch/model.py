@@ -120,13 +120,18 @@ def read(data: bytes, folder: Folder) -> DxModel:
     return DxModel(folder, resources, dispatchables, commands)
 
 
-def _dispatchable(name: str, value: Json, resources: dict[str, Resource]) -> DxDispatchable:
+def refuse_foreign(value: Json) -> None:
+    """Raises DMLError for a dispatchable that belongs to Direct3D 12, with the reason."""
     kind = value.need("type", "Type")
     if kind.string().lower() in _FOREIGN:
         source = value.get("sourcePath")
         text = source.string() if source is not None else "model.onnx"
         reason = _FOREIGN[kind.string().lower()].format(source=text)
         raise DMLError(f"{kind.path}: {reason}", HRESULT.DXGI_ERROR_UNSUPPORTED)
+
+
+def _dispatchable(name: str, value: Json, resources: dict[str, Resource]) -> DxDispatchable:
+    refuse_foreign(value)
     compiled = value.get("dmlCompileType")
     if compiled is not None and compiled.string() not in ("DmlCompileOp", "DmlCompileGraph"):
         compiled.fail(f"must be DmlCompileOp or DmlCompileGraph, found {compiled.string()!r}")

@@ -17,6 +17,7 @@ from dml.enums import (
     DML_TENSOR_FLAGS,
     DML_TENSOR_TYPE,
 )
+from dml.enums.naming import nearby
 from dml.errors import DMLError
 from dml.frontends.dxdispatch.document import Json
 from dml.tensors import (
@@ -32,7 +33,7 @@ _Enum = TypeVar("_Enum", bound=IntEnum)
 _Flag = TypeVar("_Flag", bound=IntFlag)
 
 #: Which field says how the bytes of a DML_SCALAR_UNION are to be read.
-_UNION_TYPES = {"Min": "MinMaxDataType", "Max": "MinMaxDataType", "PaddingValue": "PaddingValueDataType"}
+UNION_TYPES = {"Min": "MinMaxDataType", "Max": "MinMaxDataType", "PaddingValue": "PaddingValueDataType"}
 
 
 def enumerator(value: Json, kind: type[_Enum], prefix: str | None = None) -> _Enum:
@@ -43,7 +44,8 @@ def enumerator(value: Json, kind: type[_Enum], prefix: str | None = None) -> _En
         if name.startswith(prefix) and name in kind.__members__:
             return kind[name]
     known = ", ".join(name.removeprefix(prefix) for name in kind.__members__)
-    value.fail(f"{text!r} is no {kind.__name__}" + (f"; it has {known}" if len(known) < 300 else ""))
+    hint = f"; it has {known}" if len(known) < 300 else nearby(kind, text)
+    value.fail(f"{text!r} is no {kind.__name__}{hint}")
 
 
 def flags(value: Json, kind: type[_Flag]) -> _Flag:
@@ -152,7 +154,7 @@ def _field(info: FieldInfo, value: Json, desc: Json) -> Any:
         case "DML_SIZE_2D":
             return _size_2d(value)
         case "DML_SCALAR_UNION":
-            return _scalar_union(value, data_type(desc.need(_UNION_TYPES.get(info.name, "ValueDataType"))))
+            return _scalar_union(value, data_type(desc.need(UNION_TYPES.get(info.name, "ValueDataType"))))
     raise AssertionError(info)
 
 
@@ -162,26 +164,43 @@ def operator(value: Json, *, fused: bool = False) -> OperatorDesc:
     fused: an activation inside another operator; it has no tensors. Counts may be left out. Members that are no fields
     are ignored, as in DxDispatch. Raises DMLError naming the place in the file.
     """
-    kind = enumerator(value.need("Type", "type"), DML_OPERATOR_TYPE, "DML_OPERATOR_")
-    cls = all_operators().get(kind)
-    if cls is None:
-        value.fail(f"{kind.name} is no operator")
-    desc = value.get("Desc", "desc") or value
+    desc, faults = read_operator(value, fused=fused)
+    if desc is None:
+        raise faults[0]
+    return desc
+
+
+def read_operator(value: Json, *, fused: bool = False) -> tuple[OperatorDesc | None, list[DMLError]]:
+    """As ``operator``, but with all faults at once: the description, or None and what is wrong."""
+    faults: list[DMLError] = []
     fields: dict[str, Any] = {}
-    for info in cls.fields_info:
-        if fused and info.is_tensor:
-            continue
-        found = desc.get(info.name)
-        if found is not None:
-            fields[info.name] = _field(info, found, desc)
-        elif info.optional:
-            fields[info.name] = None
-        elif info.counts is None:
-            desc.fail(f"needs a member {info.name!r}")
     try:
-        return cls(**fields)
+        kind = enumerator(value.need("Type", "type"), DML_OPERATOR_TYPE, "DML_OPERATOR_")
+        cls = all_operators().get(kind)
+        if cls is None:
+            value.fail(f"{kind.name} is no operator")
+        desc = value.get("Desc", "desc") or value
+        for info in cls.fields_info:
+            if fused and info.is_tensor:
+                continue
+            try:
+                found = desc.get(info.name)
+                if found is not None:
+                    fields[info.name] = _field(info, found, desc)
+                elif info.optional:
+                    fields[info.name] = None
+                elif info.counts is None:
+                    desc.fail(f"needs a member {info.name!r}")
+            except DMLError as error:
+                faults.append(error)
+        if not faults:
+            try:
+                return cls(**fields), []
+            except DMLError as error:
+                raise DMLError(f"{desc.path}: {error.message}", error.hresult) from None
     except DMLError as error:
-        raise DMLError(f"{desc.path}: {error.message}", error.hresult) from None
+        faults.append(error)
+    return None, faults
 
 
 def execution_flags(value: Json | None) -> DML_EXECUTION_FLAGS:

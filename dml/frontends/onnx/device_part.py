@@ -41,6 +41,8 @@ class OnnxPlan:
                     tensors[at] = value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
         self.record = trace.record
+        #: Which node of the compiled graph is which of the Builder's.
+        self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
 
     @property
     def kept(self) -> Mapping[object, int]:

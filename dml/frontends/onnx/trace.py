@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -25,7 +25,7 @@ from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike, SharedConstants
 
-from .dtypes import BFLOAT16, BOOL, Array, DType, storage
+from .dtypes import BFLOAT16, BOOL, Array, DType, Shape, storage
 from .folding import fold
 from .loading import initial_arrays
 from .node import NodeFacts, OnnxNode, Unsupported, noted
@@ -35,6 +35,30 @@ from .value import OnnxValue, constant
 #: What flows along the edges of a model: a value, a sequence of them, or an absent optional.
 Item = Any
 _UNROLLED = 20_000
+
+
+class ValueFacts(NamedTuple):
+    """A value that flows along an edge, as a plan was made for it. is_constant: known before the model runs."""
+
+    name: str
+    shape: Shape
+    dtype: DType
+    is_constant: bool
+
+
+class NodeRecord(NamedTuple):
+    """What became of a node, for ``explain``. Sequences and absent values are not among its inputs and outputs.
+
+    kinds: the DirectML operators. numbers: these among the Builder's nodes. depth: 0 for a node of the model's graph,
+    more in the bodies of functions, loops and branches.
+    """
+
+    node: str
+    kinds: list[DML_OPERATOR_TYPE]
+    numbers: range
+    depth: int
+    inputs: list[ValueFacts]
+    outputs: list[ValueFacts]
 
 
 class Guard:
@@ -134,8 +158,9 @@ class Trace:
         self.count = 0
         #: Nested graphs by identity, which they keep while they are here.
         self._nested: dict[int, tuple[Any, GraphFacts]] = {}
-        #: (node, DirectML operators it became), for `explain`.
-        self.record: list[tuple[str, list[DML_OPERATOR_TYPE]]] = []
+        #: In the order in which they were mapped: the nodes of a body before the one that has it.
+        self.record: list[NodeRecord] = []
+        self._depth = 0
 
     # Values
 
@@ -229,6 +254,7 @@ class Trace:
             if not value.is_held:
                 raise Unsupported(f"{node}: no DirectML data type holds {value.dtype}")
         before = len(self.builder._nodes)
+        self._depth += 1
         try:
             results = self.results(node)
         except DMLError as error:
@@ -238,8 +264,13 @@ class Trace:
         except Exception as error:  # a fault of ours, which shows as what it is
             noted(error, f"while {node} of an ONNX model was mapped")
             raise
+        finally:
+            self._depth -= 1
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
-        self.record.append((str(node), [item.Operator.desc.OPERATOR_TYPE for item in made]))
+        kinds = [item.Operator.desc.OPERATOR_TYPE for item in made]
+        numbers = range(before, len(self.builder._nodes))
+        values = _facts(proto.input, inputs), _facts(proto.output, results)
+        self.record.append(NodeRecord(str(node), kinds, numbers, self._depth, *values))
         for name, item in zip(proto.output, results, strict=False):
             if name:
                 scope.items[name] = item
@@ -293,6 +324,14 @@ def opsets_of(function: Any, around: Mapping[str, int]) -> dict[str, int]:
     """The versions a function's body is in; a domain it leaves out has that of its caller, else the newest."""
     own = {standard(entry.domain): entry.version for entry in function.opset_import}
     return {"": onnx.defs.onnx_opset_version(), **around, **own}
+
+
+def _facts(names: Sequence[str], items: Sequence[Item]) -> list[ValueFacts]:
+    return [
+        ValueFacts(name, item.shape, item.dtype, item.array is not None)
+        for name, item in zip(names, items, strict=False)
+        if isinstance(item, OnnxValue)
+    ]
 
 
 def _renamed(node: OnnxNode, error: DMLError) -> tuple[Any, ...]:

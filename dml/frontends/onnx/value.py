@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dml.capability import operator_support, same_properties, short_name
+from dml.capability import TensorSupport, operator_support, same_properties, short_name
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import (
@@ -157,7 +157,7 @@ def _conversions(
 ) -> Mapping[str, DML_TENSOR_DATA_TYPE]:
     """The data type that each tensor gets, given the one it has."""
     held = dict(of)
-    support = operator_support(cls.OPERATOR_TYPE, function=function) or {}
+    support: Mapping[str, TensorSupport] = operator_support(cls.OPERATOR_TYPE, function=function) or {}
     result = {}
     for group in _type_groups(cls):  # type: ignore[arg-type]  # a class is hashable
         present = [name for name in group if name in held]

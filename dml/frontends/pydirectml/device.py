@@ -16,10 +16,11 @@ from dml.arguments import as_array, checked
 from dml.compiler.target import DeviceClass
 from dml.descriptors.graph import DML_GRAPH_DESC
 from dml.enums import DML_EXECUTION_FLAGS, DML_TENSOR_DATA_TYPE
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
 from dml.frontends.pydirectml.expressions import Expression
 from dml.frontends.pydirectml.tensors import TensorDesc
 from dml.graph.builder import Builder, Tensor
+from dml.runtime.advice import no_vulkan
 from dml.runtime.devices import DEVICE_VARIABLE, list_devices
 from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits
 
@@ -115,10 +116,7 @@ class Device:
         if not use_gpu and not os.environ.get(DEVICE_VARIABLE):
             wanted = next((d.index for d in list_devices() if d.device_class is DeviceClass.CPU), None)
             if wanted is None:
-                raise DMLError(
-                    "pydirectml.Device(use_gpu=False): no driver runs Vulkan on the CPU (Debian: mesa-vulkan-drivers)",
-                    HRESULT.DXGI_ERROR_UNSUPPORTED,
-                )
+                raise no_vulkan("pydirectml.Device(use_gpu=False): no driver runs Vulkan on the CPU")
         self.vulkan: VulkanDevice = create_device(wanted)
         self._use_gpu = bool(use_gpu)
 

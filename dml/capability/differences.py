@@ -1,0 +1,70 @@
+"""What a feature level accepts that an older one did not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..descriptors import operators as all_operators
+from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE
+from ..enums.naming import short_name
+from . import feature_level, operator_support, operator_type
+from .support import TensorSupport
+
+
+@dataclass(frozen=True)
+class SupportDifference:
+    """What changed of an operator. is_new: the older level lacks it.
+
+    tensors: those that differ, as the older level takes them (None where it has none) and as the newer does; of a new
+    operator all.
+    """
+
+    operator: DML_OPERATOR_TYPE
+    is_new: bool
+    tensors: Mapping[str, tuple[TensorSupport | None, TensorSupport]]
+
+    def changes(self) -> dict[str, str]:
+        """What each tensor that differs may be now and could not be, in words."""
+        return {name: "; ".join(_changes(old, new)) for name, (old, new) in self.tensors.items()}
+
+
+def support_difference(
+    older: DML_FEATURE_LEVEL | str,
+    newer: DML_FEATURE_LEVEL | str,
+    operators: Iterable[DML_OPERATOR_TYPE | str] | None = None,
+) -> list[SupportDifference]:
+    """The operators, of these or of all, that differ between two feature levels, which may be given in either order.
+
+    Raises DMLError for what is no level or no operator.
+    """
+    low, high = sorted((feature_level(older), feature_level(newer)))
+    found = []
+    for kind in all_operators() if operators is None else map(operator_type, operators):
+        before, after = operator_support(kind, low), operator_support(kind, high)
+        if after is None or before == after:
+            continue
+        old: Mapping[str, TensorSupport] = before or {}
+        tensors = {name: (old.get(name), new) for name, new in after.items() if old.get(name) != new}
+        found.append(SupportDifference(kind, before is None, tensors))
+    return found
+
+
+def _changes(old: TensorSupport | None, new: TensorSupport) -> list[str]:
+    if old is None:
+        return [f"new, {new.kind_in_words}: {new.counts_in_words} dimensions, {new.data_types_in_words}"]
+    found = []
+    if added := sorted(new.data_types - old.data_types):
+        found.append(f"also {', '.join(map(short_name, added))}")
+    if gone := sorted(old.data_types - new.data_types):
+        found.append(f"not {', '.join(map(short_name, gone))}")
+    if new.dimension_counts != old.dimension_counts:
+        found.append(f"{new.counts_in_words} dimensions, before {old.counts_in_words}")
+    if new.kind_in_words != old.kind_in_words:
+        found.append(f"{new.kind_in_words}, before {old.kind_in_words}")
+    if new.sizes != old.sizes:
+        found.append(f"sizes {new.sizes_in_words or 'any'}, before {old.sizes_in_words or 'any'}")
+    return found
+
+
+__all__ = ["SupportDifference", "support_difference"]

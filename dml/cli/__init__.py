@@ -1,0 +1,12 @@
+"""The `dml` command. `app` holds what all commands share; each module of `commands` is one command, found by itself."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from . import commands
+from .app import app as app
+
+for _module in pkgutil.iter_modules(commands.__path__):
+    importlib.import_module(f"{commands.__name__}.{_module.name}")

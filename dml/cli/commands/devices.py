@@ -1,0 +1,75 @@
+"""`dml devices`: the Vulkan devices of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from ...words import bytes_text
+from ..app import command
+from ..tables import print_json, show, table
+
+if TYPE_CHECKING:
+    from ...runtime.devices import VulkanDevice
+
+
+@command("dml devices", "dml devices -v", "dml devices --json")
+def devices(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known of each device.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the Vulkan devices: name, driver, type, limits, features. Where there is none, say what to install.
+
+    A tensor may be as large as the largest buffer; what is larger than the largest binding goes in parts.
+    """
+    from ...runtime.advice import no_vulkan
+    from ...runtime.devices import list_devices
+
+    found = list_devices()
+    if not found:
+        raise no_vulkan("no Vulkan device")
+    if json:
+        print_json([_as_json(device) for device in found])
+        return
+    if verbose:
+        for device in found:
+            one = table(escape(device.name), "property", "value")
+            for name, value in device.properties():
+                one.add_row(name, escape(value))
+            show(one)
+        return
+    listed = table("Vulkan devices", "index", "name", "type", "driver", "Vulkan", "memory", "largest buffer",
+                   "largest binding", "features")  # fmt: skip
+    for device in found:
+        listed.add_row(
+            str(device.index), escape(device.name), device.device_class.value, escape(device.driver),
+            ".".join(map(str, device.api_version)), bytes_text(device.memory), bytes_text(device.max_allocation),
+            bytes_text(device.max_binding), ", ".join(device.features),
+        )  # fmt: skip
+    show(listed)
+
+
+def _as_json(device: VulkanDevice) -> dict[str, Any]:
+    """Numbers, sizes in bytes."""
+    identity = device.identity
+    return {
+        "index": device.index,
+        "name": device.name,
+        "type": device.device_class.value,
+        "driver": device.driver,
+        "vulkan": ".".join(map(str, device.api_version)),
+        "memory": device.memory,
+        "max_buffer": device.max_allocation,
+        "max_binding": device.max_binding,
+        "timestamp_bits": device.timestamp_bits,
+        "timestamp_period": device.timestamp_period,
+        "vendor_id": identity.vendor,
+        "device_id": identity.device,
+        "driver_version": identity.driver_version,
+        "limits": {
+            name: value for name, value in asdict(device.target).items() if name not in ("device_class", "fewer_steps")
+        },
+    }

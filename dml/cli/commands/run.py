@@ -1,0 +1,78 @@
+"""`dml run`: a model of any known format, run, explained or profiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from ..app import command
+from ..arguments import NEWEST, DeviceOption, LevelOption, input_files, level_of
+from ..tables import show, table
+
+if TYPE_CHECKING:
+    from ...runtime.recording import KernelTime
+
+
+@command(
+    "dml run model.onnx --input x=x.npy --output-dir results",
+    "dml run model.json --explain",
+    "dml run model.xml --device llvmpipe --profile trace.json",
+)
+def run(
+    model: Annotated[Path, typer.Argument(help="The model: .onnx, OpenVINO's .xml, or DxDispatch's .json.")],
+    device: DeviceOption = "",
+    feature_level: LevelOption = NEWEST,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what the model compiles to; do not run it.")] = False,
+    profile: Annotated[
+        Path | None, typer.Option(help="Show the time of each kernel, and write a trace (chrome://tracing, Perfetto).")
+    ] = None,
+    iterations: Annotated[int, typer.Option(min=1, help="How often each dispatch runs.")] = 1,
+    input: Annotated[
+        list[str] | None, typer.Option(help="An input of a model: name=file.npy; may be repeated.")
+    ] = None,
+    output_dir: Annotated[Path | None, typer.Option(help="Where a model's outputs go, an .npy file each.")] = None,
+    allow_paths_outside: Annotated[
+        bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
+    ] = False,
+    no_fallback: Annotated[
+        bool, typer.Option("--no-fallback", help="Refuse an ONNX model with nodes that would run on the host.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show where the time went, on standard error.")] = False,
+) -> None:
+    """Run a model, explain what it compiles to, or profile it."""
+    from ...api.device import create_device
+    from ...frontends.running import Options, open_file, write_trace
+    from ...waiting import Waiting
+
+    level = level_of(feature_level)
+    opened = create_device(device or None, feature_level=level)
+    files = input_files(input)
+    with Waiting(Console(stderr=True), verbose=verbose) as waiting:
+        say = partial(waiting.say, typer.echo)
+        options = Options(say, allow_paths_outside, iterations, not no_fallback, files, output_dir)
+        runnable = open_file(model, opened, options)
+        if explain:
+            say(runnable.describe())
+        times = runnable.profile() if profile is not None else None
+        if not explain and profile is None:
+            runnable.run()
+    if profile is not None and times is not None:
+        clock = "device timestamps" if opened.has_timestamps else "host clock, each dispatch submitted on its own"
+        _show_profile(times, clock)
+        write_trace(profile, times, clock)
+
+
+def _show_profile(profile: Mapping[str, list[KernelTime]], clock: str) -> None:
+    for name, times in profile.items():
+        whole = sum(taken.nanoseconds for taken in times)
+        listed = table(f"{escape(name)}: {whole / 1e6:.4f} ms ({clock})", "nodes", "kernel", "ms", "share")
+        for node, kernel, nanoseconds in times:
+            share = f"{nanoseconds / whole:.1%}" if whole else ""
+            listed.add_row(escape(node), escape(kernel), f"{nanoseconds / 1e6:.4f}", share)
+        show(listed)

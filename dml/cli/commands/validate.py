@@ -1,0 +1,47 @@
+"""`dml validate`: whether the operators of a file are right, with all that is wrong at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...capability import short_name
+from ..app import REFUSED, command
+from ..arguments import NEWEST, LevelOption, level_of
+from ..tables import print_json
+
+
+@command("dml validate model.json", "dml validate gemm.json --feature-level 3_0", "dml validate a.json b.json --json")
+def validate(
+    files: Annotated[list[Path], typer.Argument(help='DxDispatch models, or single operators, {"Type", "Desc"}.')],
+    feature_level: LevelOption = NEWEST,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check operators in DxDispatch's JSON, without a device: shows all faults, and exits with 1 where there is one."""
+    from ...frontends.dxdispatch.validate import faults_of_file
+
+    level = level_of(feature_level)
+    found = [(path, one) for path in files for one in faults_of_file(path, level)]
+    if json:
+        answers: list[dict[str, Any]] = [
+            {
+                "file": str(path),
+                "path": one.path,
+                "operator": one.operator or None,
+                "faults": [{"message": error.message, "hresult": error.hresult.name} for error in one.faults],
+            }
+            for path, one in found
+        ]
+        print_json(answers)
+    else:
+        for path, one in found:
+            where = ": ".join(filter(None, (str(path), one.path)))
+            if not one.faults:
+                typer.echo(f"{where}: {one.operator} is right at feature level {short_name(level)}")
+            for error in one.faults:
+                inside = bool(one.path) and error.message.startswith(one.path)
+                typer.echo(f"{path if inside else where}: {error.message}")
+    if any(one.faults for _, one in found):
+        raise typer.Exit(REFUSED)

@@ -1,0 +1,68 @@
+"""What is wrong with a file of operators, all at once: a DxDispatch model, or one operator as such a model has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dml.arguments import checked
+from dml.capability import LATEST, short_name
+from dml.enums import DML_FEATURE_LEVEL
+from dml.errors import DMLError
+from dml.frontends.dxdispatch.document import Json, parse
+from dml.frontends.dxdispatch.files import Folder
+from dml.frontends.dxdispatch.model import read, refuse_foreign
+from dml.frontends.dxdispatch.operators import read_operator
+from dml.validator import validate
+
+
+@dataclass(frozen=True)
+class OperatorFaults:
+    """What was found of one operator, or of what a file says beside its operators.
+
+    path: its place in the file, empty for the file itself. operator: its short name, empty where it is none. faults:
+    none where it is right.
+    """
+
+    path: str
+    operator: str
+    faults: tuple[DMLError, ...]
+
+
+@checked
+def faults_of_file(path: Path, feature_level: DML_FEATURE_LEVEL | str = LATEST) -> list[OperatorFaults]:
+    """What is wrong with each operator of a file, and with the rest of a model once its operators are right.
+
+    The file is a DxDispatch model, {"resources", "dispatchables", "commands"}, or one operator, {"Type", "Desc"}. Needs
+    no device. Raises DMLError for a file that cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise DMLError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        root = parse(data)
+        if not root.is_object:
+            root.fail("must be an object, a DxDispatch model or an operator")
+        if root.get("dispatchables") is None:
+            return [_operator(root, feature_level)]
+        found = [_operator(value, feature_level) for _, value in root.need("dispatchables").members()]
+    except DMLError as error:
+        return [OperatorFaults("", "", (error,))]
+    if not any(one.faults for one in found):
+        try:
+            read(data, Folder(path.parent, False))
+        except DMLError as error:
+            found.append(OperatorFaults("", "", (error,)))
+    return found
+
+
+def _operator(value: Json, level: DML_FEATURE_LEVEL | str) -> OperatorFaults:
+    try:
+        refuse_foreign(value)
+    except DMLError as error:
+        return OperatorFaults(value.path, "", (error,))
+    desc, faults = read_operator(value)
+    if desc is None:
+        return OperatorFaults(value.path, "", tuple(faults))
+    return OperatorFaults(value.path, short_name(desc.OPERATOR_TYPE), tuple(validate(desc, level, all=True)))

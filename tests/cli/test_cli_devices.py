@@ -1,0 +1,86 @@
+"""`dml devices`: what it shows of a device, and what it says where there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import dml
+from dml.cli import app
+from dml.runtime import devices as runtime_devices
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["devices", *arguments])
+
+
+def test_a_row_for_each_device(vulkan):
+    output = run().output
+    (row,) = [line for line in output.splitlines() if line.startswith(f"│ {vulkan.index} ")]
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells[1:4] == [vulkan.name, vulkan.device_class.value, vulkan.driver]
+    assert "largest binding" in output
+
+
+def test_the_largest_binding_is_what_kernels_get(vulkan):
+    assert vulkan.max_binding == min(vulkan.target.max_storage_buffer_range - 256, vulkan.max_allocation)
+
+
+def test_json_is_numbers_and_all_limits(vulkan):
+    found = json.loads(run("--json").output)[vulkan.index]
+    assert found["name"] == vulkan.name
+    assert found["max_binding"] == vulkan.max_binding
+    assert found["max_buffer"] == vulkan.max_allocation
+    limits = found["limits"]
+    assert limits["subgroup_size"] == vulkan.target.subgroup_size
+    assert limits["max_workgroup_size"] == list(vulkan.target.max_workgroup_size)
+    assert limits["broadcasts"] is vulkan.target.broadcasts
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+def test_all_of_a_device(vulkan, option):
+    output = run(option).output
+    for name, value in vulkan.properties():
+        assert any(line.split("│")[1:3] == [f" {name.ljust(len(line.split('│')[1]) - 1)}",
+                                             f" {value.ljust(len(line.split('│')[2]) - 1)}"]
+                   for line in output.splitlines() if line.count("│") == 3), name  # fmt: skip
+
+
+def test_without_a_driver_it_says_what_to_install():
+    nowhere = {**os.environ, "VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent"}
+    result = subprocess.run([sys.executable, "-m", "dml", "devices"], capture_output=True, text=True, env=nowhere)
+    assert result.returncode == 3
+    assert "install Vulkan's loader and a driver" in result.stderr
+    assert "VK_DRIVER_FILES=/nonexistent" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["devices", "run model.onnx", "run model.json", "explain model.onnx"])
+def test_every_command_says_it(monkeypatch, tmp_path, command):
+    """Whatever it does first, a command for a machine without devices ends with what to install, and 3."""
+    monkeypatch.setattr(runtime_devices, "list_devices", lambda: ())
+    monkeypatch.chdir(tmp_path)
+    for suffix in ("onnx", "json"):
+        (tmp_path / f"model.{suffix}").write_bytes(b"")
+    result = CliRunner().invoke(app, command.split())
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.startswith("no Vulkan device; install Vulkan's loader and a driver")
+
+
+def test_a_device_for_a_notebook(vulkan):
+    assert repr(vulkan) == f"<VulkanDevice {vulkan.index}: {vulkan.name}, {vulkan.driver}>"
+    page = vulkan._repr_html_()
+    assert page.count("<tr>") == len(vulkan.properties()) - 1
+    assert "largest binding" in page
+
+
+def test_a_wrong_device_is_refused_and_not_missing(vulkan):
+    result = CliRunner().invoke(app, ["run", "model.json", "--device", "no such device"])
+    assert result.exit_code == 1
+    assert "no Vulkan device 'no such device'" in result.stderr
+    assert dml.list_devices()[vulkan.index].name in result.stderr

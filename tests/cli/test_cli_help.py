@@ -1,0 +1,96 @@
+"""The command as a whole: its help, whose examples are commands, its version, completion and exit codes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import dml
+from dml.cli import app
+from dml.cli.app import EXAMPLES
+
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_every_module_is_a_command():
+    modules = {path.stem for path in (Path(dml.__file__).parent / "cli" / "commands").glob("[a-z]*.py")}
+    assert modules == set(COMMANDS) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_in_examples(name):
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    examples = result.output.partition("Examples:\n")[2].splitlines()
+    assert [example.strip() for example in examples if example] == list(EXAMPLES[name])
+    assert examples
+
+
+@pytest.mark.parametrize("example", [example for examples in EXAMPLES.values() for example in examples])
+def test_examples_parse(example):
+    program, name, *arguments = shlex.split(example)
+    assert program == "dml"
+    context = COMMANDS[name].make_context(name, arguments)  # raises for options and arguments that it has not
+    assert context.params
+
+
+def test_help_tells_the_exit_codes():
+    output = " ".join(run("--help").output.split())
+    assert "Exit codes: 0 done; 1 refused" in output
+    assert "3 no Vulkan device, with what to install" in output
+
+
+def test_a_wrong_command_line_exits_with_2():
+    assert run("support", "--no-such-option").exit_code == 2
+    assert run("no-such-command").exit_code == 2
+
+
+def test_the_version():
+    assert run("--version").output == f"dml {dml.__version__}\n"
+    assert dml.__version__[0].isdecimal()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("dml ", {"cache", "devices", "explain", "run", "support", "validate"}),
+        ("dml support GR", {"GRU"}),
+        ("dml support conv", {"convolution", "convolution_integer"}),
+        ("dml support --feature-level 3", {"3_0", "3_1"}),
+    ],
+)
+def test_a_shell_completes(line, offered):
+    words = line.split(" ")
+    environment = {
+        **os.environ,
+        "_DML_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    program = "import sys; sys.argv[0] = 'dml'; from dml.cli import app; app(prog_name='dml')"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert offered <= set(result.stdout.split()), result
+    if len(words) > 2:
+        assert set(result.stdout.split()) == offered
+
+
+def test_showing_an_operator_needs_no_compiler():
+    program = (
+        "import sys; from dml.cli import app\n"
+        "app(['support', 'GRU'], standalone_mode=False)\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('dml.')))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    floors = {name.split(".")[1] for name in result.stdout.splitlines()[-1].split()}
+    assert not floors & {"compiler", "runtime", "api", "graph", "frontends", "validator", "glslang"}

@@ -1,0 +1,151 @@
+"""`dml support`: an operator's tensors, parts of names, all operators, what a newer level has more, JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import dml
+from dml.cli import app
+from dml.words import html_table
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["support", *arguments])
+
+
+def rows(output):
+    """The cells of each row of a table."""
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in output.splitlines() if "│" in line]
+
+
+def test_it_shows_an_operators_tensors():
+    result = run("GRU", "--feature-level", "3_0")
+    assert result.exit_code == 0
+    assert "GRU at feature level 3_0" in result.output
+    assert ["SequenceLengthsTensor", "optional input", "4", "UINT32"] in rows(result.output)
+
+
+@pytest.mark.parametrize("spelling", ["gemm", "DML_OPERATOR_GEMM"])
+def test_it_shows_symbolic_sizes(spelling):
+    assert "{ [BatchCount], [ChannelCount], M, K }" in run(spelling).output
+
+
+def test_a_reduce_function():
+    output = run("REDUCE", "--function", "ARGMAX", "--feature-level", "2.1").output
+    (row,) = [row for row in rows(output) if row[0] == "OutputTensor"]
+    assert row[3].endswith("UINT32")
+    assert "FLOAT32" not in row[3]
+
+
+def test_every_operator_and_how_many_a_level_has():
+    result = run("--feature-level", "6_3")
+    listed = rows(result.output)
+    assert sum(row[2] in ("yes", "no") for row in listed) == len(dml.operators())
+    assert ["FOLD", "6_4", "no", "yes"] in listed
+    assert ["ELEMENT_WISE_IDENTITY", "1_0", "yes", "yes"] in listed
+    available = sum(row[2] == "yes" for row in listed)
+    assert result.output.splitlines()[-1].startswith(f"{available} of {len(dml.operators())} available, ")
+    assert available < len(dml.operators())
+
+
+def test_a_part_of_one_name_shows_that_operator():
+    assert run("GELU").output == run("ACTIVATION_GELU").output
+    assert "ACTIVATION_GELU at feature level" in run("gelu").output
+
+
+@pytest.mark.parametrize("part", ["RELU", "softmax", "CONV"])
+def test_a_part_of_several_names_lists_them(part):
+    result = run(part)
+    assert result.exit_code == 0
+    names = [row[0] for row in rows(result.output)]
+    assert len(names) >= 3
+    assert all(part.upper() in name for name in names)
+    assert "InputTensor" not in result.output
+
+
+def test_several_operators():
+    output = run("GRU", "GEMM", "--feature-level", "3_0").output
+    assert output.index("GRU at feature level 3_0") < output.index("GEMM at feature level 3_0")
+    assert "RecurrenceTensor" in output
+    assert "ATensor" in output
+
+
+def test_json_of_operators():
+    (gru, softmax, *more) = json.loads(run("GRU", "SOFTMAX", "--feature-level", "3_0", "--json").output)["operators"]
+    assert gru["tensors"]["SequenceLengthsTensor"] == {
+        "kind": "input", "optional": True, "array": False, "dimension_counts": [4, 4], "data_types": ["UINT32"],
+        "sizes": None,
+    }  # fmt: skip
+    assert (gru["since"], gru["available"], gru["in_place"]) == ("1_0", True, False)
+    assert all("SOFTMAX" in other["operator"] for other in (softmax, *more))
+    result = run("FOLD", "--feature-level", "6_3", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.output)["operators"][0]["available"] is False
+
+
+def test_json_of_all():
+    found = json.loads(run("--json", "--feature-level", "1_0").output)
+    assert found["of"] == len(found["operators"]) == len(dml.operators())
+    assert found["available"] == sum(one["available"] for one in found["operators"])
+
+
+def test_what_a_newer_level_has_more():
+    result = run("--diff", "5_0", "6_4")
+    listed = rows(result.output)
+    assert ["FOLD", "", "the operator"] in listed
+    add = next(row for row in listed if row[0] == "ELEMENT_WISE_ADD")
+    assert add[1:] == ["ATensor, BTensor, OutputTensor", "also UINT16, UINT8, INT16, INT8"]
+    assert not any(row[0] == "GRU" for row in listed)
+    new = sum(row[2] == "the operator" for row in listed)
+    assert f"of those here {new} are new" in result.output
+    found = json.loads(run("--diff", "6_4", "5_0", "--json").output)  # in either order
+    assert found["newer"]["available"] - found["older"]["available"] == new
+    assert sum(one["new"] for one in found["operators"]) == new
+
+
+def test_a_difference_of_one_operator():
+    (found,) = dml.support_difference("1_0", "3_0", ["ELEMENT_WISE_IDENTITY"])
+    assert not found.is_new
+    old, new = found.tensors["InputTensor"]
+    assert old is not None
+    assert old.data_types < new.data_types
+    assert found.changes()["InputTensor"].endswith("; 1 to 8 dimensions, before 4 to 5")
+    assert dml.support_difference("3_0", "3_0") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("GRUU",), "operator type: must be a DML_OPERATOR_TYPE, found 'GRUU'; near it: GRU"),
+        (("GRU", "--feature-level", "7_0"), "--feature-level: must be a DML_FEATURE_LEVEL, found '7_0'"),
+        (("REDUCE", "--function", "SUMM"), "--function: must be a DML_REDUCE_FUNCTION, found 'SUMM'; near it: SUM"),
+        (("--diff", "5_0", "9_9"), "--feature-level: must be a DML_FEATURE_LEVEL, found '9_9'"),
+        (("FOLD", "--feature-level", "6_3"), "FOLD is not available at feature level 6_3: it came with 6_4"),
+        (("INVALID",), "must be a DML_OPERATOR_TYPE that names an operator"),
+    ],
+)
+def test_it_says_what_is_wrong(arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_the_answer_in_python_is_a_mapping_with_words_and_a_table():
+    found = dml.operator_support("GEMM", "3_0")
+    assert found is not None
+    assert dict(found)["ATensor"] is found["ATensor"]
+    assert repr(found).startswith("<GEMM at feature level 3_0: ATensor: input, 4, FLOAT32, FLOAT16; BTensor: ")
+    page = found._repr_html_()
+    assert page.count("<tr>") == 1 + len(found)
+    assert "GEMM at feature level 3_0" in page
+
+
+def test_html_tables_escape():
+    page = html_table("<x>", ["a&b"], [["<script>", 3]])
+    assert "<script>" not in page
+    assert "&lt;x&gt;" in page
+    assert "<td>3</td>" in page

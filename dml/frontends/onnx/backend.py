@@ -93,8 +93,9 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         return DevicePart(self.device, graph, one.inputs, opsets_in(self.model), self._functions, self._constants)
 
     def reason(self, node: NodeFacts) -> str:
-        """Why a node is on the host."""
-        return self._on_host[self._nodes.index(node)]
+        """Why a node is on the host, in brackets; nothing where it is there only to make constants for others."""
+        why = self._on_host.get(self._nodes.index(node))
+        return "" if why is None else f" ({why})"
 
     @checked
     def run(self, inputs: Any, *, keep: Sequence[str] = (), **kwargs: Any) -> tuple[Any, ...]:

@@ -83,8 +83,8 @@ def _pooling(name: str, cls: type[OperatorDesc], doc: str, **fields: Any) -> Cal
 
 
 _OPTIONS = """    window_dimensions, strides, dilations, output_sizes: [height, width]; the window is the whole image
-    where none is given. padding: [beginning height, ending height, beginning width, ending width]. output_shape_rounding:
-    "floor" or "ceil", where output_sizes do not say which.
+    where none is given. padding: [beginning height, ending height, beginning width, ending width].
+    output_shape_rounding: "floor" or "ceil", where output_sizes do not say which.
     """
 
 

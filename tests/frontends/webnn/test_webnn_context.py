@@ -54,7 +54,6 @@ def test_a_tensor_begins_as_zeros_and_keeps_what_is_written(context):
 
 
 def test_four_bit_elements_lie_two_to_a_byte(context):
-    made = tensor(context, kind="uint8", shape=(1,))
     made = context.create_tensor(MLTensorDescriptor("int4", (3,), readable=True, writable=True))
     context.write_tensor(made, bytes([0x7F, 0x08]))
     np.testing.assert_array_equal(context.read_tensor(made).astype(int), [-1, 7, -8])
@@ -77,7 +76,7 @@ def test_data_must_match(context):
     ("kind", "shape", "words"),
     [
         ("float64", (2,), "data_type float64"),
-        ("float32", (2, 0), "sizes (2, 0)"),
+        ("float32", (2, 0), "size (2, 0)"),
         ("float32", (2**32,), "4294967295"),
         ("float32", (1,) * 9, "8 dimensions 9"),
         ("float32", (2**16, 2**14), "bytes"),
@@ -156,7 +155,7 @@ def test_what_is_destroyed_does_nothing_more(device):
 
 
 def test_a_context_of_its_own_closes_its_device(device):
-    context = create_context(device.vulkan.index if hasattr(device.vulkan, "index") else device.vulkan.name)
+    context = create_context(device.vulkan.name)
     context.destroy()
     assert context.device.is_closed
     refused(HRESULT.E_INVALIDARG, lambda: create_context(device, power_preference="auto"), words="power_preference")
@@ -243,7 +242,6 @@ def test_weights_are_prepared_once(context):
     expected = np.einsum("nchwij,kcij->nkhw", windows, w) * scale.reshape(1, 4, 1, 1)
     for _ in range(2):
         np.testing.assert_allclose(dispatch(context, graph, {"x": x})["y"], expected, rtol=1e-5, atol=1e-5)
-    assert "dispatch" in graph.describe() or graph.describe()
 
 
 def test_older_feature_levels_take_less(device):

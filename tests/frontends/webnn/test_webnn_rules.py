@@ -34,8 +34,8 @@ def x(builder, *shape, kind="float32"):
 
 
 def test_the_operations_are_the_specifications():
-    """The ninety-one of the specification as of June 2026, by count and by some names of each family."""
-    assert len(OPERATIONS) == 91
+    """Those of the specification as of June 2026, by count and by some names of each family."""
+    assert len(OPERATIONS) == 95
     assert {"arg_max", "conv_transpose2d", "gather_nd", "is_infinite", "l2_pool2d", "reduce_log_sum_exp", "round_even",
             "scatter_nd", "triangular", "where"} <= set(OPERATIONS)  # fmt: skip
 
@@ -136,7 +136,7 @@ REFUSED = {
     "permutation": (lambda b: b.transpose(float2(b), permutation=[0, 0]), "permutation (0, 0)"),
     "matrix": (lambda b: b.triangular(x(b, 5)), "2 to 8 (5,)"),
     "condition": (lambda b: b.where(x(b, 2), x(b, 2), x(b, 2)), "condition uint8 float32"),
-    "size": (lambda b: b.tile(x(b, 2**20), [2**20]), "bytes"),
+    "size": (lambda b: b.tile(x(b, 2**20), [2**11]), "bytes"),
     "a number": (lambda b: b.softmax(float2(b), "1"), "MLGraphBuilder.softmax axis '1'"),
 }  # fmt: skip
 

@@ -146,6 +146,7 @@ def test_what_is_destroyed_does_nothing_more(device):
     assert context.lost is None
     context.destroy()
     context.destroy()
+    assert context.lost is not None
     assert "destroy" in context.lost.message
     refused(invalid, context.read_tensor, c, words="destroyed")
     refused(invalid, context.create_tensor, MLTensorDescriptor("float32", (3,)), words="lost")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from webnn_graphs import described, dispatch
 
 import dml
+from dml.compiler.target import DeviceClass, Target
 from dml.errors import HRESULT, DMLError
 from dml.frontends.webnn import MLGraphBuilder, MLOperandDescriptor, MLTensorDescriptor, create_context
 from dml.frontends.webnn.graph import KEPT_RECORDINGS
@@ -143,7 +146,7 @@ def test_what_is_destroyed_does_nothing_more(device):
     a.destroy()
     a.destroy()
     refused(invalid, context.read_tensor, a, words="destroyed")
-    assert context.lost is None
+    assert not context.is_lost
     context.destroy()
     context.destroy()
     assert context.lost is not None
@@ -160,6 +163,22 @@ def test_a_context_of_its_own_closes_its_device(device):
     context.destroy()
     assert context.device.is_closed
     refused(HRESULT.E_INVALIDARG, lambda: create_context(device, power_preference="auto"), words="power_preference")
+
+
+def test_hints_choose_among_devices_where_none_is_named(device, monkeypatch):
+    """Of the machine's devices as they are, and of pretended ones of other kinds."""
+    opened = []
+    monkeypatch.delenv("DML_VULKAN_DEVICE", raising=False)
+    kinds = [DeviceClass.CPU, DeviceClass.DISCRETE, DeviceClass.INTEGRATED]
+    pretended = [replace(device.vulkan, index=at, target=Target(kind)) for at, kind in enumerate(kinds)]
+    monkeypatch.setattr("dml.frontends.webnn.context.list_devices", lambda: pretended)
+    monkeypatch.setattr("dml.frontends.webnn.context.create_device", lambda which: opened.append(which) or device)
+    for options in ({}, {"power_preference": "low-power"}, {"accelerated": False}, {"power_preference": "default"}):
+        create_context(**options)
+    create_context(1, accelerated=False)
+    monkeypatch.setenv("DML_VULKAN_DEVICE", "0")
+    create_context(power_preference="low-power")
+    assert opened == [None, 2, 0, None, 1, None]
 
 
 def test_constants(context):

@@ -254,8 +254,8 @@ def create_context(
     device: a Device, which stays open when the context is destroyed, or what ``dml.create_device`` takes.
     power_preference, accelerated: hints where no device is named, by the argument or DML_VULKAN_DEVICE: "low-power"
     takes an integrated GPU before a discrete one, and accelerated=False a CPU's driver, where there is one.
-    Raises DMLError for a preference other than "default", "high-performance" and "low-power", and where there is no such
-    device.
+    Raises DMLError for a preference other than "default", "high-performance" and "low-power", and where there is no
+    such device.
     """
     if power_preference not in POWER_PREFERENCES:
         known = ", ".join(POWER_PREFERENCES)

@@ -115,7 +115,7 @@ class Answers:
         return list(self._operations)
 
     def _call_context(self, options: dict[str, Any]) -> dict[str, Any]:
-        known = {"power_preference": options.get("powerPreference")}
+        known = {"power_preference": options.get("powerPreference"), "accelerated": options.get("accelerated")}
         context = create_context(self._device, **{key: item for key, item in known.items() if item is not None})
         return {"id": self._keep(context), "limits": _limits(context)}
 

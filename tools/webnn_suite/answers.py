@@ -175,7 +175,7 @@ def _descriptor(cls: Any, given: dict[str, Any]) -> Any:
 
 
 def _bytes(data: Any) -> Any:
-    """Views of another type than the tensor's count by their bytes, as in a browser."""
+    """As bytes: the suite also writes views of other types than the tensor's, which the front end refuses in arrays."""
     return data.tobytes() if isinstance(data, np.ndarray) else data
 
 

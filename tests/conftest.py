@@ -10,11 +10,12 @@ from collections.abc import Callable
 import hypothesis
 import pytest
 
-import axes
 import coverage_record
+import device_texts
 import dml
 import short_run
 import validation
+from dml.conformance import axes
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
 
@@ -60,10 +61,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     coverage_record.register(config)
     short_run.register(config)
-    axes.selected(config.getoption("--as"))  # a wrong one is told before anything is collected
+    try:
+        axes.selected(config.getoption("--as"))  # a wrong one is told before anything is collected
+    except dml.DMLError as error:
+        raise pytest.UsageError(error.message) from None
     if config.getoption("--vulkan-validation"):
         # Before any test module is imported: the layer is chosen when an instance is made.
         config.pluginmanager.register(validation.Plugin(config), "dml-validation")
+    device_texts.check(config)
+    config.pluginmanager.register(device_texts.DeviceTexts(), "dml-device-texts")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -10,8 +10,10 @@ import numpy.typing as npt
 import pytest
 
 import dml
+import last_run
 from dml.api.operator import Slot
 from dml.compiler.program import Program
+from dml.conformance.compare import Mismatch
 from dml.runtime.buffer import Buffer
 
 Array = npt.NDArray[Any]
@@ -79,6 +81,7 @@ def can_bind(device: dml.Device, buffers: int) -> bool:
 
 def run(device: dml.Device, desc: dml.OperatorDesc, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Validate, compile and dispatch."""
+    last_run.note(device, desc)
     return device.compile_operator(device.create_operator(desc)).dispatch(inputs)
 
 
@@ -87,6 +90,7 @@ def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer],
 
     inputs, outputs: a buffer for each present tensor, in order; an output's may be an input's.
     """
+    last_run.note(device, desc)
     compiled = device.compile_operator(device.create_operator(desc))
     table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(compiled))
 
@@ -118,8 +122,8 @@ def refuse(desc: dml.OperatorDesc, *words: str, level: dml.DML_FEATURE_LEVEL = d
         assert word in caught.value.message, caught.value.message
 
 
-def ulp(result: Array, expected: Array) -> float:
-    """The largest distance between a result and a float64 expectation, in units of the result type's last place.
+def ulps(result: Array, expected: Array) -> npt.NDArray[np.float64]:
+    """Each element's distance from a float64 expectation, in units of the result type's last place.
 
     NaN must meet NaN and infinities their like, else the distance is infinite.
     """
@@ -127,29 +131,50 @@ def ulp(result: Array, expected: Array) -> float:
     expected = np.asarray(expected, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = expected.astype(kind)
+        spacing = np.spacing(np.maximum(np.abs(rounded), np.finfo(kind).tiny).astype(kind)).astype(np.float64)
+        distance = np.abs(result.astype(np.float64) - expected) / spacing
     special = ~np.isfinite(rounded) | ~np.isfinite(result)
     same = (rounded == result) | (np.isnan(rounded) & np.isnan(result))
-    if not np.all(same[special]):
-        return float("inf")
-    spacing = np.spacing(np.maximum(np.abs(rounded), np.finfo(kind).tiny).astype(kind)).astype(np.float64)
-    distance = np.abs(result.astype(np.float64) - expected) / spacing
-    return float(np.max(distance[~special], initial=0.0))
+    return np.where(special, np.where(same, 0.0, np.inf), distance)
+
+
+def ulp(result: Array, expected: Array) -> float:
+    """The largest of ``ulps``."""
+    return float(np.max(ulps(result, expected), initial=0.0))
+
+
+def mismatch(result: Array, expected: Array, error: Array, wrong: Array, most: float = 0.0) -> Mismatch:
+    """The worst of the wrong elements, which says where it is, what it is and must be, and how many are wrong.
+
+    error: of each element, in ulp where ``most``, what is allowed of it, is given.
+    """
+    at = np.unravel_index(int(np.argmax(np.where(wrong, error, -1))), result.shape)
+    far = float(error[at]) if most and np.isfinite(error[at]) else None
+    place = tuple(int(i) for i in at)
+    found, wanted = str(result[at]), str(np.asarray(expected)[at])
+    return Mismatch(place, found, wanted, int(np.count_nonzero(wrong)), result.size, far, most)
 
 
 def assert_ulp(result: Array, expected: Array, most: float, why: str) -> None:
     """Fail where the result is more than ``most`` ulp from the expectation; ``why`` states the tolerance's reason."""
+    __tracebackhide__ = True
     assert result.shape == np.shape(expected), (result.shape, np.shape(expected))
-    found = ulp(result, expected)
-    assert found <= most, f"{found} ulp, allowed {most}: {why}"
+    error = ulps(result, expected)
+    wrong = error > most
+    if wrong.any():
+        raise AssertionError(f"{mismatch(result, expected, error, wrong, most)}: {why}")
 
 
 def assert_exact(result: Array, expected: Array) -> None:
     """Equal to the bit (NaN payloads aside)."""
+    __tracebackhide__ = True
     assert result.dtype == expected.dtype, (result.dtype, expected.dtype)
     assert result.shape == expected.shape, (result.shape, expected.shape)
     if result.dtype.kind == "V":  # a type of ml_dtypes, of which NumPy's comparison does not know NaN
         result, expected = result.astype(np.float32), expected.astype(np.float32)
-    np.testing.assert_array_equal(result, expected)
+    wrong = (result != expected) & ~((result != result) & (expected != expected))
+    if np.any(wrong):
+        raise AssertionError(f"{mismatch(result, expected, wrong, wrong)}")
 
 
 def assert_sums(result: Array, expected: Array, terms: Array, count: int, slope: float = 1.0) -> None:
@@ -159,9 +184,14 @@ def assert_sums(result: Array, expected: Array, terms: Array, count: int, slope:
     float16 result rounds once more. terms: the sums of the products' magnitudes. slope: the largest of what is applied
     to the sum.
     """
+    __tracebackhide__ = True
     assert result.shape == expected.shape, (result.shape, expected.shape)
     allowed = (count + 6) * 2.0**-24 * terms * slope + 4 * 2.0**-24 * abs(expected)
     if result.dtype == np.float16:
         allowed = allowed + 2.0**-11 * abs(expected) + 2.0**-25
-    excess = abs(result.astype(np.float64) - expected) - allowed
-    assert np.all(excess <= 0), (float(excess.max()), np.unravel_index(excess.argmax(), excess.shape))
+    error = abs(result.astype(np.float64) - expected)
+    wrong = ~(error <= allowed)
+    if np.any(wrong):
+        worst = mismatch(result, expected, np.nan_to_num(error - allowed, nan=np.inf), wrong)
+        off, most = float(error[worst.index]), float(np.broadcast_to(allowed, error.shape)[worst.index])
+        raise AssertionError(f"{worst}; off by {off:.4g}, allowed {most:.4g}: a sum of {count} products in any order")

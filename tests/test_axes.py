@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import dml
-from axes import AXES, open_as
 from dml.compiler.lowering import compile_operator, implemented
 from dml.compiler.program import Program
 from dml.compiler.selection import max_steps
 from dml.compiler.target import DeviceClass, Target
+from dml.conformance.axes import AXES, open_as
 from dml.runtime.devices import VulkanDevice
 from harness import LAYOUTS, Array, Tensor
 from sample_descriptors import NAMES, sample

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api.binding import BindingTable
+from dml.api.device_array import DeviceArray, to_device
 from dml.api.dispatched import Dispatched
 from dml.api.lifetimes import follow
 from dml.api.objects import DeviceChild, DMLObject, require_device
@@ -254,6 +255,13 @@ class Device(DMLObject):
         buffer.write(array)
         return buffer
 
+    def to_device(self, array: npt.ArrayLike) -> DeviceArray:
+        """The array on the device, to be given to dispatches instead of it, as often as they like.
+
+        Raises DMLError for a type that DirectML does not have (a bool becomes a UINT8, a bfloat16 a FLOAT32).
+        """
+        return to_device(self.context, array)
+
     def get_device_removed_reason(self) -> HRESULT:
         """S_OK while the device works; else why it was lost."""
         return self.context.removed_reason
@@ -320,7 +328,9 @@ def _default_device() -> Device:
 
 
 @checked
-def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None) -> dict[str, Any]:
+def dispatch(
+    desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None, *, keep: Sequence[str | int] = ()
+) -> dict[str, Any]:
     """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
 
     device: None opens the default device once. See ``CompiledOperator.dispatch``; here the tensors that DML owns are
@@ -332,8 +342,8 @@ def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | Non
     desc = unwrap(desc)
     compiled = device.dispatched.find(desc)
     if compiled is not None:
-        return compiled.dispatch_all(inputs)
+        return compiled.dispatch_all(inputs, keep)
     compiled = device.compile_operator(device.create_operator(desc))
-    results = compiled.dispatch(inputs)
+    results = compiled.dispatch(inputs, keep=keep)
     device.dispatched.keep(desc, compiled)
     return results

@@ -174,7 +174,7 @@ class CompiledOperator(Dispatchable):
         return f"{self.label}: {self.program.describe()}"
 
     @checked
-    def dispatch(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
+    def dispatch(self, inputs: Mapping[Any, Any], *, keep: Sequence[str | int] = ()) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
 
         A graph's inputs and outputs go by the names of their edges, or by index where they have none; inputs by index
@@ -182,14 +182,16 @@ class CompiledOperator(Dispatchable):
 
         inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
         them. Tensors owned by DML are given to the first dispatch, and again only to replace them. Outputs are new
-        packed arrays. Buffers, pipelines and the recording are kept for the next call.
+        packed arrays. A DeviceArray of this device does for an array; keep: names of outputs that become DeviceArrays,
+        in buffers that are used again when nobody has them any more. Buffers, pipelines and recordings are kept for the
+        next call.
         Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
-        return self._own().dispatch(inputs)
+        return self._own().dispatch(inputs, keep=keep)
 
-    def dispatch_all(self, inputs: Mapping[Any, Any]) -> dict[Any, Any]:
+    def dispatch_all(self, inputs: Mapping[Any, Any], keep: Sequence[str | int]) -> dict[Any, Any]:
         """As ``dispatch``, where every input has to be given, as for the first dispatch."""
-        return self._own().dispatch(inputs, every=True)
+        return self._own().dispatch(inputs, every=True, keep=keep)
 
     @checked
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:

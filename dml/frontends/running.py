@@ -27,12 +27,14 @@ from dml.runtime.recording import KernelTime
 class Options:
     """say: takes lines of output. allow_paths_outside: a file may name files out of its folder. iterations: runs.
 
+    fallback: nodes of a model that no DirectML operators say may run on the host.
     inputs: a model's inputs by name, each an .npy file. output_dir: where a model's outputs go, an .npy file each.
     """
 
     say: Callable[[str], None] = print
     allow_paths_outside: bool = False
     iterations: int = 1
+    fallback: bool = True
     inputs: Mapping[str, Path] = field(default_factory=dict)
     output_dir: Path | None = None
 

@@ -234,6 +234,8 @@ class Builder:
         #: Edges, as the numbers of (graph input, node, its input) and of (node, its output, node, its input).
         self._input_edges: list[tuple[int, int, int]] = []
         self._edges: list[tuple[int, int, int, int]] = []
+        #: Which of the nodes that were added the graph built last has, in its order.
+        self.built: list[int] = []
 
     @checked
     def input(
@@ -351,7 +353,8 @@ class Builder:
         named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
         sources = [self._materialized(tensor).source for _, tensor in named]
         live = self._live([node for _, node, _ in sources])
-        place = {node: index for index, node in enumerate(sorted(live))}
+        self.built = sorted(live)
+        place = {node: index for index, node in enumerate(self.built)}
         inputs: list[Any] = [
             DML_INPUT_GRAPH_EDGE_DESC(index, place[node], at, self._inputs[index])
             for index, node, at in self._input_edges

@@ -14,7 +14,7 @@ import pytest
 import dml
 
 #: Every package that is in an extra alone.
-OPTIONAL = ("defusedxml", "onnx", "PIL", "rich", "typer")
+OPTIONAL = ("defusedxml", "jinja2", "onnx", "PIL", "rich", "typer")
 
 
 def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -26,6 +26,7 @@ def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.
 DOORS = {
     "onnx": ("onnx", "import dml.frontends.onnx"),
     "openvino": ("defusedxml", "import dml.frontends.openvino"),
+    "cli": ("jinja2", "from dml.pages import render; render('dml.pages', 'base.html', {})"),
     "images": ("PIL", "from dml.frontends.dxdispatch import images; import numpy as np\n"
                       "images.read(b'', (1, 3, 2, 2), np.dtype(np.float32))"),
 }  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dml
-from axes import open_as
+from dml.conformance.axes import open_as
 from dml.runtime.context import Context
 from harness import tensor
 

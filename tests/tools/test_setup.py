@@ -48,6 +48,19 @@ def test_fedora_is_told_its_packages(machine):
     )
 
 
+def test_a_browser_is_installed_only_where_it_is_asked_for(machine):
+    arch = {"os_release": "ID=arch\n", "pacman": "[[ $2 != chromium ]]", "python3": "exit 1"}
+    assert machine("setup", "--browser", **arch).stderr == f"{AS_ROOT}pacman -S --needed chromium python\n"
+    assert machine("setup", "--test", **arch).stderr == f"{AS_ROOT}pacman -S --needed python\n"
+
+
+def test_ubuntu_brings_its_own_browser(machine):
+    ubuntu = {"os_release": "ID=ubuntu\nID_LIKE=debian\n", "dpkg_query": "echo installed", "python3": "exit 1"}
+    said = machine("setup", "--browser", apt_get="exit 1", **ubuntu).stderr
+    assert "no package of a browser here" in said
+    assert "install chromium" not in said
+
+
 def test_arch_is_told_its_packages(machine):
     run = machine("setup", os_release="ID=arch\n", pacman="[[ $2 == glslang ]]")
     assert run.returncode == 1

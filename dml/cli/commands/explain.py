@@ -10,18 +10,23 @@ from rich.console import Console
 from rich.markup import escape
 
 from ...capability import short_name
-from ..app import command
+from ..app import command, fail
 from ..arguments import DeviceOption, input_files
 from ..tables import show, table
 
 
-@command("dml explain model.onnx", "dml explain model.onnx --input x=x.npy")
+@command(
+    "dml explain model.onnx", "dml explain model.onnx --input x=x.npy",
+    "dml explain model.onnx --html page.html --profile",
+)  # fmt: skip
 def explain(
     model: Annotated[Path, typer.Argument(help="The model, an .onnx file.")],
     device: DeviceOption = "",
     input: Annotated[
         list[str] | None, typer.Option(help="An input, name=file.npy, where its values or sizes matter; may repeat.")
     ] = None,
+    html: Annotated[Path | None, typer.Option(help="Draw the model into this page instead, with what fused.")] = None,
+    profile: Annotated[bool, typer.Option("--profile", help="With --html: run it; add each kernel's time.")] = False,
 ) -> None:
     """Show which node of an ONNX model became which DirectML operators, and the feature level they need."""
     from ...api.device import create_device
@@ -30,11 +35,21 @@ def explain(
     from ...frontends.running import Options
     from ...waiting import Waiting
 
+    if profile and html is None:
+        raise fail("--profile: needs --html, the page that the times go into; `dml run --profile` prints them")
     inputs = Options(inputs=input_files(input)).arrays()
     opened = create_device(device or None)
     with Waiting(Console(stderr=True)):
-        rows = explained(prepare(model, opened), inputs)
+        prepared = prepare(model, opened)
+        if html is not None:
+            from ...picture import write_picture
+            from ...picture.onnx import onnx_picture
+
+            write_picture(onnx_picture(prepared, model.name, inputs, profile=profile), html)
+            return
+        rows = explained(prepared, inputs)
     listed = table(escape(model.name), "node", "operators", "feature level")
-    for node, names, level in rows:
-        listed.add_row(escape(node), ", ".join(names) or "(a constant or a view)", short_name(level) if names else "")
+    for row in rows:
+        became = row.on_host or ", ".join(row.operators) or "(a constant or a view)"
+        listed.add_row(escape(row.node), escape(became), short_name(row.level) if row.operators else "")
     show(listed)

@@ -33,7 +33,7 @@ _Enum = TypeVar("_Enum", bound=IntEnum)
 _Flag = TypeVar("_Flag", bound=IntFlag)
 
 #: Which field says how the bytes of a DML_SCALAR_UNION are to be read.
-_UNION_TYPES = {"Min": "MinMaxDataType", "Max": "MinMaxDataType", "PaddingValue": "PaddingValueDataType"}
+UNION_TYPES = {"Min": "MinMaxDataType", "Max": "MinMaxDataType", "PaddingValue": "PaddingValueDataType"}
 
 
 def enumerator(value: Json, kind: type[_Enum], prefix: str | None = None) -> _Enum:
@@ -154,7 +154,7 @@ def _field(info: FieldInfo, value: Json, desc: Json) -> Any:
         case "DML_SIZE_2D":
             return _size_2d(value)
         case "DML_SCALAR_UNION":
-            return _scalar_union(value, data_type(desc.need(_UNION_TYPES.get(info.name, "ValueDataType"))))
+            return _scalar_union(value, data_type(desc.need(UNION_TYPES.get(info.name, "ValueDataType"))))
     raise AssertionError(info)
 
 

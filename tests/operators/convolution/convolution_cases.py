@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import reference_convolution as reference
 
 import dml
+from dml.conformance.references import convolution as reference
 from harness import assert_sums, like, random, run, tensor
 
 CONVOLUTION = dml.DML_CONVOLUTION_MODE_CONVOLUTION

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference_convolution as reference
 from convolution_cases import BACKWARD, CASES, CORRELATION, FORWARD, build, check
 
 import dml
+from dml.conformance.references import convolution as reference
 from harness import like, tensor
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference_convolution as reference
 
 import dml
+from dml.conformance.references import convolution as reference
 from harness import assert_exact, like, random, run, tensor
 
 LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference_normalization as reference
 
 import dml
+from dml.conformance.references import normalization as reference
 from harness import Array, assert_ulp, like, run, tensor
 
 _RNG = np.random.default_rng(21)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference_normalization as reference
-from reference_normalization import close, ones_at
+from normalization_close import close, ones_at
 
 import dml
+from dml.conformance.references import normalization as reference
 from harness import like, random, run, tensor
 
 SIGMOID = dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(InputTensor=None, OutputTensor=None)

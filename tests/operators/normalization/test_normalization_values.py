@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference_normalization as reference
-from reference_normalization import close, ones_at
+from normalization_close import close, ones_at
 
 import dml
+from dml.conformance.references import normalization as reference
 from harness import like, random, run, tensor
 
 SHAPES = [(7,), (3, 8), (2, 3, 4), (2, 3, 4, 5), (2, 2, 3, 2, 4), (2, 1, 2, 3, 1, 2), (1, 2, 2, 1, 2, 2, 3),

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference_pooling as reference
 
 import dml
+from dml.conformance.references import pooling as reference
 from harness import assert_exact, assert_ulp, data_type, like, random, run, tensor
 
 INTEGERS = ("INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64")

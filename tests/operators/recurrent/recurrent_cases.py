@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
-import reference_recurrent as reference
 
 import dml
+from dml.conformance.activations import fused
+from dml.conformance.references import recurrent as reference
+from dml.conformance.references.fused import activated
 from harness import run, tensor
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -19,59 +21,9 @@ DIRECTIONS = ("FORWARD", "BACKWARD", "BIDIRECTIONAL")
 OPTIONAL_INPUTS = ("BiasTensor", "HiddenInitTensor", "CellMemInitTensor", "SequenceLengthsTensor", "PeepholeTensor")
 OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 
-SIGMOID = (dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(), reference.sigmoid)
-TANH = (dml.DML_ACTIVATION_TANH_OPERATOR_DESC(), np.tanh)
 
-
-def softplus(x: Any) -> Any:
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
-
-
-def gelu(x: Any) -> Any:
-    return x * 0.5 * (1 + np.vectorize(math.erf)(x / np.sqrt(2)))
-
-
-#: Every activation that networks may use, with parameters, and what it is.
-ACTIVATIONS: dict[str, tuple[dml.OperatorDesc, Callable[[Any], Any]]] = {
-    "LINEAR": (dml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=0.5, Beta=0.25), lambda x: 0.5 * x + 0.25),
-    "SIGMOID": SIGMOID,
-    "HARD_SIGMOID": (
-        dml.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC(Alpha=0.3, Beta=0.4),
-        lambda x: np.clip(0.3 * x + 0.4, 0, 1),
-    ),
-    "TANH": TANH,
-    "SCALED_TANH": (
-        dml.DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC(Alpha=0.7, Beta=1.5),
-        lambda x: 0.7 * np.tanh(1.5 * x),
-    ),
-    "RELU": (dml.DML_ACTIVATION_RELU_OPERATOR_DESC(), lambda x: np.maximum(x, 0)),
-    "LEAKY_RELU": (dml.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC(Alpha=0.2), lambda x: np.where(x >= 0, x, 0.2 * x)),
-    "THRESHOLDED_RELU": (
-        dml.DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC(Alpha=0.1),
-        lambda x: np.where(x > 0.1, x, 0),
-    ),
-    "ELU": (dml.DML_ACTIVATION_ELU_OPERATOR_DESC(Alpha=0.8), lambda x: np.where(x >= 0, x, 0.8 * np.expm1(x))),
-    "CELU": (
-        dml.DML_ACTIVATION_CELU_OPERATOR_DESC(Alpha=0.5),
-        lambda x: np.maximum(x, 0) + np.minimum(0, 0.5 * np.expm1(x / 0.5)),
-    ),
-    "SCALED_ELU": (
-        dml.DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC(Alpha=1.6, Gamma=0.7),
-        lambda x: 0.7 * np.where(x > 0, x, 1.6 * np.expm1(x)),
-    ),
-    "SOFTPLUS": (dml.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC(Steepness=2.0), lambda x: softplus(2 * x) / 2),
-    "PARAMETRIC_SOFTPLUS": (
-        dml.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC(Alpha=0.6, Beta=1.2),
-        lambda x: 0.6 * softplus(1.2 * x),
-    ),
-    "SOFTSIGN": (dml.DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC(), lambda x: x / (1 + np.abs(x))),
-    "IDENTITY": (dml.DML_ACTIVATION_IDENTITY_OPERATOR_DESC(), lambda x: x),
-    "SHRINK": (
-        dml.DML_ACTIVATION_SHRINK_OPERATOR_DESC(Bias=0.1, Threshold=0.2),
-        lambda x: np.where(x < -0.2, x + 0.1, np.where(x > 0.2, x - 0.1, 0)),
-    ),
-    "GELU": (dml.DML_ACTIVATION_GELU_OPERATOR_DESC(), gelu),
-}
+#: Every activation that networks may use, with parameters.
+ACTIVATIONS: dict[str, dml.OperatorDesc] = {name: desc for name, desc in fused().items() if desc is not None}
 
 
 @dataclass(frozen=True)
@@ -89,7 +41,7 @@ class Case:
     attributes: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def functions(self) -> list[tuple[dml.OperatorDesc, Callable[[Any], Any]]]:
+    def functions(self) -> list[dml.OperatorDesc]:
         count = FUNCTIONS[self.kind] * (2 if self.direction == "BIDIRECTIONAL" else 1)
         default = {"RNN": ("TANH",), "GRU": ("SIGMOID", "TANH"), "LSTM": ("SIGMOID", "TANH", "TANH")}[self.kind]
         names = self.activations or default * 2
@@ -133,7 +85,7 @@ def describe(case: Case, inputs: dict[str, Any]) -> dml.OperatorDesc:
     return getattr(dml, f"DML_{case.kind}_OPERATOR_DESC")(
         **{n: tensor(dml.data_type_of(a.dtype), a.shape, case.layouts[0]) for n, a in inputs.items()},
         **{n: tensor(case.data_type, s, case.layouts[1]) for n, s in sizes.items() if n not in case.absent},
-        ActivationDescs=[desc for desc, _ in case.functions],
+        ActivationDescs=case.functions,
         Direction=dml.DML_RECURRENT_NETWORK_DIRECTION[f"DML_RECURRENT_NETWORK_DIRECTION_{case.direction}"],
         **{**more, **case.attributes},
     )
@@ -144,12 +96,12 @@ def expect(case: Case, inputs: dict[str, Any]) -> dict[str, Any]:
         array = inputs.get(name)
         return None if array is None else array.astype(np.float64).reshape(array.shape[drop:])
 
-    network = reference.Network(
+    network = reference.RecurrentReference(
         *(of(name, 1) for name in ("InputTensor", "WeightTensor", "RecurrenceTensor")),
         of("BiasTensor", 2),
         of("HiddenInitTensor", 1),
         of("SequenceLengthsTensor", 3),
-        [function for _, function in case.functions],
+        [partial(activated, activation=activation) for activation in case.functions],
         case.direction,
     )
     attributes = case.attributes

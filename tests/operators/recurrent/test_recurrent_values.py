@@ -80,7 +80,7 @@ def test_activations(device: dml.Device, name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
 def test_parameters_differ_per_direction(device: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    other = (dml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=-0.5, Beta=0.1), lambda x: -0.5 * x + 0.1)
+    other = dml.DML_ACTIVATION_LINEAR_OPERATOR_DESC(Alpha=-0.5, Beta=0.1)
     monkeypatch.setitem(ACTIVATIONS, "OTHER LINEAR", other)
     count = FUNCTIONS[kind]
     check(

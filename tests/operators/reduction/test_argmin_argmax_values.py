@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference_reduce import arg
 
 import dml
 import harness
+from dml.conformance.references.reduction import arg
 from harness import LAYOUTS, assert_exact, like, tensor
 
 UP, DOWN = dml.DML_AXIS_DIRECTION_INCREASING, dml.DML_AXIS_DIRECTION_DECREASING

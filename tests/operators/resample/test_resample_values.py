@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference_resample import gradient, matrices, resampled
 
 import dml
+from dml.conformance.references.resample import gradient, matrices, resampled
 from harness import assert_exact, assert_ulp, like, random, run, tensor
 
 MODES = ("NEAREST_NEIGHBOR", "LINEAR")

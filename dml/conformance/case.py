@@ -1,0 +1,98 @@
+"""A case: one operator with one choice of its parameters, under an id that finds it again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dml.conformance.covering import covering
+from dml.conformance.layouts import laid_out
+from dml.conformance.parameters import Choice, Skip
+from dml.conformance.subject import Subject, subjects
+from dml.conformance.values import Values
+from dml.descriptors.base import OperatorDesc
+from dml.errors import DMLError
+from dml.structures import did_you_mean
+
+
+@dataclass(frozen=True)
+class Case:
+    """labels: of every parameter of the subject, ``layout`` and ``values`` among them."""
+
+    subject: Subject
+    labels: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        """``GRU:type=FLOAT16,layout=padded``: what is not the default, in the order of the parameters."""
+        said = [
+            f"{name}={self.labels[name]}"
+            for name, values in self.subject.all_parameters.items()
+            if self.labels[name] != next(iter(values)) or name == "type"
+        ]
+        return f"{self.subject.name}:{','.join(said)}" if said else self.subject.name
+
+    @classmethod
+    def parse(cls, text: str) -> Case:
+        """The case of an id. Raises DMLError for an operator, a parameter or a label that there is not."""
+        name, _, said = text.partition(":")
+        known = subjects()
+        if name not in known:
+            raise DMLError(f"--case {text}: no operator {name!r}{did_you_mean(name, known)}")
+        parameters = known[name].all_parameters
+        labels = {parameter: next(iter(values)) for parameter, values in parameters.items()}
+        for part in filter(None, said.split(",")):
+            parameter, _, label = part.partition("=")
+            if parameter not in parameters:
+                raise DMLError(f"--case {text}: {name} has no parameter {parameter!r}; it has {', '.join(parameters)}")
+            if label not in parameters[parameter]:
+                have = ", ".join(parameters[parameter])
+                raise DMLError(f"--case {text}: {parameter} has no value {label!r}; it has {have}")
+            labels[parameter] = label
+        return cls(known[name], labels)
+
+    @property
+    def choice(self) -> Choice:
+        return Choice(self.subject.all_parameters, self.labels)
+
+    @cached_property
+    def desc(self) -> OperatorDesc:
+        """The description in its layout. Raises Skip where the parameters do not go together."""
+        described: OperatorDesc = self.subject.describe(self.choice)
+        return laid_out(described, self.labels["layout"])
+
+    def values(self, seed: int = 0) -> Values:
+        """Makes the case's inputs: others for every case and seed, the same at every run."""
+        return Values(zlib.crc32(f"{seed} {self.id}".encode()), edges=self.labels["values"] == "edges")
+
+    def inputs(self, seed: int = 0) -> Mapping[str, Any]:
+        """The inputs by field, before a layout repeats elements."""
+        return self.subject.make_inputs(self.desc, self.values(seed))
+
+    @property
+    def data_type(self) -> str:
+        """The label of the type that the case is about; empty for an operator that has one only."""
+        return self.labels.get("type", "")
+
+
+def cases(subject: Subject, strength: int, seed: int = 0) -> Iterator[Case]:
+    """A subject's cases: every label, every pair or every triple of labels that go together (strength 1, 2, 3)."""
+
+    def makes_sense(labels: Mapping[str, str]) -> bool:
+        try:
+            subject.describe(Choice(subject.all_parameters, labels))
+        except Skip:
+            return False
+        return True
+
+    parameters = {name: list(values) for name, values in subject.all_parameters.items()}
+    rows = covering(parameters, strength, zlib.crc32(f"{seed} {subject.name}".encode()), makes_sense)
+    seen: set[str] = set()
+    for labels in rows:
+        case = Case(subject, labels)
+        if case.id not in seen:
+            seen.add(case.id)
+            yield case

@@ -1,0 +1,193 @@
+"""`dml conformance`: the suite at the command line, and what is done with its reports."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from dml.conformance import report
+from dml.errors import DMLError
+
+_Function = TypeVar("_Function", bound=Callable[..., None])
+
+#: Exit statuses: no case failed, nothing got worse; one did; wrong options; it could not be done; ended by Ctrl-C.
+DONE, WORSE, MISUSED, NOT_DONE, INTERRUPTED = 0, 1, 2, 3, 130
+
+_STATUSES = (
+    "Exit status: 0 no case failed; 1 a case failed; 2 wrong options; 3 it could not be run (no device, a file), or "
+    "not to its end; 130 ended by Ctrl-C."
+)
+EXAMPLES = (
+    "dml conformance --quick --html report.html",
+    "dml conformance --device NVIDIA --json report.json",
+    "dml conformance --as all --filter GRU --filter LSTM",
+    "dml conformance --full --shard 2/8 --json 2.json",
+    "dml conformance --full --resume run.jsonl",
+)
+
+app = typer.Typer(help="Test every operator on Vulkan devices, and report.", invoke_without_command=True)
+
+ReportPath = Annotated[Path, typer.Argument(help="A report, as --json writes it.", show_default=False)]
+
+
+def _refusing(function: _Function) -> _Function:
+    """A DMLError ends the command in one line."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except DMLError as error:
+            Console(stderr=True).print(Text(str(error), style="red"), soft_wrap=True)
+            raise typer.Exit(NOT_DONE) from None
+
+    return run  # type: ignore[return-value]
+
+
+def console() -> Console:
+    """As wide as a terminal; in a pipe as wide as its lines, so that tools find one row in one line."""
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=500)
+
+
+@app.callback(epilog=_STATUSES, help="Test every operator on Vulkan devices, and report.")
+@_refusing
+def conformance(
+    context: typer.Context,
+    quick: Annotated[bool, typer.Option("--quick", help="Each value of each parameter once.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Every triple of parameters' values, rather than pairs.")
+    ] = False,
+    device: Annotated[
+        list[str] | None, typer.Option(help="A device's index or a part of its name; may repeat; all if left out.")
+    ] = None,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option("--as", help="As which kind of device: plain, discrete, discrete64, integrated, minimum, or all."),
+    ] = None,
+    filter: Annotated[
+        list[str] | None, typer.Option(help="An operator, or a part of cases' names; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses other combinations and other values.")] = 0,
+    shard: Annotated[str, typer.Option(help="i/n: the i-th of n parts of the cases.")] = "1/1",
+    case: Annotated[list[str] | None, typer.Option(help="Exactly this case, by its name; may be repeated.")] = None,
+    dump: Annotated[Path | None, typer.Option(help="A folder for the GLSL and SPIR-V of --case.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the report; report.schema.json describes it.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained HTML page.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Keep the journal there; where it is, go on with the run that it is of.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take.")] = 300.0,
+    jobs: Annotated[int, typer.Option(min=1, help="How many cases run at once on a device.")] = 1,
+) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    if quick and full:
+        raise typer.BadParameter("--quick and --full exclude each other")
+    if dump is not None and not case:
+        raise typer.BadParameter("--dump needs --case")
+    if case and (quick or full or filter or shard != "1/1"):
+        raise typer.BadParameter("--case excludes --quick, --full, --filter and --shard")
+    from dml.conformance.runner import Conduct
+    from dml.conformance.running import Asked, run
+    from dml.conformance.suite import Suite, parse_shard
+
+    size = "quick" if quick else "full" if full else "default"
+    suite = Suite(size, seed, tuple(filter or ()), tuple(case or ()), parse_shard(shard))
+    from dml.runtime.names import DUMP_VARIABLE
+
+    variables = {DUMP_VARIABLE: str(dump.absolute())} if dump is not None else {}
+    conduct = Conduct(timeout, jobs, smallest=dump is None, variables=variables)
+    ended = run(Asked(suite, tuple(device or ()), tuple(axis or ()), resume), conduct, Console(stderr=True))
+    _write(ended.report, json, junit, html)
+    from dml.conformance.terminal import show
+
+    show(console(), ended.report)
+    if ended.journal is not None:
+        Console(stderr=True).print(Text(f"go on: dml conformance --resume {ended.journal}"), soft_wrap=True)
+    raise typer.Exit(_status(ended.report, ended.interrupted))
+
+
+@app.command(epilog="Exit status: 0 done; 2 wrong options; 3 they do not belong together, or a file cannot be used.")
+@_refusing
+def merge(
+    reports: Annotated[list[Path], typer.Argument(help="Reports of shards, or of several devices.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The report of all.", show_default=False)],
+) -> None:
+    """Join reports of one suite: dml conformance merge 1.json 2.json -o all.json"""
+    from dml.conformance.merging import merge as merge_reports
+
+    report.write(output, merge_reports([report.read(path) for path in reports], [path.name for path in reports]))
+
+
+@app.command(epilog="Exit status: 0 nothing got worse; 1 something did; 2 wrong options; 3 a file cannot be used.")
+@_refusing
+def compare(before: ReportPath, after: ReportPath) -> None:
+    """What got worse or better from one report to another: dml conformance compare before.json after.json"""
+    from dml.conformance.comparing import compare as compare_reports
+    from dml.conformance.comparing import lines
+
+    found = compare_reports(report.read(before), report.read(after))
+    for line in lines(found):
+        typer.echo(line)
+    raise typer.Exit(WORSE if any(one.is_worse for one in found) else DONE)
+
+
+@app.command(epilog=_STATUSES)
+@_refusing
+def show(
+    reports: Annotated[list[Path], typer.Argument(help="Reports, as --json writes them.", show_default=False)],
+    types: Annotated[bool, typer.Option("--types", help="A row for each data type of an operator.")] = False,
+    failures: Annotated[int, typer.Option(min=0, help="How many failures of a run in full.")] = 10,
+    bug_report: Annotated[
+        bool, typer.Option("--bug-report", help="What to put into a bug report instead: devices, limits, failures.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the page, of several reports side by side.")] = None,
+) -> None:
+    """Show a report again: dml conformance show report.json"""
+    from dml.conformance import terminal
+    from dml.conformance.bug_report import bug_report as bug_report_of
+
+    read = [report.read(path) for path in reports]
+    if junit is not None and len(read) > 1:
+        raise typer.BadParameter("--junit takes one report")
+    if html is not None:
+        from dml.conformance.page import write_page
+
+        write_page(read, html)
+    for one in read:
+        _write(one, None, junit, None)
+        if bug_report:
+            typer.echo(bug_report_of(one))
+        else:
+            terminal.show(console(), one, by_type=types, failures=failures)
+    raise typer.Exit(max(_status(one, interrupted=False) for one in read))
+
+
+def _write(made: report.Record, json: Path | None, junit: Path | None, html: Path | None) -> None:
+    if json is not None:
+        report.write(json, made)
+    if junit is not None:
+        from dml.conformance.junit import junit as junit_xml
+
+        report.write_text(junit, junit_xml(made))
+    if html is not None:
+        from dml.conformance.page import write_page
+
+        write_page([made], html)
+
+
+def _status(made: report.Record, interrupted: bool) -> int:
+    if interrupted:
+        return INTERRUPTED
+    if any(report.counts(run["results"])["failed"] for run in made["runs"]):
+        return WORSE
+    return DONE if all(run["complete"] for run in made["runs"]) else NOT_DONE

@@ -1,0 +1,155 @@
+"""How far a result is from what it must be: the worst element, how many are off, and how the errors are spread."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.conformance.limits import Expected, spacing
+
+Array = npt.NDArray[Any]
+
+#: Shares of what is allowed that a histogram tells apart: none, up to each of these, and more than allowed.
+SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The worst element of a tensor that is not what it must be."""
+
+    index: tuple[int, ...]
+    found: str
+    expected: str
+    differing: int
+    elements: int
+    ulp: float | None
+    allowed_ulp: float
+
+    def __str__(self) -> str:
+        far = "" if self.ulp is None else f", {self.ulp:.4g} ulp off, allowed {self.allowed_ulp:.4g}"
+        at = ", ".join(map(str, self.index))
+        many = f"{self.differing} of {self.elements} elements differ"
+        return f"at [{at}]: found {self.found}, expected {self.expected}{far}; {many}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A tensor beside its expectation.
+
+    worst_ulp: the largest error in units of the last place, None where a NaN or an infinity is wrong. share: the
+    largest error as a part of what is allowed; None where nothing is. histogram: elements by that share, see SHARES.
+    """
+
+    elements: int
+    worst_ulp: float | None
+    share: float | None
+    ulp_limit: float
+    why: str
+    histogram: tuple[int, ...]
+    mismatch: Mismatch | None
+
+
+def compare(found: Array, expected: Expected, flushed: Expected | None = None) -> Comparison:
+    """flushed: what the output must be where subnormal inputs count as zeros, which Vulkan allows; either is right."""
+    if found.shape != expected.values.shape:
+        raise ValueError(f"found sizes {found.shape}, the reference has {expected.values.shape}")
+    error, allowed, unit = _errors(found, expected)
+    if flushed is not None:
+        other, other_allowed, other_unit = _errors(found, flushed)
+        better = (error > allowed) & (other <= other_allowed)
+        error, allowed = np.where(better, other, error), np.where(better, other_allowed, allowed)
+        unit = np.where(better, other_unit, unit)
+    wrong = error > allowed
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ulp = np.where(error == 0, 0.0, error / unit)
+        shares = np.where(error == 0, 0.0, error / allowed)
+        limits = allowed / unit
+    at = (
+        np.unravel_index(int(np.argmax(np.where(wrong, ulp + 1, 0) if wrong.any() else ulp)), found.shape)
+        if found.size
+        else ()
+    )
+    mismatch = None
+    if wrong.any():
+        far = float(ulp[at])
+        mismatch = Mismatch(
+            tuple(int(i) for i in at),
+            _shown(found[at]),
+            _shown(expected.values[at], found.dtype),
+            int(np.count_nonzero(wrong)),
+            found.size,
+            far if np.isfinite(far) else None,
+            float(limits[at]),
+        )
+    worst = float(np.max(ulp, initial=0.0))
+    return Comparison(
+        found.size,
+        worst if np.isfinite(worst) else None,
+        None if expected.is_exact else float(min(np.max(shares, initial=0.0), 1e9)),
+        float(np.max(limits, initial=0.0)),
+        expected.why,
+        _histogram(error, shares, wrong),
+        mismatch,
+    )
+
+
+def _histogram(error: Array, shares: Array, wrong: Array) -> tuple[int, ...]:
+    right = ~wrong & (error > 0)
+    edges = (0.0, *SHARES)
+    between = [
+        int(np.count_nonzero(right & (shares > low) & (shares <= high))) for low, high in itertools.pairwise(edges)
+    ]
+    return (int(np.count_nonzero(error == 0)), *between, int(np.count_nonzero(wrong)))
+
+
+def _errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
+    """Of each element the error, what is allowed, and one unit in the last place; an infinite error for a wrong NaN."""
+    if expected.undefined is not None:
+        found = np.where(expected.undefined, expected.values.astype(found.dtype), found)
+    return _float_errors(found, expected) if found.dtype.kind == "f" else _integer_errors(found, expected)
+
+
+def _integer_errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
+    ones = np.ones(found.shape)
+    wanted = expected.values
+    if found.dtype.name in ("int4", "uint4"):  # NumPy does not subtract them
+        found, wanted = found.astype(np.int8), wanted.astype(np.int8)
+    off = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
+    if expected.is_exact:  # 64-bit integers may differ where their float64 do not
+        return np.where(found == wanted, 0.0, np.maximum(off, 1.0)), np.zeros(found.shape), ones
+    return off, (expected.ulp + np.asarray(expected.absolute, np.float64)) * ones, ones
+
+
+def _float_errors(found: Array, expected: Expected) -> tuple[Array, Array, Array]:
+    kind = found.dtype
+    info = np.finfo(kind)
+    wanted = np.asarray(expected.values, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = wanted.astype(kind)
+        unit = spacing(rounded, kind)
+        allowed = np.broadcast_to(np.nan_to_num(expected.ulp * unit + expected.absolute), found.shape)
+        # Beside a large number an infinity stands for the first one beyond the type's range.
+        beyond = 2.0 ** np.ceil(np.log2(float(info.max)))
+        result = found.astype(np.float64)
+        result = np.where(np.isinf(result) & np.isfinite(wanted), np.copysign(beyond, result), result)
+        error = np.abs(result - (rounded.astype(np.float64) if expected.is_exact else wanted))
+        error = np.where(np.isnan(error), np.inf, error)
+        same = (found == rounded) | (np.isnan(found) & np.isnan(rounded))
+        # Vulkan lets a device flush what is below the smallest normal number.
+        flushed = (found == 0) & (np.abs(wanted) < float(info.tiny))
+    return np.where((same & (error > allowed)) | flushed, 0.0, error), allowed, unit
+
+
+def _shown(value: Any, kind: np.dtype[Any] | None = None) -> str:
+    """A number with all of its digits; an expectation rounded to the type and, where that says less, exact."""
+    if isinstance(value, np.floating) and kind is not None and kind.kind == "f":
+        with np.errstate(over="ignore"):
+            rounded = value.astype(kind)
+        return (
+            f"{rounded!s}" if float(rounded) == float(value) or not np.isfinite(value) else f"{rounded!s} ({value!s})"
+        )
+    return f"{value!s}"

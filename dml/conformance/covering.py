@@ -1,0 +1,73 @@
+"""Covering arrays: few combinations of parameters in which every combination of any t of them occurs."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+Row = tuple[str, ...]
+
+#: How many ways to complete a combination are looked at, and the most that find it impossible.
+_CANDIDATES = 12
+_TRIES = 60
+
+
+def covering(
+    parameters: Mapping[str, Sequence[str]], strength: int, seed: int, makes_sense: Callable[[Mapping[str, str]], bool]
+) -> list[dict[str, str]]:
+    """Rows with a label of each parameter, in which any ``strength`` labels that go together do so at least once.
+
+    The first row has every parameter's first label, where that makes sense. Greedy: each row takes a combination that
+    is still missing, and of some random ways to complete it the one that brings most others. The same for the same
+    seed.
+    """
+    names, labels = list(parameters), [list(of) for of in parameters.values()]
+    rng = random.Random(seed)
+
+    @cache
+    def allowed(row: Row) -> bool:
+        return makes_sense(dict(zip(names, row, strict=True)))
+
+    columns = list(itertools.combinations(range(len(names)), min(strength, len(names))))
+    missing = dict.fromkeys(
+        (at, combination) for at in columns for combination in itertools.product(*(labels[i] for i in at))
+    )
+
+    def brought(row: Row) -> int:
+        return sum((at, tuple(row[i] for i in at)) in missing for at in columns)
+
+    def take(row: Row) -> None:
+        rows.append(dict(zip(names, row, strict=True)))
+        for at in columns:
+            missing.pop((at, tuple(row[i] for i in at)), None)
+
+    rows: list[dict[str, str]] = []
+    first = tuple(of[0] for of in labels)
+    if allowed(first):
+        take(first)
+    while missing:
+        at, combination = next(iter(missing))
+        fixed = dict(zip(at, combination, strict=True))
+        best: Row | None = None
+        found = 0
+        # First near the defaults, where most things make sense, then anywhere.
+        for attempt in range(_TRIES):
+            free = 0.5 if attempt % 2 else 1.0
+            row = tuple(
+                fixed[i] if i in fixed else (rng.choice(of) if rng.random() < free else of[0])
+                for i, of in enumerate(labels)
+            )
+            if not allowed(row):
+                continue
+            found += 1
+            if best is None or brought(row) > brought(best):
+                best = row
+            if found == _CANDIDATES:
+                break
+        if best is None:
+            missing.pop((at, combination))  # these do not go together
+        else:
+            take(best)
+    return rows

@@ -1,0 +1,229 @@
+"""Running a case on a device: all bytes of its tensors, gaps included, and the outcome as plain data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.device import Device
+from dml.api.operator import CompiledOperator, Slot
+from dml.conformance.case import Case
+from dml.conformance.compare import Comparison, compare
+from dml.conformance.layouts import UNTOUCHED, Tensor, from_bytes, gaps_touched, repeated, tensors, to_bytes
+from dml.conformance.limits import Expected
+from dml.conformance.parameters import Skip
+from dml.conformance.subject import Inputs
+from dml.conformance.values import without_subnormals
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_BINDING
+from dml.errors import HRESULT, DMLError
+from dml.runtime.buffer import Buffer
+
+Outcome = dict[str, Any]
+Array = npt.NDArray[Any]
+
+#: The four things that a case can come to.
+STATUSES = ("passed", "failed", "not_tested", "unsupported")
+
+
+def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
+    """The outcome of a case on a device, as reports have it (see report.schema.json).
+
+    Raises DMLError where the device is lost: it can run nothing more.
+    """
+    outcome: Outcome = {
+        "case": case.id,
+        "operator": case.subject.name,
+        "data_type": case.data_type,
+        "dimension_count": None,
+        "layout": case.labels["layout"],
+        "values": case.labels["values"],
+        "status": "passed",
+        "reason": None,
+        "seconds": 0.0,
+        "tensors": [],
+        "histogram": [],
+        "failure": None,
+    }
+    start = time.perf_counter()
+    try:
+        desc = case.desc
+        outcome["dimension_count"] = (tensors(desc.inputs()) or tensors(desc.outputs()))[0][2].rank
+        inputs = _as_held(desc, case.inputs(seed))
+        expectations = _references(case, desc, inputs)
+        operator = device.create_operator(desc)
+    except Skip as why:
+        return {**outcome, "status": "not_tested", "reason": str(why)}
+    except DMLError as error:
+        return _failed(outcome, start, f"the suite's own fault: {error}")
+    try:
+        compiled = device.compile_operator(operator)
+    except DMLError as error:
+        _leave_if_lost(device, error)
+        return {**outcome, "status": "unsupported", "reason": str(error), "seconds": time.perf_counter() - start}
+    try:
+        found = _run(device, compiled, desc, inputs)
+    except DMLError as error:
+        _leave_if_lost(device, error)
+        if error.hresult == HRESULT.E_OUTOFMEMORY:
+            return {**outcome, "status": "unsupported", "reason": str(error), "seconds": time.perf_counter() - start}
+        return _failed(outcome, start, str(error), compiled)
+    return _judged(outcome, start, compiled, desc, found, expectations)
+
+
+def kernels(compiled: CompiledOperator) -> list[str]:
+    """The kernels that a compiled operator dispatches, each once, in order."""
+    return list(dict.fromkeys(dispatch.source.name for dispatch in compiled.program.dispatches))
+
+
+def _leave_if_lost(device: Device, error: DMLError) -> None:
+    if device.get_device_removed_reason() != HRESULT.S_OK:
+        raise error
+
+
+def _as_held(desc: OperatorDesc, inputs: Inputs) -> dict[str, Any]:
+    """The inputs as their layouts hold them: what a stride of 0 repeats is the same everywhere."""
+    held: dict[str, Any] = {}
+    for name, field in desc.inputs():
+        if isinstance(field, tuple):
+            held[name] = [repeated(array, tensor) for array, tensor in zip(inputs[name], field, strict=True)]
+        elif field is not None:
+            held[name] = repeated(inputs[name], field)
+    return held
+
+
+def _references(case: Case, desc: OperatorDesc, inputs: Inputs) -> list[tuple[Expected, Expected | None]]:
+    """What each output must be, in the order of binding; and what it may be where subnormal inputs count as zeros."""
+    plain = _in_order(desc, case.subject.reference(desc, inputs))
+    flushed: dict[str, Any] = {
+        name: [without_subnormals(each) for each in given] if isinstance(given, list) else without_subnormals(given)
+        for name, given in inputs.items()
+    }
+    if all(_same(inputs[name], flushed[name]) for name in inputs):
+        return [(expected, None) for expected in plain]
+    return list(zip(plain, _in_order(desc, case.subject.reference(desc, flushed)), strict=True))
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, list):
+        return all(_same(a, b) for a, b in zip(one, other, strict=True))
+    return one is other or one.tobytes() == other.tobytes()
+
+
+def _in_order(desc: OperatorDesc, outputs: Mapping[str, Expected | list[Expected]]) -> list[Expected]:
+    found: list[Expected] = []
+    for name, at, _ in tensors(desc.outputs()):
+        one = outputs[name]
+        if isinstance(one, list):
+            assert at is not None
+            found.append(one[at])
+        else:
+            found.append(one)
+    return found
+
+
+def _run(device: Device, compiled: CompiledOperator, desc: OperatorDesc, inputs: Inputs) -> list[npt.NDArray[np.uint8]]:
+    """All bytes of the outputs."""
+    given = [
+        device.create_buffer(to_bytes(inputs[name] if at is None else inputs[name][at], tensor))
+        for name, at, tensor in tensors(desc.inputs())
+    ]
+    sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(desc.outputs())]
+    results = [device.create_buffer(np.full(size, UNTOUCHED, np.uint8)) for size in sizes]
+    table = device.create_binding_table(DML_BINDING_TABLE_DESC(compiled))
+    table.bind_inputs(_bindings(compiled.input_slots, given))
+    table.bind_outputs(_bindings(compiled.output_slots, results))
+    if temporary := compiled.get_binding_properties().TemporaryResourceSize:
+        table.bind_temporary_resource(_whole(device.create_buffer(temporary)))
+    commands = device.create_command_list()
+    device.create_command_recorder().record_dispatch(commands, compiled, table)
+    commands.execute()
+    return [buffer.read(np.uint8, size) for buffer, size in zip(results, sizes, strict=True)]
+
+
+def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer]) -> list[DML_BUFFER_BINDING | None]:
+    left: Iterator[Buffer] = iter(buffers)
+    return [None if slot.tensor is None else _whole(next(left)) for slot in slots]
+
+
+def _whole(buffer: Buffer) -> DML_BUFFER_BINDING:
+    return DML_BUFFER_BINDING(buffer, 0, buffer.size)
+
+
+def _judged(
+    outcome: Outcome,
+    start: float,
+    compiled: CompiledOperator,
+    desc: OperatorDesc,
+    found: Sequence[npt.NDArray[np.uint8]],
+    expectations: Sequence[tuple[Expected, Expected | None]],
+) -> Outcome:
+    told: list[dict[str, Any]] = []
+    histogram = np.zeros(6, np.int64)
+    failure: Outcome | None = None
+    for (name, at, tensor), data, (expected, flushed) in zip(tensors(desc.outputs()), found, expectations, strict=True):
+        label = name if at is None else f"{name}[{at}]"
+        result = compare(from_bytes(data, tensor), expected, flushed)
+        histogram += result.histogram
+        told.append(
+            {
+                "tensor": label,
+                "elements": result.elements,
+                "worst_ulp": result.worst_ulp,
+                "share": result.share,
+                "ulp_limit": result.ulp_limit,
+                "why": result.why,
+            }
+        )
+        touched = gaps_touched(data, tensor)
+        if failure is None:
+            failure = _failure(label, tensor, result, touched)
+    outcome = {**outcome, "tensors": told, "histogram": histogram.tolist(), "seconds": time.perf_counter() - start}
+    if failure is None:
+        return outcome
+    return {
+        **outcome,
+        "status": "failed",
+        "reason": failure["message"],
+        "failure": {**failure, "kernels": kernels(compiled)},
+    }
+
+
+def _failure(label: str, tensor: Tensor, result: Comparison, touched: int | None) -> Outcome | None:
+    wrong = result.mismatch
+    if wrong is not None:
+        return {
+            "tensor": label,
+            "index": list(wrong.index),
+            "found": wrong.found,
+            "expected": wrong.expected,
+            "differing": wrong.differing,
+            "of": wrong.elements,
+            "ulp": wrong.ulp,
+            "allowed_ulp": wrong.allowed_ulp,
+            "message": f"{label} {wrong}",
+        }
+    if touched is not None:
+        message = f"{label}: byte {touched} lies in a gap of its strides {tensor.strides} and was written"
+        return {**_NOTHING, "tensor": label, "message": message}
+    return None
+
+
+#: A failure that is not about one element.
+_NOTHING: Outcome = dict.fromkeys(("index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
+
+
+def _failed(outcome: Outcome, start: float, message: str, compiled: CompiledOperator | None = None) -> Outcome:
+    names = [] if compiled is None else kernels(compiled)
+    failure = {**_NOTHING, "tensor": None, "message": message, "kernels": names}
+    return {
+        **outcome,
+        "status": "failed",
+        "reason": message,
+        "failure": failure,
+        "seconds": time.perf_counter() - start,
+    }

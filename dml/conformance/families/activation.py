@@ -1,0 +1,144 @@
+"""The activations, their gradients, and the softmaxes."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dml.conformance.activations import ATTRIBUTES, activation_class
+from dml.conformance.limits import EXACT, Expected, webnn
+from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
+from dml.conformance.pointwise import attribute_sets, domain, pointwise
+from dml.conformance.references import activations, softmax
+from dml.conformance.references.activations import ACTIVATIONS
+from dml.conformance.subject import Inputs, subject
+from dml.conformance.values import Values, is_float
+from dml.descriptors.base import OperatorDesc
+
+#: How far the arguments go, where that is not from -4 to 4.
+_RANGES = {"SIGMOID": 20, "SOFTPLUS": 20, "PARAMETRIC_SOFTPLUS": 20, "SWISH": 20, "GELU": 10}
+
+
+def _inputs(name: str) -> Callable[[Any, Values], Inputs]:
+    usual = domain(-_RANGES.get(name, 4), _RANGES.get(name, 4))
+
+    def inputs(desc: Any, values: Values) -> Inputs:
+        made = dict(usual(desc, values))
+        x = made["InputTensor"]
+        if name == "SHRINK" and not is_float(x.dtype) and desc.Bias != int(desc.Bias):
+            made["InputTensor"] = values.between(desc.InputTensor, -60, 60)  # float32 holds them with their fractions
+        elif name == "SOFTPLUS" and desc.Steepness > 1:
+            # Steepness times the largest number overflows, of which the page says nothing.
+            most = np.finfo(x.dtype).max / 4
+            made["InputTensor"] = np.where(np.isfinite(x), np.clip(x, -most, most), x)
+        return made
+
+    return inputs
+
+
+for _name, (_function, _limit) in ACTIVATIONS.items():
+    _sets: dict[str, Any] = {"attributes": attribute_sets(*ATTRIBUTES[_name])} if _name in ATTRIBUTES else {}
+    _off = functools.partial(activations.cancelled, _name) if _name in activations.LINES else None
+    pointwise(activation_class(_name), _function, _limit, _inputs(_name), _off, **_sets)
+pointwise(
+    activation_class("PARAMETERIZED_RELU"),
+    activations.parameterized_relu,
+    webnn(1, 1),
+    domain(-4, 4),
+)
+pointwise(activation_class("RELU_GRAD"), activations.relu_grad, EXACT, domain(-4, 4))
+
+# --- softmaxes ------------------------------------------------------------------------------------------------------
+
+_ROWS = sizes("4x7", "1", "13", "1x1x9x64", "1x1x1x7x33", "1x1x1x1x1x1x1x40", "3x1500", "70x31")
+_ANY = sizes("3x4x5x8", "1", "13", "4x1x7", "2x1x2x2x1x3x2x4", "3x1500", "40x31x3")
+
+
+def _largest_finite(x: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(x), np.abs(x), 0)
+
+
+def _softmax(x: Any, axes: tuple[int, ...]) -> Expected:
+    """WebNN's limit, and what x less the largest of its row may round to, which is as much again in e^x."""
+    with np.errstate(all="ignore"):
+        values = softmax.softmax(x.astype(np.float64), axes)
+        rounding = values * _largest_finite(softmax.shifted(x.astype(np.float64), axes)) * 2.0**-24
+    count = math.prod(x.shape[axis] for axis in axes)
+    ulp = 3 * count + 3
+    return Expected(values, ulp, np.nan_to_num(rounding), f"WebNN: 3 x {count} + 3 ulp, and the rounding of x - max")
+
+
+def _log_softmax(x: Any, axes: tuple[int, ...]) -> Expected:
+    with np.errstate(all="ignore"):
+        shifted = softmax.shifted(x.astype(np.float64), axes)
+        values = softmax.log_softmax(x.astype(np.float64), axes)
+    count = math.prod(x.shape[axis] for axis in axes)
+    off = (count + 8) * 2.0**-24 + 2.0**-22 * (_largest_finite(shifted) + math.log(count))
+    return Expected(values, 1, off, f"a sum of {count} terms, its logarithm, and two differences in float32")
+
+
+def _hardmax(x: Any, axes: tuple[int, ...]) -> Expected:
+    return Expected(softmax.hardmax(x.astype(np.float64), axes))
+
+
+def _axes(name: str, choice: Choice) -> tuple[int, ...]:
+    rank = len(choice.sizes)
+    axes: tuple[int, ...] = {
+        "last": (rank - 1,),
+        "first": (0,),
+        "middle": (rank // 2,),
+        "last.first": (rank - 1, 0),
+        "all": tuple(range(rank)),
+    }[choice.axes]
+    if len(set(axes)) < len(axes) or (choice.axes == "middle" and rank < 3) or (choice.axes == "all" and rank < 2):
+        raise Skip(f"the axes {choice.axes} of {rank} dimensions are others")
+    return axes
+
+
+def _register(name: str, expect: Callable[[Any, tuple[int, ...]], Expected]) -> None:
+    plain, with_axes = activation_class(name), activation_class(f"{name}1")
+
+    def describe(choice: Choice) -> OperatorDesc:
+        x = tensor(choice.type, choice.sizes)
+        made: OperatorDesc = plain(InputTensor=x, OutputTensor=x)
+        return made
+
+    def describe_with_axes(choice: Choice) -> OperatorDesc:
+        x = tensor(choice.type, choice.sizes)
+        made: OperatorDesc = with_axes(InputTensor=x, OutputTensor=x, Axes=_axes(name, choice))
+        return made
+
+    def reference(desc: Any, given: Inputs) -> dict[str, Expected]:
+        x = given["InputTensor"]
+        return {"OutputTensor": expect(x, getattr(desc, "Axes", (x.ndim - 1,)))}
+
+    inputs = domain(-6, 6)
+    subject(
+        plain,
+        parameters={"type": types_of(plain, "InputTensor"), "sizes": _ROWS},
+        describe=describe,
+        reference=reference,
+        inputs=inputs,
+    )
+    labels = ("last", "first", "middle", "last.first", "all")
+    subject(
+        with_axes,
+        parameters={
+            "type": types_of(with_axes, "InputTensor"),
+            "sizes": _ANY,
+            "axes": {label: label for label in labels},
+        },
+        describe=describe_with_axes,
+        reference=reference,
+        inputs=inputs,
+    )
+
+
+_register("SOFTMAX", _softmax)
+_register("LOG_SOFTMAX", _log_softmax)
+_register("HARDMAX", _hardmax)

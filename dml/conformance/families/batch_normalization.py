@@ -1,0 +1,164 @@
+"""Normalizations of batches with given statistics, with those of the batch in training, and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dml import descriptors as d
+from dml.conformance.activations import fused
+from dml.conformance.filling import filled, finite
+from dml.conformance.layouts import Tensor
+from dml.conformance.parameters import Choice, flags, sizes, tensor, types_of, whole_along
+from dml.conformance.references import normalization as reference
+from dml.conformance.references.fused import activated
+from dml.conformance.references.rounded import rounded
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.values import Values
+from dml.descriptors.base import OperatorDesc
+
+#: One to eight dimensions, of one, primes, a few workgroups; rows longer than a workgroup.
+_SIZES = sizes(
+    "2x3x4x5", "7", "3x8", "1x1", "2x3x1100", "1x5x13x17", "2x2x3x2x4", "2x1x2x3x1x2", "1x2x2x1x2x2x3",
+    "2x1x2x1x2x2x1x8",
+)  # fmt: skip
+#: Which dimensions a parameter has whole; it has size 1 in the others. Beyond the tensor's they mean nothing.
+_KEPT = {"1": (1,), "none": (), "0.2": (0, 2), "all": range(8)}
+#: None so small that what is rounded decides where the variance is 0.
+_EPSILONS = {"1e-3": 1e-3, "0.5": 0.5}
+
+
+def _inputs(desc: OperatorDesc, values: Values) -> Inputs:
+    """Variances are positive; means lie near the middle of the inputs."""
+
+    def make(name: str, given: Tensor) -> Any:
+        if name == "VarianceTensor":
+            return values.between(given, 0.1, 3)
+        return values.between(given, -1, 1) if name == "MeanTensor" else values.finite(given)
+
+    return filled(desc, make)
+
+
+def _describe_batch(choice: Choice) -> OperatorDesc:
+    whole, small = tensor(choice.type, choice.sizes), tensor(choice.type, whole_along(choice.sizes, choice.kept))
+    other = tensor(choice.type, whole_along(choice.sizes, choice.other))
+    return d.DML_BATCH_NORMALIZATION_OPERATOR_DESC(
+        InputTensor=whole,
+        MeanTensor=small,
+        VarianceTensor=small,
+        ScaleTensor=other,
+        BiasTensor=other,
+        OutputTensor=whole,
+        Spatial=choice.spatial,
+        Epsilon=choice.epsilon,
+        FusedActivation=choice.activation,
+    )
+
+
+def _batch(desc: Any, inputs: Inputs) -> Outputs:
+    names = ("InputTensor", "MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
+    x, mean, variance, scale, bias = rounded(inputs, *names)
+    result = activated(reference.batch(x, mean, variance, scale, bias, desc.Epsilon), desc.FusedActivation)
+    why, limit = "a difference, a factor and a sum", 0
+    if desc.FusedActivation is None:
+        why, limit = f"WebNN: 6 ulp; {why} where they cancel", 6
+    return {"OutputTensor": result.expected(desc.OutputTensor, why, limit)}
+
+
+subject(
+    d.DML_BATCH_NORMALIZATION_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_BATCH_NORMALIZATION_OPERATOR_DESC, "InputTensor"),
+        "sizes": _SIZES,
+        "kept": _KEPT,
+        "other": _KEPT,
+        "spatial": flags(),
+        "epsilon": _EPSILONS,
+        "activation": fused("RELU", "SIGMOID", "LINEAR"),
+    },
+    describe=_describe_batch,
+    reference=_batch,
+    inputs=_inputs,
+)
+
+
+def _describe_training(choice: Choice) -> OperatorDesc:
+    whole, small = tensor(choice.type, choice.sizes), tensor(choice.type, whole_along(choice.sizes, choice.kept))
+    return d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC(
+        InputTensor=whole,
+        ScaleTensor=small,
+        BiasTensor=small,
+        FusedAddTensor=whole if choice.add else None,
+        OutputTensor=whole,
+        OutputMeanTensor=small,
+        OutputVarianceTensor=small,
+        Epsilon=choice.epsilon,
+        FusedActivation=choice.activation,
+    )
+
+
+def _training(desc: Any, inputs: Inputs) -> Outputs:
+    x, scale, bias, add = rounded(inputs, "InputTensor", "ScaleTensor", "BiasTensor", "FusedAddTensor")
+    result, mean, variance = reference.batch_training(x, scale, bias, add, desc.Epsilon)
+    why = "float32 statistics, summed in any order"
+    return {
+        "OutputTensor": activated(result, desc.FusedActivation).expected(desc.OutputTensor, why),
+        "OutputMeanTensor": mean.expected(desc.OutputMeanTensor, why),
+        "OutputVarianceTensor": variance.expected(desc.OutputVarianceTensor, why),
+    }
+
+
+subject(
+    d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC, "InputTensor"),
+        "sizes": _SIZES,
+        "kept": _KEPT,
+        "add": flags(),
+        "epsilon": _EPSILONS,
+        "activation": fused("RELU", "SIGMOID", "LINEAR"),
+    },
+    describe=_describe_training,
+    reference=_training,
+    inputs=finite,
+)
+
+
+def _describe_batch_grad(operator: Any, choice: Choice) -> OperatorDesc:
+    whole, small = tensor(choice.type, choice.sizes), tensor(choice.type, whole_along(choice.sizes, choice.kept))
+    made: OperatorDesc = operator(
+        InputTensor=whole,
+        InputGradientTensor=whole,
+        MeanTensor=small,
+        VarianceTensor=small,
+        ScaleTensor=small,
+        OutputGradientTensor=whole,
+        OutputScaleGradientTensor=small,
+        OutputBiasGradientTensor=small,
+        Epsilon=choice.epsilon,
+    )
+    return made
+
+
+def _batch_grad(desc: Any, inputs: Inputs) -> Outputs:
+    names = ("InputTensor", "InputGradientTensor", "MeanTensor", "VarianceTensor", "ScaleTensor")
+    training = isinstance(desc, d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC)
+    x, gradient, mean, variance, scale = rounded(inputs, *names)
+    results = reference.batch_grad(x, gradient, mean, variance, scale, desc.Epsilon, training=training)
+    fields = ("OutputGradientTensor", "OutputScaleGradientTensor", "OutputBiasGradientTensor")
+    why = "float32 sums in any order"
+    return {name: result.expected(getattr(desc, name), why) for name, result in zip(fields, results, strict=True)}
+
+
+for _operator in (d.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, d.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC):
+    subject(
+        _operator,
+        parameters={
+            "type": types_of(_operator, "InputTensor"),
+            "sizes": _SIZES,
+            "kept": _KEPT,
+            "epsilon": _EPSILONS,
+        },
+        describe=lambda choice, operator=_operator: _describe_batch_grad(operator, choice),
+        reference=_batch_grad,
+        inputs=_inputs,
+    )

@@ -1,0 +1,248 @@
+"""Convolutions in one to three dimensions: of numbers, forward and backward, and of quantized ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dml import descriptors as d
+from dml.conformance.activations import fused
+from dml.conformance.filling import filled, finite
+from dml.conformance.layouts import Tensor
+from dml.conformance.limits import Expected, sum_of_products
+from dml.conformance.parameters import Choice, Parameters, Skip, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.references import convolution as reference
+from dml.conformance.references import products
+from dml.conformance.references.fused import activated
+from dml.conformance.references.rounded import Rounded
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.values import Values
+from dml.conformance.windows import along
+from dml.descriptors.base import OperatorDesc
+from dml.enums import (
+    DML_CONVOLUTION_DIRECTION,
+    DML_CONVOLUTION_DIRECTION_BACKWARD,
+    DML_CONVOLUTION_MODE,
+    DML_CONVOLUTION_MODE_CONVOLUTION,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_INT32,
+)
+from dml.shapes import convolved_sizes, transposed_sizes
+
+#: Batch, channels of a group, spatial sizes: one to three dimensions, of one, primes, a few workgroups.
+_SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x17", "3x1x31", "1x5x13x7", "1x16x20x22", "2x2x5x4x6", "1x1x7x1x3")
+_FLAT_SIZES = {label: value for label, value in _SIZES.items() if len(value) < 5}
+#: Along the spatial dimensions in turn.
+_ALONG: dict[str, Any] = {
+    "window": {"3": (3,), "1": (1,), "2.3": (2, 3), "5.1": (5, 1)},
+    "strides": {"1": (1,), "2": (2,), "1.3": (1, 3)},
+    "dilations": {"1": (1,), "2": (2,), "1.3": (1, 3)},
+    "padding": {"0": ((0,), (0,)), "1": ((1,), (1,)), "0.2_1": ((0, 2), (1,))},  # before, behind
+}
+_CHANNELS: dict[str, Any] = {"outputs": {"4": 4, "1": 1, "19": 19}, "groups": {"1": 1, "2": 2, "5": 5}}
+
+
+def _geometry(choice: Choice, *, backward: bool = False) -> dict[str, Any]:
+    """Sizes of InputTensor, FilterTensor and OutputTensor, and the window's fields. Raises Skip where none fits."""
+    batch, channels, *spatial = choice.sizes
+
+    def each(values: Sequence[int]) -> tuple[int, ...]:
+        return along(choice.sizes, values)
+
+    strides, dilations = each(choice.strides), each(choice.dilations)
+    start, end = map(each, choice.padding)
+    window = {"Strides": strides, "Dilations": dilations, "StartPadding": start, "EndPadding": end}
+    source = (batch, channels * choice.groups, *spatial)
+    result: tuple[int, ...]
+    if backward:
+        weights = (source[1], choice.outputs, *each(choice.window))
+        more = each(choice.output_padding)
+        result = transposed_sizes(source, weights, strides, dilations, start, end, more, choice.groups)
+        window["OutputPadding"] = more
+    else:
+        weights = (choice.outputs * choice.groups, channels, *each(choice.window))
+        result = convolved_sizes(source, weights, strides, dilations, start, end)
+    if min(result) < 1:
+        raise Skip("the window does not fit into the padded input")
+    return {"source": source, "weights": weights, "result": result, "window": {**window, "GroupCount": choice.groups}}
+
+
+def _arguments(desc: Any) -> tuple[Any, ...]:
+    """A description's window as the references take it."""
+    return desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding, desc.GroupCount
+
+
+def _describe(choice: Choice) -> OperatorDesc:
+    backward = choice.direction == DML_CONVOLUTION_DIRECTION_BACKWARD
+    if not backward and any(choice.output_padding):
+        raise Skip("output padding belongs to backward convolutions")
+    made = _geometry(choice, backward=backward)
+    bias = (1, made["result"][1], *(1,) * (len(made["result"]) - 2))
+    return d.DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, made["source"]),
+        FilterTensor=tensor(choice.type, made["weights"]),
+        BiasTensor=tensor(choice.type, bias) if choice.bias else None,
+        OutputTensor=tensor(choice.type, made["result"]),
+        Mode=choice.mode,
+        Direction=choice.direction,
+        OutputPadding=made["window"].pop("OutputPadding", (0,) * (len(bias) - 2)),
+        **made["window"],
+        FusedActivation=choice.activation,
+    )
+
+
+def _convolution(desc: Any, inputs: Inputs) -> Outputs:
+    backward = desc.Direction == DML_CONVOLUTION_DIRECTION_BACKWARD
+    convolve = reference.backward if backward else reference.forward
+    arguments = (*_arguments(desc), desc.Mode == DML_CONVOLUTION_MODE_CONVOLUTION, desc.OutputPadding)
+    x, w = (inputs[name].astype(np.float64) for name in ("InputTensor", "FilterTensor"))
+    bias = inputs["BiasTensor"].astype(np.float64) if "BiasTensor" in inputs else 0.0
+    values = convolve(x, w, *arguments) + bias
+    terms = convolve(np.abs(x), np.abs(w), *arguments) + np.abs(bias)
+    count = x.shape[1] // desc.GroupCount * math.prod(w.shape[2:])
+    sums = Rounded(values, sum_of_products(count, terms, np.dtype(np.float32), values))
+    if desc.FusedActivation is not None:
+        why = f"{count} products and an activation, in any order"
+        return {"OutputTensor": activated(sums, desc.FusedActivation).expected(desc.OutputTensor, why)}
+    why = f"WebNN: {2 * count} ulp; {count} products in any order where they cancel"
+    return {"OutputTensor": sums.expected(desc.OutputTensor, why, 2 * count)}
+
+
+subject(
+    d.DML_CONVOLUTION_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_CONVOLUTION_OPERATOR_DESC, "InputTensor"),
+        "sizes": {**_SIZES, **sizes("1x17x12x12")},
+        **_CHANNELS,
+        **_ALONG,
+        "output_padding": {"0": (0,), "1.0": (1, 0)},
+        "mode": enumerators(reversed(DML_CONVOLUTION_MODE)),
+        "direction": enumerators(DML_CONVOLUTION_DIRECTION),
+        "bias": flags(),
+        "activation": fused("RELU", "SIGMOID", "SHRINK"),
+    },
+    describe=_describe,
+    reference=_convolution,
+    inputs=finite,
+)
+
+# --- quantized --------------------------------------------------------------------------------------------------------
+
+
+def _parameter(choice: Choice, kind: Any, count: int = 1) -> Tensor:
+    """A scale or zero point in as many dimensions as the choice says; channels lie along dimension 1 where it can."""
+    rank = choice.rank or len(choice.sizes)
+    shape = [1] * rank
+    shape[min(1, rank - 1)] = count
+    return tensor(kind, shape)
+
+
+def _quantized_tensors(choice: Choice, made: dict[str, Any]) -> dict[str, Any]:
+    found = {
+        "InputTensor": tensor(choice.type, made["source"]),
+        "FilterTensor": tensor(choice.filter_type, made["weights"]),
+    }
+    if choice.zero_points:
+        found["InputZeroPointTensor"] = _parameter(choice, choice.type)
+        found["FilterZeroPointTensor"] = _parameter(choice, choice.filter_type, _filters(choice, made))
+    return found
+
+
+def _filters(choice: Choice, made: dict[str, Any]) -> int:
+    count: int = made["weights"][0] if choice.per == "channel" else 1
+    return count
+
+
+def _describe_integer(choice: Choice) -> OperatorDesc:
+    made = _geometry(choice)
+    return d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC(
+        **_quantized_tensors(choice, made),
+        OutputTensor=tensor(DML_TENSOR_DATA_TYPE_INT32, made["result"]),
+        **made["window"],
+    )
+
+
+def _describe_quantized(choice: Choice) -> OperatorDesc:
+    made = _geometry(choice)
+    found = _quantized_tensors(choice, made)
+    found["InputScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32)
+    found["FilterScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32, _filters(choice, made))
+    found["OutputScaleTensor"] = _parameter(choice, DML_TENSOR_DATA_TYPE_FLOAT32)
+    if choice.zero_points:
+        found["OutputZeroPointTensor"] = _parameter(choice, choice.output_type)
+    if choice.bias:
+        shape = (1, made["weights"][0], *(1,) * (len(made["result"]) - 2))
+        found["BiasTensor"] = tensor(DML_TENSOR_DATA_TYPE_INT32, shape)
+    return d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC(
+        **found, OutputTensor=tensor(choice.output_type, made["result"]), **made["window"]
+    )
+
+
+def _quantized_inputs(desc: OperatorDesc, values: Values) -> Inputs:
+    """8-bit numbers of all values, at edges with their extremes; scales that spread results over the output's range."""
+
+    def make(name: str, given: Tensor) -> Any:
+        if "Scale" in name:
+            return values.between(given, 0.02, 0.1) * np.float32(100 if name == "OutputScaleTensor" else 1)
+        if name == "BiasTensor":
+            return values.between(given, -9000, 9000)
+        if "ZeroPoint" in name:
+            return values.between(given, -60, 60)
+        return values.fill(given) if values.edges else values.between(given, -128, 127)
+
+    return filled(desc, make)
+
+
+def _sums(desc: Any, inputs: Inputs) -> Any:
+    x = products.less_zero_point(inputs, "Input", 1)
+    return reference.forward(x, products.less_zero_point(inputs, "Filter", 0), *_arguments(desc))
+
+
+def _quantized(desc: Any, inputs: Inputs) -> Outputs:
+    sums = _sums(desc, inputs)
+    if "BiasTensor" in inputs:
+        sums = sums + inputs["BiasTensor"]
+    scale, of_filter, of_output = (
+        products.along(inputs[f"{name}ScaleTensor"], sums.ndim, 1) for name in ("Input", "Filter", "Output")
+    )
+    zero_point = products.along(inputs.get("OutputZeroPointTensor"), sums.ndim, 1)
+    return {"OutputTensor": products.quantized(sums * scale * of_filter / of_output, zero_point, desc.OutputTensor)}
+
+
+def _parameters(operator: type[OperatorDesc], more: dict[str, Any]) -> Parameters:
+    return {
+        "type": types_of(operator, "InputTensor"),
+        "filter_type": types_of(operator, "FilterTensor"),
+        **more,
+        "sizes": _FLAT_SIZES,
+        **_CHANNELS,
+        **_ALONG,
+        "zero_points": flags(),
+        "per": {"channel": "channel", "tensor": "tensor"},
+        "rank": {"all": None, "1": 1},
+    }
+
+
+subject(
+    d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
+    parameters=_parameters(d.DML_CONVOLUTION_INTEGER_OPERATOR_DESC, {}),
+    describe=_describe_integer,
+    reference=lambda desc, inputs: {"OutputTensor": Expected(_sums(desc, inputs))},
+    inputs=_quantized_inputs,
+)
+subject(
+    d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+    parameters=_parameters(
+        d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+        {
+            "output_type": types_of(d.DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, "OutputTensor"),
+            "bias": flags(),
+        },
+    ),
+    describe=_describe_quantized,
+    reference=_quantized,
+    inputs=_quantized_inputs,
+)

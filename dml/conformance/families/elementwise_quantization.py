@@ -1,0 +1,170 @@
+"""QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD: each step of their equations is one of float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dml import descriptors as d
+from dml.conformance.layouts import repeated
+from dml.conformance.limits import Expected, Limit, webnn
+from dml.conformance.parameters import Choice, flags, tensor, types_of
+from dml.conformance.pointwise import REPEATED, SIZES, drawn
+from dml.conformance.references import quantization
+from dml.conformance.subject import Inputs, subject
+from dml.conformance.values import Values, integer_range, is_float
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
+from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+
+Tensor = DML_BUFFER_TENSOR_DESC
+
+
+def _any(values: Values, of: Tensor) -> Any:
+    """Integers of their type's whole range, its ends among them at the edges."""
+    low, high = integer_range(numpy_dtype(of.DataType))
+    made = values.rng.integers(low, high, of.Sizes, endpoint=True, dtype=numpy_dtype(of.DataType))
+    return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), made) if values.edges else made
+
+
+# --- QUANTIZE_LINEAR ------------------------------------------------------------------------------------------------
+
+
+def _describe_quantize(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC:
+    floats = DML_TENSOR_DATA_TYPE_FLOAT32 if choice.type == DML_TENSOR_DATA_TYPE_INT32 else choice.type
+    return d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        ScaleTensor=choice.second(tensor(floats, choice.sizes)),
+        ZeroPointTensor=choice.second(tensor(choice.to, choice.sizes)) if choice.zero_point else None,
+        OutputTensor=tensor(choice.to, choice.sizes),
+    )
+
+
+def _quantize_inputs(desc: Any, values: Values) -> Inputs:
+    """Levels of 8 bits and some beyond, a third of them halves, times scales that often are powers of two."""
+    sizes, kind = desc.InputTensor.Sizes, numpy_dtype(desc.InputTensor.DataType)
+    unit = 0.125 if is_float(kind) else 2.0**20
+    scale = np.where(values.rng.random(sizes) < 0.5, unit, unit * values.rng.uniform(0.6, 1.4, sizes))
+    scale = repeated(scale.astype(numpy_dtype(desc.ScaleTensor.DataType)), desc.ScaleTensor)
+    levels = values.rng.uniform(-300, 300, sizes)
+    levels = np.where(values.rng.random(sizes) < 1 / 3, np.floor(levels) + 0.5, levels)
+    x = (levels * scale.astype(np.float64)).astype(kind)
+    if values.edges:
+        x = np.where(values.rng.random(sizes) < 0.3, values.fill(desc.InputTensor), x)
+    given = {"InputTensor": x, "ScaleTensor": scale}
+    return given if desc.ZeroPointTensor is None else {**given, "ZeroPointTensor": _any(values, desc.ZeroPointTensor)}
+
+
+def _quantize(desc: Any, given: Inputs) -> dict[str, Expected]:
+    kind = numpy_dtype(desc.OutputTensor.DataType)
+    zero_point = given.get("ZeroPointTensor")
+    return {
+        "OutputTensor": Expected(quantization.quantized(given["InputTensor"], given["ScaleTensor"], zero_point, kind))
+    }
+
+
+_QUANTIZE = d.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC
+subject(
+    _QUANTIZE,
+    parameters={
+        "type": types_of(_QUANTIZE, "InputTensor"),
+        "sizes": SIZES,
+        "to": types_of(_QUANTIZE, "OutputTensor"),
+        "zero_point": flags(),
+        "second": REPEATED,
+    },
+    describe=_describe_quantize,
+    reference=_quantize,
+    inputs=_quantize_inputs,
+)
+
+# --- DEQUANTIZE_LINEAR ----------------------------------------------------------------------------------------------
+
+_WIDE = Limit((2, 1), why="a difference of 32 bits in float32, and a product")
+
+
+def _describe_dequantize(choice: Choice) -> d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC:
+    return d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        ScaleTensor=choice.second(tensor(choice.to, choice.sizes)),
+        ZeroPointTensor=choice.second(tensor(choice.type, choice.sizes)) if choice.zero_point else None,
+        OutputTensor=tensor(choice.to, choice.sizes),
+    )
+
+
+def _dequantize_inputs(desc: Any, values: Values) -> Inputs:
+    given = {"InputTensor": _any(values, desc.InputTensor), "ScaleTensor": drawn(values, desc.ScaleTensor, 1e-3, 1)}
+    return given if desc.ZeroPointTensor is None else {**given, "ZeroPointTensor": _any(values, desc.ZeroPointTensor)}
+
+
+def _dequantize(desc: Any, given: Inputs) -> dict[str, Expected]:
+    values = quantization.dequantized(given["InputTensor"], given["ScaleTensor"], given.get("ZeroPointTensor"))
+    limit = _WIDE if given["InputTensor"].dtype.itemsize == 4 else webnn(1, 1)
+    return {"OutputTensor": limit.expected(values, numpy_dtype(desc.OutputTensor.DataType))}
+
+
+_DEQUANTIZE = d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
+subject(
+    _DEQUANTIZE,
+    parameters={
+        "type": types_of(_DEQUANTIZE, "InputTensor"),
+        "sizes": SIZES,
+        "to": types_of(_DEQUANTIZE, "OutputTensor"),
+        "zero_point": flags(),
+        "second": REPEATED,
+    },
+    describe=_describe_dequantize,
+    reference=_dequantize,
+    inputs=_dequantize_inputs,
+)
+
+# --- QUANTIZED_LINEAR_ADD -------------------------------------------------------------------------------------------
+
+_ADD = d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC
+_PARTS = ("A", "B", "Output")
+
+
+def _describe_add(choice: Choice) -> d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC:
+    one = (1,) * len(choice.sizes)
+    kinds = {"A": choice.type, "B": choice.b, "Output": choice.to}
+    fields = {f"{part}Tensor": tensor(kind, choice.sizes) for part, kind in kinds.items()}
+    fields |= {f"{part}ScaleTensor": tensor(DML_TENSOR_DATA_TYPE_FLOAT32, one) for part in _PARTS}
+    fields |= {f"{part}ZeroPointTensor": tensor(kinds[part], one) for part in choice.zero_points}
+    return _ADD(**fields)
+
+
+def _add_inputs(desc: Any, values: Values) -> Inputs:
+    scales = ((0.25, 0.5, 1.0), (0.1, 0.33, 0.2))[values.rng.integers(2)]
+    given: dict[str, Any] = {"ATensor": _any(values, desc.ATensor), "BTensor": _any(values, desc.BTensor)}
+    for part, scale in zip(_PARTS, scales, strict=True):
+        given[f"{part}ScaleTensor"] = np.full(desc.AScaleTensor.Sizes, scale, np.float32)
+        zero_point = getattr(desc, f"{part}ZeroPointTensor")
+        if zero_point is not None:
+            given[f"{part}ZeroPointTensor"] = values.between(zero_point, -9, 9)
+    return given
+
+
+def _add(desc: Any, given: Inputs) -> dict[str, Expected]:
+    terms = [
+        quantization.difference(given[f"{part}Tensor"], given.get(f"{part}ZeroPointTensor")).astype(np.float32)
+        * given[f"{part}ScaleTensor"]
+        for part in ("A", "B")
+    ]
+    kind, zero_point = numpy_dtype(desc.OutputTensor.DataType), given.get("OutputZeroPointTensor")
+    total = terms[0] + terms[1]
+    return {"OutputTensor": Expected(quantization.quantized(total, given["OutputScaleTensor"], zero_point, kind))}
+
+
+subject(
+    _ADD,
+    parameters={
+        "type": types_of(_ADD, "ATensor"),
+        "sizes": SIZES,
+        "b": types_of(_ADD, "BTensor"),
+        "to": types_of(_ADD, "OutputTensor"),
+        "zero_points": {"all": _PARTS, "none": (), "A": ("A",), "Output": ("Output",)},
+    },
+    describe=_describe_add,
+    reference=_add,
+    inputs=_add_inputs,
+)

@@ -1,0 +1,136 @@
+"""Pooling by maximum, its gradient, and its undoing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dml import descriptors as d
+from dml.conformance.filling import filled, finite
+from dml.conformance.layouts import Tensor
+from dml.conformance.limits import Expected
+from dml.conformance.parameters import Choice, sizes, tensor, types_of
+from dml.conformance.references import pooling as reference
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.values import Values, is_float
+from dml.conformance.windows import gathered, pooled_by, window_of, window_parameters
+from dml.descriptors.base import OperatorDesc
+from dml.tensors import numpy_dtype
+
+
+def _steps(desc: OperatorDesc, values: Values) -> Inputs:
+    """Few different values, so that equal ones meet; at edges all special ones but NaN."""
+
+    def make(name: str, given: Tensor) -> Any:
+        found = values.fill(given)
+        if not is_float(found.dtype):
+            return found
+        return np.where(np.isnan(found), 1, np.rint(found) if not values.edges else found).astype(found.dtype)
+
+    return filled(desc, make)
+
+
+def _describe_max(operator: Any, choice: Choice) -> OperatorDesc:
+    pooled, window = pooled_by(choice)
+    indices = getattr(choice, "indices", None)
+    more = {} if indices is None else {"OutputIndicesTensor": tensor(indices, pooled)}
+    made: OperatorDesc = operator(
+        InputTensor=tensor(choice.type, choice.sizes), OutputTensor=tensor(choice.type, pooled), **more, **window
+    )
+    return made
+
+
+def _maximum(desc: Any, inputs: Inputs) -> Outputs:
+    values, indices = reference.maximum(inputs["InputTensor"], **window_of(desc))
+    found: dict[str, Any] = {"OutputTensor": Expected(values)}
+    if getattr(desc, "OutputIndicesTensor", None) is not None:
+        with np.errstate(all="ignore"):
+            found["OutputIndicesTensor"] = Expected(indices.astype(numpy_dtype(desc.OutputIndicesTensor.DataType)))
+    return found
+
+
+for _operator in (
+    d.DML_MAX_POOLING_OPERATOR_DESC,
+    d.DML_MAX_POOLING1_OPERATOR_DESC,
+    d.DML_MAX_POOLING2_OPERATOR_DESC,
+):
+    _indices = (
+        {}
+        if _operator is d.DML_MAX_POOLING_OPERATOR_DESC
+        else {"indices": {"none": None, **types_of(_operator, "OutputIndicesTensor")}}
+    )
+    subject(
+        _operator,
+        parameters=window_parameters(_operator, _indices),
+        describe=lambda choice, operator=_operator: _describe_max(operator, choice),
+        reference=_maximum,
+        inputs=_steps,
+    )
+
+
+def _describe_max_grad(choice: Choice) -> OperatorDesc:
+    pooled, window = pooled_by(choice)
+    return d.DML_MAX_POOLING_GRAD_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        InputGradientTensor=tensor(choice.type, pooled),
+        OutputGradientTensor=tensor(choice.type, choice.sizes),
+        **window,
+    )
+
+
+def _max_grad(desc: Any, inputs: Inputs) -> Outputs:
+    x, gradient = inputs["InputTensor"], inputs["InputGradientTensor"].astype(np.float64)
+    values, terms = (reference.maximum_grad(x, given, **window_of(desc)) for given in (gradient, np.abs(gradient)))
+    return gathered(values, terms, desc)
+
+
+def _max_grad_inputs(desc: OperatorDesc, values: Values) -> Inputs:
+    return {**_steps(desc, values), "InputGradientTensor": finite(desc, values)["InputGradientTensor"]}
+
+
+subject(
+    d.DML_MAX_POOLING_GRAD_OPERATOR_DESC,
+    parameters=window_parameters(d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, {}),
+    describe=_describe_max_grad,
+    reference=_max_grad,
+    inputs=_max_grad_inputs,
+)
+
+
+def _describe_unpooling(choice: Choice) -> OperatorDesc:
+    batch, channels, height, width = choice.sizes
+    down, right = choice.more
+    pooled = tensor(choice.type, choice.sizes)
+    return d.DML_MAX_UNPOOLING_OPERATOR_DESC(
+        InputTensor=pooled,
+        IndicesTensor=tensor(choice.indices, choice.sizes),
+        OutputTensor=tensor(choice.type, (batch, channels, height + down, width + right)),
+    )
+
+
+def _unpooling_inputs(desc: Any, values: Values) -> Inputs:
+    """Each place at most once, in any order; a few lie beyond the output."""
+    count = math.prod(desc.OutputTensor.Sizes)
+    places = values.rng.permutation(count + 3)[: math.prod(desc.InputTensor.Sizes)]
+    indices = places.reshape(desc.IndicesTensor.Sizes).astype(numpy_dtype(desc.IndicesTensor.DataType))
+    return {"InputTensor": values.fill(desc.InputTensor), "IndicesTensor": indices}
+
+
+subject(
+    d.DML_MAX_UNPOOLING_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_MAX_UNPOOLING_OPERATOR_DESC, "InputTensor"),
+        "sizes": sizes("2x3x4x5", "1x1x1x1", "1x2x31x1", "3x1x1x7", "1x7x23x19"),
+        "more": {"0": (0, 0), "3.1": (3, 1), "0.20": (0, 20)},
+        "indices": types_of(d.DML_MAX_UNPOOLING_OPERATOR_DESC, "IndicesTensor"),
+    },
+    describe=_describe_unpooling,
+    reference=lambda desc, inputs: {
+        "OutputTensor": Expected(
+            reference.unpool(inputs["InputTensor"], inputs["IndicesTensor"], desc.OutputTensor.Sizes)
+        )
+    },
+    inputs=_unpooling_inputs,
+)

@@ -1,0 +1,283 @@
+"""Operators that copy elements: slices, splits, joins, tiles, paddings. All to the bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dml import descriptors as d
+from dml.conformance.parameters import Choice, Skip, enumerators, flags, tensor, types_of
+from dml.conformance.references import movement
+from dml.conformance.references.conversion import scalar
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.variety import AXES, SCALARS, SIZES, axis_of, exact, union_of
+from dml.enums import DML_PADDING_MODE
+from dml.shapes import (
+    joined_sizes,
+    padded_sizes,
+    scaled_sizes,
+    sliced_sizes,
+    with_size,
+)
+from dml.tensors import numpy_dtype
+
+#: Of each dimension, by its number and size: (offset, size, step) of the window that a slice takes.
+_WINDOWS: dict[str, Any] = {
+    "inner": lambda axis, n: (int(n > 2), max(1, n - 2), 1),
+    "all": lambda axis, n: (0, n, 1),
+    "last": lambda axis, n: (n - 1, 1, 1),
+    "second": lambda axis, n: (0, n, 2),
+    "mixed": lambda axis, n: (int(n > 1 and axis % 2 == 0), n - int(n > 1 and axis % 2 == 0), axis % 3 + 1),
+}
+_BACKWARDS: dict[str, Any] = {
+    "backwards": lambda axis, n: (0, n, -1),
+    "inner_backwards": lambda axis, n: (int(n > 2), max(1, n - 2), -2),
+    "both_ways": lambda axis, n: (0, n, (-1, 2, 1, -3)[axis % 4]),
+}
+
+
+def _window(choice: Choice) -> tuple[tuple[int, ...], ...]:
+    """The offsets, sizes and steps."""
+    return tuple(zip(*(choice.window(axis, n) for axis, n in enumerate(choice.sizes)), strict=True))
+
+
+# --- slices ---------------------------------------------------------------------------------------------
+
+
+def _slice(choice: Choice) -> d.DML_SLICE_OPERATOR_DESC:
+    offsets, windows, steps = _window(choice)
+    copied = sliced_sizes(windows, steps)
+    return d.DML_SLICE_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        OutputTensor=tensor(choice.type, copied),
+        DimensionCount=len(offsets),
+        Offsets=offsets,
+        Sizes=copied,
+        Strides=steps,
+    )
+
+
+def _sliced(desc: d.DML_SLICE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    x = inputs["InputTensor"]
+    return {"OutputTensor": exact(movement.slice_window(x, desc.Offsets, desc.Sizes, desc.Strides, desc.Sizes))}
+
+
+subject(
+    d.DML_SLICE_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_SLICE_OPERATOR_DESC, "InputTensor"), "sizes": SIZES, "window": _WINDOWS},
+    describe=_slice,
+    reference=_sliced,
+)
+
+
+def _slice1(choice: Choice) -> d.DML_SLICE1_OPERATOR_DESC:
+    offsets, windows, steps = _window(choice)
+    copied = tuple(max(1, n - choice.short) for n in sliced_sizes(windows, steps))
+    return d.DML_SLICE1_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        OutputTensor=tensor(choice.type, copied),
+        DimensionCount=len(offsets),
+        InputWindowOffsets=offsets,
+        InputWindowSizes=windows,
+        InputWindowStrides=steps,
+    )
+
+
+def _sliced1(desc: d.DML_SLICE1_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    window = (desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides)
+    return {"OutputTensor": exact(movement.slice_window(inputs["InputTensor"], *window, desc.OutputTensor.Sizes))}
+
+
+_SLICE1 = {"sizes": SIZES, "window": {**_WINDOWS, **_BACKWARDS}, "short": flags()}
+
+subject(
+    d.DML_SLICE1_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_SLICE1_OPERATOR_DESC, "InputTensor"), **_SLICE1},
+    describe=_slice1,
+    reference=_sliced1,
+)
+
+
+def _slice_grad(choice: Choice) -> d.DML_SLICE_GRAD_OPERATOR_DESC:
+    forward = _slice1(choice)
+    return d.DML_SLICE_GRAD_OPERATOR_DESC(
+        InputGradientTensor=forward.OutputTensor,
+        OutputGradientTensor=forward.InputTensor,
+        DimensionCount=forward.DimensionCount,
+        InputWindowOffsets=forward.InputWindowOffsets,
+        InputWindowSizes=forward.InputWindowSizes,
+        InputWindowStrides=forward.InputWindowStrides,
+    )
+
+
+def _slice_gradient(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    window = (desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides)
+    grad = inputs["InputGradientTensor"]
+    return {"OutputGradientTensor": exact(movement.slice_grad(grad, desc.OutputGradientTensor.Sizes, *window))}
+
+
+subject(
+    d.DML_SLICE_GRAD_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_SLICE_GRAD_OPERATOR_DESC, "InputGradientTensor"), **_SLICE1},
+    describe=_slice_grad,
+    reference=_slice_gradient,
+)
+
+# --- split, join, tile ----------------------------------------------------------------------------------
+
+#: By the size along the axis, the parts' sizes.
+_PARTS: dict[str, Any] = {
+    "one_and_rest": lambda n: (1, n - 1),
+    "whole": lambda n: (n,),
+    "three": lambda n: (n - n // 2 - 1, 1, n // 2),
+    "single": lambda n: (1,) * n,
+}
+
+
+def _parts(choice: Choice) -> tuple[int, list[tuple[int, ...]]]:
+    """The axis, and the parts' sizes."""
+    axis = axis_of(choice, len(choice.sizes))
+    parts = choice.parts(choice.sizes[axis])
+    if 0 in parts:
+        raise Skip(f"a size of {choice.sizes[axis]} has no such parts")
+    return axis, [with_size(choice.sizes, axis, part) for part in parts]
+
+
+def _split(choice: Choice) -> d.DML_SPLIT_OPERATOR_DESC:
+    axis, parts = _parts(choice)
+    return d.DML_SPLIT_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        OutputCount=len(parts),
+        OutputTensors=tuple(tensor(choice.type, part) for part in parts),
+        Axis=axis,
+    )
+
+
+def _was_split(desc: d.DML_SPLIT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    parts = [part.Sizes[desc.Axis] for part in desc.OutputTensors]
+    return {"OutputTensors": [exact(part) for part in movement.split(inputs["InputTensor"], parts, desc.Axis)]}
+
+
+_ALONG = {"sizes": SIZES, "axis": AXES, "parts": _PARTS}
+
+subject(
+    d.DML_SPLIT_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_SPLIT_OPERATOR_DESC, "InputTensor"), **_ALONG},
+    describe=_split,
+    reference=_was_split,
+)
+
+
+def _join(choice: Choice) -> d.DML_JOIN_OPERATOR_DESC:
+    axis, parts = _parts(choice)
+    return d.DML_JOIN_OPERATOR_DESC(
+        InputCount=len(parts),
+        InputTensors=tuple(tensor(choice.type, part) for part in parts),
+        OutputTensor=tensor(choice.type, joined_sizes(parts, axis)),
+        Axis=axis,
+    )
+
+
+def _was_joined(desc: d.DML_JOIN_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    return {"OutputTensor": exact(np.concatenate(inputs["InputTensors"], desc.Axis))}
+
+
+subject(
+    d.DML_JOIN_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_JOIN_OPERATOR_DESC, "InputTensors"), **_ALONG},
+    describe=_join,
+    reference=_was_joined,
+)
+
+_REPEATS: dict[str, Any] = {
+    "rows": lambda axis, rank: 3 if axis == rank - 1 else 1,
+    "none": lambda axis, rank: 1,
+    "slices": lambda axis, rank: 2 if axis == 0 else 1,
+    "mixed": lambda axis, rank: (2, 1, 3)[axis % 3],
+}
+
+
+def _tile(choice: Choice) -> d.DML_TILE_OPERATOR_DESC:
+    rank = len(choice.sizes)
+    repeats = tuple(choice.repeats(axis, rank) for axis in range(rank))
+    return d.DML_TILE_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        OutputTensor=tensor(choice.type, scaled_sizes(choice.sizes, repeats)),
+        RepeatsCount=rank,
+        Repeats=repeats,
+    )
+
+
+subject(
+    d.DML_TILE_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_TILE_OPERATOR_DESC, "InputTensor"), "sizes": SIZES, "repeats": _REPEATS},
+    describe=_tile,
+    reference=lambda desc, inputs: {"OutputTensor": exact(np.tile(inputs["InputTensor"], desc.Repeats))},
+)
+
+# --- padding --------------------------------------------------------------------------------------------
+
+#: By a dimension's number counted from the last, and its size: the padding before and behind it.
+_PADDINGS: dict[str, Any] = {
+    "some": lambda back, n: (1, min(n, 2)) if back % 2 == 0 else (min(n, 2), 0),
+    "none": lambda back, n: (0, 0),
+    "start": lambda back, n: (n if back == 0 else 0, 0),
+    "end": lambda back, n: (0, n if back == 1 else 0),
+    "wide": lambda back, n: (2 * n + 1, 3 * n) if back < 2 else (0, 0),
+}
+
+
+def _padding_fields(choice: Choice) -> dict[str, Any]:
+    rank = len(choice.sizes)
+    pairs = [choice.padding(rank - 1 - axis, n) for axis, n in enumerate(choice.sizes)]
+    if choice.mode == DML_PADDING_MODE.DML_PADDING_MODE_WRAP and choice.label("padding") == "wide":
+        raise Skip("WRAP repeats a dimension once at most")
+    start, end = zip(*pairs, strict=True)
+    return {
+        "InputTensor": tensor(choice.type, choice.sizes),
+        "OutputTensor": tensor(choice.type, padded_sizes(choice.sizes, start, end)),
+        "PaddingMode": choice.mode,
+        "StartPadding": start,
+        "EndPadding": end,
+    }
+
+
+def _padded(desc: Any, x: Any, value: Any) -> Outputs:
+    mode = desc.PaddingMode.name.removeprefix("DML_PADDING_MODE_")
+    return {"OutputTensor": exact(movement.padding(x, mode, desc.StartPadding, desc.EndPadding, value))}
+
+
+_PADDING = {"sizes": SIZES, "mode": enumerators(DML_PADDING_MODE), "padding": _PADDINGS}
+
+subject(
+    d.DML_PADDING_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_PADDING_OPERATOR_DESC, "InputTensor"),
+        **_PADDING,
+        "value": {"0": 0.0, "7": 7.0, "10.6": 10.6, "300.7": 300.7},
+    },
+    describe=lambda choice: d.DML_PADDING_OPERATOR_DESC(**_padding_fields(choice), PaddingValue=choice.value),
+    reference=lambda desc, inputs: _padded(
+        desc, inputs["InputTensor"], scalar(desc.PaddingValue, desc.InputTensor.dtype)
+    ),
+)
+
+
+def _padding1(choice: Choice) -> d.DML_PADDING1_OPERATOR_DESC:
+    kind = numpy_dtype(choice.type)
+    return d.DML_PADDING1_OPERATOR_DESC(
+        **_padding_fields(choice),
+        PaddingValueDataType=choice.type,
+        PaddingValue=union_of(choice.value(kind), kind),
+    )
+
+
+subject(
+    d.DML_PADDING1_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_PADDING1_OPERATOR_DESC, "InputTensor"), **_PADDING, "value": SCALARS},
+    describe=_padding1,
+    reference=lambda desc, inputs: _padded(
+        desc, inputs["InputTensor"], desc.PaddingValue.value(desc.PaddingValueDataType)
+    ),
+)

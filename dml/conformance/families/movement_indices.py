@@ -1,0 +1,304 @@
+"""Operators that pick or place elements by indices: gathers, scatters, one-hot. All to the bit.
+
+Indices count from the end where negative. With values at the edges some lie outside: gathers then read the nearest
+element, and scatters and one-hot write nothing. Of updates that meet, the last in row-major order stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml import descriptors as d
+from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
+from dml.conformance.references import indexing
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.values import Values
+from dml.conformance.variety import AXES, SIZES, axis_of, exact
+from dml.shapes import gathered_nd_sizes, gathered_sizes, ones_along, with_rank, with_size
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+Array = npt.NDArray[Any]
+
+
+def _indices(values: Values, indices: DML_BUFFER_TENSOR_DESC, extents: Any, beyond: int = 0) -> Array:
+    """Indices below the extents, which broadcast to the tensor; negative ones where its type has them.
+
+    beyond: how far outside they go, with values at the edges further still.
+    """
+    sizes_ = np.broadcast_to(np.asarray(extents, np.int64), indices.Sizes)
+    signed = indices.dtype.kind == "i"
+    outside = beyond + (2 if values.edges else 0)
+    low = -sizes_ - outside if signed else np.zeros_like(sizes_)
+    drawn: Array = values.rng.integers(low, sizes_ + outside).astype(indices.dtype)
+    if values.edges:
+        limits = np.iinfo(indices.dtype)
+        far = values.rng.random(indices.Sizes)
+        drawn = np.where(far < 1 / 16, limits.max, np.where(far > 15 / 16, limits.min, drawn)).astype(indices.dtype)
+    return drawn
+
+
+# --- GATHER, GATHER_ELEMENTS ----------------------------------------------------------------------------
+
+_INDEXED = sizes("1x3x4", "1", "7", "1x1x3x4x5", "6x64", "1x1x1x2x1x3x2x3", "1x37x41", "1x1x5x13x48")
+
+
+def _gather(choice: Choice) -> d.DML_GATHER_OPERATOR_DESC:
+    rank, count = len(choice.sizes), choice.dimensions
+    axis = axis_of(choice, rank)
+    if count > rank:
+        raise Skip(f"indices of {rank} dimensions have no {count}")
+    indices = with_rank((2, 3, 5)[3 - count :], rank)
+    gathered = gathered_sizes(choice.sizes, indices, axis, count)
+    if len(gathered) > rank:
+        raise Skip(f"the output would have {len(gathered)} dimensions, more than the input")
+    return d.DML_GATHER_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        IndicesTensor=tensor(choice.index, indices),
+        OutputTensor=tensor(choice.type, with_rank(gathered, rank)),
+        Axis=axis,
+        IndexDimensions=count,
+    )
+
+
+def _gather_inputs(desc: Any, values: Values) -> Inputs:
+    return {
+        "InputTensor": values.fill(desc.InputTensor),
+        "IndicesTensor": _indices(values, desc.IndicesTensor, desc.InputTensor.Sizes[desc.Axis]),
+    }
+
+
+def _gathered(desc: d.DML_GATHER_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    x, indices = inputs["InputTensor"], inputs["IndicesTensor"]
+    sizes_ = desc.OutputTensor.Sizes
+    return {"OutputTensor": exact(indexing.gather(x, indices, desc.Axis, desc.IndexDimensions, sizes_))}
+
+
+def _types(operator: Any) -> dict[str, Any]:
+    """The parameters for the data types of the elements and the indices."""
+    return {"type": types_of(operator, "InputTensor"), "index": types_of(operator, "IndicesTensor")}
+
+
+subject(
+    d.DML_GATHER_OPERATOR_DESC,
+    parameters={
+        **_types(d.DML_GATHER_OPERATOR_DESC),
+        "sizes": _INDEXED,
+        "axis": AXES,
+        "dimensions": {"1": 1, "0": 0, "2": 2, "3": 3},
+    },
+    describe=_gather,
+    inputs=_gather_inputs,
+    reference=_gathered,
+)
+
+#: How many indices there are along the axis, by its size.
+_COUNTS: dict[str, Any] = {"same": lambda n: n, "one": lambda n: 1, "more": lambda n: 2 * n + 1}
+
+
+def _gather_elements(choice: Choice) -> d.DML_GATHER_ELEMENTS_OPERATOR_DESC:
+    axis = axis_of(choice, len(choice.sizes))
+    picked = with_size(choice.sizes, axis, choice.count(choice.sizes[axis]))
+    return d.DML_GATHER_ELEMENTS_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        IndicesTensor=tensor(choice.index, picked),
+        OutputTensor=tensor(choice.type, picked),
+        Axis=axis,
+    )
+
+
+def _elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    x, indices = inputs["InputTensor"], inputs["IndicesTensor"]
+    return {"OutputTensor": exact(indexing.gather_elements(x, indices, desc.Axis))}
+
+
+subject(
+    d.DML_GATHER_ELEMENTS_OPERATOR_DESC,
+    parameters={**_types(d.DML_GATHER_ELEMENTS_OPERATOR_DESC), "sizes": SIZES, "axis": AXES, "count": _COUNTS},
+    describe=_gather_elements,
+    inputs=_gather_inputs,
+    reference=_elements,
+)
+
+# --- GATHER_ND, GATHER_ND1, SCATTER_ND ------------------------------------------------------------------
+
+_ND_SIZES = sizes("3x2x4x5", "1", "7", "1x5x3x2", "2x64", "1x1x3x2x1x2x1x3", "1x1x37x41")
+_ND: dict[str, Any] = {
+    "sizes": _ND_SIZES,
+    # How many coordinates a tuple has.
+    "coordinates": {"1": 1, "2": 2, "all": 8},
+    # The dimensions of the indices, their last one aside.
+    "tuples": {"list": (6,), "single": (), "grid": (2, 3), "many": (300,)},
+    # How many leading dimensions do not count.
+    "unused": {"0": 0, "1": 1},
+}
+
+
+def _tuples(choice: Choice, batches: int = 0) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The input and the indices of a description, and the sizes of what the tuples pick."""
+    rank, unused = len(choice.sizes), choice.unused
+    if set(choice.sizes[:unused]) - {1} or unused >= rank:
+        raise Skip("only dimensions of size 1 may not count")
+    used = choice.sizes[unused:]
+    if batches > min(len(used), 1 + len(choice.tuples)) - 1:
+        raise Skip(f"there are no {batches} batch dimensions beside others")
+    coordinates = min(choice.coordinates, len(used) - batches)
+    if coordinates < choice.coordinates < 8:
+        raise Skip(f"{len(used)} dimensions have no {choice.coordinates} coordinates")
+    indices = (*used[:batches], *choice.tuples[batches:], coordinates)
+    picked = gathered_nd_sizes(used, indices, batches)
+    if max(len(indices), len(picked)) > rank:
+        raise Skip(f"indices or output would have more than the input's {rank} dimensions")
+    return {
+        "InputTensor": tensor(choice.type, choice.sizes),
+        "IndicesTensor": tensor(choice.index, with_rank(indices, rank)),
+        "InputDimensionCount": len(used),
+        "IndicesDimensionCount": len(indices),
+    }, with_rank(picked, rank)
+
+
+def _gather_nd(choice: Choice) -> d.DML_GATHER_ND_OPERATOR_DESC:
+    fields, picked = _tuples(choice)
+    return d.DML_GATHER_ND_OPERATOR_DESC(**fields, OutputTensor=tensor(choice.type, picked))
+
+
+def _gather_nd1(choice: Choice) -> d.DML_GATHER_ND1_OPERATOR_DESC:
+    fields, picked = _tuples(choice, choice.batches)
+    output = tensor(choice.type, picked)
+    return d.DML_GATHER_ND1_OPERATOR_DESC(**fields, OutputTensor=output, BatchDimensionCount=choice.batches)
+
+
+def _trailing(array: Array, count: int) -> Array:
+    return array.reshape(array.shape[array.ndim - count :])
+
+
+def _nd_inputs(desc: Any, values: Values) -> Inputs:
+    batches = getattr(desc, "BatchDimensionCount", 0)
+    first = desc.InputTensor.rank - desc.InputDimensionCount + batches
+    extents = desc.InputTensor.Sizes[first : first + desc.IndicesTensor.Sizes[-1]]
+    updates = {"UpdatesTensor": values.fill(desc.UpdatesTensor)} if "UpdatesTensor" in desc.input_names else {}
+    return {
+        "InputTensor": values.fill(desc.InputTensor),
+        "IndicesTensor": _indices(values, desc.IndicesTensor, extents),
+        **updates,
+    }
+
+
+def _picked(desc: Any, inputs: Inputs) -> Outputs:
+    x = _trailing(inputs["InputTensor"], desc.InputDimensionCount)
+    indices = _trailing(inputs["IndicesTensor"], desc.IndicesDimensionCount)
+    picked = indexing.gather_nd(x, indices, getattr(desc, "BatchDimensionCount", 0))
+    return {"OutputTensor": exact(picked.reshape(desc.OutputTensor.Sizes))}
+
+
+subject(
+    d.DML_GATHER_ND_OPERATOR_DESC,
+    parameters={**_types(d.DML_GATHER_ND_OPERATOR_DESC), **_ND},
+    describe=_gather_nd,
+    inputs=_nd_inputs,
+    reference=_picked,
+)
+subject(
+    d.DML_GATHER_ND1_OPERATOR_DESC,
+    parameters={**_types(d.DML_GATHER_ND1_OPERATOR_DESC), **_ND, "batches": {"0": 0, "1": 1, "2": 2}},
+    describe=_gather_nd1,
+    inputs=_nd_inputs,
+    reference=_picked,
+)
+
+
+def _scatter_nd(choice: Choice) -> d.DML_SCATTER_ND_OPERATOR_DESC:
+    fields, picked = _tuples(choice)
+    output = tensor(choice.type, choice.sizes)
+    return d.DML_SCATTER_ND_OPERATOR_DESC(**fields, UpdatesTensor=tensor(choice.type, picked), OutputTensor=output)
+
+
+def _placed(desc: d.DML_SCATTER_ND_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    x = _trailing(inputs["InputTensor"], desc.InputDimensionCount)
+    indices = _trailing(inputs["IndicesTensor"], desc.IndicesDimensionCount)
+    updates = inputs["UpdatesTensor"].reshape(gathered_nd_sizes(x.shape, indices.shape))
+    return {"OutputTensor": exact(indexing.scatter_nd(x, indices, updates).reshape(desc.OutputTensor.Sizes))}
+
+
+subject(
+    d.DML_SCATTER_ND_OPERATOR_DESC,
+    parameters={**_types(d.DML_SCATTER_ND_OPERATOR_DESC), **_ND},
+    describe=_scatter_nd,
+    inputs=_nd_inputs,
+    reference=_placed,
+)
+
+# --- SCATTER, ONE_HOT -----------------------------------------------------------------------------------
+
+
+def _scatter(choice: Choice) -> d.DML_SCATTER_OPERATOR_DESC:
+    axis = axis_of(choice, len(choice.sizes))
+    placed = with_size(choice.sizes, axis, choice.count(choice.sizes[axis]))
+    return d.DML_SCATTER_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        IndicesTensor=tensor(choice.index, placed),
+        UpdatesTensor=tensor(choice.type, placed),
+        OutputTensor=tensor(choice.type, choice.sizes),
+        Axis=axis,
+    )
+
+
+def _scatter_inputs(desc: d.DML_SCATTER_OPERATOR_DESC, values: Values) -> Inputs:
+    return {**_gather_inputs(desc, values), "UpdatesTensor": values.fill(desc.UpdatesTensor)}
+
+
+def _scattered(desc: d.DML_SCATTER_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    x, indices, updates = (inputs[name] for name in desc.input_names)
+    return {"OutputTensor": exact(indexing.scatter(x, indices, updates, desc.Axis))}
+
+
+subject(
+    d.DML_SCATTER_OPERATOR_DESC,
+    parameters={**_types(d.DML_SCATTER_OPERATOR_DESC), "sizes": SIZES, "axis": AXES, "count": _COUNTS},
+    describe=_scatter,
+    inputs=_scatter_inputs,
+    reference=_scattered,
+)
+
+
+def _one_hot(choice: Choice) -> d.DML_ONE_HOT_OPERATOR_DESC:
+    rank = len(choice.sizes)
+    axis = axis_of(choice, rank)
+    return d.DML_ONE_HOT_OPERATOR_DESC(
+        IndicesTensor=tensor(choice.index, ones_along(choice.sizes, (axis,))),
+        ValuesTensor=tensor(choice.type, with_rank((choice.given,), rank)),
+        OutputTensor=tensor(choice.type, choice.sizes),
+        Axis=axis,
+    )
+
+
+def _one_hot_inputs(desc: d.DML_ONE_HOT_OPERATOR_DESC, values: Values) -> Inputs:
+    return {
+        "IndicesTensor": _indices(values, desc.IndicesTensor, desc.OutputTensor.Sizes[desc.Axis], beyond=1),
+        "ValuesTensor": values.fill(desc.ValuesTensor),
+    }
+
+
+def _hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    off, on = inputs["ValuesTensor"].reshape(-1)[:2]
+    return {
+        "OutputTensor": exact(indexing.one_hot(inputs["IndicesTensor"], off, on, desc.OutputTensor.Sizes, desc.Axis))
+    }
+
+
+subject(
+    d.DML_ONE_HOT_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_ONE_HOT_OPERATOR_DESC, "OutputTensor"),
+        "index": types_of(d.DML_ONE_HOT_OPERATOR_DESC, "IndicesTensor"),
+        "sizes": SIZES,
+        "axis": AXES,
+        # How many values are given; the first two count.
+        "given": {"2": 2, "5": 5},
+    },
+    describe=_one_hot,
+    inputs=_one_hot_inputs,
+    reference=_hot,
+)

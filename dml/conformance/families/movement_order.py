@@ -1,0 +1,145 @@
+"""Operators that change the order of elements: blocks of pixels and channels, subsequences. All to the bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dml import descriptors as d
+from dml.conformance.parameters import Choice, enumerators, sizes, tensor, types_of
+from dml.conformance.references import movement
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.values import Values
+from dml.conformance.variety import AXES, SIZES, axis_of, exact
+from dml.enums import DML_DEPTH_SPACE_ORDER
+from dml.shapes import depth_to_space_sizes, ones_along, space_to_depth_sizes
+
+# The sizes of {batch, channels, height, width}, channels and blocks counted in blocks.
+_IMAGES = sizes("1x2x2x3", "1x1x1x1", "2x3x1x5", "3x2x7x11")
+_BLOCKS = {"2": 2, "1": 1, "3": 3, "4": 4}
+
+
+def _deep(choice: Choice) -> tuple[int, ...]:
+    batch, channels, height, width = choice.sizes
+    return batch, channels * choice.block**2, height, width
+
+
+def _wide(choice: Choice) -> tuple[int, ...]:
+    batch, channels, height, width = choice.sizes
+    return batch, channels, height * choice.block, width * choice.block
+
+
+def _fields(choice: Choice, before: tuple[int, ...], after: tuple[int, ...]) -> dict[str, Any]:
+    return {
+        "InputTensor": tensor(choice.type, before),
+        "OutputTensor": tensor(choice.type, after),
+        "BlockSize": choice.block,
+    }
+
+
+def _to_space(choice: Choice) -> dict[str, Any]:
+    return _fields(choice, _deep(choice), depth_to_space_sizes(_deep(choice), choice.block))
+
+
+def _to_depth(choice: Choice) -> dict[str, Any]:
+    return _fields(choice, _wide(choice), space_to_depth_sizes(_wide(choice), choice.block))
+
+
+def _depth_first(desc: Any) -> bool:
+    order = getattr(desc, "Order", DML_DEPTH_SPACE_ORDER.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
+    return bool(order == DML_DEPTH_SPACE_ORDER.DML_DEPTH_SPACE_ORDER_DEPTH_COLUMN_ROW)
+
+
+def _space(desc: Any, inputs: Inputs) -> Outputs:
+    x = inputs["InputTensor"]
+    return {"OutputTensor": exact(movement.depth_to_space(x, desc.BlockSize, depth_first=_depth_first(desc)))}
+
+
+def _depth(desc: Any, inputs: Inputs) -> Outputs:
+    x = inputs["InputTensor"]
+    return {"OutputTensor": exact(movement.space_to_depth(x, desc.BlockSize, depth_first=_depth_first(desc)))}
+
+
+_ORDER = enumerators(DML_DEPTH_SPACE_ORDER)
+
+subject(
+    d.DML_DEPTH_TO_SPACE_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_DEPTH_TO_SPACE_OPERATOR_DESC, "InputTensor"),
+        "sizes": _IMAGES,
+        "block": _BLOCKS,
+    },
+    describe=lambda choice: d.DML_DEPTH_TO_SPACE_OPERATOR_DESC(**_to_space(choice)),
+    reference=_space,
+)
+subject(
+    d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC, "InputTensor"),
+        "sizes": _IMAGES,
+        "block": _BLOCKS,
+        "order": _ORDER,
+    },
+    describe=lambda choice: d.DML_DEPTH_TO_SPACE1_OPERATOR_DESC(**_to_space(choice), Order=choice.order),
+    reference=_space,
+)
+subject(
+    d.DML_SPACE_TO_DEPTH_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_SPACE_TO_DEPTH_OPERATOR_DESC, "InputTensor"),
+        "sizes": _IMAGES,
+        "block": _BLOCKS,
+    },
+    describe=lambda choice: d.DML_SPACE_TO_DEPTH_OPERATOR_DESC(**_to_depth(choice)),
+    reference=_depth,
+)
+subject(
+    d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC, "InputTensor"),
+        "sizes": _IMAGES,
+        "block": _BLOCKS,
+        "order": _ORDER,
+    },
+    describe=lambda choice: d.DML_SPACE_TO_DEPTH1_OPERATOR_DESC(**_to_depth(choice), Order=choice.order),
+    reference=_depth,
+)
+
+# --- subsequences ---------------------------------------------------------------------------------------
+
+
+def _reverse(choice: Choice) -> d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC:
+    axis = axis_of(choice, len(choice.sizes))
+    return d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        SequenceLengthsTensor=tensor(choice.lengths, ones_along(choice.sizes, (axis,))),
+        OutputTensor=tensor(choice.type, choice.sizes),
+        Axis=axis,
+    )
+
+
+def _lengths(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, values: Values) -> Inputs:
+    """Lengths from none to above the size, which counts as the size."""
+    longest = desc.InputTensor.Sizes[desc.Axis] + 2
+    return {
+        "InputTensor": values.fill(desc.InputTensor),
+        "SequenceLengthsTensor": values.integers(desc.SequenceLengthsTensor, 0, longest),
+    }
+
+
+def _reversed(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    x, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]
+    return {"OutputTensor": exact(movement.reverse_subsequences(x, lengths, desc.Axis))}
+
+
+subject(
+    d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, "InputTensor"),
+        "sizes": SIZES,
+        "axis": AXES,
+        "lengths": types_of(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, "SequenceLengthsTensor"),
+    },
+    describe=_reverse,
+    inputs=_lengths,
+    reference=_reversed,
+)

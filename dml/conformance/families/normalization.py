@@ -1,0 +1,229 @@
+"""Normalizations of items by their own statistics, by norms and by neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dml import descriptors as d
+from dml.conformance.activations import fused
+from dml.conformance.filling import finite
+from dml.conformance.layouts import Tensor
+from dml.conformance.parameters import Choice, Skip, flags, sizes, tensor, types_of, whole_along
+from dml.conformance.references import normalization as reference
+from dml.conformance.references.fused import activated
+from dml.conformance.references.rounded import rounded
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.descriptors.base import OperatorDesc
+
+#: One to eight dimensions, of one, primes, a few workgroups; rows longer than a workgroup.
+_SIZES = sizes(
+    "2x3x4x5", "7", "3x8", "1x1", "2x3x1100", "1x5x13x17", "2x2x3x2x4", "2x1x2x3x1x2", "1x2x2x1x2x2x3",
+    "2x1x2x1x2x2x1x8",
+)  # fmt: skip
+_IMAGES = sizes("2x3x4x5", "1x1x1x1", "1x7x5x6", "3x2x13x1", "1x9x17x23")
+#: None so small that what is rounded decides where the variance is 0.
+_EPSILONS = {"1e-3": 1e-3, "0.5": 0.5}
+
+
+_PARAMETERS: dict[str, Any] = {
+    "scale": {"yes": (1,), "no": None, "all": range(8), "one": ()},
+    "bias": {"yes": (1,), "no": None, "last": (2, 3)},
+    "epsilon": _EPSILONS,
+    "activation": fused("RELU", "SIGMOID", "LINEAR"),
+}
+
+
+def _normalized(choice: Choice) -> dict[str, Any]:
+    """The tensors and what all three operators share."""
+    whole = tensor(choice.type, choice.sizes)
+
+    def parameter(kept: Any) -> Tensor | None:
+        return None if kept is None else tensor(choice.type, whole_along(choice.sizes, kept))
+
+    return {
+        "InputTensor": whole,
+        "ScaleTensor": parameter(choice.scale),
+        "BiasTensor": parameter(choice.bias),
+        "OutputTensor": whole,
+        "Epsilon": choice.epsilon,
+        "FusedActivation": choice.activation,
+    }
+
+
+def _axes(choice: Choice) -> tuple[int, ...]:
+    rank = len(choice.sizes)
+    if any(axis >= rank for axis in choice.axes if axis >= 0):
+        raise Skip("axes beyond the dimensions")
+    return tuple(axis % rank for axis in choice.axes) if choice.axes is not _ALL else tuple(range(rank))
+
+
+_ALL = (-1, -1)
+_AXES = {"last": (-1,), "all": _ALL, "0": (0,), "0.2": (0, 2), "3.1": (3, 1), "none": ()}
+
+
+def _mean_variance(desc: Any, inputs: Inputs) -> Outputs:
+    axes: tuple[int, ...]
+    if isinstance(desc, d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC):
+        axes = (1, 2, 3) if desc.CrossChannel else (2, 3)
+    else:
+        axes = desc.Axes
+    x, scale, bias = rounded(inputs, "InputTensor", "ScaleTensor", "BiasTensor")
+    result = reference.mean_variance(
+        x,
+        axes,
+        scale,
+        bias,
+        desc.Epsilon,
+        use_mean=getattr(desc, "UseMean", True),
+        use_variance=getattr(desc, "UseVariance", getattr(desc, "NormalizeVariance", True)),
+    )
+    why, limit = "float32 statistics, summed in any order", 0
+    if desc.FusedActivation is None:
+        why, limit = f"WebNN: 14 ulp; {why}, where they cancel", 14
+    return {"OutputTensor": activated(result, desc.FusedActivation).expected(desc.OutputTensor, why, limit)}
+
+
+subject(
+    d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC, "InputTensor"),
+        "sizes": _IMAGES,
+        "across": flags(),
+        "variance": flags(),
+        **_PARAMETERS,
+    },
+    describe=lambda choice: d.DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC(
+        **_normalized(choice), CrossChannel=choice.across, NormalizeVariance=choice.variance
+    ),
+    reference=_mean_variance,
+    inputs=finite,
+)
+subject(
+    d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC, "InputTensor"),
+        "sizes": _SIZES,
+        "axes": _AXES,
+        "variance": flags(),
+        **_PARAMETERS,
+    },
+    describe=lambda choice: d.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        **_normalized(choice), Axes=_axes(choice), NormalizeVariance=choice.variance
+    ),
+    reference=_mean_variance,
+    inputs=finite,
+)
+subject(
+    d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC, "InputTensor"),
+        "sizes": _SIZES,
+        "axes": _AXES,
+        "use_mean": flags(),
+        "use_variance": flags(),
+        **_PARAMETERS,
+    },
+    describe=lambda choice: d.DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC(
+        **_normalized(choice), Axes=_axes(choice), UseMean=choice.use_mean, UseVariance=choice.use_variance
+    ),
+    reference=_mean_variance,
+    inputs=finite,
+)
+
+
+def _lp(desc: Any, inputs: Inputs) -> Outputs:
+    (x,) = rounded(inputs, "InputTensor")
+    result = reference.lp(x, desc.Axis, desc.Epsilon, desc.P)
+    return {"OutputTensor": result.expected(desc.OutputTensor, "a float32 sum in any order, a root and a quotient")}
+
+
+def _describe_lp(choice: Choice) -> OperatorDesc:
+    if choice.axis >= len(choice.sizes):
+        raise Skip("an axis beyond the dimensions")
+    whole = tensor(choice.type, choice.sizes)
+    return d.DML_LP_NORMALIZATION_OPERATOR_DESC(
+        InputTensor=whole,
+        OutputTensor=whole,
+        Axis=choice.axis % len(choice.sizes),
+        Epsilon=choice.epsilon,
+        P=choice.p,
+    )
+
+
+subject(
+    d.DML_LP_NORMALIZATION_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_LP_NORMALIZATION_OPERATOR_DESC, "InputTensor"),
+        "sizes": _SIZES,
+        "axis": {"last": -1, "0": 0, "1": 1, "2": 2},
+        "epsilon": _EPSILONS,
+        "p": {"2": 2, "1": 1},
+    },
+    describe=_describe_lp,
+    reference=_lp,
+    inputs=finite,
+)
+
+# --- neighbours -------------------------------------------------------------------------------------------------------
+
+_REGIONS: dict[str, Any] = {
+    "sizes": _IMAGES,
+    "across": flags(),
+    "region": {"3": 3, "1": 1, "2": 2, "8": 8, "2147483648": 2**31},
+    "beta": {"0.75": 0.75, "1": 1.0, "-0.5": -0.5},
+    "alpha": {"0.7": 0.7, "1e-4": 1e-4},
+}
+
+
+def _region(choice: Choice) -> dict[str, Any]:
+    return {
+        "CrossChannel": choice.across,
+        "LocalSize": choice.region,
+        "Alpha": choice.alpha,
+        "Beta": choice.beta,
+        "Bias": 1.5,
+    }
+
+
+def _region_of(desc: Any) -> tuple[int, float, float, float, bool]:
+    return desc.LocalSize, desc.Alpha, desc.Beta, desc.Bias, desc.CrossChannel
+
+
+def _local_response(desc: Any, inputs: Inputs) -> Outputs:
+    (x,) = rounded(inputs, "InputTensor")
+    result = reference.local_response(x, *_region_of(desc))
+    return {"OutputTensor": result.expected(desc.OutputTensor, "a float32 sum in any order, a power and a quotient")}
+
+
+def _local_response_grad(desc: Any, inputs: Inputs) -> Outputs:
+    x, gradient = rounded(inputs, "InputTensor", "InputGradientTensor")
+    result = reference.local_response_grad(x, gradient, *_region_of(desc))
+    return {"OutputGradientTensor": result.expected(desc.OutputGradientTensor, "float32 sums in any order and powers")}
+
+
+def _describe_local_response(choice: Choice) -> OperatorDesc:
+    whole = tensor(choice.type, choice.sizes)
+    return d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC(InputTensor=whole, OutputTensor=whole, **_region(choice))
+
+
+def _describe_local_response_grad(choice: Choice) -> OperatorDesc:
+    whole = tensor(choice.type, choice.sizes)
+    return d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC(
+        InputTensor=whole, InputGradientTensor=whole, OutputGradientTensor=whole, **_region(choice)
+    )
+
+
+subject(
+    d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC, "InputTensor"), **_REGIONS},
+    describe=_describe_local_response,
+    reference=_local_response,
+    inputs=finite,
+)
+subject(
+    d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC, "InputTensor"), **_REGIONS},
+    describe=_describe_local_response_grad,
+    reference=_local_response_grad,
+    inputs=finite,
+)

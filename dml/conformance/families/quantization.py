@@ -1,0 +1,171 @@
+"""QUANTIZE and DEQUANTIZE in blocks, and DYNAMIC_QUANTIZE_LINEAR: integers are exact, halves and limits included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dml import descriptors as d
+from dml.conformance.limits import Expected, webnn
+from dml.conformance.parameters import Choice, flags, tensor, types_of
+from dml.conformance.pointwise import ALL_RANKS
+from dml.conformance.references import quantization
+from dml.conformance.subject import Inputs, subject
+from dml.conformance.values import Values, integer_range
+from dml.enums import DML_QUANTIZATION_TYPE_SCALE, DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
+from dml.tensors import numpy_dtype
+
+#: Sizes, and those of scale and zero point: for the tensor, a row, a channel, blocks along one dimension and along two.
+_BLOCKS = {
+    "3x5by3x1": ((3, 5), (3, 1)),
+    "1by1": ((1,), (1,)),
+    "67by1": ((67,), (1,)),
+    "4x6by1x1": ((4, 6), (1, 1)),
+    "2x3x4x5by1x3x1x1": ((2, 3, 4, 5), (1, 3, 1, 1)),
+    "8x6by2x3": ((8, 6), (2, 3)),
+    "2x4x9by1x2x9": ((2, 4, 9), (1, 2, 9)),
+    "2x3x1x2x2x4x2x6by1x3x1x2x1x2x2x3": ((2, 3, 1, 2, 2, 4, 2, 6), (1, 3, 1, 2, 1, 2, 2, 3)),
+    "30x160by30x10": ((30, 160), (30, 10)),
+}
+
+
+def _fields(x: Any, output: Any, integers: Any, floats: Any, choice: Choice) -> dict[str, Any]:
+    """integers, floats: the data types of zero point and scale."""
+    blocks = choice.sizes[1]
+    scale, zero_point = tensor(floats, blocks), tensor(integers, blocks)
+    return {
+        "InputTensor": x,
+        "QuantizationType": DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT
+        if choice.zero_point
+        else DML_QUANTIZATION_TYPE_SCALE,
+        "QuantizationTensors": [scale, zero_point] if choice.zero_point else [scale],
+        "OutputTensor": output,
+    }
+
+
+def _describe_quantize(choice: Choice) -> d.DML_QUANTIZE_OPERATOR_DESC:
+    x, output = tensor(choice.type, choice.sizes[0]), tensor(choice.to, choice.sizes[0])
+    return d.DML_QUANTIZE_OPERATOR_DESC(**_fields(x, output, choice.to, choice.type, choice))
+
+
+def _describe_dequantize(choice: Choice) -> d.DML_DEQUANTIZE_OPERATOR_DESC:
+    x, output = tensor(choice.type, choice.sizes[0]), tensor(choice.to, choice.sizes[0])
+    return d.DML_DEQUANTIZE_OPERATOR_DESC(**_fields(x, output, choice.type, choice.to, choice))
+
+
+def _parameters(desc: Any, values: Values) -> list[Any]:
+    """Scales of both signs, and zero points of any value."""
+    scale, *zero_point = desc.QuantizationTensors
+    made = values.between(scale, 0.05, 2) * np.where(values.rng.random(scale.Sizes) < 0.2, -1, 1)
+    whole = [values.integers(one, *integer_range(numpy_dtype(one.DataType))) for one in zero_point]
+    return [made.astype(numpy_dtype(scale.DataType)), *whole]
+
+
+def _quantize_inputs(desc: Any, values: Values) -> Inputs:
+    """Levels in the output's range and beyond it, a third of them halves."""
+    parameters = _parameters(desc, values)
+    kind = numpy_dtype(desc.InputTensor.DataType)
+    low, high = integer_range(numpy_dtype(desc.OutputTensor.DataType))
+    levels = values.rng.uniform(low - 20, high + 20, desc.InputTensor.Sizes)
+    levels = np.where(values.rng.random(levels.shape) < 1 / 3, np.floor(levels) + 0.5, levels)
+    x = (levels * quantization.spread(parameters[0].astype(np.float64), levels.shape)).astype(kind)
+    if values.edges:
+        x = np.where(values.rng.random(x.shape) < 0.3, values.fill(desc.InputTensor), x)
+    return {"InputTensor": x, "QuantizationTensors": parameters}
+
+
+def _dequantize_inputs(desc: Any, values: Values) -> Inputs:
+    x = values.integers(desc.InputTensor, *integer_range(numpy_dtype(desc.InputTensor.DataType)))
+    return {"InputTensor": x, "QuantizationTensors": _parameters(desc, values)}
+
+
+def _spread(desc: Any, given: Inputs) -> tuple[Any, Any]:
+    """Scale and zero point of each element."""
+    scale, *zero_point = (quantization.spread(one, desc.InputTensor.Sizes) for one in given["QuantizationTensors"])
+    return scale, zero_point[0] if zero_point else None
+
+
+def _quantize(desc: Any, given: Inputs) -> dict[str, Expected]:
+    scale, zero_point = _spread(desc, given)
+    kind = numpy_dtype(desc.OutputTensor.DataType)
+    return {"OutputTensor": Expected(quantization.quantized(given["InputTensor"], scale, zero_point, kind))}
+
+
+def _dequantize(desc: Any, given: Inputs) -> dict[str, Expected]:
+    values = quantization.dequantized(given["InputTensor"], *_spread(desc, given))
+    return {"OutputTensor": webnn(1, 1).expected(values, numpy_dtype(desc.OutputTensor.DataType))}
+
+
+subject(
+    d.DML_QUANTIZE_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_QUANTIZE_OPERATOR_DESC, "InputTensor"),
+        "sizes": _BLOCKS,
+        "to": types_of(d.DML_QUANTIZE_OPERATOR_DESC, "OutputTensor"),
+        "zero_point": flags(),
+    },
+    describe=_describe_quantize,
+    reference=_quantize,
+    inputs=_quantize_inputs,
+)
+subject(
+    d.DML_DEQUANTIZE_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_DEQUANTIZE_OPERATOR_DESC, "InputTensor"),
+        "sizes": _BLOCKS,
+        "to": types_of(d.DML_DEQUANTIZE_OPERATOR_DESC, "OutputTensor"),
+        "zero_point": flags(),
+    },
+    describe=_describe_dequantize,
+    reference=_dequantize,
+    inputs=_dequantize_inputs,
+    values=("ordinary",),
+)
+
+# --- DYNAMIC_QUANTIZE_LINEAR ----------------------------------------------------------------------------------------
+
+#: On both sides of zero, on either, nowhere, and near the ends of FLOAT16.
+_RANGES = ((-3.0, 5.0), (1.0, 4.0), (-4.0, -1.0), (0.0, 0.0), (-1e-3, 1e-3), (-6e4, 6e4))
+
+
+def _describe_dynamic(choice: Choice) -> d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC:
+    one = (1,) * len(choice.sizes)
+    return d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC(
+        InputTensor=tensor(choice.type, choice.sizes),
+        OutputTensor=tensor(choice.to, choice.sizes),
+        OutputScaleTensor=tensor(choice.scale, one),
+        OutputZeroPointTensor=tensor(choice.to, one),
+    )
+
+
+def _dynamic_inputs(desc: Any, values: Values) -> Inputs:
+    """Numbers of one of the ranges: infinities and NaN have no scale."""
+    low, high = _RANGES[values.rng.integers(len(_RANGES))]
+    return {"InputTensor": values.between(desc.InputTensor, low, high)}
+
+
+def _dynamic(desc: Any, given: Inputs) -> dict[str, Expected]:
+    kind = numpy_dtype(desc.OutputTensor.DataType)
+    levels, scale, zero_point = quantization.dynamically(given["InputTensor"], kind)
+    one = desc.OutputScaleTensor.Sizes
+    return {
+        "OutputTensor": Expected(levels),
+        "OutputScaleTensor": Expected(np.full(one, scale, np.float64)),
+        "OutputZeroPointTensor": Expected(np.full(one, zero_point).astype(kind)),
+    }
+
+
+subject(
+    d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, "InputTensor"),
+        "sizes": ALL_RANKS,
+        "to": types_of(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, "OutputTensor"),
+        "scale": types_of(d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, "OutputScaleTensor"),
+    },
+    describe=_describe_dynamic,
+    reference=_dynamic,
+    inputs=_dynamic_inputs,
+    values=("ordinary",),
+)

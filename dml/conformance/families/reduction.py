@@ -1,0 +1,238 @@
+"""Reductions, indices of extremes, running sums and products, selections, coordinates of what is not zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dml import descriptors as d
+from dml.capability import operator_support, short_name
+from dml.conformance.limits import Expected, sum_of_products
+from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.references import reduction
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.values import Values, is_float
+from dml.conformance.variety import AXES, Array, any_bits, axis_of, exact
+from dml.enums import DML_AXIS_DIRECTION, DML_REDUCE_FUNCTION
+from dml.shapes import ones_along
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+#: From one dimension to eight, and long lines, which take several dispatches.
+_SIZES = sizes("2x3x4", "1", "7", "1x3x1x5", "6x64", "2x1x3x2x1x2x1x3", "17x31x13", "3x9001")
+
+#: Of a dimension count, the axes of a reduction.
+_AXES: dict[str, Any] = {
+    "last": lambda rank: (rank - 1,),
+    "all": lambda rank: tuple(range(rank)),
+    "first": lambda rank: (0,),
+    "none": lambda rank: (),
+    "odd": lambda rank: tuple(range(1, rank, 2)),
+    "even_backwards": lambda rank: tuple(reversed(range(0, rank, 2))),
+}
+_DIRECTIONS = enumerators(DML_AXIS_DIRECTION)
+_DECREASING = DML_AXIS_DIRECTION.DML_AXIS_DIRECTION_DECREASING
+
+
+def _axes(choice: Choice) -> tuple[int, ...]:
+    rank = len(choice.sizes)
+    axes: tuple[int, ...] = choice.axes(rank)
+    label = choice.label("axes")
+    if rank == 1 and label not in ("last", "none"):
+        raise Skip(f"of one dimension, {label} is another name for last or none")
+    return axes
+
+
+# --- REDUCE ---------------------------------------------------------------------------------------------
+
+#: What sums of terms of one sign and products may be off by, by the number of reduced elements.
+_WEBNN = {
+    "AVERAGE": lambda n: n + 2,
+    "L1": lambda n: n,
+    "L2": lambda n: 2 * n + 1,
+    "LOG_SUM": lambda n: n + 18,
+    "LOG_SUM_EXP": lambda n: 2 * n + 18,
+    "MULTIPLY": lambda n: n,
+    "SUM": lambda n: n,
+    "SUM_SQUARE": lambda n: 2 * n,
+}
+
+
+def _function(desc: d.DML_REDUCE_OPERATOR_DESC) -> str:
+    return short_name(desc.Function)
+
+
+def _reduce(choice: Choice) -> d.DML_REDUCE_OPERATOR_DESC:
+    support = operator_support(d.DML_REDUCE_OPERATOR_DESC.OPERATOR_TYPE, function=choice.function)
+    assert support is not None
+    if choice.type not in support["InputTensor"].data_types:
+        raise Skip(f"{short_name(choice.function)} does not take the type")
+    axes = _axes(choice)
+    finds = short_name(choice.function) in ("ARGMIN", "ARGMAX")
+    if not finds and choice.label("index") != "UINT32":
+        raise Skip("only ARGMIN and ARGMAX give indices")
+    return d.DML_REDUCE_OPERATOR_DESC(
+        Function=choice.function,
+        InputTensor=tensor(choice.type, choice.sizes),
+        OutputTensor=tensor(choice.index if finds else choice.type, ones_along(choice.sizes, axes)),
+        AxisCount=len(axes),
+        Axes=axes,
+    )
+
+
+def _reduce_inputs(desc: d.DML_REDUCE_OPERATOR_DESC, values: Values) -> Inputs:
+    return {"InputTensor": _reduced_values(_function(desc), desc.InputTensor, values)}
+
+
+def _reduced_values(function: str, x: DML_BUFFER_TENSOR_DESC, values: Values) -> Array:
+    if function in ("MIN", "MAX", "ARGMIN", "ARGMAX"):
+        return values.fill(x)
+    if not is_float(x.dtype):
+        # Of odd numbers all low bits count in a product.
+        return np.asarray(any_bits(values, x) | x.dtype.type(function == "MULTIPLY"))
+    if function == "MULTIPLY":
+        return _near_one(x, values)
+    if function == "LOG_SUM":
+        return values.between(x, 0.1, 4)
+    if function == "LOG_SUM_EXP":
+        return values.between(x, -30, 30)
+    if function == "L2":
+        # Squares may leave the type's range, which the root does not.
+        filled = values.fill(x)
+        return np.where(np.isfinite(filled), filled, x.dtype.type(2))
+    return values.finite(x)
+
+
+def _near_one(x: DML_BUFFER_TENSOR_DESC, values: Values) -> Array:
+    """Factors of both signs so near to 1 that all of them together stay within the type's range."""
+    width = min(0.5, 1 / np.sqrt(x.element_count))
+    factors = values.between(x, 1 - width, 1 + width)
+    return np.asarray(factors * values.rng.choice([-1, 1], x.Sizes).astype(x.dtype))
+
+
+def _reduced(desc: d.DML_REDUCE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    x, function, kind = inputs["InputTensor"], _function(desc), desc.OutputTensor.dtype
+    if function in ("ARGMIN", "ARGMAX"):
+        return {"OutputTensor": exact(reduction.arg(function == "ARGMAX", x, desc.Axes).astype(kind))}
+    values = reduction.reduce(function, x, desc.Axes)
+    if function in ("MIN", "MAX") or not is_float(kind):
+        return {"OutputTensor": exact(values)}
+    count = x.size // values.size
+    ulp = _WEBNN[function](count)
+    absolute = _beside_cancellation(function, x, desc.Axes, values, kind)
+    return {"OutputTensor": Expected(values, ulp, absolute, f"WebNN: {ulp} ulp for {count} elements; a sum near zero")}
+
+
+def _beside_cancellation(function: str, x: Array, axes: Any, values: Array, kind: np.dtype[Any]) -> Array | float:
+    """What a result may be off by where ulp of it say nothing, because it is small beside what was added up."""
+    count = x.size // values.size
+    rounded = 2.0**-24
+    if function in ("SUM", "AVERAGE"):
+        magnitudes = reduction.reduce("L1", x, axes) / (count if function == "AVERAGE" else 1)
+        return sum_of_products(count, magnitudes, kind, values)
+    if function == "LOG_SUM":  # of a sum near one
+        return (count + 6) * rounded
+    if function == "LOG_SUM_EXP":  # the same, and the maximum is added at the end
+        return (count + 12) * rounded + 2 * rounded * np.abs(reduction.reduce("MAX", x, axes))
+    return 0.0
+
+
+subject(
+    d.DML_REDUCE_OPERATOR_DESC,
+    parameters={
+        "type": types_of(
+            d.DML_REDUCE_OPERATOR_DESC, "InputTensor", function=DML_REDUCE_FUNCTION.DML_REDUCE_FUNCTION_MAX
+        ),
+        "function": dict(sorted(enumerators(DML_REDUCE_FUNCTION).items(), key=lambda item: item[0] != "SUM")),
+        "sizes": _SIZES,
+        "axes": _AXES,
+        "index": types_of(
+            d.DML_REDUCE_OPERATOR_DESC, "OutputTensor", function=DML_REDUCE_FUNCTION.DML_REDUCE_FUNCTION_ARGMAX
+        ),
+    },
+    describe=_reduce,
+    inputs=_reduce_inputs,
+    reference=_reduced,
+)
+
+# --- ARGMIN, ARGMAX -------------------------------------------------------------------------------------
+
+
+def _arg(operator: Any) -> None:
+    def describe(choice: Choice) -> Any:
+        axes = _axes(choice)
+        return operator(
+            InputTensor=tensor(choice.type, choice.sizes),
+            OutputTensor=tensor(choice.index, ones_along(choice.sizes, axes)),
+            Axes=axes,
+            AxisDirection=choice.direction,
+        )
+
+    def reference(desc: Any, inputs: Inputs) -> Outputs:
+        largest, last = operator is d.DML_ARGMAX_OPERATOR_DESC, desc.AxisDirection == _DECREASING
+        places = reduction.arg(largest, inputs["InputTensor"], desc.Axes, last)
+        return {"OutputTensor": exact(places.astype(desc.OutputTensor.dtype))}
+
+    subject(
+        operator,
+        parameters={
+            "type": types_of(operator, "InputTensor"),
+            "sizes": _SIZES,
+            "axes": _AXES,
+            "index": types_of(operator, "OutputTensor"),
+            "direction": _DIRECTIONS,
+        },
+        describe=describe,
+        reference=reference,
+    )
+
+
+_arg(d.DML_ARGMIN_OPERATOR_DESC)
+_arg(d.DML_ARGMAX_OPERATOR_DESC)
+
+# --- CUMULATIVE_SUMMATION, CUMULATIVE_PRODUCT -----------------------------------------------------------
+
+
+def _cumulative(operator: Any, exclusive: str, *, product: bool) -> None:
+    def describe(choice: Choice) -> Any:
+        return operator(
+            InputTensor=tensor(choice.type, choice.sizes),
+            OutputTensor=tensor(choice.type, choice.sizes),
+            Axis=axis_of(choice, len(choice.sizes)),
+            AxisDirection=choice.direction,
+            **{exclusive: choice.exclusive},
+        )
+
+    def inputs(desc: Any, values: Values) -> Inputs:
+        return {"InputTensor": _reduced_values("MULTIPLY" if product else "SUM", desc.InputTensor, values)}
+
+    def reference(desc: Any, inputs: Inputs) -> Outputs:
+        x, kind = inputs["InputTensor"], desc.OutputTensor.dtype
+        how = {"backwards": desc.AxisDirection == _DECREASING, "exclusive": getattr(desc, exclusive)}
+        values = reduction.cumulative(x, desc.Axis, product=product, **how)
+        length = x.shape[desc.Axis]
+        if not is_float(kind):
+            return {"OutputTensor": exact(values)}
+        if product:
+            return {"OutputTensor": Expected(values, length, why=f"up to {length} factors, each product rounded")}
+        magnitudes = reduction.cumulative(np.abs(x), desc.Axis, product=False, **how)
+        absolute = sum_of_products(length, magnitudes, kind, values)
+        return {"OutputTensor": Expected(values, length - 1, absolute, f"WebNN: {length - 1} ulp; a sum near zero")}
+
+    subject(
+        operator,
+        parameters={
+            "type": types_of(operator, "InputTensor"),
+            "sizes": _SIZES,
+            "axis": AXES,
+            "direction": _DIRECTIONS,
+            "exclusive": flags(),
+        },
+        describe=describe,
+        inputs=inputs,
+        reference=reference,
+    )
+
+
+_cumulative(d.DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, "HasExclusiveSum", product=False)
+_cumulative(d.DML_CUMULATIVE_PRODUCT_OPERATOR_DESC, "HasExclusiveProduct", product=True)

@@ -1,0 +1,124 @@
+"""The largest and smallest elements in order, and the coordinates of those that are not zero. All to the bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dml import descriptors as d
+from dml.conformance.limits import Expected
+from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, tensor, types_of
+from dml.conformance.references import reduction
+from dml.conformance.subject import Inputs, Outputs, subject
+from dml.conformance.values import Values
+from dml.conformance.variety import AXES, SIZES, axis_of, exact
+from dml.enums import DML_AXIS_DIRECTION, DML_TENSOR_DATA_TYPE_UINT32
+from dml.shapes import effective_rank, with_size
+
+# --- TOP_K ----------------------------------------------------------------------------------------------
+
+#: By the size along the axis.
+_KS: dict[str, Any] = {"half": lambda n: (n + 1) // 2, "1": lambda n: 1, "all": lambda n: n}
+
+
+def _top_k_fields(choice: Choice) -> dict[str, Any]:
+    axis = axis_of(choice, len(choice.sizes))
+    k = choice.k(choice.sizes[axis])
+    if k == 1 and choice.label("k") == "all":
+        raise Skip("all of one element is 1")
+    found = with_size(choice.sizes, axis, k)
+    return {
+        "InputTensor": tensor(choice.type, choice.sizes),
+        "OutputValueTensor": tensor(choice.type, found),
+        "OutputIndexTensor": tensor(choice.index, found),
+        "Axis": axis,
+        "K": k,
+    }
+
+
+def _topmost(desc: Any, inputs: Inputs) -> Outputs:
+    increasing = DML_AXIS_DIRECTION.DML_AXIS_DIRECTION_INCREASING
+    largest = getattr(desc, "AxisDirection", None) != increasing
+    found, places = reduction.top_k(inputs["InputTensor"], desc.Axis, desc.K, largest=largest)
+    return {
+        "OutputValueTensor": exact(found),
+        "OutputIndexTensor": exact(places.astype(desc.OutputIndexTensor.dtype)),
+    }
+
+
+_TOP_K = {
+    # A line of more than a block of 1024 is sorted in several.
+    "sizes": {**SIZES, **sizes("2x1300")},
+    "axis": AXES,
+    "k": _KS,
+    "index": types_of(d.DML_TOP_K_OPERATOR_DESC, "OutputIndexTensor"),
+}
+
+subject(
+    d.DML_TOP_K_OPERATOR_DESC,
+    parameters={"type": types_of(d.DML_TOP_K_OPERATOR_DESC, "InputTensor"), **_TOP_K},
+    describe=lambda choice: d.DML_TOP_K_OPERATOR_DESC(**_top_k_fields(choice)),
+    reference=_topmost,
+)
+subject(
+    d.DML_TOP_K1_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_TOP_K1_OPERATOR_DESC, "InputTensor"),
+        **_TOP_K,
+        "direction": enumerators(DML_AXIS_DIRECTION),
+    },
+    describe=lambda choice: d.DML_TOP_K1_OPERATOR_DESC(**_top_k_fields(choice), AxisDirection=choice.direction),
+    reference=_topmost,
+)
+
+# --- NONZERO_COORDINATES --------------------------------------------------------------------------------
+
+
+def _coordinates(choice: Choice) -> d.DML_NONZERO_COORDINATES_OPERATOR_DESC:
+    """As many coordinates as the input has dimensions, or without those of its leading sizes of 1."""
+    rank = len(choice.sizes)
+    columns = max(1, effective_rank(choice.sizes)) if choice.shorter else rank
+    if choice.shorter and columns == rank:
+        raise Skip("no leading dimension of size 1 can go")
+    x = tensor(choice.type, choice.sizes)
+    return d.DML_NONZERO_COORDINATES_OPERATOR_DESC(
+        InputTensor=x,
+        OutputCountTensor=tensor(DML_TENSOR_DATA_TYPE_UINT32, (1,) * rank),
+        OutputCoordinatesTensor=tensor(DML_TENSOR_DATA_TYPE_UINT32, (*(1,) * (rank - 2), x.element_count, columns)),
+    )
+
+
+def _sparse(desc: d.DML_NONZERO_COORDINATES_OPERATOR_DESC, values: Values) -> Inputs:
+    """A share of the elements that is drawn too is zero: from none of them to all."""
+    share = values.rng.choice([0.0, 0.05, 0.5, 1.0])
+    kept = values.rng.random(desc.InputTensor.Sizes) < share
+    filled = values.fill(desc.InputTensor)
+    return {"InputTensor": np.where(kept, filled, filled.dtype.type(0))}
+
+
+def _found(desc: d.DML_NONZERO_COORDINATES_OPERATOR_DESC, inputs: Inputs) -> Outputs:
+    output = desc.OutputCoordinatesTensor
+    rows, undefined = reduction.nonzero_coordinates(inputs["InputTensor"], output.Sizes[-1])
+    coordinates = np.zeros(undefined.shape, output.dtype)
+    coordinates[: len(rows)] = rows
+    count = np.full(desc.OutputCountTensor.Sizes, len(rows), desc.OutputCountTensor.dtype)
+    return {
+        "OutputCountTensor": exact(count),
+        "OutputCoordinatesTensor": Expected(
+            coordinates.reshape(output.Sizes), undefined=undefined.reshape(output.Sizes)
+        ),
+    }
+
+
+subject(
+    d.DML_NONZERO_COORDINATES_OPERATOR_DESC,
+    parameters={
+        "type": types_of(d.DML_NONZERO_COORDINATES_OPERATOR_DESC, "InputTensor"),
+        "sizes": SIZES,
+        "shorter": flags(),
+    },
+    describe=_coordinates,
+    inputs=_sparse,
+    reference=_found,
+)

@@ -1,0 +1,101 @@
+"""The journal of a run: a JSON line per outcome, written as it comes, so that a killed run can go on.
+
+The first line is the report without results and the places; each further one says at which place which outcome came,
+and how many seconds that place had taken by then. The last outcome of a case stands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from dml.conformance import report
+from dml.conformance.report import Record
+from dml.conformance.runner import not_run
+from dml.errors import HRESULT, DMLError
+
+FORMAT, VERSION = "dml-conformance-journal", 1
+
+
+class Journal:
+    """An open journal. found: by place, what it holds: outcomes by case. seconds: what each place had taken."""
+
+    def __init__(self, path: Path, head: Record, devices: Sequence[Record]) -> None:
+        self.path, self.head, self.devices = path, head, list(devices)
+        self.found: list[dict[str, Record]] = [{} for _ in devices]
+        self.seconds = [0.0 for _ in devices]
+
+    @classmethod
+    def begin(cls, path: Path, head: Record, devices: Sequence[Record]) -> Journal:
+        """A new one. Raises DMLError where the file cannot be written."""
+        made = cls(path, head, devices)
+        first = {"format": FORMAT, "version": VERSION, "report": head, "devices": list(devices)}
+        report.write_text(path, json.dumps(first) + "\n")
+        return made
+
+    @classmethod
+    def resume(cls, path: Path) -> Journal:
+        """One that is there. Raises DMLError where it is no journal, or is another version's or checkout's."""
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise DMLError(f"{path} cannot be read: {error.strerror or error}", HRESULT.DXGI_ERROR_NOT_FOUND) from error
+        # A run that was killed while it wrote left part of a line.
+        whole, _, rest = data.rpartition(b"\n")
+        try:
+            lines = [json.loads(line) for line in whole.splitlines()]
+            first = lines.pop(0)
+            if (first["format"], first["version"]) != (FORMAT, VERSION):
+                raise ValueError(f"a journal of version {first['version']!r}; this dml reads version {VERSION}")
+            made = cls(path, first["report"], first["devices"])
+            for line in lines:
+                made._take(line)
+        except (ValueError, LookupError, TypeError) as error:
+            raise DMLError(f"{path} is no journal of dml conformance: {error}") from None
+        now = report.started({})
+        for name in ("dml_version", "commit"):
+            if made.head[name] != now[name]:
+                raise DMLError(f"{path}: its {name} is {made.head[name]}, this one's {now[name]}: start a new run")
+        if rest:
+            os.truncate(path, len(whole) + 1)
+        return made
+
+    def add(self, place: int, outcome: Record, seconds: float) -> None:
+        """Write an outcome; seconds: what the place has taken so far. Raises OSError."""
+        line = {"place": place, "seconds": round(seconds, 3), "outcome": outcome}
+        self._take(line)
+        self._file.write(json.dumps(line, allow_nan=False) + "\n")
+        self._file.flush()
+
+    def report(self, cases: Sequence[str], left: Sequence[str]) -> Record:
+        """What there is by now. cases: all that each place was to run. left: by place, why cases have no outcome."""
+        made: Record = {**self.head, "runs": []}
+        for device, found, seconds, why in zip(self.devices, self.found, self.seconds, left, strict=True):
+            missing = [not_run(case, why) for case in cases if case not in found]
+            made["runs"].append(
+                {
+                    "device": device,
+                    "shard": made["suite"]["shard"],
+                    "seconds": seconds,
+                    "complete": not missing,
+                    "results": report.in_order([*found.values(), *missing]),
+                }
+            )
+        return made
+
+    def _take(self, line: dict[str, Any]) -> None:
+        self.found[line["place"]][line["outcome"]["case"]] = line["outcome"]
+        self.seconds[line["place"]] = line["seconds"]
+
+    def __enter__(self) -> Journal:
+        self._file = open(self.path, "a", encoding="utf-8")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()

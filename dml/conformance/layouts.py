@@ -1,0 +1,115 @@
+"""Where a case's tensors lie: layouts by name, bytes with gaps, and what of the bytes belongs to elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.arrays import TensorMemory
+from dml.descriptors.base import OperatorDesc
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+Array = npt.NDArray[Any]
+Tensor = DML_BUFFER_TENSOR_DESC
+
+#: packed: row-major. padded: a gap after each row and between slices. permuted: the first dimension is innermost.
+#: broadcast: inputs repeat their first element along the first dimension longer than one.
+LAYOUTS = ("packed", "padded", "permuted", "broadcast")
+
+#: What every byte is that no element covers, and of outputs before a run.
+UNTOUCHED = 0xA5
+
+
+def laid_out(desc: OperatorDesc, layout: str) -> OperatorDesc:
+    """The description with all of its tensors laid out so."""
+    if layout == "packed":
+        return desc
+    changes: dict[str, Any] = {}
+    for info in desc.fields_info:
+        value = getattr(desc, info.name)
+        if value is None or not info.is_tensor:
+            continue
+        one = layout if info.kind == "input" or layout != "broadcast" else "packed"
+        changes[info.name] = tuple(_with(t, one) for t in value) if isinstance(value, tuple) else _with(value, one)
+    return desc.replace(**changes)
+
+
+def _with(tensor: Tensor, layout: str) -> Tensor:
+    return Tensor(tensor.DataType, tensor.Sizes, _strides(tensor, layout), Flags=tensor.Flags)
+
+
+def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
+    """What a description repeats by a stride of 0 stays repeated."""
+    sizes = tensor.Sizes
+    if layout == "packed":
+        return tensor.Strides
+    once = tuple(1 if stride == 0 else size for size, stride in zip(sizes, tensor.strides, strict=True))
+    if once != sizes:
+        laid = _strides(Tensor(tensor.DataType, once), layout)
+        assert laid is not None
+        return tuple(stride if one == size else 0 for stride, one, size in zip(laid, once, sizes, strict=True))
+    if layout == "broadcast":
+        longer = next((axis for axis, size in enumerate(sizes) if size > 1), None)
+        return tuple(0 if axis == longer else stride for axis, stride in enumerate(tensor.strides))
+    gap = 1 if layout == "padded" else 0
+    order = range(len(sizes)) if layout == "permuted" else reversed(range(len(sizes)))
+    strides, step = [0] * len(sizes), 2 if gap and len(sizes) == 1 else 1
+    for axis in order:
+        strides[axis] = step
+        step = step * sizes[axis] + gap
+    return tuple(strides)
+
+
+def repeated(array: Array, tensor: Tensor) -> Array:
+    """The array as the tensor can hold it: along a stride of 0 all elements are the first."""
+    once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.strides)
+    return np.ascontiguousarray(np.broadcast_to(array[once], array.shape))
+
+
+def to_bytes(array: Array, tensor: Tensor) -> npt.NDArray[np.uint8]:
+    """All of the tensor's bytes; those in its gaps are UNTOUCHED."""
+    words = np.full(int(tensor.TotalTensorSizeInBytes) // 4, UNTOUCHED * 0x01010101, np.uint32)
+    TensorMemory(words, tensor).store(array)
+    return words.view(np.uint8)
+
+
+def from_bytes(data: npt.NDArray[np.uint8], tensor: Tensor) -> Array:
+    """The tensor's elements."""
+    return TensorMemory(data.view(np.uint32), tensor).load()
+
+
+def gaps_touched(data: npt.NDArray[np.uint8], tensor: Tensor) -> int | None:
+    """The first byte outside of the elements that something wrote to; None where there is none."""
+    bits = tensor.element_bits
+    places = np.zeros((), np.int64)
+    for size, stride in zip(tensor.Sizes, tensor.strides, strict=True):
+        places = places[..., None] + np.arange(size) * stride
+    # A packed tensor's bytes end at a word; what pads it belongs to nobody and may be written.
+    if bits == 4:  # two to a byte
+        untouched = np.full(2 * len(data), True)
+        untouched[places.ravel()] = False
+        untouched[int(places.max()) + 1 :] = False
+        found = np.stack([data & 15, data >> 4], axis=-1).reshape(-1)
+        wrong = untouched & (found != np.tile([UNTOUCHED & 15, UNTOUCHED >> 4], len(data)))
+        return int(np.argmax(wrong)) // 2 if wrong.any() else None
+    width = bits // 8
+    untouched = np.full(len(data), True)
+    for byte in range(width):
+        untouched[places.ravel() * width + byte] = False
+    untouched[int(places.max()) * width + width :] = False
+    wrong = untouched & (data != UNTOUCHED)
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
+def tensors(fields: Iterator[tuple[str, Any]]) -> list[tuple[str, int | None, Tensor]]:
+    """(field, place in its array or None, tensor) of the tensors that are there, in the order of binding."""
+    found: list[tuple[str, int | None, Tensor]] = []
+    for name, field in fields:
+        if isinstance(field, tuple):
+            found += [(name, at, tensor) for at, tensor in enumerate(field)]
+        elif field is not None:
+            found.append((name, None, field))
+    return found

@@ -1,0 +1,98 @@
+"""What an output must be, how far it may be off, and why so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The values of one output tensor and their tolerance.
+
+    values: in float64, or exact in the output's own integer type; the tensor's sizes. An element may differ by ``ulp``
+    units in the last place of its own value in the output's data type, and by ``absolute`` besides (a number, or one
+    per element). Both zero: equal, NaN to NaN. why: where the limit is from. undefined: which elements the operator
+    leaves undefined, and may hold anything; None where it defines all.
+    """
+
+    values: Array
+    ulp: float = 0.0
+    absolute: float | Array = 0.0
+    why: str = "exact"
+    undefined: Array | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        return self.ulp == 0 and not np.any(self.absolute)
+
+
+def spacing(values: Array, kind: np.dtype[Any]) -> Array:
+    """One unit in the last place of each value in a floating-point type; below the smallest normal, that one's."""
+    info = np.finfo(kind)
+    with np.errstate(over="ignore", invalid="ignore"):
+        magnitudes = np.clip(np.nan_to_num(np.abs(values), nan=1.0), float(info.tiny), float(info.max))
+    exponents = np.floor(np.log2(magnitudes))
+    exponents -= np.exp2(exponents) > magnitudes  # log2 rounds up just below a power of two
+    return np.asarray(np.exp2(exponents - info.nmant), np.float64)
+
+
+def sum_of_products(count: int, magnitudes: Array, kind: np.dtype[Any], values: Array) -> Array:
+    """What a sum of ``count`` products in float32, in any order, may be off by, in the output's type.
+
+    magnitudes: the sums of the products' magnitudes. Each product and each sum may be off by half an ulp of float32,
+    and so may a few factors and addends beside them; a FLOAT16 result rounds once more.
+    """
+    allowed = (count + 6) * 2.0**-24 * np.abs(magnitudes) + 4 * 2.0**-24 * np.abs(values)
+    if kind == np.float16:
+        allowed = allowed + 2.0**-11 * np.abs(values) + 2.0**-25
+    return np.asarray(allowed, np.float64)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How far results of an operator may be off, by data type: FLOAT32 first, then FLOAT16 (FLOAT64: as FLOAT32).
+
+    ulp, absolute: as in Expected; a FLOAT16 result is rounded once from float32. why: where they are from.
+    """
+
+    ulp: tuple[float, float] = (0.0, 0.0)
+    absolute: tuple[float, float] = (0.0, 0.0)
+    why: str = "exact"
+
+    def expected(self, values: Array, kind: np.dtype[Any], absolute: float | Array = 0.0) -> Expected:
+        """The values of an output of a data type; integers are exact. absolute: what may be off besides."""
+        if kind.kind != "f":
+            return Expected(values)
+        at = int(kind == np.float16)
+        return Expected(values, self.ulp[at], self.absolute[at] + absolute, self.why)
+
+    def and_then(self, other: Limit) -> Limit:
+        """That of one step after another."""
+        ulp = (self.ulp[0] + other.ulp[0], self.ulp[1] + other.ulp[1])
+        absolute = (self.absolute[0] + other.absolute[0], self.absolute[1] + other.absolute[1])
+        return Limit(ulp, absolute, f"{self.why}, and {other.why}")
+
+
+def webnn(single: float, half: float) -> Limit:
+    """The W3C's WebNN tests: so many ulp of FLOAT32, of FLOAT16."""
+    return Limit((single, half), why=f"WebNN: {single:g} ulp ({half:g} of FLOAT16)")
+
+
+def webnn_absolute(single: float, half: float) -> Limit:
+    """The W3C's WebNN tests: an absolute error; they compare with rounded values, so that an ulp comes to it here."""
+    return Limit(
+        (1, 1), (single, half), f"WebNN: 1/{1 / single:g} absolute (1/{1 / half:g} of FLOAT16), and one rounding"
+    )
+
+
+#: Where WebNN has none: shaders/lib/math.glsl promises 4 ulp on every device, and FLOAT16 rounds once.
+LIBRARY = Limit((4, 0.51), why="the shader library's promise: 4 ulp of float32")
+#: One operation of IEEE 754, rounded to the nearest or, as Vulkan leaves open, otherwise.
+ROUNDED = Limit((1, 1), why="one rounding")
+EXACT = Limit()

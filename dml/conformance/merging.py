@@ -1,0 +1,69 @@
+"""Several reports into one: shards of one run, and devices beside each other. Refuses what does not belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dml.conformance import report
+from dml.conformance.places import IDENTITY
+from dml.conformance.report import Record
+from dml.errors import DMLError
+
+#: What must be the same of all reports, and of their suites.
+_SAME, _SAME_SUITE = ("dml_version", "commit"), ("size", "seed", "filter", "only")
+
+
+def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
+    """One report of all; it is complete where every device has all shards.
+
+    names: of the reports, for messages. Raises DMLError where they are of different suites or versions, and where two
+    hold the same shard of the same device.
+    """
+    first = reports[0]
+    for other, name in zip(reports[1:], names[1:], strict=True):
+        _check(first, other, names[0], name)
+    runs: dict[tuple[Any, ...], list[tuple[Record, str]]] = {}
+    for one, name in zip(reports, names, strict=True):
+        for run in one["runs"]:
+            runs.setdefault(tuple(run["device"][key] for key in IDENTITY), []).append((run, name))
+    shards = _together([(one["suite"]["shard"], name) for one, name in zip(reports, names, strict=True)], alike=True)
+    counts = {one["suite"]["shard"]: one["suite"]["cases"] for one in reports}
+    suite = {**first["suite"], "shard": shards, "cases": sum(counts.values())}
+    merged = [_merge_runs(parts, shards) for parts in runs.values()]
+    return {**first, "created": min(one["created"] for one in reports), "suite": suite, "runs": merged}
+
+
+def _merge_runs(parts: Sequence[tuple[Record, str]], shards: str) -> Record:
+    """One device's; shards: those that there are of any device."""
+    held = _together([(run["shard"], f"{name}, {report.title(run['device'])}") for run, name in parts])
+    return {
+        "device": parts[0][0]["device"],
+        "shard": held,
+        "seconds": round(sum(run["seconds"] for run, _ in parts), 3),
+        "complete": held == shards and all(run["complete"] for run, _ in parts),
+        "results": report.in_order([outcome for run, _ in parts for outcome in run["results"]]),
+    }
+
+
+def _together(shards: Sequence[tuple[str, str]], *, alike: bool = False) -> str:
+    """1/3 and 3/3 -> 1+3/3. alike: a shard may stand twice, as that of another device."""
+    found: dict[int, str] = {}
+    total = shards[0][0].partition("/")[2]
+    for text, name in shards:
+        parts, _, of = text.partition("/")
+        if of != total:
+            raise DMLError(f"{name}: is shard {text}, {shards[0][1]} is of {total} shards")
+        for part in map(int, parts.split("+")):
+            if part in found and not alike:
+                raise DMLError(f"{name}: holds shard {part}/{of}, as {found[part]} does")
+            found[part] = name
+    return "1/1" if len(found) == int(total) else f"{'+'.join(map(str, sorted(found)))}/{total}"
+
+
+def _check(first: Record, other: Record, first_name: str, name: str) -> None:
+    pairs = [(key, first[key], other[key]) for key in _SAME]
+    pairs += [(f"suite.{key}", first["suite"].get(key), other["suite"].get(key)) for key in _SAME_SUITE]
+    for key, one, two in pairs:
+        if one != two:
+            raise DMLError(f"{name}: its {key} is {two!r}, that of {first_name} is {one!r}")

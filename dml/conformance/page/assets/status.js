@@ -1,0 +1,85 @@
+// The four things that can become of a case, as signs that do not need colour, and what several pages' parts draw.
+
+const STATUSES = ["passed", "failed", "not_tested", "unsupported"];
+const SIGNS = {passed: "✓", failed: "✗", not_tested: "–", unsupported: "○"};
+const WORDS = {passed: "passed", failed: "failed", not_tested: "not tested", unsupported: "unsupported"};
+
+function statusText(status, count) {
+  const sign = make("span", {"aria-hidden": "true"}, `${SIGNS[status]} `);
+  const word = make("span.hidden-text", {}, ` ${WORDS[status]}`);
+  return make(`span.status.${status}`, {}, sign, count === undefined ? WORDS[status] : grouped(count), count === undefined ? null : word);
+}
+
+function addUp(cells) {
+  const counts = [0, 0, 0, 0];
+  for (const cell of cells) cell.counts.forEach((count, at) => (counts[at] += count));
+  return counts;
+}
+
+function addHistograms(cells) {
+  const bins = [0, 0, 0, 0, 0, 0];
+  for (const cell of cells) cell.histogram.forEach((count, at) => (bins[at] += count));
+  return bins;
+}
+
+// Shares that are no finite number arrive as texts, and are worse than any.
+function weight(share) {
+  return typeof share === "number" ? share : Infinity;
+}
+
+function worstOf(cells) {
+  let worst = null;
+  for (const cell of cells) if (cell.worst && (!worst || weight(cell.worst.share) > weight(worst.share))) worst = cell.worst;
+  return worst;
+}
+
+function percent(share) {
+  if (typeof share !== "number") return share;
+  return share > 0 && share < 0.001 ? "< 0.1 %" : `${Number((100 * share).toPrecision(3)).toLocaleString("en-US")} %`;
+}
+
+// A thin line: how much of what is allowed was used.
+function usedBar(share) {
+  const kind = weight(share) > 1 ? ".over" : weight(share) > 0.75 ? ".near" : "";
+  const width = `${100 * Math.min(1, weight(share))}%`;
+  return make(`div.used${kind}`, {"aria-hidden": "true"}, make("span", {style: {width}}));
+}
+
+function runName(run) {
+  const {number, device, axis} = data.runs[run];
+  return `${number} ${device} (${axis})`;
+}
+
+// Which report a run is of, where there are several.
+function inReport(run) {
+  return data.changes.length ? `${String.fromCharCode(65 + data.runs[run].report)} ` : "";
+}
+
+// A limit that is not in ulp is an absolute one.
+function limitOf(tensor) {
+  return tensor.ulp_limit ? short(tensor.ulp_limit) : "absolute";
+}
+
+// A row's button that opens a row of details below it.
+function opener(text, opened, key, render) {
+  const button = make("button.plain.opens", {"type": "button", "aria-expanded": String(opened.has(key))}, make("span", {}, breakable(text)));
+  button.addEventListener("click", () => {
+    if (!opened.delete(key)) opened.add(key);
+    render();
+    document.querySelector(`[data-opener="${CSS.escape(key)}"]`)?.focus({preventScroll: true});
+  });
+  button.dataset.opener = key;
+  return button;
+}
+
+// The first `count` elements, and a button for more of them.
+function paged(items, shown, place, draw) {
+  const rest = items.length - shown;
+  draw(items.slice(0, shown));
+  place.replaceChildren();
+  if (rest > 0) {
+    const button = make("button", {type: "button"}, `Show ${grouped(Math.min(rest, 100))} more of ${grouped(rest)}`);
+    button.addEventListener("click", () => paged(items, shown + 100, place, draw));
+    place.append(button);
+  }
+}

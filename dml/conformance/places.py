@@ -1,0 +1,83 @@
+"""Where the suite runs: Vulkan devices and the axes they stand for, and how to say a case again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any
+
+from dml.conformance.axes import seen_as, selected
+from dml.errors import HRESULT, DMLError
+from dml.runtime.devices import VulkanDevice, choose, list_devices
+
+#: What says what a device is; the same of two reports is the same device.
+IDENTITY = ("name", "driver", "driver_version", "api_version", "vendor_id", "device_id", "axis")
+
+
+@dataclass(frozen=True)
+class SuiteDevice:
+    """A Vulkan device on an axis."""
+
+    device: VulkanDevice
+    axis: str
+
+    @property
+    def which(self) -> str:
+        """What ``--device`` finds the device by: its name, or its index where another one before it has the name."""
+        name = self.device.name
+        first = next((other for other in list_devices() if name.lower() in other.name.lower()), self.device)
+        return name if first.index == self.device.index else str(self.device.index)
+
+    def command(self, case: str, seed: int) -> str:
+        """The command that runs exactly that case here."""
+        words = ["dml", "conformance", "--case", case, "--device", self.which, "--as", self.axis]
+        return shlex.join([*words, *(["--seed", str(seed)] if seed else [])])
+
+    def record(self) -> dict[str, Any]:
+        """The device as it stands in a report."""
+        device, target = self.device, seen_as(self.device, self.axis).target
+        limits = {field.name: _plain(getattr(target, field.name)) for field in fields(target)}
+        broadcasts = limits.pop("broadcasts")
+        return {
+            "name": device.name,
+            "driver": device.driver,
+            "driver_version": device.identity.driver_version,
+            "api_version": ".".join(map(str, device.api_version)),
+            "vendor_id": device.identity.vendor,
+            "device_id": device.identity.device,
+            "type": device.device_class.value,
+            "axis": self.axis,
+            "limits": {**limits, "max_allocation": device.max_allocation, "memory": device.memory},
+            "features": {
+                "broadcasts": broadcasts,
+                "timestamp_bits": device.timestamp_bits,
+                "timestamp_period": device.timestamp_period,
+            },
+        }
+
+
+def places(devices: Sequence[str], axes: Sequence[str]) -> list[SuiteDevice]:
+    """The devices that ``--device`` names (all there are where it names none) on each axis of ``--as`` (plain).
+
+    Raises DMLError where there is no such device or axis, or no device at all.
+    """
+    kinds = selected(axes) or ["plain"]
+    if not list_devices():
+        choose()  # says what to install
+    wanted = devices or ["all"]
+    found = [device for text in wanted for device in (list_devices() if text == "all" else [choose(text)])]
+    return [SuiteDevice(device, axis) for device in dict.fromkeys(found) for axis in kinds]
+
+
+def find(name: str, driver: str, axis: str) -> SuiteDevice:
+    """The place of a journal. Raises DMLError where the machine has it no more."""
+    for device in list_devices():
+        if (device.name, device.driver) == (name, driver):
+            return SuiteDevice(device, axis)
+    raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,153 @@
+"""Subjects of operators whose output element depends on the elements at the same place of their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.conformance.limits import EXACT, Expected, Limit
+from dml.conformance.parameters import Choice, enumerators, sizes, tensor, types_of
+from dml.conformance.references.activations import attributes_of
+from dml.conformance.references.elementwise import exact, scaled, typed_limits
+from dml.conformance.references.whole import wrapped
+from dml.conformance.subject import Inputs, Subject, subject
+from dml.conformance.values import Values, is_float
+from dml.descriptors.base import OperatorDesc
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, broadcast_strides, numpy_dtype
+
+Array = npt.NDArray[Any]
+Tensor = DML_BUFFER_TENSOR_DESC
+InputMaker = Callable[[Any, Values], Inputs]
+
+#: From one to eight dimensions, sizes of one, primes, and enough elements for several workgroups.
+SIZES = sizes("3x5x7", "1", "67", "2x3x1x5", "2x1x2x1x2x1x3x2", "13x331")
+#: The same with every dimension count, for operators of few data types.
+ALL_RANKS = SIZES | sizes("2x1x3x2x4", "2x1x2x1x3x3", "1x2x1x2x2x3x2")
+
+
+def _along(kept: Callable[[int, int], bool]) -> Callable[[Tensor], Tensor]:
+    """A tensor that repeats its first element along all but the dimensions that are kept (axis, rank)."""
+
+    def repeat(whole: Tensor) -> Tensor:
+        sizes = [size if kept(axis, whole.rank) else 1 for axis, size in enumerate(whole.Sizes)]
+        return Tensor(whole.DataType, whole.Sizes, broadcast_strides(sizes, whole.Sizes))
+
+    return repeat
+
+
+#: How a second input lies beside the first, by strides of 0: whole, a number for each column, each row, or one.
+REPEATED: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "whole": lambda whole: whole,
+    "row": _along(lambda axis, rank: axis == rank - 1),
+    "column": _along(lambda axis, rank: axis < rank - 1),
+    "one": _along(lambda axis, rank: False),
+}
+NO_SCALE: Mapping[str, Any] = {}
+#: Powers of two, so that products do not round.
+SCALES: Mapping[str, Mapping[str, Any]] = {
+    "none": NO_SCALE,
+    "0.5x+0.25": {"ScaleBias": DML_SCALE_BIAS(0.5, 0.25)},
+    "2x+3": {"ScaleBias": DML_SCALE_BIAS(2.0, 3.0)},
+}
+
+
+def drawn(values: Values, of: DML_BUFFER_TENSOR_DESC, low: float, high: float) -> Array:
+    """Values from low to high and, of a case about edges, as many of ``Values.fill``."""
+    ordinary = values.between(of, low, high)
+    if not values.edges:
+        return ordinary
+    return np.asarray(np.where(values.rng.random(of.Sizes) < 0.5, values.fill(of), ordinary))
+
+
+def domain(low: float, high: float, *others: tuple[float, float], whole: tuple[int, int] = (-100, 100)) -> InputMaker:
+    """Inputs with floats from low to high; the second, third, ... input from another range. whole: that of integers.
+
+    Integers that a ScaleBias changes stay small: narrower types wrap at the end alone, and steps between are open.
+    """
+    ranges = [(low, high), *others]
+
+    def inputs(desc: OperatorDesc, values: Values) -> Inputs:
+        found = {}
+        for at, (name, field) in enumerate(desc.inputs()):
+            assert isinstance(field, DML_BUFFER_TENSOR_DESC)
+            if is_float(numpy_dtype(field.DataType)):
+                found[name] = drawn(values, field, *ranges[min(at, len(ranges) - 1)])
+            elif getattr(desc, "ScaleBias", None) is not None:
+                found[name] = values.between(field, -30, 30)
+            else:
+                found[name] = drawn(values, field, *whole)
+        return found
+
+    return inputs
+
+
+def pointwise(
+    operator: type[OperatorDesc],
+    compute: Callable[..., Any],
+    limit: Limit | Callable[[Any], Limit] = EXACT,
+    inputs: InputMaker | None = None,
+    absolute: Callable[..., Any] | None = None,
+    types: Mapping[str, Any] | None = None,
+    as_bits: bool = False,
+    **parameters: Mapping[str, Any],
+) -> Subject:
+    """Register an operator.
+
+    compute: its reference, of an array per input (float64 or Python's integers) and the attributes by name. limit: of
+    float results, or what says it of a description. absolute: what may be off besides, of the same arguments.
+    parameters: values are fields of the description by name; ``output`` the output's data type where the inputs' is
+    another. as_bits: the reference sees the elements' bits as unsigned integers of NumPy's.
+    """
+    fields = [info.name for info in operator.fields_info if info.is_tensor]
+    of = types or types_of(operator, fields[0])
+    own: dict[str, Mapping[str, Any]] = {"type": of, "sizes": ALL_RANKS if len(of) <= 3 else SIZES, **parameters}
+    if len(operator.input_names) == 2:
+        own["second"] = REPEATED
+
+    def describe(choice: Choice) -> OperatorDesc:
+        tensors = {name: tensor(choice.type, choice.sizes) for name in fields}
+        if "second" in own:
+            tensors[fields[1]] = choice.second(tensors[fields[1]])
+        if "output" in own:
+            (name,) = operator.output_names
+            tensors[name] = tensor(choice.output, choice.sizes)
+        more: dict[str, Any] = {}
+        for name in parameters.keys() - {"output"}:
+            given = getattr(choice, name)
+            more |= given(choice) if callable(given) else given
+        return operator(**{**tensors, **more})
+
+    def reference(desc: OperatorDesc, given: Inputs) -> Mapping[str, Expected]:
+        attributes = typed_limits(attributes_of(desc), given[operator.input_names[0]].dtype)
+        see = bits_of if as_bits else exact
+        arrays = [see(given[name]) for name in operator.input_names]
+        (output,) = operator.output_names
+        kind = numpy_dtype(getattr(desc, output).DataType)
+        with np.errstate(all="ignore"):
+            arrays[0] = scaled(arrays[0], attributes.pop("ScaleBias", None), given[operator.input_names[0]].dtype)
+            values = np.asarray(compute(*arrays, **attributes))
+            if as_bits:
+                values = values.view(kind) if values.dtype.itemsize == kind.itemsize else values.astype(kind)
+                return {output: Expected(values.astype(np.float64) if kind.kind == "f" else values)}
+            values = values.astype(np.float64) if kind.kind == "f" else wrapped(values, kind)
+            off = 0.0 if absolute is None or kind.kind != "f" else absolute(*arrays, **attributes)
+        return {output: (limit if isinstance(limit, Limit) else limit(desc)).expected(values, kind, off)}
+
+    return subject(operator, parameters=own, describe=describe, reference=reference, inputs=inputs)
+
+
+def bits_of(array: Array) -> Array:
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def attribute_sets(*sets: Mapping[str, float]) -> dict[str, Mapping[str, float]]:
+    """Sets of attributes, labelled by their values: 0.2_0.5."""
+    return {"_".join(f"{value:g}" for value in one.values()): one for one in sets}
+
+
+def modes(field: str, enumeration: Any) -> dict[str, Mapping[str, Any]]:
+    """Each enumerator as the value of a field."""
+    return {label: {field: value} for label, value in enumerators(enumeration).items()}

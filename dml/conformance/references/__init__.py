@@ -1,0 +1,1 @@
+"""What operators compute, in NumPy and float64 (or exact integers): nothing here knows the compiler or its kernels."""

@@ -1,0 +1,174 @@
+"""Activations in float64, and how far theirs may be off; also as what other operators fuse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.capability import short_name
+from dml.conformance.limits import EXACT, Limit, webnn, webnn_absolute
+from dml.conformance.references.elementwise import erfc
+from dml.descriptors.base import OperatorDesc
+
+Array = npt.NDArray[Any]
+
+_trunc = np.frompyfunc(math.trunc, 1, 1)
+
+
+def linear(x: Array, Alpha: float, Beta: float) -> Array:
+    return Alpha * x + Beta
+
+
+def relu(x: Array) -> Array:
+    return np.maximum(x, 0)
+
+
+def leaky_relu(x: Array, Alpha: float) -> Array:
+    return np.where(x >= 0, x, Alpha * x)
+
+
+def parameterized_relu(x: Array, slope: Array) -> Array:
+    return np.where(x >= 0, x, slope * x)
+
+
+def thresholded_relu(x: Array, Alpha: float) -> Array:
+    return np.where(x > Alpha, x, 0)
+
+
+def shrink(x: Array, Bias: float, Threshold: float) -> Array:
+    """Of integers truncated."""
+    if x.dtype == object:
+        moved = _trunc(np.where(x > Threshold, x - _whole(Bias), x + _whole(Bias)))
+        return np.where((x > Threshold) | (x < -Threshold), moved, 0)
+    return np.where(x > Threshold, x - Bias, np.where(x < -Threshold, x + Bias, 0))
+
+
+def _whole(value: float) -> float | int:
+    """As an integer where it is one: a float64 does not hold all of a sum with a large integer."""
+    return int(value) if value == int(value) else value
+
+
+def hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
+    return np.clip(linear(x, Alpha, Beta), 0, 1)
+
+
+def hard_swish(x: Array, Alpha: float, Beta: float) -> Array:
+    return np.asarray(x * hard_sigmoid(x, Alpha, Beta))
+
+
+def sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def swish(x: Array, SigmoidInputScale: float) -> Array:
+    return x * sigmoid(SigmoidInputScale * x)
+
+
+def scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
+    return Alpha * np.tanh(Beta * x)
+
+
+def elu(x: Array, Alpha: float) -> Array:
+    return np.where(x >= 0, x, Alpha * np.expm1(x))
+
+
+def scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
+    return Gamma * np.where(x > 0, x, Alpha * np.expm1(x))
+
+
+def celu(x: Array, Alpha: float) -> Array:
+    return np.maximum(0, x) + np.minimum(0, Alpha * np.expm1(x / Alpha))
+
+
+def softplus(x: Array, Steepness: float = 1.0) -> Array:
+    return np.asarray(np.logaddexp(0, Steepness * x) / Steepness)
+
+
+def parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
+    return np.asarray(Alpha * np.logaddexp(0, Beta * x))
+
+
+def softsign(x: Array) -> Array:
+    return np.asarray(x / (1 + np.abs(x)))
+
+
+def gelu(x: Array) -> Array:
+    """At -infinity its limit."""
+    return np.where(x == -np.inf, -0.0, x * 0.5 * erfc(-x / math.sqrt(2)))
+
+
+def relu_grad(x: Array, gradient: Array) -> Array:
+    return np.where(x > 0, gradient, 0)
+
+
+#: Activations of one value by their short names, with the limits that WebNN gives to each or to its like.
+ACTIVATIONS: Mapping[str, tuple[Callable[..., Any], Limit]] = {
+    "ELU": (elu, webnn(18, 18)),
+    "HARD_SIGMOID": (hard_sigmoid, webnn(2, 2)),
+    "IDENTITY": (lambda x: x, EXACT),
+    "LEAKY_RELU": (leaky_relu, webnn(1, 2)),
+    "LINEAR": (linear, webnn(2, 2)),
+    "PARAMETRIC_SOFTPLUS": (parametric_softplus, webnn(18, 18)),
+    "RELU": (relu, EXACT),
+    "SCALED_ELU": (scaled_elu, webnn(18, 18)),
+    "SCALED_TANH": (scaled_tanh, webnn_absolute(1 / 512, 1 / 256)),
+    "SIGMOID": (sigmoid, webnn(34, 10)),
+    "SOFTPLUS": (softplus, webnn(18, 18)),
+    "SOFTSIGN": (softsign, webnn(3, 3)),
+    "TANH": (np.tanh, webnn_absolute(1 / 1024, 1 / 512)),
+    "THRESHOLDED_RELU": (thresholded_relu, EXACT),
+    "SHRINK": (shrink, Limit((1, 1), why="one rounding")),
+    "CELU": (celu, webnn(18, 18)),
+    "GELU": (gelu, webnn(18, 18)),
+    "SWISH": (swish, webnn(34, 10)),
+    "HARD_SWISH": (hard_swish, webnn(4, 4)),
+}
+
+
+def attributes_of(desc: OperatorDesc) -> dict[str, Any]:
+    """The attributes by name, floats as the device has them: in float32."""
+    found: dict[str, Any] = {}
+    for info in desc.fields_info:
+        if info.kind == "attribute" and info.counts is None:
+            value = getattr(desc, info.name)
+            found[info.name] = float(np.float32(value)) if info.type == "float" else value
+    return found
+
+
+def _name(desc: OperatorDesc) -> str:
+    return short_name(desc.OPERATOR_TYPE).removeprefix("ACTIVATION_")
+
+
+def activate(desc: OperatorDesc | None, x: Array) -> Array:
+    """A fused activation of float64 values, without ``desc`` the values themselves."""
+    return x if desc is None else np.asarray(ACTIVATIONS[_name(desc)][0](x, **attributes_of(desc)))
+
+
+def limit_of(desc: OperatorDesc | None) -> Limit:
+    """The limit of a fused activation by itself."""
+    return EXACT if desc is None else ACTIVATIONS[_name(desc)][1]
+
+
+#: A product and a sum, or with one inside.
+LINES = ("LINEAR", "HARD_SIGMOID", "HARD_SWISH")
+
+
+def cancelled(name: str, x: Array, Alpha: float, Beta: float) -> Array:
+    """What those lose where product and sum cancel: an ulp of float32 of the product."""
+    lost = np.abs(Alpha * x) * 2.0**-23
+    if name == "HARD_SWISH":
+        lost = lost * np.abs(x)
+    return np.nan_to_num(lost, nan=0.0, posinf=0.0)
+
+
+def cancelled_by(desc: OperatorDesc | None, x: Array) -> Array:
+    """The same of a fused activation; nothing for others."""
+    return (
+        np.zeros(x.shape)
+        if desc is None or _name(desc) not in LINES
+        else cancelled(_name(desc), x, **attributes_of(desc))
+    )

@@ -1,0 +1,75 @@
+"""Convolutions in float64 NumPy, tap by tap: forward gathers from the padded input, backward scatters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Ints = Sequence[int]
+
+
+def _flip(w: Array, flipped: bool) -> Array:
+    return w[(slice(None), slice(None), *(slice(None, None, -1),) * (w.ndim - 2))] if flipped else w
+
+
+def forward(
+    x: Array,
+    w: Array,
+    strides: Ints,
+    dilations: Ints,
+    start: Ints,
+    end: Ints,
+    groups: int = 1,
+    flipped: bool = False,
+    output_padding: Ints | None = None,
+) -> Array:
+    """x {n, c, ...}, w {o, c / groups, window} -> {n, o, ...}; output padding is zeros behind the result."""
+    w = _flip(w, flipped)
+    x = np.pad(x, [(0, 0), (0, 0), *zip(start, end, strict=True)])
+    window = w.shape[2:]
+    sizes = [(x.shape[2 + d] - (window[d] - 1) * dilations[d] - 1) // strides[d] + 1 for d in range(len(window))]
+    x = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+    w = w.reshape(groups, -1, *w.shape[1:])
+    result = np.zeros((x.shape[0], groups, w.shape[1], *sizes))
+    for tap in np.ndindex(*window):
+        part = x[(slice(None),) * 3 + tuple(
+            slice(k * dilation, k * dilation + (size - 1) * stride + 1, stride)
+            for k, dilation, size, stride in zip(tap, dilations, sizes, strides, strict=True)
+        )]  # fmt: skip
+        result += np.einsum("ngc...,goc->ngo...", part, w[(slice(None),) * 3 + tap])
+    result = result.reshape(x.shape[0], -1, *sizes)
+    return np.pad(result, [(0, 0), (0, 0), *((0, p) for p in output_padding or (0,) * len(sizes))])
+
+
+def backward(
+    x: Array,
+    w: Array,
+    strides: Ints,
+    dilations: Ints,
+    start: Ints,
+    end: Ints,
+    groups: int = 1,
+    flipped: bool = False,
+    output_padding: Ints | None = None,
+) -> Array:
+    """x {n, c, ...}, w {c, o / groups, window} -> {n, o, ...}: each element of x adds a window to the result."""
+    w = _flip(w, flipped)
+    window = w.shape[2:]
+    output_padding = output_padding or (0,) * len(window)
+    full = [(x.shape[2 + d] - 1) * strides[d] + (window[d] - 1) * dilations[d] + 1 for d in range(len(window))]
+    inner = x.shape[2:]
+    x = x.reshape(x.shape[0], groups, -1, *inner)
+    w = w.reshape(groups, -1, *w.shape[1:])
+    result = np.zeros((x.shape[0], groups, w.shape[2], *(f + p for f, p in zip(full, output_padding, strict=True))))
+    for tap in np.ndindex(*window):
+        place = (slice(None),) * 3 + tuple(
+            slice(k * dilation, k * dilation + (size - 1) * stride + 1, stride)
+            for k, dilation, size, stride in zip(tap, dilations, inner, strides, strict=True)
+        )
+        result[place] += np.einsum("ngc...,gco->ngo...", x, w[(slice(None),) * 3 + tap])
+    keep = tuple(slice(s, f + p - e) for s, e, f, p in zip(start, end, full, output_padding, strict=True))
+    return result[(slice(None),) * 3 + keep].reshape(x.shape[0], -1, *(k.stop - k.start for k in keep))

@@ -1,0 +1,74 @@
+"""What picks or places elements by indices that tensors hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def _resolved(indices: Array, size: int) -> tuple[Array, Array]:
+    """Indices into a dimension of this size, and which of them exist: negative ones count from its end.
+
+    One that does not exist becomes the nearest that does, which is what dml reads there.
+    """
+    if indices.dtype.kind == "u":
+        return np.minimum(indices, indices.dtype.type(size - 1)).astype(np.int64), indices < size
+    signed = indices.astype(np.int64)
+    from_start = np.where(signed < 0, signed + size, signed)
+    return np.clip(from_start, 0, size - 1), (from_start >= 0) & (from_start < size)
+
+
+def gather(x: Array, indices: Array, axis: int, dimensions: int, sizes: Sequence[int]) -> Array:
+    """GATHER: whole slices along the axis. sizes: the output's, with ones in front up to the dimension count."""
+    used = indices.reshape(indices.shape[indices.ndim - dimensions :])
+    return np.take(x, _resolved(used, x.shape[axis])[0], axis).reshape(tuple(sizes))
+
+
+def gather_elements(x: Array, indices: Array, axis: int) -> Array:
+    """GATHER_ELEMENTS: each from its own place, but along the axis from its index."""
+    return np.take_along_axis(x, _resolved(indices, x.shape[axis])[0], axis)
+
+
+def gather_nd(x: Array, indices: Array, batches: int = 0) -> Array:
+    """GATHER_ND, GATHER_ND1. x, indices: of the dimensions that count, without the ones before them."""
+    tuples = indices.shape[:-1]
+    place: list[Array] = [
+        np.arange(size).reshape([-1 if d == axis else 1 for d in range(len(tuples))])
+        for axis, size in enumerate(x.shape[:batches])
+    ]
+    for k in range(indices.shape[-1]):
+        place.append(_resolved(indices[..., k], x.shape[batches + k])[0])
+    return np.asarray(x[tuple(np.broadcast_arrays(*place))])
+
+
+def scatter(x: Array, indices: Array, updates: Array, axis: int) -> Array:
+    """SCATTER: of updates of one element the last in row-major order stays, as dml documents; others go nowhere."""
+    result = x.copy()
+    resolved, exists = _resolved(indices, x.shape[axis])
+    for place in np.argwhere(exists):
+        at = tuple(place)
+        result[(*at[:axis], resolved[at], *at[axis + 1 :])] = updates[at]
+    return result
+
+
+def scatter_nd(x: Array, indices: Array, updates: Array) -> Array:
+    """SCATTER_ND: tuple by tuple. The arrays are of the dimensions that count, without the ones before them."""
+    result = x.copy()
+    coordinates = [_resolved(indices[..., k], x.shape[k]) for k in range(indices.shape[-1])]
+    for place in np.ndindex(*indices.shape[:-1]):
+        if all(exists[place] for _, exists in coordinates):
+            result[tuple(resolved[place] for resolved, _ in coordinates)] = updates[place]
+    return result
+
+
+def one_hot(indices: Array, off: Any, on: Any, sizes: Sequence[int], axis: int) -> Array:
+    """ONE_HOT: an index that the axis does not have is ignored."""
+    resolved, exists = _resolved(indices, sizes[axis])
+    shape = [1] * len(sizes)
+    shape[axis] = sizes[axis]
+    return np.asarray(np.where((np.arange(sizes[axis]).reshape(shape) == resolved) & exists, on, off))

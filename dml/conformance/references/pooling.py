@@ -1,0 +1,103 @@
+"""Pooling in float64 NumPy, tap by tap. Tensors are {N, C, spatial...}; a window is given as keywords.
+
+window, strides, start, end (padding), dilations: one each per spatial dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.conformance.references.rounded import Numbers, each, wide
+
+Array = npt.NDArray[Any]
+Ints = Sequence[int]
+Slices = tuple[slice, ...]
+
+
+def out_sizes(sizes: Ints, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints) -> tuple[int, ...]:
+    """{N, C, ...} -> the sizes after pooling."""
+    spatial = [
+        (size + s + e - d * (w - 1) - 1) // step + 1
+        for size, w, step, s, e, d in zip(sizes[2:], window, strides, start, end, dilations, strict=True)
+    ]
+    return (*sizes[:2], *spatial)
+
+
+def _places(outputs: Ints, window: Ints, strides: Ints, dilations: Ints) -> Iterator[Slices]:
+    """Of each tap of the window, where in the padded input it lies for all outputs together."""
+    for tap in np.ndindex(*window):
+        along = zip(tap, dilations, outputs, strides, strict=True)
+        yield (
+            slice(None),
+            slice(None),
+            *(slice(k * d, k * d + (count - 1) * step + 1, step) for k, d, count, step in along),
+        )
+
+
+def taps(x: Array, fill: Any, *, window: Ints, strides: Ints, start: Ints, end: Ints, dilations: Ints) -> Array:
+    """{N, C, outputs..., taps}: what lies under each window, ``fill`` where that is padding."""
+    outputs = out_sizes(x.shape, window, strides, start, end, dilations)[2:]
+    padded = np.pad(x, [(0, 0), (0, 0), *zip(start, end, strict=True)], constant_values=fill)
+    return np.stack([padded[place] for place in _places(outputs, window, strides, dilations)], axis=-1)
+
+
+def _inside(sizes: Ints, window: dict[str, Any]) -> Array:
+    """{1, 1, outputs..., taps}: what is no padding."""
+    return taps(np.ones((1, 1, *sizes[2:]), bool), False, **window)
+
+
+def _counts(sizes: Ints, include_padding: bool, window: dict[str, Any]) -> Array:
+    """{1, 1, outputs...}: what each window's mean is taken of; 1 for a window of nothing but padding."""
+    inside = _inside(sizes, window)
+    return np.maximum(inside.shape[-1] if include_padding else inside.sum(-1), np.ones(inside.shape[:-1]))
+
+
+def average(x: Numbers, *, include_padding: bool, **window: Any) -> Numbers:
+    found = each(wide(x), lambda v: taps(v, 0.0, **window))
+    return found.sum(-1) / _counts(x.shape, include_padding, window)
+
+
+def lp(x: Array, *, p: int, **window: Any) -> Array:
+    magnitudes = np.abs(taps(x.astype(np.longdouble), 0, **window))
+    return np.asarray((magnitudes**p).sum(-1) ** (1 / np.longdouble(p)), np.float64)
+
+
+def maximum(x: Array, **window: Any) -> tuple[Array, Array]:
+    """The maxima in x's type and the first index of each, in all of x as one line; -1 where there is only padding."""
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    elements = taps(x, lowest, **window)
+    inside = np.broadcast_to(_inside(x.shape, window), elements.shape)
+    first = elements.argmax(-1)[..., None]  # NumPy's argmax: NaN is the largest, the first of equals
+    padding_won = ~np.take_along_axis(inside, first, -1)
+    first = np.where(padding_won, inside.argmax(-1)[..., None], first)  # all are the lowest: the first that is there
+    flat = taps(np.arange(x.size).reshape(x.shape), -1, **window)
+    return np.take_along_axis(elements, first, -1)[..., 0], np.take_along_axis(flat, first, -1)[..., 0]
+
+
+def average_grad(gradient: Array, sizes: Ints, *, include_padding: bool, **window: Any) -> Array:
+    shares = np.asarray(gradient, np.float64) / _counts(sizes, include_padding, window)
+    start, end = window["start"], window["end"]
+    dx = np.zeros((*sizes[:2], *(size + s + e for size, s, e in zip(sizes[2:], start, end, strict=True))))
+    for place in _places(gradient.shape[2:], window["window"], window["strides"], window["dilations"]):
+        dx[place] += shares
+    keep = tuple(slice(s, s + size) for s, size in zip(start, sizes[2:], strict=True))
+    return dx[(slice(None), slice(None), *keep)]
+
+
+def maximum_grad(x: Array, gradient: Array, **window: Any) -> Array:
+    _, indices = maximum(x, **window)
+    dx = np.zeros(x.size)
+    np.add.at(dx, indices[indices >= 0], gradient.astype(np.float64)[indices >= 0])
+    return dx.reshape(x.shape)
+
+
+def unpool(x: Array, indices: Array, sizes: Ints) -> Array:
+    """Of equal indices the last element wins."""
+    y = np.zeros(int(np.prod(sizes)), x.dtype)
+    there = indices.ravel() < y.size
+    y[indices.ravel()[there].astype(np.int64)] = x.ravel()[there]
+    return y.reshape(sizes)

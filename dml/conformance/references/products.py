@@ -1,0 +1,55 @@
+"""Matrix products, of numbers and of quantized ones, and quantizing what comes of those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.conformance.limits import Expected
+from dml.conformance.references.rounded import Numbers, each
+from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+
+Array = npt.NDArray[Any]
+
+#: How far scaling in float32 may move a number before it is rounded to an integer: a few products and quotients.
+_SCALING = 10 * 2.0**-24
+
+
+def gemm(
+    a: Numbers, b: Numbers, c: Numbers | None, alpha: float, beta: float, *, a_turned: bool, b_turned: bool
+) -> Numbers:
+    """alpha * a @ b + beta * c; turned: the operand is transposed first."""
+    product = (each(a, _turned) if a_turned else a) @ (each(b, _turned) if b_turned else b)
+    return product * alpha if c is None else product * alpha + c * beta
+
+
+def _turned(x: Array) -> Array:
+    return x.swapaxes(-1, -2)
+
+
+def along(values: Array | None, rank: int, axis: int) -> Array:
+    """A scale or zero point, one or one per row, column or channel, so that it broadcasts to a tensor; 0 for None."""
+    if values is None:
+        return np.zeros((1,) * rank)
+    sizes = [1] * rank
+    sizes[axis] = values.size
+    return values.astype(np.float64).reshape(sizes)
+
+
+def less_zero_point(inputs: Mapping[str, Any], name: str, axis: int) -> Array:
+    """The tensor ``{name}Tensor`` less its zero point, which has one element or one along the axis; exact."""
+    x = inputs[f"{name}Tensor"].astype(np.float64)
+    return np.asarray(x - along(inputs.get(f"{name}ZeroPointTensor"), x.ndim, axis))
+
+
+def quantized(real: Array, zero_point: Array, tensor: DML_BUFFER_TENSOR_DESC) -> Expected:
+    """round(real) + zero point, to nearest even, within the tensor's type; next to a tie either neighbour."""
+    info = np.iinfo(numpy_dtype(tensor.DataType))
+    reach = _SCALING * np.abs(real)
+    ambiguous = np.rint(real - reach) != np.rint(real + reach)
+    values = np.clip(np.rint(real) + zero_point, info.min, info.max)
+    why = "exact, but for what float32 may round to either side of a tie"
+    return Expected(values, 0.0, ambiguous.astype(np.float64), why)

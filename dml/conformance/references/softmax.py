@@ -1,0 +1,36 @@
+"""Softmax, its logarithm and hardmax over axes, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def shifted(x: Array, axes: Sequence[int]) -> Array:
+    """x less the largest of its row."""
+    return np.asarray(x - np.max(x, tuple(axes), keepdims=True))
+
+
+def softmax(x: Array, axes: Sequence[int]) -> Array:
+    powers = np.exp(shifted(x, axes))
+    return np.asarray(powers / np.sum(powers, tuple(axes), keepdims=True))
+
+
+def log_softmax(x: Array, axes: Sequence[int]) -> Array:
+    low = shifted(x, axes)
+    return np.asarray(low - np.log(np.sum(np.exp(low), tuple(axes), keepdims=True)))
+
+
+def hardmax(x: Array, axes: Sequence[int]) -> Array:
+    """1 at the first largest element of each row in the order of its axes, at the first NaN where there is one."""
+    order = [axis for axis in range(x.ndim) if axis not in axes] + sorted(axes)
+    moved = np.transpose(x, order)
+    rows = moved.reshape(*moved.shape[: x.ndim - len(axes)], -1)
+    ones = np.zeros(rows.shape)
+    np.put_along_axis(ones, np.argmax(rows, -1)[..., None], 1, -1)
+    return np.transpose(ones.reshape(moved.shape), np.argsort(order))

@@ -1,0 +1,143 @@
+"""A report: what it says of its run, reading and writing one. ``report.schema.json`` describes each field."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import dml
+from dml.cache import write_whole
+from dml.errors import HRESULT, DMLError
+
+#: A report, a run, a device or an outcome, as it stands in the file.
+Record = dict[str, Any]
+
+FORMAT, VERSION = "dml-conformance", 1
+SCHEMA = Path(__file__).with_name("report.schema.json")
+STATUSES = ("passed", "failed", "not_tested", "unsupported")
+
+#: What reading needs of each part.
+_PARTS = {
+    "": ("created", "dml_version", "commit", "python", "platform", "suite", "runs"),
+    "suite": ("size", "seed", "filter", "shard", "cases"),
+    "run": ("device", "shard", "seconds", "complete", "results"),
+    "device": ("name", "driver", "driver_version", "api_version", "vendor_id", "device_id", "type", "axis", "limits",
+               "features"),
+    "result": ("case", "operator", "data_type", "status", "reason", "seconds", "tensors", "histogram", "failure"),
+}  # fmt: skip
+
+
+def started(suite: Mapping[str, Any]) -> Record:
+    """A report without runs: where and when it was made, of which cases."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "dml_version": _dml_version(),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "suite": dict(suite),
+        "runs": [],
+    }
+
+
+def in_order(results: Iterable[Record]) -> list[Record]:
+    """Outcomes as a report has them: by operator and case, whoever finished first."""
+    return sorted(results, key=lambda outcome: (outcome["operator"], outcome["case"]))
+
+
+def counts(results: Iterable[Record]) -> dict[str, int]:
+    """How many outcomes there are of each status, in the order of STATUSES."""
+    found = Counter(outcome["status"] for outcome in results)
+    return {status: found[status] for status in STATUSES}
+
+
+def failures(report: Record) -> list[tuple[Record, Record]]:
+    """The failed outcomes of all runs, each with its run."""
+    return [(run, outcome) for run in report["runs"] for outcome in run["results"] if outcome["status"] == "failed"]
+
+
+def title(device: Mapping[str, Any]) -> str:
+    """A device and its axis in a few words."""
+    name = device["name"].split(" (")[0]
+    return name if device["axis"] == "plain" else f"{name} as {device['axis']}"
+
+
+def write(path: Path, report: Record) -> None:
+    """Write a report, all of it or nothing. Raises DMLError where the file cannot be written."""
+    write_text(path, json.dumps(report, indent=1, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that the user asked for. Raises DMLError where it cannot be written."""
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise DMLError(f"{path} cannot be written: {error.strerror or error}", HRESULT.E_ACCESSDENIED) from error
+
+
+def read(path: Path) -> Record:
+    """Read a report. Raises DMLError where the file cannot be read, is no report, or is of another version."""
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise DMLError(f"{path} cannot be read: {error.strerror or error}", HRESULT.DXGI_ERROR_NOT_FOUND) from error
+    except ValueError as error:
+        raise DMLError(f"{path} is no report: {error}") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise DMLError(f"{path} is no report of dml conformance: its 'format' is not {FORMAT!r}")
+    if found.get("version") != VERSION:
+        raise DMLError(f"{path}: a report of version {found.get('version')!r}; this dml reads version {VERSION}")
+    _need(found, "", f"{path}: ")
+    _need(found["suite"], "suite", f"{path}: suite.")
+    for at, run in enumerate(_list(found["runs"], f"{path}: runs")):
+        _need(run, "run", f"{path}: runs[{at}].")
+        _need(run["device"], "device", f"{path}: runs[{at}].device.")
+        for place, outcome in enumerate(_list(run["results"], f"{path}: runs[{at}].results")):
+            where = f"{path}: runs[{at}].results[{place}]."
+            _need(outcome, "result", where)
+            if outcome["status"] not in STATUSES:
+                raise DMLError(f"{where}status: must be one of {', '.join(STATUSES)}, found {outcome['status']!r}")
+    return found
+
+
+def _need(value: Any, part: str, where: str) -> None:
+    missing = [name for name in _PARTS[part] if not isinstance(value, dict) or name not in value]
+    if missing:
+        raise DMLError(f"{where}{missing[0]}: is missing")
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise DMLError(f"{where}: must be an array")
+    return value
+
+
+def _dml_version() -> str:
+    try:
+        return importlib.metadata.version("dml")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that this package is imported from."""
+    folder = Path(dml.__file__).parents[1]
+    if not (folder / ".git").exists():
+        return None
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            capture_output=True, text=True, timeout=10,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,215 @@
+"""Runs cases on a place in processes of their own: a case that hangs or ends its process fails, and the run goes on."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from dml.compiler.lowering import compile_operator
+from dml.conformance import worker
+from dml.conformance.axes import seen_as
+from dml.conformance.case import Case
+from dml.conformance.parameters import Skip
+from dml.conformance.places import SuiteDevice
+from dml.conformance.process import WorkerLostError, WorkerProcess
+from dml.conformance.report import Record
+from dml.errors import DMLError
+
+#: A device that ends so many cases' processes in a row is left alone.
+MOST_LOST = 5
+#: Of how many failures of a place the smallest case is looked for: the first of each operator and data type.
+MOST_SMALLEST = 20
+#: Seconds that looking for one takes at most.
+SMALLEST_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """How a run is done. seconds: that a case may take. jobs: cases at once on a place. smallest: whether it is looked
+    for. variables: the processes' environment has these besides ours."""
+
+    seconds: float = 300.0
+    jobs: int = 1
+    smallest: bool = True
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+class PlaceRun:
+    """The run of cases on one place: threads with a process each take them from one line.
+
+    left: why the cases that had no outcome were left out; empty as long as the device goes on.
+    """
+
+    def __init__(self, place: SuiteDevice, cases: Sequence[str], seed: int, conduct: Conduct) -> None:
+        self.left = ""
+        self._place, self._seed, self._conduct = place, seed, conduct
+        self._line = deque(cases)
+        self._found: queue.SimpleQueue[Record | Exception | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._processes: set[WorkerProcess] = set()
+        self._stopped = False
+        self._lost = 0
+        self._shrunk: set[tuple[str, str]] = set()
+
+    def outcomes(self) -> Generator[Record, None, None]:
+        """The outcome of each case, as they come; a failed one comes again when its smallest case was found.
+
+        Leaving the iteration ends the processes.
+        """
+        count = max(1, min(self._conduct.jobs, len(self._line)))
+        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        try:
+            while count:
+                outcome = self._found.get()
+                if outcome is None:
+                    count -= 1
+                elif isinstance(outcome, Exception):
+                    raise outcome
+                else:
+                    yield outcome
+        finally:
+            self._stop()
+            for thread in threads:
+                thread.join(10.0)
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            processes = list(self._processes)
+        for process in processes:
+            process.close()
+
+    def _work(self) -> None:
+        process: WorkerProcess | None = None
+        try:
+            while (case := self._next()) is not None:
+                process = self._run(process, case)
+        except Exception as error:  # a fault of ours: whoever waits for the outcomes gets it
+            self._found.put(error)
+        finally:
+            self._drop(process)
+            self._found.put(None)
+
+    def _next(self) -> str | None:
+        with self._lock:
+            goes_on = self._line and not self._stopped and not self.left
+            return self._line.popleft() if goes_on else None
+
+    def _run(self, process: WorkerProcess | None, case: str) -> WorkerProcess | None:
+        """Runs one case; returns the process for the next one, None where it is gone."""
+        if process is None:
+            try:
+                process = self._start()
+            except WorkerLostError as lost:
+                self.left = f"the device cannot be opened: {lost}"
+                return None
+        start = time.monotonic()
+        try:
+            outcome = process.ask({"case": case}, self._conduct.seconds)
+        except WorkerLostError as lost:
+            self._drop(process)
+            if not self._stopped:
+                self._count(lost)
+                seconds = round(time.monotonic() - start, 3)
+                self._found.put(ended(self._place, case, self._seed, lost, seconds))
+            return None
+        self._lost = 0
+        outcome = finished(self._place, outcome, self._seed)
+        self._found.put(outcome)
+        return self._look_for_smallest(process, outcome) if self._is_to_shrink(outcome) else process
+
+    def _start(self) -> WorkerProcess:
+        process = WorkerProcess(self._place, self._seed, self._conduct.seconds, **self._conduct.variables)
+        with self._lock:
+            self._processes.add(process)
+        return process
+
+    def _drop(self, process: WorkerProcess | None) -> None:
+        if process is not None:
+            with self._lock:
+                self._processes.discard(process)
+            process.close()
+
+    def _count(self, lost: WorkerLostError) -> None:
+        with self._lock:
+            self._lost += 1
+            if self._lost >= MOST_LOST:
+                self.left = f"{MOST_LOST} cases in a row ended their process; the last one: {lost.reason}"
+
+    def _is_to_shrink(self, outcome: Record) -> bool:
+        kind = outcome["operator"], outcome["data_type"]
+        with self._lock:
+            if not (self._conduct.smallest and outcome["status"] == "failed" and outcome["failure"]["tensor"]):
+                return False
+            if kind in self._shrunk or len(self._shrunk) >= MOST_SMALLEST:
+                return False
+            self._shrunk.add(kind)
+            return True
+
+    def _look_for_smallest(self, process: WorkerProcess, outcome: Record) -> WorkerProcess | None:
+        try:
+            answer = process.ask({"smallest": outcome["case"]}, min(SMALLEST_SECONDS, self._conduct.seconds))
+        except WorkerLostError:
+            self._drop(process)
+            return None
+        found = answer["smallest"]
+        if found is not None:
+            found = {**found, "command": self._place.command(found["case"], self._seed)}
+            self._found.put({**outcome, "failure": {**outcome["failure"], "smallest": found}})
+        return process
+
+
+def finished(place: SuiteDevice, outcome: Record, seed: int) -> Record:
+    """A worker's outcome with what a failure says besides: the command that runs the case again."""
+    if outcome["failure"] is None:
+        return outcome
+    command = place.command(outcome["case"], seed)
+    return {**outcome, "failure": {**outcome["failure"], "command": command, "smallest": None}}
+
+
+def not_run(text: str, reason: str) -> Record:
+    """The outcome of a case that was not tested."""
+    case = Case.parse(text)
+    return {
+        "case": text,
+        "operator": case.subject.name,
+        "data_type": case.data_type,
+        "dimension_count": None,
+        "layout": case.labels["layout"],
+        "values": case.labels["values"],
+        "status": "not_tested",
+        "reason": reason,
+        "seconds": 0.0,
+        "tensors": [],
+        "histogram": [],
+        "failure": None,
+    }
+
+
+def ended(place: SuiteDevice, text: str, seed: int, lost: WorkerLostError, seconds: float) -> Record:
+    """The outcome of a case that ended its process."""
+    case = Case.parse(text)
+    nothing = dict.fromkeys(("tensor", "index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
+    failure = {
+        **nothing,
+        "message": str(lost),
+        "kernels": _kernels(place, case),
+        "descriptor": worker.descriptor(case),
+    }
+    outcome = {**not_run(text, lost.reason), "status": "failed", "seconds": seconds, "failure": failure}
+    return finished(place, outcome, seed)
+
+
+def _kernels(place: SuiteDevice, case: Case) -> list[str]:
+    """The kernels that the case would have run."""
+    try:
+        program = compile_operator(case.desc, seen_as(place.device, place.axis).target)
+    except (DMLError, Skip):
+        return []
+    return list(dict.fromkeys(dispatch.source.name for dispatch in program.dispatches))

@@ -1,0 +1,154 @@
+"""A run from its options to its report: places, journal, progress, the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+from dml import cache
+from dml.conformance import report
+from dml.conformance.journal import Journal
+from dml.conformance.places import SuiteDevice, find, places
+from dml.conformance.report import Record
+from dml.conformance.runner import Conduct, PlaceRun
+from dml.conformance.suite import Suite, from_record
+from dml.errors import HRESULT, DMLError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run is asked for. resume: where its journal lies or shall lie."""
+
+    suite: Suite
+    devices: tuple[str, ...] = ()
+    axes: tuple[str, ...] = ()
+    resume: Path | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended. journal: what an unfinished one can go on with."""
+
+    report: Record
+    interrupted: bool
+    journal: Path | None
+
+
+def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
+    """Run a suite on its places, or the rest of one that has a journal; the console shows how far it is.
+
+    Raises DMLError for what cannot be run, and where the journal cannot be written.
+    """
+    is_there = asked.resume is not None and asked.resume.exists()
+    if is_there:
+        assert asked.resume is not None
+        journal = Journal.resume(asked.resume)
+        _check(asked, journal)
+        suite = from_record(journal.head["suite"])
+        chosen = [find(device["name"], device["driver"], device["axis"]) for device in journal.devices]
+        cases = suite.cases()
+    else:
+        suite = asked.suite
+        cases = suite.cases()
+        chosen = places(asked.devices, asked.axes)
+        head = report.started(suite.record(len(cases)))
+        path = asked.resume or cache.root() / "conformance" / f"{head['created'].replace(':', '')}-{os.getpid()}.jsonl"
+        journal = Journal.begin(path, head, [place.record() for place in chosen])
+    left = ["the run was ended before it"] * len(chosen)
+    interrupted = False
+    try:
+        with journal:
+            for at, place in enumerate(chosen):
+                left[at] = _run_place(at, place, cases, suite.seed, conduct, journal, console) or left[at]
+    except KeyboardInterrupt:
+        interrupted = True
+    except OSError as error:
+        raise DMLError(
+            f"{journal.path} cannot be written: {error.strerror or error}", HRESULT.E_ACCESSDENIED
+        ) from error
+    made = journal.report(cases, left)
+    is_done = all(each["complete"] for each in made["runs"])
+    if is_done and asked.resume is None:
+        journal.path.unlink(missing_ok=True)
+    return Ended(made, interrupted, None if is_done else journal.path)
+
+
+def _check(asked: Asked, journal: Journal) -> None:
+    """What is asked for beside a journal must be what it is of."""
+    held = journal.head["suite"]
+    if asked.suite != Suite() and asked.suite.record(held["cases"]) != held:
+        raise DMLError(f"{journal.path} is the journal of another suite: {_said(held)}; leave out what chooses cases")
+    if asked.devices or asked.axes:
+        wanted = {(place.device.name, place.axis) for place in places(asked.devices, asked.axes)}
+        if wanted != {(device["name"], device["axis"]) for device in journal.devices}:
+            names = ", ".join(report.title(device) for device in journal.devices)
+            raise DMLError(f"{journal.path} is the journal of a run on {names}; leave out --device and --as")
+
+
+def _said(suite: Record) -> str:
+    return ", ".join(f"{name} {value}" for name, value in suite.items() if value not in ([], "1/1"))
+
+
+def _run_place(
+    at: int, place: SuiteDevice, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
+) -> str:
+    """Run what a place has not run yet; why some of it is left out, where it is."""
+    found = journal.found[at]
+    rest = [case for case in cases if case not in found]
+    if not rest:
+        return ""
+    before, start = journal.seconds[at], time.monotonic()
+    going = PlaceRun(place, rest, seed, conduct)
+    with _progress(console, report.title(place.record()), len(cases)) as progress:
+        progress.told(found.values())
+        # Closed at once, also by an interrupt: it ends the processes.
+        with contextlib.closing(going.outcomes()) as outcomes:
+            for outcome in outcomes:
+                is_new = outcome["case"] not in found
+                journal.add(at, outcome, before + time.monotonic() - start)
+                progress.told([outcome] if is_new else [])
+    return going.left
+
+
+class SuiteProgress:
+    """How far a place is: a bar at a terminal, else a line at each tenth; failures in lines of their own."""
+
+    def __init__(self, console: Console, title: str, total: int) -> None:
+        self._console, self._title, self._total = console, title, total
+        self._done = self._failed = self._tenths = 0
+        self.bar: Progress | None = None
+        if console.is_terminal:
+            self.bar = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                TimeRemainingColumn(), console=console, transient=True,
+            )  # fmt: skip
+            self.bar.add_task(title, total=total)
+
+    def told(self, outcomes: Iterable[Record]) -> None:
+        """Outcomes that came."""
+        for outcome in outcomes:
+            self._done += 1
+            if outcome["status"] == "failed":
+                self._failed += 1
+                self._console.print(Text(f"failed: {outcome['case']}: {outcome['reason']}", "red"), soft_wrap=True)
+        failed = f", {self._failed} failed" if self._failed else ""
+        if self.bar is not None:
+            self.bar.update(self.bar.task_ids[0], completed=self._done, description=f"{self._title}{failed}")
+        elif self._done * 10 // max(1, self._total) > self._tenths:
+            self._tenths = self._done * 10 // self._total
+            self._console.print(Text(f"{self._title}: {self._done} of {self._total}{failed}"), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def _progress(console: Console, title: str, total: int) -> Iterator[SuiteProgress]:
+    made = SuiteProgress(console, title, total)
+    with made.bar or contextlib.nullcontext():
+        yield made

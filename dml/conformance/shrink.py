@@ -1,0 +1,71 @@
+"""The smallest failing case: fewer elements and plainer parameters of the same operator that still fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from dml.api.device import Device
+from dml.conformance import execution
+from dml.conformance.case import Case
+from dml.conformance.layouts import tensors
+from dml.conformance.parameters import Skip
+
+#: How many cases are tried at most.
+TRIES = 100
+
+#: Elements of all tensors, then how many parameters are not at their defaults.
+Weight = tuple[int, int]
+
+
+def smallest(device: Device, case: Case, seed: int, seconds: float) -> dict[str, Any] | None:
+    """The smallest case found to fail, in so many seconds: its id and message; None where none is smaller.
+
+    Goes from a failing case to the smallest one that differs in one parameter and still fails, until there is none.
+    Raises DMLError where the device is lost.
+    """
+    end, tries = time.monotonic() + seconds, TRIES
+    best, found, passed = case, None, set[str]()
+    searching = True
+    while searching:
+        searching = False
+        for candidate in _smaller(best):
+            if time.monotonic() > end or not tries:
+                return found
+            if candidate.id in passed:
+                continue
+            tries -= 1
+            outcome = execution.run_case(device, candidate, seed)
+            if outcome["status"] == "failed":
+                best, searching = candidate, True
+                found = {"case": candidate.id, "message": outcome["failure"]["message"]}
+                break
+            passed.add(candidate.id)
+    return found
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    """The cases that differ in one parameter and weigh less, the smallest first."""
+    weight = _weight(case)
+    found = []
+    for name, values in case.subject.all_parameters.items():
+        for label in values:
+            changed = Case(case.subject, {**case.labels, name: label})
+            if label != case.labels[name] and (lighter := _weight(changed)) is not None:
+                found.append((lighter, changed))
+    found.sort(key=lambda each: each[0])
+    return (changed for lighter, changed in found if weight is None or lighter < weight)
+
+
+def _weight(case: Case) -> Weight | None:
+    """None for parameters that do not go together."""
+    try:
+        desc = case.desc
+    except Skip:
+        return None
+    elements = sum(
+        tensor.element_count for fields in (desc.inputs(), desc.outputs()) for _, _, tensor in tensors(fields)
+    )
+    defaults = {name: next(iter(values)) for name, values in case.subject.all_parameters.items()}
+    return elements, sum(case.labels[name] != label for name, label in defaults.items())

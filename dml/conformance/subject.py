@@ -1,0 +1,90 @@
+"""A subject: what is tried of one operator, and what must come out."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from dml.capability import short_name
+from dml.conformance import families
+from dml.conformance.layouts import LAYOUTS
+from dml.conformance.limits import Expected
+from dml.conformance.parameters import Choice, Parameters
+from dml.conformance.values import Values
+from dml.descriptors.base import OperatorDesc
+
+Inputs = Mapping[str, Any]
+Outputs = Mapping[str, Expected | list[Expected]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One operator under test.
+
+    parameters: what it is varied in; ``type``, ``sizes``, ... A first label is the default.
+    describe: a choice -> the description, its tensors packed. Raises Skip for a combination without meaning.
+    reference: the description (in its layout) and its inputs by field -> what each output must be; tensor arrays are
+    lists. inputs: the description -> its inputs by field; every tensor of them filled, where None.
+    layouts, values: which ones make sense; "edges" only where ``inputs`` and ``reference`` are ready for NaN,
+    infinities and extremes.
+    """
+
+    operator: type[OperatorDesc]
+    parameters: Parameters
+    describe: Callable[[Choice], Any]
+    reference: Callable[[Any, Inputs], Outputs]
+    inputs: Callable[[Any, Values], Inputs] | None = None
+    layouts: tuple[str, ...] = LAYOUTS
+    values: tuple[str, ...] = ("ordinary", "edges")
+    family: str = field(default="", compare=False)
+
+    @property
+    def name(self) -> str:
+        """GRU, ELEMENT_WISE_ADD, ..."""
+        return short_name(self.operator.OPERATOR_TYPE)
+
+    @property
+    def all_parameters(self) -> Parameters:
+        """The subject's own ones, and how its tensors lie and what they hold."""
+        more = {"layout": self.layouts, "values": self.values}
+        return {**self.parameters, **{name: {label: label for label in labels} for name, labels in more.items()}}
+
+    def make_inputs(self, desc: OperatorDesc, values: Values) -> Inputs:
+        """The inputs of a description by field."""
+        if self.inputs is not None:
+            return self.inputs(desc, values)
+        found: dict[str, Any] = {}
+        for name, tensor in desc.inputs():
+            if isinstance(tensor, tuple):
+                found[name] = [values.fill(one) for one in tensor]
+            elif tensor is not None:
+                found[name] = values.fill(tensor)
+        return found
+
+
+_SUBJECTS: dict[str, Subject] = {}
+
+
+def subject(operator: type[OperatorDesc], **fields: Any) -> Subject:
+    """Make and register an operator's subject; each operator has one."""
+    made = Subject(operator, **fields)
+    assert made.name not in _SUBJECTS, f"{made.name} has a subject"
+    _SUBJECTS[made.name] = made
+    return made
+
+
+@cache
+def subjects() -> Mapping[str, Subject]:
+    """Every operator's subject by the operator's short name, in the order of the operator types."""
+    found: dict[str, Subject] = {}
+    for module in sorted(pkgutil.iter_modules(families.__path__), key=lambda each: each.name):
+        before = set(_SUBJECTS)
+        importlib.import_module(f"{families.__name__}.{module.name}")
+        for name in _SUBJECTS.keys() - before:
+            object.__setattr__(_SUBJECTS[name], "family", module.name)
+            found[name] = _SUBJECTS[name]
+    return dict(sorted(found.items(), key=lambda item: item[1].operator.OPERATOR_TYPE))

@@ -1,0 +1,146 @@
+"""A report at a terminal: a table of operators per device, what was left out and why, and the failures."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dml.conformance import report
+from dml.conformance.report import Record
+
+#: Failures of a run that are shown in full, and reasons of each kind.
+MOST_FAILURES, MOST_REASONS = 10, 12
+
+_COLORS = {"passed": "green", "failed": "bold red", "not_tested": "yellow", "unsupported": "cyan"}
+
+
+def show(console: Console, made: Record, *, by_type: bool = False, failures: int = MOST_FAILURES) -> None:
+    """Print a report. by_type: a row for each data type of an operator. failures: so many of each run in full."""
+    for run in made["runs"]:
+        _title(console, run)
+        console.print(table(run["results"], by_type=by_type))
+        for status in ("not_tested", "unsupported"):
+            _reasons(console, run, status)
+        _failures(console, run, failures)
+    for run in made["runs"]:
+        console.print(_total(run))
+
+
+def words(status: str) -> str:
+    """A status as people read it."""
+    return status.replace("_", " ")
+
+
+def table(results: Sequence[Record], *, by_type: bool = False) -> Table:
+    """Operators, or their data types, with the four counts and the worst error beside its limit."""
+    groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for outcome in results:
+        groups[(outcome["operator"], outcome["data_type"] or "")[: 1 + by_type]].append(outcome)
+    made = Table()
+    for column in ("operator", "data type")[: 1 + by_type]:
+        made.add_column(column, overflow="fold")
+    for status in report.STATUSES:
+        made.add_column(words(status), justify="right")
+    made.add_column("worst error, ulp", justify="right")
+    made.add_column("limit", justify="right")
+    made.add_column("of it", justify="right")
+    for key in sorted(groups):
+        found = report.counts(groups[key])
+        cells = [Text(str(count or ""), style=_COLORS[status]) for status, count in found.items()]
+        made.add_row(*key, *cells, *_worst(groups[key]))
+    found = report.counts(results)
+    cells = [Text(str(count), style=_COLORS[status]) for status, count in found.items()]
+    made.add_section()
+    made.add_row("all", *[""] * by_type, *cells, *_worst(results))
+    return made
+
+
+def _worst(results: Sequence[Record]) -> tuple[str, str, str]:
+    """The error that is the largest share of its limit; where all must be exact, the largest error."""
+    tensors = [tensor for outcome in results for tensor in outcome["tensors"]]
+    if not tensors:
+        return "", "", ""
+    if any(tensor["worst_ulp"] is None for tensor in tensors):
+        return "no number", "", ""
+    shared = [tensor for tensor in tensors if tensor["share"] is not None]
+    beyond = max((tensor for tensor in tensors if tensor["share"] is None), key=lambda t: t["worst_ulp"], default=None)
+    if beyond is not None and (beyond["worst_ulp"] or not shared):
+        return f"{beyond['worst_ulp']:.4g}", "exact", ""
+    worst = max(shared, key=lambda tensor: tensor["share"])
+    return f"{worst['worst_ulp']:.4g}", f"{worst['ulp_limit']:.4g}", f"{worst['share']:.0%}"
+
+
+def _title(console: Console, run: Record) -> None:
+    device = run["device"]
+    line = Text(f"\n{report.title(device)}", style="bold")
+    line.append(f": driver {device['driver']}, Vulkan {device['api_version']}", style="not bold")
+    console.print(line)
+
+
+def _total(run: Record) -> Text:
+    line = Text(f"{report.title(run['device'])}: ", style="bold")
+    for at, (status, count) in enumerate(report.counts(run["results"]).items()):
+        line.append(f"{', ' if at else ''}{count} {words(status)}", style=_COLORS[status] if count else "not bold")
+    line.append(f" of {len(run['results'])} cases in {run['seconds']:.0f} s", style="not bold")
+    if not run["complete"]:
+        line.append("; not complete", style="bold yellow")
+    return line
+
+
+def _reasons(console: Console, run: Record, status: str) -> None:
+    """Why cases were not tested or are not supported, the most frequent reasons first."""
+    operators: dict[str, Counter[str]] = defaultdict(Counter)
+    for outcome in run["results"]:
+        if outcome["status"] == status:
+            operators[outcome["reason"]][outcome["operator"]] += 1
+    ordered = sorted(operators.items(), key=lambda each: -each[1].total())
+    if ordered:
+        console.print(Text(f"{words(status)}:", style=_COLORS[status]))
+    for reason, of in ordered[:MOST_REASONS]:
+        names = ", ".join(list(of)[:4]) + (f" and {len(of) - 4} more" if len(of) > 4 else "")
+        console.print(Text(f"  {of.total()} of {names}: {reason}"))
+    if len(ordered) > MOST_REASONS:
+        console.print(Text(f"  and {len(ordered) - MOST_REASONS} more reasons, in the JSON report"))
+
+
+def _failures(console: Console, run: Record, most: int) -> None:
+    failed = [outcome for outcome in run["results"] if outcome["status"] == "failed"]
+    # One of each operator and data type before more of the same, so that a broken operator does not hide others.
+    seen: Counter[tuple[str, str]] = Counter()
+    ranked = []
+    for outcome in failed:
+        kinds = outcome["operator"], outcome["data_type"] or ""
+        ranked.append((seen[kinds], outcome))
+        seen[kinds] += 1
+    ranked.sort(key=lambda each: each[0])
+    for _, outcome in ranked[:most]:
+        console.print(Text(f"\nfailed: {outcome['case']}", style=_COLORS["failed"]))
+        for line in failure_lines(run, outcome):
+            console.print(Text(f"  {line}"), soft_wrap=True)
+    if len(failed) > most:
+        console.print(Text(f"\n{len(failed) - most} more failures:", style=_COLORS["failed"]))
+        for (operator, kind), count in seen.items():
+            console.print(Text(f"  {operator} {kind}: {count} cases"))
+
+
+def failure_lines(run: Record, outcome: Record) -> Iterator[str]:
+    """All that is known of a failure, a line each; the last one is the command that runs it again."""
+    failure: dict[str, Any] = outcome["failure"]
+    yield from failure["message"].splitlines()
+    device = run["device"]
+    yield f"device: {report.title(device)}, driver {device['driver']}"
+    if failure["kernels"]:
+        yield f"kernels: {', '.join(failure['kernels'])}"
+    if failure["descriptor"] is not None:
+        yield f"descriptor: {json.dumps(failure['descriptor'])}"
+    if (smallest := failure["smallest"]) is not None:
+        yield f"smallest: {smallest['case']}: {smallest['message']}"
+        if "command" in smallest:
+            yield f"  {smallest['command']}"
+    yield f"again: {failure['command']}"

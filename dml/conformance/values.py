@@ -1,0 +1,102 @@
+"""Values for input tensors: ordinary ones, and those at the edges of a data type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits, numpy_dtype
+
+Array = npt.NDArray[Any]
+
+
+def integer_range(kind: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the greatest value of an integer type, of ml_dtypes' 4-bit types too."""
+    if kind.name in ("int4", "uint4"):
+        return (-8, 7) if kind.name == "int4" else (0, 15)
+    info = np.iinfo(kind)
+    return int(info.min), int(info.max)
+
+
+def is_float(kind: np.dtype[Any]) -> bool:
+    return kind.kind == "f"
+
+
+class Values:
+    """Makes arrays for tensors: the same ones whenever a case runs.
+
+    edges: ``fill`` mixes in zeros of both signs, subnormals, infinities, NaN, the largest and smallest numbers, and the
+    extremes of integers.
+    """
+
+    def __init__(self, seed: int, *, edges: bool = False) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.edges = edges
+
+    def fill(self, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
+        """Values between -4 and 4 (0 and 8 for unsigned types); with ``edges``, a third of them special."""
+        ordinary = self.between(tensor, -4, 4)
+        if not self.edges:
+            return ordinary
+        special = _special(ordinary.dtype)
+        chosen = special[self.rng.integers(0, len(special), tensor.Sizes)]
+        mixed = np.where(
+            self.rng.random(tensor.Sizes) < 1 / 3,
+            chosen.astype(_wide(ordinary.dtype)),
+            ordinary.astype(_wide(ordinary.dtype)),
+        )
+        return np.asarray(mixed.astype(ordinary.dtype))
+
+    def finite(self, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
+        """As ``fill``, without infinities, NaN and what overflows when a few are added or multiplied."""
+        found = self.fill(tensor)
+        if is_float(found.dtype):
+            limit = float(np.finfo(found.dtype).max) ** 0.25
+            with np.errstate(invalid="ignore"):
+                found = np.where(np.abs(found) <= limit, found, self.between(tensor, -4, 4)).astype(found.dtype)
+        return found
+
+    def between(self, tensor: DML_BUFFER_TENSOR_DESC, low: float, high: float) -> Array:
+        """Uniform in [low, high]; integers within their type: an unsigned one goes from 0 to high - low."""
+        kind = numpy_dtype(tensor.DataType)
+        if is_float(kind):
+            return np.asarray(self.rng.uniform(low, high, tensor.Sizes).astype(kind))
+        least, greatest = integer_range(kind)
+        if low < least:
+            low, high = least, high - low + least
+        drawn = self.rng.integers(int(low), min(int(high), greatest), tensor.Sizes, endpoint=True)
+        return np.asarray(
+            drawn.astype(np.int8).astype(kind) if element_bits(tensor.DataType) == 4 else drawn.astype(kind)
+        )
+
+    def integers(self, tensor: DML_BUFFER_TENSOR_DESC, low: int, high: int) -> Array:
+        """Integers from low to high, both included: indices, lengths, masks."""
+        kind = numpy_dtype(tensor.DataType)
+        return np.asarray(self.rng.integers(low, high, tensor.Sizes, endpoint=True).astype(kind))
+
+
+def _wide(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """A type that ``np.where`` knows: 4-bit integers go by way of int8."""
+    return np.dtype(np.int8) if kind.kind == "V" or kind.name in ("int4", "uint4") else kind
+
+
+def _special(kind: np.dtype[Any]) -> Array:
+    if is_float(kind):
+        info = np.finfo(kind)
+        small = float(info.smallest_subnormal)
+        with np.errstate(all="ignore"):
+            numbers = [0.0, -0.0, 1.0, -1.0, small, -3 * small, float(info.tiny), float(info.max), float(info.min)]
+            return np.array([*numbers, np.inf, -np.inf, np.nan]).astype(kind)
+    least, greatest = integer_range(kind)
+    extremes = [least, greatest, 0, 1, greatest // 2] + ([-1] if least < 0 else [])
+    return np.array(extremes, _wide(kind))
+
+
+def without_subnormals(array: Array) -> Array:
+    """The array with subnormal numbers as zeros of their sign: Vulkan lets a device flush them."""
+    if not is_float(array.dtype):
+        return array
+    tiny = np.finfo(array.dtype).tiny
+    return np.where((array != 0) & (np.abs(array) < tiny), np.copysign(array.dtype.type(0), array), array)

@@ -1,0 +1,66 @@
+"""What many subjects share: sizes of any dimension count, the dimension to work along, scalars, exact results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.conformance.limits import Expected
+from dml.conformance.parameters import Choice, Skip, sizes
+from dml.conformance.values import Values, integer_range, is_float
+from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION
+
+Array = npt.NDArray[Any]
+
+#: From one dimension to eight, sizes of one and primes, rows of whole 16 bytes, and some thousands of elements.
+SIZES = sizes("2x3x4", "1", "7", "1x3x1x5", "6x64", "2x1x3x2x1x2x1x3", "5x37x41")
+
+#: A parameter's values: the place of the dimension as a part of the dimension count.
+AXES = {"last": 1.0, "first": 0.0, "middle": 0.5}
+
+
+def axis_of(choice: Choice, rank: int) -> int:
+    """The dimension that ``choice.axis`` names. Raises Skip where another name, before it in AXES, names it as well."""
+    named = {label: min(int(rank * part), rank - 1) for label, part in AXES.items()}
+    label = choice.label("axis")
+    first = next(one for one, axis in named.items() if axis == named[label])
+    if first != label:
+        raise Skip(f"of {rank} dimensions the {label} one is the {first} one")
+    return named[label]
+
+
+def greatest(kind: np.dtype[Any]) -> Any:
+    """The greatest finite number of a data type."""
+    return np.finfo(kind).max if is_float(kind) else integer_range(kind)[1]
+
+
+def least(kind: np.dtype[Any]) -> Any:
+    """The least finite number of a data type."""
+    return np.finfo(kind).min if is_float(kind) else integer_range(kind)[0]
+
+
+#: A parameter's values: functions from a data type to a number of it.
+SCALARS: dict[str, Any] = {
+    "7": lambda kind: 7,
+    "0": lambda kind: 0,
+    "greatest": greatest,
+    "least": least,
+    "fraction": lambda kind: -1.7 if is_float(kind) else 1,
+}
+
+
+def union_of(value: Any, kind: np.dtype[Any]) -> DML_SCALAR_UNION:
+    """A number's bytes in a data type, as a scalar union has them."""
+    return DML_SCALAR_UNION(Bytes=np.array(value, kind).astype(kind.newbyteorder("<")).tobytes())
+
+
+def any_bits(values: Values, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
+    """Integers of a tensor's whole type."""
+    return values.rng.integers(0, 256, (*tensor.Sizes, tensor.dtype.itemsize), np.uint8).view(tensor.dtype)[..., 0]
+
+
+def exact(values: Array) -> Expected:
+    """Values that must come out to the bit."""
+    return Expected(values.astype(np.float64) if is_float(values.dtype) else values)

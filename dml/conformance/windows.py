@@ -1,0 +1,76 @@
+"""What subjects of windows that slide over the spatial dimensions share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+
+from dml.conformance.limits import sum_of_products
+from dml.conformance.parameters import Choice, Skip, sizes, types_of
+from dml.conformance.references.rounded import Rounded
+from dml.conformance.subject import Outputs
+from dml.descriptors.base import OperatorDesc
+from dml.shapes import pooled_sizes
+
+#: Two and three spatial dimensions, of one, primes, a few workgroups.
+SIZES = sizes("2x3x9x8", "1x1x1x1", "1x2x5x13", "3x1x31x2", "1x4x41x30", "2x2x5x4x6", "1x1x7x1x3")
+#: Along the spatial dimensions in turn; a large window goes to a workgroup together.
+WINDOW: dict[str, Any] = {
+    "window": {"3": (3,), "1": (1,), "2.3": (2, 3), "5.1": (5, 1), "27": (27,)},
+    "strides": {"1": (1,), "2": (2,), "1.3": (1, 3)},
+    "padding": {"0": ((0,), (0,)), "1": ((1,), (1,)), "0.2_1": ((0, 2), (1,)), "4": ((4,), (4,))},  # before, behind
+}
+DILATIONS = {"dilations": {"1": (1,), "2": (2,), "1.3": (1, 3)}}
+
+
+def along(sizes: Sequence[int], values: Sequence[int]) -> tuple[int, ...]:
+    """The values in turn, one for each spatial dimension."""
+    return tuple(islice(cycle(values), len(sizes) - 2))
+
+
+def pooled_by(choice: Choice) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """The pooled sizes, and the window's fields: Dilations where the choice has some. Raises Skip where none fits."""
+    made = {
+        "Strides": along(choice.sizes, choice.strides),
+        "WindowSize": along(choice.sizes, choice.window),
+        "StartPadding": along(choice.sizes, choice.padding[0]),
+        "EndPadding": along(choice.sizes, choice.padding[1]),
+    }
+    dilations = getattr(choice, "dilations", None)
+    gaps = along(choice.sizes, dilations or (1,))
+    pooled = pooled_sizes(
+        choice.sizes, made["WindowSize"], made["Strides"], gaps, made["StartPadding"], made["EndPadding"]
+    )
+    if min(pooled) < 1:
+        raise Skip("the window does not fit into the padded input")
+    return pooled, made if dilations is None else {**made, "Dilations": gaps}
+
+
+def window_of(desc: Any) -> dict[str, Any]:
+    """A description's window as the references take it."""
+    return {
+        "window": desc.WindowSize,
+        "strides": desc.Strides,
+        "start": desc.StartPadding,
+        "end": desc.EndPadding,
+        "dilations": getattr(desc, "Dilations", (1,) * len(desc.WindowSize)),
+    }
+
+
+def window_parameters(
+    operator: type[OperatorDesc], more: Mapping[str, Any], main: str = "InputTensor"
+) -> dict[str, Any]:
+    """main: the tensor whose data types are tried."""
+    dilated = DILATIONS if any(info.name == "Dilations" for info in operator.fields_info) else {}
+    return {"type": types_of(operator, main), "sizes": SIZES, **WINDOW, **dilated, **more}
+
+
+def gathered(values: Any, terms: Any, desc: Any) -> Outputs:
+    """A gradient that gathers at most a window's worth of others, whose magnitudes add up to ``terms``."""
+    count = 3 * math.prod(desc.WindowSize)  # each may have been divided
+    sums = Rounded(values, sum_of_products(count, terms, np.dtype(np.float32), values))
+    return {"OutputGradientTensor": sums.expected(desc.OutputGradientTensor, "a float32 sum in any order")}

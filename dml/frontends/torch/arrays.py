@@ -1,0 +1,34 @@
+"""PyTorch's tensors as NumPy arrays over the same memory, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import torch
+
+#: Types that NumPy knows through ml_dtypes only, with what has their bits in both.
+_BITS: dict[torch.dtype, tuple[torch.dtype, Any]] = {torch.bfloat16: (torch.int16, ml_dtypes.bfloat16)}
+
+
+def to_array(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """The tensor's elements, without a copy where it lies in the host's memory."""
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.dtype in _BITS:
+        bits, dtype = _BITS[tensor.dtype]
+        array: npt.NDArray[Any] = tensor.contiguous().view(bits).numpy().view(dtype)
+        return array
+    return np.asarray(tensor.numpy())
+
+
+def to_tensor(array: npt.NDArray[Any]) -> torch.Tensor:
+    """A tensor over an array that nobody else writes to."""
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    for kind, (bits, dtype) in _BITS.items():
+        if array.dtype == dtype:
+            return torch.from_numpy(array.view(np.int16)).view(bits).view(kind)
+    if not array.flags.writeable:
+        array = array.copy()
+    return torch.from_numpy(array)

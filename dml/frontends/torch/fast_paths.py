@@ -1,0 +1,115 @@
+"""What PyTorch's fused operators for inference compute, in operators that ONNX has words for.
+
+Its transformer modules call them in evaluation mode without gradients, and knows no decomposition for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def _attention(
+    x: Tensor,
+    heads: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    out_weight: Tensor,
+    out_bias: Tensor,
+    masked: Tensor | None,
+) -> Tensor:
+    """Self-attention of x {batch, length, channels}; masked: broadcasting to {batch, heads, length, length}."""
+    batch, length, channels = x.shape
+    packed = F.linear(x, qkv_weight, qkv_bias).reshape(batch, length, 3, heads, channels // heads)
+    q, k, v = (each.transpose(1, 2) for each in packed.unbind(2))
+    mask = None if masked is None else ~masked
+    found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return F.linear(found.transpose(1, 2).reshape(batch, length, channels), out_weight, out_bias)
+
+
+def _mask(mask: Tensor | None, kind: int | None) -> Tensor | None:
+    """Broadcast to {batch, heads, length, length}. kind: 0 {length, length}, 1 {batch, length}, 2 as it is."""
+    if mask is None:
+        return None
+    mask = mask.to(torch.bool)
+    if kind == 0:
+        return mask[None, None]
+    return mask[:, None, None] if kind == 1 else mask
+
+
+def _encoder_layer(
+    src: Tensor,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Tensor,
+    norm_bias_1: Tensor,
+    norm_weight_2: Tensor,
+    norm_bias_2: Tensor,
+    ffn_weight_1: Tensor,
+    ffn_bias_1: Tensor,
+    ffn_weight_2: Tensor,
+    ffn_bias_2: Tensor,
+    mask: Tensor | None = None,
+    mask_type: int | None = None,
+) -> Tensor:
+    """torch._transformer_encoder_layer_fwd: torch.nn.TransformerEncoderLayer in evaluation mode."""
+    masked = _mask(mask, mask_type)
+
+    def attention(x: Tensor) -> Tensor:
+        return _attention(x, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, masked)
+
+    def feed_forward(x: Tensor) -> Tensor:
+        hidden = F.linear(x, ffn_weight_1, ffn_bias_1)
+        return F.linear(F.gelu(hidden) if use_gelu else F.relu(hidden), ffn_weight_2, ffn_bias_2)
+
+    def norm_1(x: Tensor) -> Tensor:
+        return F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
+
+    def norm_2(x: Tensor) -> Tensor:
+        return F.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
+
+    if norm_first:
+        x = src + attention(norm_1(src))
+        return x + feed_forward(norm_2(x))
+    x = norm_1(src + attention(src))
+    return norm_2(x + feed_forward(x))
+
+
+def _multi_head_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim: int,
+    num_head: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    mask: Tensor | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> Any:
+    """torch._native_multi_head_attention, where it is self-attention and the weights are not asked for."""
+    if need_weights or query is not key or key is not value:
+        return NotImplemented
+    masked = _mask(mask, mask_type)
+    return _attention(query, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, masked), None
+
+
+#: Decompositions by operator.
+FAST_PATHS: dict[Any, Callable[..., Any]] = {
+    torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer,
+    torch.ops.aten._native_multi_head_attention.default: _multi_head_attention,
+}

@@ -1,0 +1,265 @@
+"""Where the boxes and lines of a graph lie: in layers from top to bottom, with few crossings and straight chains.
+
+Sugiyama's way: a layer per box by the longest path, bends where a line passes a layer, an order within each layer by
+the neighbours' places, and then coordinates that draw neighbours below each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from dml.errors import DMLError
+
+#: Between boxes beside each other, a box and a line, and lines, in pixels; and between layers.
+BOX_GAP, LINE_GAP, LAYER_GAP = 28.0, 14.0, 44.0
+#: How often the order of layers, and the places in them, are made better.
+ORDER_SWEEPS, PLACE_SWEEPS = 8, 12
+#: How much a line resists being moved, where a box does by 1.
+LINE_WEIGHT = 0.01
+
+
+@dataclass
+class Box:
+    """A box of this size in pixels; layout gives its place, the upper left corner, and its layer.
+
+    late: it goes right above its first reader, as inputs and constants do, rather than right below what it reads.
+    """
+
+    width: float
+    height: float
+    late: bool = False
+    x: float = 0.0
+    y: float = 0.0
+    layer: int = 0
+
+
+@dataclass(eq=False)
+class _Place:
+    """A box in its layer, or the bend of a line that passes it."""
+
+    width: float
+    height: float
+    layer: int
+    box: int | None = None
+    x: float = 0.0  # of its middle
+    above: list[_Place] = field(default_factory=list)
+    below: list[_Place] = field(default_factory=list)
+
+
+Point = tuple[float, float]
+
+
+#: From a box to another, and what flows there.
+Edge = tuple[int, int, str]
+
+
+def layout(boxes: Sequence[Box], edges: Sequence[Edge]) -> list[list[Point]]:
+    """Give every box its place; return the points of each edge's line, downwards.
+
+    Lines of one value share their way as far as they go together. Raises DMLError where the edges make a circle.
+    """
+    _layers(boxes, edges)
+    places = [_Place(box.width, box.height, box.layer, at) for at, box in enumerate(boxes)]
+    ways = _bends(places, edges)
+    layers = _rows(places, ways)
+    _order(layers)
+    _coordinates(layers)
+    _straighten(layers, ways)
+    top = 0.0
+    tops: list[float] = []
+    heights = [max((place.height for place in layer), default=0.0) for layer in layers]
+    for height in heights:
+        tops.append(top)
+        top += height + LAYER_GAP
+    left = min((place.x - place.width / 2 for layer in layers for place in layer), default=0.0)
+    for at, box in enumerate(boxes):
+        box.x = places[at].x - box.width / 2 - left
+        box.y = tops[box.layer] + (heights[box.layer] - box.height) / 2
+    lines = []
+    for (start, end, _), way in zip(edges, ways, strict=True):
+        first, last = boxes[start], boxes[end]
+        points = [(first.x + first.width / 2, first.y + first.height)]
+        for bend in way:
+            x, y = bend.x - left, tops[bend.layer]
+            points += [(x, y), (x, y + heights[bend.layer])]
+        points.append((last.x + last.width / 2, last.y))
+        lines.append(points)
+    return lines
+
+
+def _layers(boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
+    """The longest path to each box; late ones then sink to where they are needed."""
+    after: dict[int, list[int]] = defaultdict(list)
+    waits = [0] * len(boxes)
+    for start, end, _ in edges:
+        after[start].append(end)
+        waits[end] += 1
+    order = [at for at, count in enumerate(waits) if not count]
+    for at in order:  # (grows as it goes)
+        for end in after[at]:
+            boxes[end].layer = max(boxes[end].layer, boxes[at].layer + 1)
+            waits[end] -= 1
+            if not waits[end]:
+                order.append(end)
+    if len(order) < len(boxes):
+        raise DMLError("picture: the graph has a circle")
+    for at in reversed(order):
+        if boxes[at].late and after[at]:
+            boxes[at].layer = min(boxes[end].layer for end in after[at]) - 1
+
+
+def _bends(places: list[_Place], edges: Sequence[Edge]) -> list[list[_Place]]:
+    """A bend in every layer that a line passes, shared by the lines of the same value."""
+    passing: dict[tuple[int, str, int], _Place] = {}
+    joined: set[tuple[int, int]] = set()
+    ways = []
+    for start, end, value in edges:
+        way, last = [], places[start]
+        for layer in range(places[start].layer + 1, places[end].layer):
+            if (start, value, layer) not in passing:
+                passing[start, value, layer] = _Place(0.0, 0.0, layer)
+            way.append(passing[start, value, layer])
+        for one, other in pairwise([last, *way, places[end]]):
+            if (id(one), id(other)) not in joined:
+                joined.add((id(one), id(other)))
+                one.below.append(other)
+                other.above.append(one)
+        ways.append(way)
+    return ways
+
+
+def _rows(places: list[_Place], ways: list[list[_Place]]) -> list[list[_Place]]:
+    """The places of each layer, in the order in which one meets them from the first box on."""
+    layers: list[list[_Place]] = [[] for _ in range(1 + max((place.layer for place in places), default=-1))]
+    seen: set[int] = set()
+    roots = [place for place in places if not place.above]
+    stack = list(reversed(roots))
+    while stack:
+        place = stack.pop()
+        if id(place) not in seen:
+            seen.add(id(place))
+            layers[place.layer].append(place)
+            stack.extend(reversed(place.below))
+    return layers
+
+
+def _order(layers: list[list[_Place]]) -> None:
+    """Sort each layer by the middle of its neighbours' places, downwards and upwards in turn."""
+    best, fewest = [list(layer) for layer in layers], _crossings(layers)
+    for sweep in range(ORDER_SWEEPS):
+        if not fewest:
+            break
+        down = sweep % 2 == 0
+        for at in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
+            near = {id(place): number for number, place in enumerate(layers[at - 1 if down else at + 1])}
+
+            def middle(place: _Place, own: int, near: dict[int, int], down: bool) -> float:
+                numbers = sorted(near[id(other)] for other in (place.above if down else place.below))
+                return _median(numbers) if numbers else float(own)
+
+            keys = {id(place): middle(place, own, near, down) for own, place in enumerate(layers[at])}
+            layers[at].sort(key=lambda place, keys=keys: keys[id(place)])  # type: ignore[misc]
+        found = _crossings(layers)
+        if found < fewest:
+            best, fewest = [list(layer) for layer in layers], found
+    layers[:] = best
+
+
+def _crossings(layers: list[list[_Place]]) -> int:
+    """How many lines cross between layers that follow each other."""
+    count = 0
+    for upper, lower in pairwise(layers):
+        number = {id(place): at for at, place in enumerate(lower)}
+        ends = [at for place in upper for at in sorted(number[id(other)] for other in place.below)]
+        # inversions, by a tree of counts
+        tree = [0] * (len(lower) + 1)
+        for seen, at in enumerate(ends):
+            smaller, place = 0, at + 1
+            while place:
+                smaller += tree[place]
+                place -= place & -place
+            count += seen - smaller
+            place = at + 1
+            while place <= len(lower):
+                tree[place] += 1
+                place += place & -place
+    return count
+
+
+def _coordinates(layers: list[list[_Place]]) -> None:
+    """Move each place towards the middle of its neighbours as far as those beside it allow."""
+    for layer in layers:
+        x = 0.0
+        for before, place in zip([None, *layer], layer, strict=False):
+            x += 0.0 if before is None else _apart(before, place)
+            place.x = x
+        for place in layer:
+            place.x -= x / 2
+    for sweep in range(PLACE_SWEEPS):
+        down = sweep % 2 == 0
+        for layer in layers if down else reversed(layers):
+            wanted = []
+            for place in layer:
+                near = (place.above if down else place.below) or (place.below if down else place.above)
+                # A chain of boxes is straight; a line that skips some of them makes its way around.
+                near = [other for other in near if other.box is not None and place.box is not None] or near
+                wanted.append(_median(sorted(other.x for other in near)) if near else place.x)
+            _settle(layer, wanted)
+
+
+def _straighten(layers: list[list[_Place]], ways: list[list[_Place]]) -> None:
+    """Draw a line straight past its layers, at the place of one of its bends, where nothing stands in the way."""
+    beside = {
+        id(place): (before, after)
+        for layer in layers
+        for before, place, after in zip([None, *layer], layer, [*layer[1:], None], strict=False)
+    }
+
+    def is_free(place: _Place, x: float) -> bool:
+        before, after = beside[id(place)]
+        return (before is None or x - before.x >= _apart(before, place)) and (
+            after is None or after.x - x >= _apart(place, after)
+        )
+
+    for way in sorted(ways, key=len, reverse=True):
+        xs = sorted(place.x for place in way)
+        for x in (_median(xs), xs[0], xs[-1]) if xs else ():
+            if all(is_free(place, x) for place in way):
+                for place in way:
+                    place.x = x
+                break
+
+
+def _settle(layer: list[_Place], wanted: list[float]) -> None:
+    """The places nearest to what is wanted that keep order and distance: neighbours that collide move as one.
+
+    Least squares in one pass, the pool-adjacent-violators way. Lines give way to boxes.
+    """
+    blocks: list[tuple[float, float, int]] = []  # (weighted mean, weight, members), after removing the distances
+    shift, shifts = 0.0, []
+    for at, place in enumerate(layer):
+        shift += _apart(layer[at - 1], place) if at else 0.0
+        shifts.append(shift)
+        mean, weight, members = wanted[at] - shift, 1.0 if place.box is not None else LINE_WEIGHT, 1
+        while blocks and blocks[-1][0] >= mean:
+            other, its, count = blocks.pop()
+            mean, weight, members = (mean * weight + other * its) / (weight + its), weight + its, members + count
+        blocks.append((mean, weight, members))
+    at = 0
+    for mean, _, members in blocks:
+        for _ in range(members):
+            layer[at].x = mean + shifts[at]
+            at += 1
+
+
+def _apart(one: _Place, other: _Place) -> float:
+    gap = BOX_GAP if one.box is not None and other.box is not None else LINE_GAP
+    return (one.width + other.width) / 2 + gap
+
+
+def _median(numbers: Sequence[float]) -> float:
+    half = len(numbers) // 2
+    return numbers[half] if len(numbers) % 2 else (numbers[half - 1] + numbers[half]) / 2

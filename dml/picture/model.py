@@ -1,0 +1,134 @@
+"""What a picture shows of a model: its nodes, the values between them, and the kernels that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class PictureValue:
+    """A value on an edge, in words, and its bytes. known: known before the model runs, as weights are."""
+
+    name: str
+    shape: tuple[int, ...]
+    data_type: str
+    size: int
+    known: bool = False
+
+
+@dataclass
+class PictureNode:
+    """A node as the model's file has it.
+
+    kind: node, input or output. operators: DirectML's, that it became; level: the feature level that has them. inner:
+    the nodes of its body or function. fate: what became of it (see ``fate_of``). kernels: indices of those that compute
+    it, fused ones too. group: the number of the group of nodes that a kernel computes together, None where it is alone.
+    nanoseconds: of the kernels that begin with it, so that all nodes' add up; None where none was measured. on_host:
+    what runs it on the host, where it does not run on the device.
+    """
+
+    kind: str
+    operator: str
+    name: str
+    inputs: list[PictureValue] = field(default_factory=list)
+    outputs: list[PictureValue] = field(default_factory=list)
+    attributes: list[tuple[str, str]] = field(default_factory=list)
+    operators: list[str] = field(default_factory=list)
+    level: str = ""
+    inner: list[str] = field(default_factory=list)
+    fate: str = ""
+    kernels: list[int] = field(default_factory=list)
+    group: int | None = None
+    nanoseconds: int | None = None
+    on_host: str = ""
+
+
+@dataclass
+class PictureKernel:
+    """A dispatch: what it runs, which nodes it computes, and the bytes it binds.
+
+    once: it runs at initialization alone. weights: bytes read of what is known before the model runs. nanoseconds: None
+    where nothing was measured. work: multiply-adds or elements loaded, as a bound.
+    """
+
+    kernel: str
+    nodes: list[int]
+    once: bool
+    groups: tuple[int, int, int]
+    invocations: int
+    read: int
+    written: int
+    weights: int
+    work: int
+    nanoseconds: int | None = None
+
+
+@dataclass
+class Picture:
+    """The whole of it. edges: (from, to, the value's name), nodes by index. facts: (name, text), for the head."""
+
+    title: str
+    nodes: list[PictureNode]
+    edges: list[tuple[int, int, str]]
+    kernels: list[PictureKernel]
+    facts: list[tuple[str, str]]
+
+
+def measured(kernels: Iterable[PictureKernel]) -> list[int]:
+    """The times of the kernels that were measured, in nanoseconds."""
+    return [kernel.nanoseconds for kernel in kernels if kernel.nanoseconds is not None]
+
+
+def relate(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None:
+    """Tell the nodes of their kernels: which they are, their times, what they fuse, and each node's fate."""
+    for at, kernel in enumerate(kernels):
+        for number in kernel.nodes:
+            nodes[number].kernels.append(at)
+    for at, node in enumerate(nodes):
+        times = measured(kernels[number] for number in node.kernels if kernels[number].nodes[0] == at)
+        node.nanoseconds = sum(times) if times else None
+    _join_groups(nodes, kernels)
+    for node in nodes:
+        node.fate = fate_of(node, kernels)
+
+
+def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None:
+    """Number the groups of nodes that kernels which run with the model compute together."""
+    leader = list(range(len(nodes)))
+
+    def found(at: int) -> int:
+        while leader[at] != at:
+            leader[at] = at = leader[leader[at]]
+        return at
+
+    for kernel in kernels:
+        if not kernel.once:
+            for one in kernel.nodes[1:]:
+                leader[found(one)] = found(kernel.nodes[0])
+    members: dict[int, list[int]] = {}
+    for at, node in enumerate(nodes):
+        if node.kind == "node":
+            members.setdefault(found(at), []).append(at)
+    together = [group for group in members.values() if len(group) > 1]
+    for number, group in enumerate(together):
+        for at in group:
+            nodes[at].group = number
+
+
+def fate_of(node: PictureNode, kernels: list[PictureKernel]) -> str:
+    """fused: computed together with others; kernel: by kernels of its own; once: at initialization alone; known: its
+    results are, before the model runs; view: it only looks at what others made, and nothing runs; host: runs there."""
+    if node.kind != "node":
+        return node.kind
+    if node.on_host:
+        return "host"
+    if node.group is not None:
+        return "fused"
+    if any(not kernels[at].once for at in node.kernels):
+        return "kernel"
+    if node.kernels:
+        return "once"
+    if node.outputs and all(value.known for value in node.outputs):
+        return "known"
+    return "view"

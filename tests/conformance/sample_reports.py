@@ -1,0 +1,96 @@
+"""Reports as `dml conformance` makes them, of all operators, made up: for tests of what is done with reports."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import dml
+from dml.capability import operator_support, short_name
+
+DEVICES = (
+    ("llvmpipe (LLVM 15.0.6, 256 bits)", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "1.3.230", "cpu"),
+    ("SwiftShader Device (LLVM 10.0.0)", "SwiftShader driver 5.0.0", "1.3.0", "cpu"),
+    ("NVIDIA H100 80GB HBM3", "NVIDIA 535.129.03", "1.3.242", "discrete"),
+)
+#: What fails in the report, and where.
+BROKEN = "GRU:type=FLOAT16,sizes=5x2x3,layout=padded"
+HUNG = "CONVOLUTION:type=FLOAT32,layout=permuted,values=edges"
+
+
+def report(devices: Any = DEVICES, axes: Any = ("plain", "discrete"), *, broken: bool = True) -> dict[str, Any]:
+    """A report of these devices, each as these axes; broken: the first one's plain run has two failures."""
+    runs = []
+    for number, (name, driver, version, kind) in enumerate(devices):
+        for axis in axes:
+            chance = random.Random(f"{name} {axis}")
+            results = [one for operator in dml.operators() for one in _outcomes(operator, chance, number)]
+            if broken and number == 0 and axis == "plain":
+                _break(results, name)
+            device = {"name": name, "driver": driver, "api_version": version, "vendor_id": 0x10005, "device_id": 0,
+                      "type": kind, "axis": axis, "limits": {"maxStorageBufferRange": 134217728, "subgroupSize": 8},
+                      "features": {"shaderFloat16": False, "shaderInt64": True}}  # fmt: skip
+            runs.append({"device": device, "seconds": 61.5 + number, "complete": True, "results": results})
+    return {
+        "format": "dml-conformance", "version": 1, "created": "2026-11-22T18:00:00Z", "dml_version": "0.1.0",
+        "commit": "dff3d13a9b1c4e", "python": "3.11.7", "platform": "Linux-6.1 x86_64",
+        "suite": {"size": "quick", "seed": 0, "filter": [], "shard": "1/1", "cases": len(runs[0]["results"])},
+        "runs": runs,
+    }  # fmt: skip
+
+
+def changed(before: dict[str, Any]) -> dict[str, Any]:
+    """The report some days later: the GRU is mended, a GEMM is wrong, a case is new, one is gone."""
+    after = copy.deepcopy(before)
+    results = after["runs"][0]["results"]
+    mended = next(one for one in results if one["case"] == BROKEN)
+    mended.update(status="passed", failure=None)
+    wrong = next(one for one in results if one["operator"] == "GEMM" and one["status"] == "passed")
+    wrong.update(status="failed", failure={"message": "GEMM is wrong now", "command": "dml conformance"})
+    gone = next(one for one in results if one["operator"] == "CAST")
+    gone["case"] += ",layout=permuted"
+    after["created"] = "2026-11-25T09:30:00Z"
+    return after
+
+
+def _outcomes(operator: Any, chance: random.Random, number: int) -> list[dict[str, Any]]:
+    name, support = short_name(operator), operator_support(operator)
+    first = next(iter(support.values()))
+    found = []
+    for data_type in sorted(map(short_name, first.data_types)):
+        for layout in ("packed", "padded"):
+            case = f"{name}:type={data_type}" + (f",layout={layout}" if layout != "packed" else "")
+            one = {"case": case, "operator": name, "data_type": data_type, "dimension_count": 4, "layout": layout,
+                   "values": "ordinary", "status": "passed", "reason": None, "seconds": 0.01, "failure": None,
+                   "tensors": [], "histogram": [60, 0, 0, 0, 0, 0]}  # fmt: skip
+            if number == 1 and data_type in ("FLOAT64", "INT64"):
+                one.update(status="unsupported", reason="the device has no 64-bit floats", histogram=[0] * 6)
+            elif layout == "padded" and "4" in data_type[-1]:
+                one.update(status="not_tested", reason="4-bit tensors have no padding", histogram=[0] * 6)
+            elif data_type.startswith("FLOAT"):
+                share = chance.random() ** 3
+                one["tensors"] = [{"tensor": "OutputTensor", "elements": 60, "worst_ulp": 8 * share, "share": share,
+                                   "ulp_limit": 8, "why": "sum of 27 products in any order"}]  # fmt: skip
+                one["histogram"] = [20, 30, 6, 3, 1, 0]
+            found.append(one)
+    return found
+
+
+def _break(results: list[dict[str, Any]], device: str) -> None:
+    gru = next(one for one in results if one["case"] == "GRU:type=FLOAT16,layout=padded")
+    gru.update(case=BROKEN, status="failed", histogram=[10, 20, 10, 10, 7, 3])
+    gru["tensors"][0].update(worst_ulp=258894.08, share=32361.76)
+    gru["failure"] = {
+        "tensor": "OutputSequenceTensor", "index": [0, 1, 2, 0], "found": "1.5", "expected": "1.25", "differing": 3,
+        "of": 60, "ulp": 258894.08, "allowed_ulp": 8,
+        "message": "OutputSequenceTensor[0, 1, 2, 0] is 1.5, expected 1.25: 258894.08 ulp, allowed 8",
+        "kernels": ["gemm/gemm_tiled.comp", "recurrent/gru_steps.comp"],
+        "descriptor": {"type": "DML_OPERATOR_GRU", "desc": {"Direction": "FORWARD", "InputTensor": {
+            "DataType": "FLOAT16", "Sizes": [1, 5, 2, 3]}}, "note": "</script><script>alert(1)</script>"},
+        "command": f"dml conformance --case '{BROKEN}' --device '{device}' --as plain",
+        "smallest": {"case": "GRU:type=FLOAT16,sizes=1x1x1", "message": "OutputSequenceTensor[0, 0, 0, 0] is nan"},
+    }  # fmt: skip
+    hung = next(one for one in results if one["case"] == "CONVOLUTION:type=FLOAT32,layout=padded")
+    hung.update(case=HUNG, status="failed", reason="no answer in 60 s", tensors=[], histogram=[0] * 6)
+    hung["failure"] = {"message": "no answer in 60 s", "command": f"dml conformance --case '{HUNG}'", "smallest": None}

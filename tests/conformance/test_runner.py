@@ -1,0 +1,114 @@
+"""Cases in processes of their own: hangs, crashes and lost devices end their case alone."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+from few_suite import make_odd, use_few
+
+from dml.conformance import report, runner
+from dml.conformance.case import Case
+from dml.conformance.places import SuiteDevice
+from dml.conformance.runner import Conduct, PlaceRun
+
+CASES = ["ELEMENT_WISE_ADD:type=FLOAT32", "ACTIVATION_RELU:type=FLOAT16,sizes=13", "REVERSE_SUBSEQUENCES:type=INT32"]
+FIRST, ODD, LAST = CASES
+RESULT = {"$ref": "#/$defs/outcome", "$defs": json.loads(report.SCHEMA.read_text(encoding="utf-8"))["$defs"]}
+
+
+@pytest.fixture
+def run(vulkan, monkeypatch):
+    """``run(cases, odd, seconds=...)``: the run, and the last outcome of each case."""
+    use_few(monkeypatch)
+
+    def run(cases=CASES, odd=None, axis="plain", **conduct):
+        make_odd(monkeypatch, **(odd or {}))
+        made = PlaceRun(SuiteDevice(vulkan, axis), cases, 0, Conduct(**conduct))
+        found = {outcome["case"]: outcome for outcome in made.outcomes()}
+        for outcome in found.values():
+            jsonschema.validate(outcome, RESULT)
+        return made, found
+
+    return run
+
+
+def test_cases_run_and_pass(run):
+    made, found = run(seconds=120, odd={FIRST: "talk"}, axis="discrete")
+    assert [found[case]["status"] for case in CASES] == ["passed"] * 3, found
+    assert made.left == ""
+    assert found[ODD]["tensors"][0]["elements"] == 13
+    assert sum(found[ODD]["histogram"]) == 13
+
+
+@pytest.mark.parametrize(("how", "seconds", "reason", "told"), [
+    ("hang", 4, "no answer within 4 seconds", "odd_worker.py\", line"),  # where it hung
+    ("die", 120, "the process ended with SIGSEGV", "Fatal Python error: Segmentation fault"),
+    ("leave", 120, "the process ended with exit status 7", "the driver says why"),
+    ("lost", 120, "the device was lost [DXGI_ERROR_DEVICE_REMOVED 0x887A0005]", "the device was lost"),
+])  # fmt: skip
+def test_what_ends_a_process_fails_alone(run, how, seconds, reason, told):
+    made, found = run(odd={ODD: how}, seconds=seconds)
+    assert [found[case]["status"] for case in CASES] == ["passed", "failed", "passed"], found
+    failed = found[ODD]
+    assert failed["reason"] == reason
+    assert told in failed["failure"]["message"]
+    assert failed["failure"]["descriptor"]["desc"]["InputTensor"] == {"DataType": "FLOAT16", "Sizes": [13]}
+    assert failed["failure"]["kernels"] == ["shaders/elementwise/vector.comp"]
+    assert f"--case {ODD}" in failed["failure"]["command"]
+    assert made.left == ""
+
+
+def test_a_device_that_loses_case_after_case_is_left_alone(run, monkeypatch):
+    monkeypatch.setattr(runner, "MOST_LOST", 2)
+    made, found = run(odd={FIRST: "leave", ODD: "leave"}, seconds=120)
+    assert set(found) == {FIRST, ODD}
+    assert made.left == "2 cases in a row ended their process; the last one: the process ended with exit status 7"
+
+
+def test_a_device_that_cannot_be_opened(run):
+    made, found = run(odd={"opening": "leave"}, seconds=120)
+    assert found == {}
+    assert made.left == (
+        "the device cannot be opened: the process ended with exit status 7\nthe driver says why"
+    )  # fmt: skip
+
+
+def test_several_at_once_are_the_same_cases(run):
+    _, found = run(jobs=3, seconds=120)
+    assert set(found) == set(CASES)
+
+
+def test_leaving_the_run_ends_its_processes(vulkan, monkeypatch):
+    use_few(monkeypatch, **{ODD: "hang"})
+    made = PlaceRun(SuiteDevice(vulkan, "plain"), CASES, 0, Conduct(seconds=120))
+    outcomes = made.outcomes()
+    assert next(outcomes)["case"] == FIRST
+    (process,) = made._processes
+    outcomes.close()
+    assert process._process.returncode is not None
+
+
+def test_the_smallest_case_is_looked_for(run):
+    """All cases of FLOAT16 fail: the smallest has one element and is plain in the rest."""
+    start = "ELEMENT_WISE_ADD:type=FLOAT16,sizes=13,layout=permuted,values=edges"
+    _, found = run([start], odd={"wrong": "FLOAT16"}, seconds=120)
+    smallest = found[start]["failure"]["smallest"]
+    assert smallest["case"] == "ELEMENT_WISE_ADD:type=FLOAT16,sizes=1"
+    assert smallest["message"] == "made wrong"
+    assert "--case ELEMENT_WISE_ADD:type=FLOAT16,sizes=1 " in smallest["command"]
+
+
+def test_a_case_that_is_the_smallest_has_none_smaller(run):
+    start = "ELEMENT_WISE_ADD:type=FLOAT16,sizes=1"
+    _, found = run([start], odd={"wrong": "FLOAT16"}, seconds=120)
+    assert found[start]["status"] == "failed"
+    assert found[start]["failure"]["smallest"] is None
+
+
+def test_combinations_without_meaning_are_not_tested(run):
+    case = "REVERSE_SUBSEQUENCES:type=FLOAT32,sizes=1,last=yes"
+    _, found = run([case], seconds=120)
+    assert (found[case]["status"], found[case]["reason"]) == ("not_tested", "one axis has no other one")
+    assert Case.parse(case).id == case

@@ -1,0 +1,280 @@
+"""torch.compile(model, backend="dml") gives what eager PyTorch gives; and what stays with PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+import warnings
+from importlib.metadata import entry_points
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+
+import torch.nn as nn  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+
+import dml as dml_package  # noqa: E402
+import dml.frontends.torch as front  # noqa: E402
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
+]
+
+#: Sums of some hundred products in float32, in another order than PyTorch's.
+NEAR = {"rtol": 1e-4, "atol": 1e-5}
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    """Each test compiles anew; and none runs with PyTorch unawares."""
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", front.EagerWarning)
+        yield
+    torch._dynamo.reset()
+    gc.collect()
+
+
+@pytest.fixture
+def compiled(device):
+    def compile_model(model, **options):
+        return torch.compile(model, backend=front.dml, options={"device": device, **options})
+
+    return compile_model
+
+
+@contextlib.contextmanager
+def stays(*words):
+    """What is inside warns that something stays with PyTorch, in a message with these words."""
+    with pytest.warns(front.EagerWarning) as caught:
+        yield
+    for word in words:
+        assert any(word in str(each.message) for each in caught), [str(each.message) for each in caught]
+
+
+def check(model, run, *inputs, **tolerance):
+    """The compiled model's outputs are eager PyTorch's."""
+    with torch.no_grad():
+        torch.testing.assert_close(run(*inputs), model(*inputs), **{**NEAR, **tolerance})
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(6, 8, batch_first=True, bidirectional=True)
+        self.lstm = nn.LSTM(16, 5)
+
+    def forward(self, x):
+        return self.lstm(self.gru(x)[0])
+
+
+class Block(nn.Module):
+    """A residual block, with several outputs of several kinds."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.down = nn.Conv2d(3, 8, 1)
+
+    def forward(self, x):
+        y = F.relu(self.norm(self.conv(x)) + self.down(x))
+        return {"features": y, "pooled": y.mean((2, 3)), "largest": y.flatten(1).argmax(1)}
+
+
+MODELS = {
+    "perceptron": (lambda: nn.Sequential(nn.Linear(7, 16), nn.GELU(), nn.Linear(16, 3), nn.Softmax(-1)), (5, 7)),
+    "convolution": (
+        lambda: nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.GroupNorm(2, 8), nn.SiLU(), nn.AdaptiveAvgPool2d(1)),
+        (2, 3, 15, 15),
+    ),
+    "outputs": (Block, (2, 3, 8, 8)),
+    "transposed": (lambda: nn.Sequential(nn.ConvTranspose2d(4, 3, 4, 2, 1), nn.Upsample(scale_factor=2)), (1, 4, 5, 5)),
+    "encoder": (lambda: nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu"), (2, 5, 16)),
+    "encoder, norm first": (lambda: nn.TransformerEncoderLayer(16, 4, 24, norm_first=True), (5, 2, 16)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_modules(compiled, name):
+    make, sizes = MODELS[name]
+    model = make().eval()
+    check(model, compiled(model, fallback=False), torch.randn(sizes))
+
+
+def test_recurrences(compiled):
+    """Dynamo leaves them to PyTorch unless it is told otherwise."""
+    model = Recurrent().eval()
+    with torch._dynamo.config.patch(allow_rnn=True):
+        check(model, compiled(model, fallback=False), torch.randn(3, 5, 6))
+
+
+def test_half_precision(compiled):
+    """Within the last bits of float16: PyTorch rounds each layer's result to it, and so do we."""
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)).eval().half()
+    check(model, compiled(model, fallback=False), torch.randn(3, 8).half(), rtol=4e-3, atol=4e-3)
+
+
+def test_bfloat16_is_held_as_float32(compiled):
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval().bfloat16()
+    check(model, compiled(model, fallback=False), torch.randn(3, 8).bfloat16(), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool])
+def test_integers(compiled, kind):
+    def model(x, y):
+        return torch.where(x == y, x, y), x.flip(-1), x[:, 1:].to(torch.float32) * 2
+
+    x, y = (torch.randint(0, 2, (3, 5)).to(kind) for _ in range(2))
+    check(model, compiled(model, fallback=False), x, y)
+
+
+class Sized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 6)
+
+    def forward(self, x):
+        return self.linear(x).reshape(x.shape[0] * 2, -1) + x.shape[0]
+
+
+def test_a_marked_dimension_is_a_symbol(compiled):
+    """Another size is the same graph."""
+    model = Sized().eval()
+    run = compiled(model, fallback=False)
+    graphs = []
+    for batch in (8, 3, 5, 16):
+        x = torch.randn(batch, 4)
+        torch._dynamo.mark_dynamic(x, 0)
+        check(model, run, x)
+        graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    assert len(set(graphs)) == 1
+
+
+def test_sizes_that_change_become_symbols(compiled):
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh()).eval()
+    run = compiled(model, fallback=False)
+    for sizes in ((2, 3, 4), (2, 5, 4), (4, 7, 4), (6, 2, 4)):
+        check(model, run, torch.randn(sizes))
+
+
+def test_weights_that_change_are_taken_anew(compiled):
+    model = nn.Linear(4, 4).eval()
+    run = compiled(model, fallback=False)
+    x = torch.randn(2, 4)
+    check(model, run, x)
+    with torch.no_grad():
+        model.weight.mul_(3)
+    check(model, run, x)
+    model.load_state_dict({name: value + 1 for name, value in model.state_dict().items()})
+    check(model, run, x)
+
+
+class Decomposed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = torch.relu(self.first(x)) + 1
+        values = torch.linalg.svdvals(y)
+        return torch.sigmoid(self.last(y)) * values.sum() + 1
+
+
+def test_operators_that_onnx_has_no_word_for_stay_with_pytorch(compiled):
+    model = Decomposed().eval()
+    run = compiled(model)
+    x = torch.randn(3, 4)
+    with stays("_linalg_svd", "2 parts on the device"):
+        check(model, run, x)
+    check(model, run, torch.randn(3, 4))  # said once
+    with pytest.raises(Exception, match="_linalg_svd"), torch.no_grad():
+        compiled(copy.deepcopy(model), fallback=False)(x)
+
+
+def test_a_graph_that_writes_to_its_input_stays(compiled):
+    def model(x):
+        x.add_(1)
+        return x * 2
+
+    one, other = torch.ones(3), torch.ones(3)
+    with stays("writes to"), torch.no_grad():
+        found = compiled(model)(one)
+    torch.testing.assert_close(found, model(other))
+    torch.testing.assert_close(one, other)
+
+
+def test_gradients_are_pytorchs(compiled):
+    model = nn.Linear(3, 2)
+    run = compiled(model)
+    x = torch.randn(4, 3)
+    with stays("gradients"):
+        run(x).sum().backward()
+    assert model.weight.grad is not None
+    torch.testing.assert_close(model.weight.grad, x.sum(0).expand(2, 3))
+    check(model, run, x)  # without them it runs on the device
+
+
+def test_results_are_the_callers_own(compiled):
+    """What a later run writes does not change an earlier result."""
+    model = nn.Sequential(nn.Linear(4, 4)).eval()
+    run = compiled(model, fallback=False)
+    with torch.no_grad():
+        first = run(torch.ones(2, 4))
+        kept = first.clone()
+        run(torch.zeros(2, 4))
+        first.add_(1)
+    torch.testing.assert_close(first, kept + 1)
+
+
+def test_tensors_that_are_views(compiled):
+    model = nn.Linear(4, 4).eval()
+    x = torch.randn(4, 6)[:, 1:5].t()
+    check(model, compiled(model, fallback=False), x)
+
+
+def test_options():
+    graph = torch.fx.symbolic_trace(nn.ReLU())
+    with pytest.raises(dml_package.DMLError, match="no option 'devise'"):
+        front.dml(graph, [], options={"devise": 0})
+    with pytest.raises(dml_package.DMLError, match="no mode 'max-autotune'"):
+        front.dml(graph, [], mode="max-autotune")
+    with pytest.raises(dml_package.DMLError, match="no Vulkan device"):
+        front.dml(graph, [], options={"device": "no such device"})
+
+
+def test_the_entry_point_names_it():
+    (found,) = [entry for entry in entry_points(group="torch_dynamo_backends") if entry.name == "dml"]
+    assert found.load() is front.dml
+
+
+def test_arrays_share_memory_and_types():
+    from dml.frontends.torch.arrays import to_array, to_tensor
+
+    x = torch.arange(6.0).reshape(2, 3)
+    array = to_array(x.t())
+    array[0, 0] = 7
+    assert x[0, 0] == 7
+    brain = torch.tensor([1.5, -2.0], dtype=torch.bfloat16)
+    assert to_array(brain).astype(np.float32).tolist() == [1.5, -2.0]
+    assert torch.equal(to_tensor(to_array(brain)), brain)
+    assert to_tensor(np.zeros((), np.float32)).shape == ()
+
+
+def test_a_transformers_model(compiled):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    bert = transformers.BertModel(transformers.BertConfig(vocab_size=99, **sizes)).eval()
+
+    def model(ids):
+        return bert(ids).last_hidden_state
+
+    run = compiled(model, fallback=False)
+    for sizes in ((2, 7), (3, 7), (5, 9)):
+        check(model, run, torch.randint(0, 99, sizes))

@@ -94,7 +94,7 @@ def inspect_model(
     try:
         for entry in entries:
             if entry.name not in given:
-                given[entry.name] = _zeros(entry, taken)
+                given[entry.name] = zeros(entry, taken)
         memory = _memory(loaded, planner, given)
     except DMLError as error:
         unplanned = error.message
@@ -135,7 +135,7 @@ def _value(entry: Any) -> ValueSummary:
         entry.name,
         name,
         tuple(
-            dim.dim_value if dim.HasField("dim_value") else dim.dim_param or f"{entry.name}.{at}"
+            dim.dim_value if dim.HasField("dim_value") and dim.dim_value > 0 else dim.dim_param or f"{entry.name}.{at}"
             for at, dim in enumerate(tensor.shape.dim)
         ),
     )
@@ -149,12 +149,19 @@ def _type_name(number: int) -> str:
         return f"data type {number}"
 
 
-def _zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
+def zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
+    """An input of zeros, where symbolic sizes are these, else 1. Takes no memory.
+
+    Raises DMLError for what is no tensor, says no shape, or is too large.
+    """
     value = _value(entry)
     if value.shape is None:
         raise DMLError(f"input {entry.name!r} has no shape: it must be given")
-    shape = [sizes[size] if isinstance(size, str) else size for size in value.shape]
-    return np.broadcast_to(np.zeros((), dtype_of(entry.type.tensor_type.elem_type)), shape)
+    shape = [sizes.get(size, 1) if isinstance(size, str) else size for size in value.shape]
+    try:
+        return np.broadcast_to(np.zeros((), dtype_of(entry.type.tensor_type.elem_type)), shape)
+    except ValueError as error:
+        raise DMLError(f"input {entry.name!r}: no array has shape {tuple(shape)}: {error}") from None
 
 
 def _operators(model: Any) -> tuple[OperatorSummary, ...]:

@@ -16,7 +16,7 @@ from ..arguments import DeviceOption, input_files
 from ..tables import print_json, show, table
 
 if TYPE_CHECKING:
-    from ...frontends.onnx.inspect import ModelFacts, ValueFacts
+    from ...frontends.onnx.inspect import ModelSummary, ValueSummary
 
 _HOW = {"mapped": "yes", "function": "yes, as a function of others", "host": "no"}
 
@@ -47,7 +47,7 @@ def inspect(
         _show(model, facts, name)
 
 
-def _show(model: Path, facts: ModelFacts, device: str) -> None:
+def _show(model: Path, facts: ModelSummary, device: str) -> None:
     values = table(escape(model.name), "", "name", "type", "shape")
     for what, found in (("input", facts.inputs), ("output", facts.outputs)):
         for value in found:
@@ -70,7 +70,7 @@ def _show(model: Path, facts: ModelFacts, device: str) -> None:
     typer.echo(f"memory on {device}{f' for {sizes}' if sizes else ''}: {whole} at most ({uses or 'nothing'})")
 
 
-def _shape(value: ValueFacts) -> str:
+def _shape(value: ValueSummary) -> str:
     return "unknown" if value.shape is None else " x ".join(map(str, value.shape)) or "scalar"
 
 

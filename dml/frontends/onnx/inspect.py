@@ -23,7 +23,7 @@ from .registry import mapping_of, schema_of, standard
 
 
 @dataclass(frozen=True)
-class ValueFacts:
+class ValueSummary:
     """An input or output: its name, its type in words, and its sizes, symbolic ones by name; None where it is no tensor
     or does not say."""
 
@@ -33,7 +33,7 @@ class ValueFacts:
 
 
 @dataclass(frozen=True)
-class OperatorFacts:
+class OperatorSummary:
     """An operator, as often as the model has it. how: "mapped"; "function", of operators that are; or "host"."""
 
     name: str
@@ -44,7 +44,7 @@ class OperatorFacts:
 
 
 @dataclass(frozen=True)
-class ModelFacts:
+class ModelSummary:
     """What a model is. weights: the elements and bytes of its initializers.
 
     sizes: what the plan takes for symbolic sizes. memory: bytes on the device while it runs, by use, for those sizes;
@@ -53,9 +53,9 @@ class ModelFacts:
 
     opsets: Mapping[str, int]
     producer: str
-    inputs: tuple[ValueFacts, ...]
-    outputs: tuple[ValueFacts, ...]
-    operators: tuple[OperatorFacts, ...]
+    inputs: tuple[ValueSummary, ...]
+    outputs: tuple[ValueSummary, ...]
+    operators: tuple[OperatorSummary, ...]
     weight_elements: int
     weight_bytes: int
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ def inspect_model(
     *,
     sizes: Mapping[str, int] | None = None,
     inputs: Mapping[str, Any] | None = None,
-) -> ModelFacts:
+) -> ModelSummary:
     """Everything about a model that can be said without running it.
 
     sizes: for symbolic sizes, 1 for others. inputs: arrays of inputs, where their values matter; zeros otherwise.
@@ -94,11 +94,11 @@ def inspect_model(
     try:
         for entry in entries:
             if entry.name not in given:
-                given[entry.name] = _zeros(entry, taken)
+                given[entry.name] = zeros(entry, taken)
         memory = _memory(loaded, planner, given)
     except DMLError as error:
         unplanned = error.message
-    return ModelFacts(
+    return ModelSummary(
         opsets={standard(entry.domain) or "ai.onnx": entry.version for entry in model.opset_import},
         producer=" ".join(filter(None, (model.producer_name, model.producer_version))),
         inputs=found_inputs,
@@ -123,19 +123,19 @@ def _memory(loaded: Any, planner: Planner, given: Mapping[str, Any]) -> dict[str
     return found
 
 
-def _value(entry: Any) -> ValueFacts:
+def _value(entry: Any) -> ValueSummary:
     kind = entry.type
     if not kind.HasField("tensor_type"):
-        return ValueFacts(entry.name, (kind.WhichOneof("value") or "unknown").removesuffix("_type"), None)
+        return ValueSummary(entry.name, (kind.WhichOneof("value") or "unknown").removesuffix("_type"), None)
     tensor = kind.tensor_type
     name = _type_name(tensor.elem_type)
     if not tensor.HasField("shape"):
-        return ValueFacts(entry.name, name, None)
-    return ValueFacts(
+        return ValueSummary(entry.name, name, None)
+    return ValueSummary(
         entry.name,
         name,
         tuple(
-            dim.dim_value if dim.HasField("dim_value") else dim.dim_param or f"{entry.name}.{at}"
+            dim.dim_value if dim.HasField("dim_value") and dim.dim_value > 0 else dim.dim_param or f"{entry.name}.{at}"
             for at, dim in enumerate(tensor.shape.dim)
         ),
     )
@@ -149,15 +149,22 @@ def _type_name(number: int) -> str:
         return f"data type {number}"
 
 
-def _zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
+def zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
+    """An input of zeros, where symbolic sizes are these, else 1. Takes no memory.
+
+    Raises DMLError for what is no tensor, says no shape, or is too large.
+    """
     value = _value(entry)
     if value.shape is None:
         raise DMLError(f"input {entry.name!r} has no shape: it must be given")
-    shape = [sizes[size] if isinstance(size, str) else size for size in value.shape]
-    return np.broadcast_to(np.zeros((), dtype_of(entry.type.tensor_type.elem_type)), shape)
+    shape = [sizes.get(size, 1) if isinstance(size, str) else size for size in value.shape]
+    try:
+        return np.broadcast_to(np.zeros((), dtype_of(entry.type.tensor_type.elem_type)), shape)
+    except ValueError as error:
+        raise DMLError(f"input {entry.name!r}: no array has shape {tuple(shape)}: {error}") from None
 
 
-def _operators(model: Any) -> tuple[OperatorFacts, ...]:
+def _operators(model: Any) -> tuple[OperatorSummary, ...]:
     """Those of the graph, of graphs inside it and of functions, the most frequent first."""
     opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
     own = {(standard(function.domain), function.name) for function in model.functions}
@@ -174,5 +181,5 @@ def _operators(model: Any) -> tuple[OperatorFacts, ...]:
             how = "function"
         else:
             how = "host"
-        found.append(OperatorFacts(name, domain or "ai.onnx", version, count, how))
+        found.append(OperatorSummary(name, domain or "ai.onnx", version, count, how))
     return tuple(found)

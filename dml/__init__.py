@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .api.device import create_device as create_device
     from .api.device import dispatch as dispatch
     from .api.device import list_devices as list_devices
+    from .api.device_array import DeviceArray as DeviceArray
     from .capability import OperatorSupport as OperatorSupport
     from .capability import TensorSupport as TensorSupport
     from .capability import operator_support as operator_support
@@ -35,6 +36,7 @@ _LAZY = {
     "dispatch": ".api.device",
     "list_devices": ".api.device",
     "OperatorSupport": ".capability",
+    "DeviceArray": ".api.device_array",
     "TensorSupport": ".capability",
     "operator_support": ".capability",
     "support_difference": ".capability.differences",

@@ -130,8 +130,10 @@ def is_number(value: object, number: int) -> bool:
 def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
     """``value`` as an array of numbers. Raises DMLError, starting with ``where``, for what is none."""
     try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as error:
+        given: Any = value
+        foreign = hasattr(given, "__dlpack__") and not hasattr(given, "__array__")
+        array = np.from_dlpack(given) if foreign else np.asarray(given)
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise DMLError(f"{where}: takes an array, found {type(value).__name__} ({error})") from None
     if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: those of ml_dtypes
         raise DMLError(f"{where}: takes an array of numbers, found {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""The one exception of the package, and the result codes it carries."""
+"""The one exception of the package, the result codes it carries, and the one warning."""
 
 from __future__ import annotations
 
@@ -50,4 +50,11 @@ class DMLError(Exception):
         return type(self), (self.message, self.hresult)
 
 
-__all__ = ["HRESULT", "DMLError"]
+class HostNodesWarning(UserWarning):
+    """Some nodes of a model run on the host, since no DirectML operators say what they do.
+
+    Said once of a model; here, so that a program can filter it without importing a front end.
+    """
+
+
+__all__ = ["HRESULT", "DMLError", "HostNodesWarning"]

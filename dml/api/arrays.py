@@ -7,32 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dml.arguments import as_array
-from dml.errors import DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC, element_bits, numpy_dtype, packed_strides
 
 Array = npt.NDArray[Any]
-
-
-class ArrayCheck:
-    """Takes arrays of a tensor's data type and sizes. where: how messages about others begin."""
-
-    def __init__(self, desc: DML_BUFFER_TENSOR_DESC, where: str) -> None:
-        self._desc = desc
-        self._where = where
-        self._dtype = numpy_dtype(desc.DataType)
-
-    def __call__(self, value: npt.ArrayLike) -> Array:
-        """``value`` as an array. Raises DMLError where it is another one, or none."""
-        array = as_array(value, self._where)
-        desc = self._desc
-        if array.dtype != self._dtype:
-            raise DMLError(
-                f"{self._where}: its data type {desc.DataType.name} takes arrays of {self._dtype}, found {array.dtype}"
-            )
-        if array.shape != desc.Sizes:
-            raise DMLError(f"{self._where}: its sizes are {desc.Sizes}, found an array of shape {array.shape}")
-        return array
 
 
 def _strided(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Array:

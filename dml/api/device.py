@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.api.binding import BindingTable
+from dml.api.device_array import DeviceArray, to_device
 from dml.api.dispatched import Dispatched
 from dml.api.lifetimes import follow
 from dml.api.objects import DeviceChild, DMLObject, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml.api.recorder import CommandList, CommandRecorder
 from dml.arguments import as_array, checked
-from dml.capability import check_feature_support, supports_in_place
+from dml.capability import check_feature_support, short_name, supports_in_place
 from dml.capability import feature_level as level_of
 from dml.compiler.lowering import compile_operator
 from dml.descriptors.base import OperatorDesc, unwrap
@@ -40,6 +41,7 @@ from dml.runtime.recording import execute
 from dml.stages import stage
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
+from dml.words import html_table
 
 __all__ = ["Device", "create_device", "dispatch", "list_devices"]
 
@@ -60,6 +62,15 @@ class Device(DMLObject):
         self.dispatched = Dispatched()
         self._context.spare.add(self.dispatched)
         self._children: weakref.WeakSet[DeviceChild] = weakref.WeakSet()
+
+    def _about(self) -> str:
+        vulkan = self.vulkan
+        level = f"feature level {short_name(self.feature_level)}"
+        return ", ".join([vulkan.name, vulkan.driver, level, *(["closed"] if self.is_closed else [])])
+
+    def _repr_html_(self) -> str:
+        about = [("feature level", short_name(self.feature_level)), *self.vulkan.properties()[1:]]
+        return html_table("Device (closed)" if self.is_closed else "Device", ["property", "value"], about)
 
     @property
     def context(self) -> Context:
@@ -189,6 +200,7 @@ class Device(DMLObject):
             "DML_GRAPH_DESC",
             _seen_as(graph.input_fields, inputs),
             _seen_as(graph.output_fields, outputs),
+            is_graph=True,
         )
 
     @checked
@@ -242,6 +254,13 @@ class Device(DMLObject):
         buffer = context.buffer(_buffer_size(array.nbytes))
         buffer.write(array)
         return buffer
+
+    def to_device(self, array: npt.ArrayLike) -> DeviceArray:
+        """The array on the device, to be given to dispatches instead of it, as often as they like.
+
+        Raises DMLError for a type that DirectML does not have (a bool becomes a UINT8, a bfloat16 a FLOAT32).
+        """
+        return to_device(self.context, array)
 
     def get_device_removed_reason(self) -> HRESULT:
         """S_OK while the device works; else why it was lost."""
@@ -309,7 +328,9 @@ def _default_device() -> Device:
 
 
 @checked
-def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None) -> dict[str, Any]:
+def dispatch(
+    desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None, *, keep: Sequence[str | int] = ()
+) -> dict[str, Any]:
     """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
 
     device: None opens the default device once. See ``CompiledOperator.dispatch``; here the tensors that DML owns are
@@ -321,8 +342,8 @@ def dispatch(desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | Non
     desc = unwrap(desc)
     compiled = device.dispatched.find(desc)
     if compiled is not None:
-        return compiled.dispatch_all(inputs)
+        return compiled.dispatch_all(inputs, keep)
     compiled = device.compile_operator(device.create_operator(desc))
-    results = compiled.dispatch(inputs)
+    results = compiled.dispatch(inputs, keep=keep)
     device.dispatched.keep(desc, compiled)
     return results

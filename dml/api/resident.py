@@ -5,25 +5,53 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dml.api import arrays
-from dml.api.arrays import ArrayCheck, TensorMemory
+from dml.api.arrays import TensorMemory
+from dml.api.bound import BoundRecordings, OutputBuffers
+from dml.api.device_array import ArrayCheck, DeviceArray, Lease
 from dml.api.weights import Constants, Weights
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.runtime.arena import Arena, Islands, bound_regions
-from dml.runtime.buffer import Mirror
+from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.memory import Use
 from dml.runtime.recording import KernelTime, Place, Recording
+from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
 if TYPE_CHECKING:
     from dml.api.operator import CompiledOperator
 
 Array = npt.NDArray[Any]
+
+
+class _Output(NamedTuple):
+    """An output field: its slots with their tensors, and where the host reads them."""
+
+    name: str | int
+    slots: dict[int, DML_BUFFER_TENSOR_DESC]
+    memory: list[TensorMemory]
+    is_array: bool
+
+    def load(self) -> Any:
+        found = [memory.load() for memory in self.memory]
+        return found if self.is_array else found[0]
+
+    def left_in(self, buffers: Mapping[int, Buffer], leases: Mapping[int, Lease]) -> Any:
+        """The arrays that a run left in these buffers."""
+        found = [
+            DeviceArray(tensor, buffers[slot], leases[slot], dtype=numpy_dtype(tensor.DataType))
+            for slot, tensor in self.slots.items()
+        ]
+        return found if self.is_array else found[0]
+
+
+def _called(key: object) -> str:
+    return f"by index {key}" if isinstance(key, int) else f"tensor {key!r}"
 
 
 class Resident:
@@ -49,9 +77,7 @@ class Resident:
         #: The input fields: the name, and how many arrays one takes as a sequence.
         self._fields = [(name, len(t) if isinstance(t, tuple) else None) for name, t in compiled.input_fields]
         slots = compiled.input_slots
-        self._checks = [
-            None if slot.tensor is None else ArrayCheck(slot.tensor, f"{compiled.label}.{slot.name}") for slot in slots
-        ]
+        self._checks = [None if slot.tensor is None else ArrayCheck(slot.tensor, slot.where, context) for slot in slots]
         self._written = {
             at: TensorMemory(mirror.words, tensor)
             for at, mirror in self._inputs.items()
@@ -63,18 +89,20 @@ class Resident:
         #: What initialization computed from constants and from the inputs that DirectML owns.
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}
+        self._bound = BoundRecordings()
+        sizes = {slot: mirror.buffer.size for slot, mirror in self._outputs.items()}
+        self._output_buffers = OutputBuffers(context, sizes)
 
-    def _outputs_by_name(self, compiled: CompiledOperator) -> list[tuple[str | int, TensorMemory | list[TensorMemory]]]:
-        found: list[tuple[str | int, TensorMemory | list[TensorMemory]]] = []
+    def _outputs_by_name(self, compiled: CompiledOperator) -> list[_Output]:
+        found: list[_Output] = []
         at = 0
         for name, field in compiled.output_fields:
-            if isinstance(field, tuple):
-                found.append((name, [TensorMemory(self._outputs[at + i].words, t) for i, t in enumerate(field)]))
-                at += len(field)
-                continue
+            tensors = field if isinstance(field, tuple) else (field,)
             if field is not None:
-                found.append((name, TensorMemory(self._outputs[at].words, field)))
-            at += 1
+                slots = {at + i: tensor for i, tensor in enumerate(tensors) if tensor is not None}
+                memory = [TensorMemory(self._outputs[slot].words, tensor) for slot, tensor in slots.items()]
+                found.append(_Output(name, slots, memory, isinstance(field, tuple)))
+            at += len(tensors)
         return found
 
     @property
@@ -82,25 +110,69 @@ class Resident:
         """The bytes of each of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
         mirrors = [*self._inputs.values(), *self._outputs.values()]
         kept: dict[object, int] = {m.buffer: m.buffer.size for m in mirrors}
-        kept |= {buffer: buffer.size for buffer in self._temporaries.buffers}
+        buffers = {*self._temporaries.buffers, *self._bound.buffers, *self._output_buffers.buffers}
+        kept |= {buffer: buffer.size for buffer in buffers}
         each = self._context.pipelines.bytes_each
-        return kept | {kernel: each for recording in self._recordings.values() for kernel in recording.pipelines}
+        recordings = [*self._recordings.values(), *self._bound.recordings]
+        return kept | {kernel: each for recording in recordings for kernel in recording.pipelines}
 
-    def dispatch(self, inputs: Mapping[Any, Any], *, every: bool = False) -> dict[Any, Any]:
-        """every: inputs that DirectML owns have to be given, whatever was given before."""
+    def dispatch(
+        self, inputs: Mapping[Any, Any], *, every: bool = False, keep: Sequence[str | int] = ()
+    ) -> dict[Any, Any]:
+        """every: inputs that DirectML owns have to be given, whatever was given before. keep: outputs that stay on the
+        device."""
         found = self._gather(inputs, every=every)
+        kept = self._outputs_called(keep)
         with self._lock:
-            self._prepare(found)
-            self._recording("whole").run()
-            return {
-                name: [one.load() for one in memory] if isinstance(memory, list) else memory.load()
-                for name, memory in self._read
-            }
+            bound = self._prepare(found)
+            if not bound and not kept:
+                self._recording("whole").run()
+                return {output.name: output.load() for output in self._read}
+            return self._run_bound(bound, kept)
+
+    def _outputs_called(self, names: Sequence[str | int]) -> set[str | int]:
+        known: set[str | int] = {output.name for output in self._read}
+        for name in names:
+            if name not in known:
+                words = ", ".join(map(str, sorted(known, key=str)))
+                raise DMLError(f"{self._compiled.label}: keep: no output tensor {name!r}; it has {words}")
+        return set(names)
+
+    def _run_bound(self, inputs: Mapping[int, Buffer], kept: set[str | int]) -> dict[Any, Any]:
+        """Run on buffers of callers as inputs, and into buffers for them as those outputs."""
+        leases: dict[int, Lease] = {}
+        outputs: dict[int, Buffer] = {}
+        for output in self._read:
+            if output.name in kept:
+                for slot in output.slots:
+                    outputs[slot], leases[slot] = self._output_buffers.take(slot)
+
+        def place(region: Region) -> Place:
+            own = {Space.INPUT: inputs, Space.OUTPUT: outputs}.get(region.space, {})
+            return Place(own[region.index]) if region.index in own else self._place(region)
+
+        def make() -> Recording:
+            return Recording(
+                self._context,
+                self._compiled.program.dispatches,
+                self._compiled.kernels,
+                place,
+                [mirror for slot, mirror in self._inputs.items() if slot not in inputs],
+                [mirror for slot, mirror in self._outputs.items() if slot not in outputs],
+            )
+
+        buffers = [inputs.get(slot, mirror.buffer) for slot, mirror in self._inputs.items()]
+        buffers += [outputs.get(slot, mirror.buffer) for slot, mirror in self._outputs.items()]
+        self._bound.get(tuple(buffers), make).run()
+        return {
+            output.name: output.left_in(outputs, leases) if output.name in kept else output.load()
+            for output in self._read
+        }
 
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         found = self._gather(inputs)
         with self._lock:
-            self._prepare(found)
+            self._prepare({at: np.asarray(array) for at, array in found.items()})
             if "timed" not in self._recordings:
                 self._recording("timed").run()  # drivers finish compiling in a first run
             return self._recording("timed").profile()
@@ -137,11 +209,11 @@ class Resident:
         assert self._weights is not None
         return self._weights.place(region)
 
-    def _gather(self, given: Mapping[Any, Any], *, every: bool = False) -> dict[int, Array]:
+    def _gather(self, given: Mapping[Any, Any], *, every: bool = False) -> dict[int, Array | DeviceArray]:
         """The checked array of each slot that was given one. every: what DirectML owns has to be given again."""
         named = self._by_name(given)
         kept = () if every or self._weights is None else self._compiled.program.owned
-        found: dict[int, Array] = {}
+        found: dict[int, Array | DeviceArray] = {}
         at = 0
         for name, count in self._fields:
             value = named.get(name)
@@ -161,9 +233,7 @@ class Resident:
         for key, value in given.items():
             name = self._known[key] if isinstance(key, int) and 0 <= key < len(self._known) else key
             if name not in self._known:
-                raise DMLError(
-                    f"{self._compiled.label}: no input tensor {key!r}; it has {', '.join(map(str, self._known))}"
-                )
+                raise DMLError(f"{self._compiled.label}: no input {_called(key)}; it has {self._inputs_in_words()}")
             inputs[name] = value
         return inputs
 
@@ -177,21 +247,36 @@ class Resident:
         return value
 
     def _where(self, at: int) -> str:
-        return f"{self._compiled.label}.{self._compiled.input_slots[at].name}"
+        return self._compiled.input_slots[at].where
 
-    def _prepare(self, found: Mapping[int, Array]) -> None:
-        """Lay the arrays out where the next run finds them."""
+    def _inputs_in_words(self) -> str:
+        """The names of the inputs; those without one by their index."""
+        named = [str(name) for name in self._known if isinstance(name, str)]
+        unnamed = [str(name) for name in self._known if isinstance(name, int)]
+        indices = f"{'without a name ' if named else ''}by index {' and '.join(unnamed)}"
+        return ", ".join([*named, *([indices] if unnamed else [])]) or "none"
+
+    def _prepare(self, found: Mapping[int, Array | DeviceArray]) -> dict[int, Buffer]:
+        """Lay the arrays out where the next run finds them. Returns the buffers of those that it finds as they are."""
         owned: dict[int, Array] = {}
+        bound: dict[int, Buffer] = {}
         for at, array in found.items():
+            tensor = self._compiled.input_slots[at].tensor
+            assert tensor is not None
             memory = self._written.get(at)
+            if isinstance(array, DeviceArray):
+                if memory is not None and array.desc is not None and array.desc.strides == tensor.strides:
+                    assert array.buffer is not None
+                    bound[at] = array.buffer
+                    continue
+                array = array.held()
             if memory is not None:
                 memory.store(array)
             else:
-                tensor = self._compiled.input_slots[at].tensor
-                assert tensor is not None
                 owned[at] = arrays.packed_bytes(array, tensor)
         if owned or self._weights is None:
             self._initialize(owned)
+        return bound
 
     def _initialize(self, owned: dict[int, Array]) -> None:
         program = self._compiled.program
@@ -201,6 +286,7 @@ class Resident:
             owned |= {slot: self._read_owned(slot) for slot in missing}
         weights = Weights(self._context, program, self._compiled.initialize_kernels, owned)
         if self._weights is None or weights.buffers != self._weights.buffers:
+            self._bound.clear()
             self._recordings.clear()  # (what is the same lies where it lay)
         self._weights = weights
 

@@ -54,10 +54,10 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
         _check(asked, journal)
         suite = from_record(journal.head["suite"])
         chosen = find(journal.devices)
-        cases = suite.cases()
+        cases = _cases(suite, console)
     else:
         suite = asked.suite
-        cases = suite.cases()
+        cases = _cases(suite, console)
         chosen = places(asked.devices, asked.axes)
         head = report.started(suite.record(len(cases)))
         path = asked.resume or cache.root() / "conformance" / f"{head['created'].replace(':', '')}-{os.getpid()}.jsonl"
@@ -79,6 +79,11 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
     if is_done and asked.resume is None:
         journal.path.unlink(missing_ok=True)
     return Ended(made, interrupted, None if is_done else journal.path)
+
+
+def _cases(suite: Suite, console: Console) -> list[str]:
+    with console.status("choosing the cases"):  # of the full size that takes most of a minute
+        return suite.cases()
 
 
 def _check(asked: Asked, journal: Journal) -> None:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import DMLError
+from dml.frontends.npy import read_npy
 from dml.runtime.recording import KernelTime
 
 
@@ -26,18 +27,20 @@ from dml.runtime.recording import KernelTime
 class Options:
     """say: takes lines of output. allow_paths_outside: a file may name files out of its folder. iterations: runs.
 
+    fallback: nodes of a model that no DirectML operators say may run on the host.
     inputs: a model's inputs by name, each an .npy file. output_dir: where a model's outputs go, an .npy file each.
     """
 
     say: Callable[[str], None] = print
     allow_paths_outside: bool = False
     iterations: int = 1
+    fallback: bool = True
     inputs: Mapping[str, Path] = field(default_factory=dict)
     output_dir: Path | None = None
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The inputs. Raises DMLError for a file that is no array."""
-        return {name: _load(path) for name, path in self.inputs.items()}
+        return {name: read_npy(path) for name, path in self.inputs.items()}
 
     def deliver(self, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
         """Write the outputs into the folder, or say what they are where there is none."""
@@ -47,16 +50,6 @@ class Options:
                 self.say(np.array2string(array, threshold=64, edgeitems=3))
             else:
                 _save(self.output_dir, name, array)
-
-
-def _load(path: Path) -> npt.NDArray[Any]:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise DMLError(f"{path}: not an .npy file: {error}") from None
-    if not isinstance(found, np.ndarray):
-        raise DMLError(f"{path}: an .npy file of one array is needed")
-    return found
 
 
 def _save(folder: Path, name: str, array: npt.NDArray[Any]) -> None:

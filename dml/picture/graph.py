@@ -69,7 +69,7 @@ def graph_picture(
     relate(nodes, kernels)
     kinds = [found.OPERATOR_TYPE for found in descs.values()]
     return Picture(title, nodes, list(dict.fromkeys(edges)), kernels,
-                   facts_of(device, kinds, compiled, profile=bool(times)))  # fmt: skip
+                   facts_of(device, kinds, [compiled], profile=bool(times)))  # fmt: skip
 
 
 def _tensors(fields: Iterable[tuple[str, Any]]) -> list[DML_BUFFER_TENSOR_DESC | None]:

@@ -36,17 +36,18 @@ def add_times(kernels: Sequence[PictureKernel], times: Sequence[KernelTime]) -> 
 
 
 def facts_of(
-    device: Device, kinds: Sequence[DML_OPERATOR_TYPE], compiled: CompiledOperator | None, *, profile: bool
+    device: Device, kinds: Sequence[DML_OPERATOR_TYPE], compiled: Sequence[CompiledOperator], *, profile: bool
 ) -> list[tuple[str, str]]:
     """What stands beside a picture: the device, the level that has all operators, memory, and what measured."""
     facts = [("device", f"{device.vulkan.name}, {device.vulkan.driver}")]
     if kinds:
         facts.append(("feature level", short_name(max(map(operator_introduced, kinds)))))
-    if compiled is not None:
-        program = compiled.program
-        constants = {id(constant.Data): len(constant.Data) for constant in program.constants}
-        facts.append(("temporary memory", _bytes(program.temporary_size)))
-        facts.append(("weights", _bytes(program.persistent_size + sum(constants.values()))))
+    programs = [one.program for one in compiled]
+    if programs:
+        constants = {id(constant.Data): len(constant.Data) for program in programs for constant in program.constants}
+        persistent = sum(program.persistent_size for program in programs)
+        facts.append(("temporary memory", _bytes(max(program.temporary_size for program in programs))))
+        facts.append(("weights", _bytes(persistent + sum(constants.values()))))
     if profile:
         clock = "the device's timestamps" if device.has_timestamps else "the host's clock, a submission each"
         facts.append(("times by", clock))

@@ -24,7 +24,8 @@ class PictureNode:
     kind: node, input or output. operators: DirectML's, that it became; level: the feature level that has them. inner:
     the nodes of its body or function. fate: what became of it (see ``fate_of``). kernels: indices of those that compute
     it, fused ones too. group: the number of the group of nodes that a kernel computes together, None where it is alone.
-    nanoseconds: of the kernels that begin with it, so that all nodes' add up; None where none was measured.
+    nanoseconds: of the kernels that begin with it, so that all nodes' add up; None where none was measured. on_host:
+    what runs it on the host, where it does not run on the device.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class PictureNode:
     kernels: list[int] = field(default_factory=list)
     group: int | None = None
     nanoseconds: int | None = None
+    on_host: str = ""
 
 
 @dataclass
@@ -124,9 +126,11 @@ def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None
 
 def fate_of(node: PictureNode, kernels: list[PictureKernel]) -> str:
     """fused: computed together with others; kernel: by kernels of its own; once: at initialization alone; known: its
-    results are, before the model runs; view: it only looks at what others made, and nothing runs."""
+    results are, before the model runs; view: it only looks at what others made, and nothing runs; host: runs there."""
     if node.kind != "node":
         return node.kind
+    if node.on_host:
+        return "host"
     if node.group is not None:
         return "fused"
     if any(not kernels[at].once for at in node.kernels):

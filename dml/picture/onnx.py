@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from dml.capability import operator_introduced, short_name
 from dml.frontends.onnx import PreparedModel
-from dml.frontends.onnx.command import planned, profiled
+from dml.frontends.onnx.command import WalkedPart, walk
+from dml.frontends.onnx.device_part import OnnxPlan
 from dml.frontends.onnx.dtypes import Array
+from dml.frontends.onnx.host_part import HostPart
 from dml.frontends.onnx.trace import NodeRecord, ValueFacts
 
 from .kernels import add_times, facts_of, kernels_of
-from .model import Picture, PictureNode, PictureValue, relate, shortened
+from .model import Picture, PictureKernel, PictureNode, PictureValue, relate, shortened
 
 
 def onnx_picture(
@@ -23,43 +25,86 @@ def onnx_picture(
 
     profile: run it, and say what each kernel took. Raises DMLError where it cannot be compiled.
     """
-    plan, feeds = planned(model, inputs)
-    graph = model.model.graph
-    top = [record for record in plan.record if record.depth == 0]
-    nodes = [_input(name, array) for name, array in feeds.items()]
-    made_by = {node.name: at for at, node in enumerate(nodes)}
+    drawing = _Drawing()
+    parts = walk(model, inputs, profile=profile)
+    for part in parts:
+        for name in (name for name in part.feeds if name in model.inputs):
+            drawing.add(_input(name, part.feeds[name]), [], [name])
+    for part in parts:
+        if isinstance(part.part, HostPart):
+            _draw_on_host(drawing, part, part.part)
+        elif part.plan is not None:
+            _draw_on_device(drawing, part, part.plan)
+    for name in model.outputs:
+        drawing.add(PictureNode("output", "output", name, inputs=drawing.known(name)), [name], [])
+    relate(drawing.nodes, drawing.kernels)
+    return Picture(title, drawing.nodes, drawing.edges, drawing.kernels, _facts(model, parts, profile=profile))
+
+
+class _Drawing:
+    """What was drawn so far, and which node made which value."""
+
+    def __init__(self) -> None:
+        self.nodes: list[PictureNode] = []
+        self.edges: list[tuple[int, int, str]] = []
+        self.kernels: list[PictureKernel] = []
+        self._made_by: dict[str, int] = {}
+
+    def add(self, node: PictureNode, reads: Iterable[str], makes: Iterable[str]) -> int:
+        """Add a node with edges from what made the values that it reads; its number. A value is drawn once."""
+        if node.kind == "input" and node.name in self._made_by:
+            return self._made_by[node.name]
+        at = len(self.nodes)
+        self.nodes.append(node)
+        self.edges += [(self._made_by[name], at, name) for name in dict.fromkeys(reads) if name in self._made_by]
+        self._made_by.update(dict.fromkeys(makes, at))
+        return at
+
+    def known(self, name: str) -> list[PictureValue]:
+        """The value of a name, where a node that was drawn makes it."""
+        at = self._made_by.get(name)
+        return [] if at is None else [value for value in self.nodes[at].outputs if value.name == name]
+
+
+def _draw_on_device(drawing: _Drawing, walked: WalkedPart, plan: OnnxPlan) -> None:
     owner: dict[int, int] = {}
     inner: list[str] = []
-    of_record: dict[int, NodeRecord] = {}
-    protos = iter(graph.node)
+    protos = (node.raw for node in walked.part.nodes)
     for record in plan.record:
         if record.depth:
             inner.append(record.node)
             continue
-        at = len(nodes)
-        nodes.append(_node(next(protos), record, inner))
+        node = _node(next(protos), record, inner)
         inner = []
-        of_record[at] = record
-        made_by.update({value.name: at for value in record.outputs})
+        at = drawing.add(node, [value.name for value in record.inputs], [value.name for value in record.outputs])
         owner.update({plan.graph_nodes[number]: at for number in record.numbers if number in plan.graph_nodes})
-    values = {value.name: _value(value) for record in top for value in record.outputs}
-    edges = [
-        (made_by[name], at, name)
-        for at, record in of_record.items()
-        for name in dict.fromkeys(value.name for value in record.inputs)
-        if name in made_by and made_by[name] != at
-    ]
-    for name in model.outputs:
-        found = [values[name]] if name in values else []
-        nodes.append(PictureNode("output", "output", name, inputs=found))
-        if name in made_by:
-            edges.append((made_by[name], len(nodes) - 1, name))
     kernels = kernels_of(plan.compiled, owner)
-    if profile:
-        add_times(kernels, profiled(plan, feeds))
-    relate(nodes, kernels)
-    kinds = [kind for record in plan.record for kind in record.kinds]
-    return Picture(title, nodes, edges, kernels, facts_of(model.device, kinds, plan.compiled, profile=profile))
+    if walked.times:
+        add_times(kernels, walked.times)
+    drawing.kernels += kernels
+
+
+def _draw_on_host(drawing: _Drawing, walked: WalkedPart, part: HostPart) -> None:
+    drawn: list[int] = []
+    for facts in part.nodes:
+        raw = facts.raw
+        node = PictureNode("node", _operator(raw), raw.name, attributes=_attributes(raw), on_host=part.runtime)
+        node.inputs = [value for name in facts.input for value in drawing.known(name)]
+        node.outputs = [_of_host(name, walked.outputs[name]) for name in facts.output if _is_array(walked, name)]
+        drawn.append(drawing.add(node, facts.input, facts.output))
+    times = sum(time.nanoseconds for time in walked.times) if walked.times else None
+    written = sum(value.size for at in drawn for value in drawing.nodes[at].outputs)
+    drawing.kernels.append(
+        PictureKernel(f"{part.runtime}, on the host", drawn, False, (0, 0, 0), 0, 0, written, 0, nanoseconds=times)
+    )
+
+
+def _is_array(walked: WalkedPart, name: str) -> bool:
+    return hasattr(walked.outputs.get(name), "dtype")
+
+
+def _of_host(name: str, array: Any) -> PictureValue:
+    return PictureValue(name, tuple(map(int, array.shape)), str(array.dtype), int(array.nbytes))
 
 
 def _input(name: str, array: Array) -> PictureNode:
@@ -74,18 +119,26 @@ def _value(facts: ValueFacts) -> PictureValue:
 
 def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
     level = max(map(operator_introduced, record.kinds), default=None)
-    domain = f"{proto.domain}::" if proto.domain not in ("", "ai.onnx") else ""
     return PictureNode(
         "node",
-        f"{domain}{proto.op_type}",
+        _operator(proto),
         proto.name,
         [_value(value) for value in record.inputs],
         [_value(value) for value in record.outputs],
-        [(entry.name, _attribute(entry)) for entry in proto.attribute],
+        _attributes(proto),
         [short_name(kind) for kind in record.kinds],
         "" if level is None else short_name(level),
         inner,
     )
+
+
+def _operator(proto: Any) -> str:
+    domain = f"{proto.domain}::" if proto.domain not in ("", "ai.onnx") else ""
+    return f"{domain}{proto.op_type}"
+
+
+def _attributes(proto: Any) -> list[tuple[str, str]]:
+    return [(entry.name, _attribute(entry)) for entry in proto.attribute]
 
 
 def _attribute(entry: Any) -> str:
@@ -101,3 +154,13 @@ def _attribute(entry: Any) -> str:
     else:
         text = str(found)
     return shortened(text)
+
+
+def _facts(model: PreparedModel, parts: Sequence[WalkedPart], *, profile: bool) -> list[tuple[str, str]]:
+    plans = [part.plan for part in parts if part.plan is not None]
+    kinds = [kind for plan in plans for record in plan.record for kind in record.kinds]
+    facts = facts_of(model.device, kinds, [plan.compiled for plan in plans if plan.compiled], profile=profile)
+    if len(plans) < len(parts):
+        nodes = sum(len(part.part.nodes) for part in parts if part.plan is None)
+        facts.append(("on the host", f"{nodes} nodes, in {len(parts) - len(plans)} of {len(parts)} parts"))
+    return facts

@@ -48,6 +48,7 @@ def explain(
             return
         rows = explained(prepare(model, opened), options.arrays())
     listed = table(escape(model.name), "node", "operators", "feature level")
-    for node, names, level in rows:
-        listed.add_row(escape(node), ", ".join(names) or "(a constant or a view)", short_name(level) if names else "")
+    for row in rows:
+        became = row.on_host or ", ".join(row.operators) or "(a constant or a view)"
+        listed.add_row(escape(row.node), escape(became), short_name(row.level) if row.operators else "")
     show(listed)

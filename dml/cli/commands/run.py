@@ -40,6 +40,9 @@ def run(
     allow_paths_outside: Annotated[
         bool, typer.Option("--allow-paths-outside", help="Files that the model names may lie outside of its folder.")
     ] = False,
+    no_fallback: Annotated[
+        bool, typer.Option("--no-fallback", help="Refuse an ONNX model with nodes that would run on the host.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show where the time went, on standard error.")] = False,
 ) -> None:
     """Run a model, explain what it compiles to, or profile it."""
@@ -52,7 +55,8 @@ def run(
     files = input_files(input)
     with Waiting(Console(stderr=True), verbose=verbose) as waiting:
         say = partial(waiting.say, typer.echo)
-        runnable = open_file(model, opened, Options(say, allow_paths_outside, iterations, files, output_dir))
+        options = Options(say, allow_paths_outside, iterations, not no_fallback, files, output_dir)
+        runnable = open_file(model, opened, options)
         if explain:
             say(runnable.describe())
         times = runnable.profile() if profile is not None else None

@@ -3,10 +3,13 @@
     model = dml.frontends.onnx.prepare("model.onnx")
     y, = model.run({"x": x})
 
-Only shapes and constants are computed on the host. bool is UINT8 on the device; bfloat16 is held as FLOAT32 and rounded
-where it leaves the graph or is cast to; what an operator does not take is cast to the next type that holds it:
-FLOAT64 becomes FLOAT32 (results are those of float32), INT64 becomes INT32 and UINT64 UINT32 (values must fit, as in
-ONNX Runtime's DirectML provider), 8- and 16-bit integers become 32-bit ones or FLOAT32, without loss.
+or by onnxruntime's names, ``InferenceSession`` and what belongs to it (see ``session``).
+
+Nodes that no DirectML operators say run on the host, as a warning tells; shapes and constants are computed there, too.
+bool is UINT8 on the device; bfloat16 is held as FLOAT32 and rounded where it leaves the graph or is cast to; what an
+operator does not take is cast to the next type that holds it: FLOAT64 becomes FLOAT32 (results are those of float32),
+INT64 becomes INT32 and UINT64 UINT32 (values must fit, as in ONNX Runtime's DirectML provider), 8- and 16-bit integers
+become 32-bit ones or FLOAT32, without loss.
 """
 
 from dml.frontends.extras import missing
@@ -16,7 +19,32 @@ try:
 except ModuleNotFoundError as error:
     raise missing("ONNX models need", "onnx", error) from error
 
-from .backend import PreparedModel, prepare, run_model, supports_device
-from .loading import load_model
+from dml.errors import HostNodesWarning
 
-__all__ = ["PreparedModel", "load_model", "prepare", "run_model", "supports_device"]
+from .backend import PreparedModel, prepare, run_model, supports_device
+from .described import ModelMetadata, NodeArg
+from .loading import load_model
+from .ort_value import IOBinding, OrtValue
+from .session import InferenceSession, get_available_providers, get_device
+from .session_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "HostNodesWarning",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtValue",
+    "PreparedModel",
+    "RunOptions",
+    "SessionOptions",
+    "get_available_providers",
+    "get_device",
+    "load_model",
+    "prepare",
+    "run_model",
+    "supports_device",
+]

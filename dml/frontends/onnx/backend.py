@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,135 +13,154 @@ from onnx import helper
 from onnx.backend import base
 
 from dml.api.device import Device, create_device
+from dml.api.device_array import DeviceArray
 from dml.arguments import as_array, checked
-from dml.errors import HRESULT, DMLError
+from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.graph.builder import SharedConstants, bytes_under
 from dml.stages import stage
 
-from .dtypes import Array, DType, Shape, dtype_of
-from .loading import Loaded, ModelSource, load, outline
-from .plans import Plans
+from .device_part import DevicePart, OnnxPlan
+from .dtypes import Array, dtype_of
+from .host_part import HostPart, on_host
+from .loading import Loaded, ModelSource, load
+from .node import NodeFacts, Unsupported
+from .parts import Cut, cut
 from .registry import standard
-from .trace import GraphFacts, Guard, Trace, run, unmapped
-from .value import OnnxValue
+from .trace import GraphFacts
+from .unmapped import grouped, opsets_in, uncovered, unmapped
 
-
-@dataclass
-class Result:
-    """An output: its shape and dtype, and its elements where they are constant."""
-
-    shape: Shape
-    dtype: DType
-    array: Array | None
-
-
-class OnnxPlan:
-    """A model compiled for input shapes: the graph, and which outputs need it. Keeps nothing else of the trace."""
-
-    def __init__(self, trace: Trace, outputs: Mapping[str, Any]) -> None:
-        self.guards: list[Guard] = trace.guards
-        self.outputs = {name: _described(item) for name, item in outputs.items()}
-        tensors: dict[str, Any] = {}
-        for name, item in outputs.items():
-            for at, value in _flat(name, item):
-                if value.array is None:
-                    tensors[at] = value.tensor
-        self.compiled = trace.builder.compile(tensors) if tensors else None
-        self.record = trace.record
-        #: Which node of the compiled graph is which of the Builder's.
-        self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
-
-    @property
-    def kept(self) -> Mapping[object, int]:
-        """What it keeps on the device beside the weights, with its bytes: inputs, outputs, temporaries and kernels."""
-        return {} if self.compiled is None else self.compiled.kept
-
-    def holds(self, feeds: Mapping[str, Array]) -> bool:
-        """Whether inputs with these values make the graph that this is."""
-        return all(guard.holds(feeds) for guard in self.guards)
-
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
-        made = {} if self.compiled is None else run(self.compiled, feeds)
-        if self.compiled is not None:
-            self.compiled.forget_constants()
-        return {name: _collect(name, item, made) for name, item in self.outputs.items()}
-
-
-def _described(item: Any) -> Any:
-    if isinstance(item, list):
-        return [_described(inner) for inner in item]
-    return None if item is None else Result(item.shape, item.dtype, item.array)
-
-
-def _flat(name: str, item: Any) -> list[tuple[str, OnnxValue]]:
-    if isinstance(item, list):
-        return [pair for at, inner in enumerate(item) for pair in _flat(f"{name}[{at}]", inner)]
-    return [] if item is None else [(name, item)]
-
-
-def _collect(name: str, item: Any, made: Mapping[str, Array]) -> Any:
-    if isinstance(item, list):
-        return [_collect(f"{name}[{at}]", inner, made) for at, inner in enumerate(item)]
-    if item is None:
-        return None
-    if item.array is not None:
-        return item.array
-    with np.errstate(all="ignore"):
-        return made[name].reshape(item.shape).astype(item.dtype, copy=False)
+Part = DevicePart | HostPart
 
 
 class PreparedModel(base.BackendRep):  # type: ignore[misc]
     """A checked model on a device. Each set of input shapes is compiled when it first comes, and kept for a while.
 
-    inputs, outputs: their names. Raises DMLError naming every node that cannot be mapped.
+    inputs, outputs: their names. parts: what runs one after another, on the device and on the host. fallback: whether
+    nodes that cannot be mapped run on the host; a ``HostNodesWarning`` names them. Raises DMLError naming every node
+    that cannot be mapped, where they may not.
     """
 
-    def __init__(self, loaded: Loaded, device: Device) -> None:
+    def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True) -> None:
         self._constants = SharedConstants(filter(None, map(bytes_under, loaded.initial.values())))
         #: Without the initializers' numbers; nothing here may refer to the model that has them.
-        self.model = model = outline(loaded.model)
+        self.model = model = loaded.outline
         self.device = device
+        self._initial = loaded.initial
         graph = model.graph
         initialized = {tensor.name for tensor in graph.initializer}
         self.inputs = [entry.name for entry in graph.input if entry.name not in initialized]
         self.outputs = [entry.name for entry in graph.output]
         self._types = {entry.name: entry.type for entry in graph.input}
-        self._opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
         self._functions = {(standard(f.domain), f.name, getattr(f, "overload", "")): f for f in model.functions}
-        self._plans = Plans()
+        self._fallback = fallback
+        self._nodes = [NodeFacts(proto) for proto in graph.node]
+        #: The numbers of the nodes for the host, and why each is.
+        self._on_host: dict[int, str] = {}
+        self._named_nodes: set[int] = set()
         missing = unmapped(model)
-        if missing:
+        if missing and not fallback:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
-        self._graph = GraphFacts(graph, loaded.initial)
+        self.parts: list[Part] = []
+        self._cut(uncovered(model) if missing else {})
+        self._warn()
 
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def _cut(self, refused: Mapping[int, str]) -> None:
+        """Cut the graph anew, with these nodes on the host too."""
+        self._on_host.update(refused)
+        given = self._types
+        constants = [name for name in self._initial if name not in given]
+        parts = cut(self._nodes, self._on_host.keys(), given, constants, self.outputs)
+        self.parts = [self._part(one) for one in parts]
+
+    def _warn(self) -> None:
+        """Name the nodes on the host that were not named before."""
+        fresh = self._on_host.keys() - self._named_nodes
+        if fresh:
+            self._named_nodes |= fresh
+            warnings.warn(
+                f"nodes of the model run on the host, without DirectML: "
+                f"{grouped(self._nodes[at] for at in sorted(fresh))}; fallback=False refuses them",
+                HostNodesWarning,
+                stacklevel=4,
+            )
+
+    def _part(self, one: Cut) -> Part:
+        names = {*one.constants, *one.inputs} & self._initial.keys()
+        initial = {name: self._initial[name] for name in sorted(names)}
+        if one.on_host:
+            return HostPart(self.model, one, initial, self._types)
+        graph = GraphFacts(initial, one.nodes, one.outputs)
+        return DevicePart(self.device, graph, one.inputs, opsets_in(self.model), self._functions, self._constants)
+
+    def reason(self, node: NodeFacts) -> str:
+        """Why a node is on the host."""
+        return self._on_host[self._nodes.index(node)]
+
+    @checked
+    def run(self, inputs: Any, *, keep: Sequence[str] = (), **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the model's order, of inputs in their order or by name.
 
         An input is an array of the dtype and rank the model says, with its fixed sizes; symbolic sizes are bound by it.
+        A DeviceArray of the model's device does as well. keep: names of outputs that become DeviceArrays: what is fed
+        back into the next run need not leave the device.
         Raises DMLError for a missing, unknown or wrong input, and for what cannot be computed.
         """
-        plan, feeds = self.compiled_for(inputs)
-        found = plan.run(feeds)
-        return tuple(found[name] for name in self.outputs)
+        for name in keep:
+            if name not in self.outputs:
+                raise DMLError(f"keep: the model has no output {name!r}; it has {', '.join(self.outputs)}")
+
+        def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
+            behind = self.parts[self.parts.index(part) + 1 :]
+            return part.run(values, {*keep, *(name for one in behind if not one.on_host for name in one.inputs)})
+
+        found = self.each_part(inputs, step)
+        return tuple(self._output(found, name, name in keep) for name in self.outputs)
+
+    def each_part(self, inputs: Any, step: Callable[[Part, Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        """All values between parts by name, where ``step`` computes the outputs of each part from those before it.
+
+        Begins again where a part has nodes that turn out to be for the host.
+        """
+        given = self._named(inputs)
+        while True:
+            values = dict(given)
+            try:
+                for part in self.parts:
+                    values.update(step(part, values))
+            except Unsupported as error:
+                refused = {at: why for at, node in enumerate(self._nodes) for one, why in error.nodes if one is node}
+                if not self._fallback or not refused:
+                    raise
+                self._cut(refused)
+                continue
+            self._warn()
+            return values
+
+    def _output(self, values: Mapping[str, Any], name: str, keep: bool) -> Any:
+        """A value, on the device or not, and as an array of its own where it is an input or an initializer."""
+        if name not in values and name not in self._initial:
+            raise DMLError(f"no value {name!r} in the model")
+        value = values.get(name, self._initial.get(name))
+        if keep:
+            return self._on_device(value)
+        own = name in self._types or name in self._initial
+        return np.array(value) if own and isinstance(value, np.ndarray) else on_host(value)
+
+    def _on_device(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._on_device(inner) for inner in value]
+        return None if value is None else self.device.to_device(value)
 
     def compiled_for(self, inputs: Any) -> tuple[OnnxPlan, dict[str, Array]]:
-        """The model compiled for such inputs, and their arrays by the graph's names."""
-        given = self._named(inputs)
-        feeds, shapes = self._feeds(given)
-        plan: OnnxPlan | None = self._plans.find(shapes, feeds)
-        if plan is None:
-            with stage("plan"):
-                plan = self.plan(given, feeds)
-            self._plans.add(shapes, plan)
-        return plan, feeds
+        """The model compiled for such inputs, and their arrays by the graph's names.
 
-    def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
-        """The model compiled for inputs of these shapes. feeds: their values, where they may be needed."""
-        trace = Trace(self.device, self._functions, self._constants)
-        trace.feeds = feeds
-        items = {name: _enter(trace, name, item) for name, item in given.items()}
-        results = trace.graph(self._graph, items, self._opsets)
-        return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))
+        Raises DMLError where a part of it runs on the host.
+        """
+        given = self._named(inputs)
+        match self.parts:
+            case [DevicePart() as part]:
+                return part.compiled_for(given)
+        raise DMLError("a model that is not one graph on the device is not compiled as one")
 
     def _named(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):
@@ -160,25 +179,6 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 raise DMLError(f"input {name!r}: an array must be given")
         return {name: _checked(name, item, self._types[name]) for name, item in given.items()}
 
-    def _feeds(self, given: Mapping[str, Any]) -> tuple[dict[str, Array], Any]:
-        feeds: dict[str, Array] = {}
-
-        def visit(name: str, item: Any) -> Any:
-            if isinstance(item, list):
-                return tuple(visit(f"{name}[{at}]", inner) for at, inner in enumerate(item))
-            if item is None:
-                return None
-            feeds[name] = item
-            return item.shape, str(item.dtype)
-
-        return feeds, tuple((name, visit(name, item)) for name, item in sorted(given.items()))
-
-
-def _enter(trace: Trace, name: str, item: Any) -> Any:
-    if isinstance(item, list):
-        return [_enter(trace, f"{name}[{at}]", inner) for at, inner in enumerate(item)]
-    return None if item is None else trace.input(name, item.shape, item.dtype)
-
 
 def _checked(name: str, item: Any, kind: Any) -> Any:
     """An input as the model's type says: an array, a list of arrays, or None for an absent optional."""
@@ -188,10 +188,16 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
         if not isinstance(item, Sequence):
             raise DMLError(f"input {name!r}: a sequence of arrays must be given")
         return [_checked(f"{name}[{at}]", inner, kind.sequence_type.elem_type) for at, inner in enumerate(item)]
+    if kind.HasField("map_type"):
+        if not isinstance(item, Mapping):
+            raise DMLError(f"input {name!r}: a mapping must be given")
+        return item
     if not kind.HasField("tensor_type"):
-        raise DMLError(f"input {name!r}: only tensors, sequences and optionals are taken", HRESULT.E_NOTIMPL)
-    array = item if isinstance(item, np.ndarray) else as_array(item, f"input {name!r}")
+        raise DMLError(f"input {name!r}: tensors, sequences, optionals and maps are taken", HRESULT.E_NOTIMPL)
+    array = item if isinstance(item, np.ndarray | DeviceArray) else as_array(item, f"input {name!r}")
     dtype = dtype_of(kind.tensor_type.elem_type)
+    if dtype.hasobject and isinstance(array, np.ndarray) and array.dtype.kind in "US":
+        array = array.astype(object)
     if array.dtype != dtype:
         raise DMLError(f"input {name!r}: takes arrays of {dtype}, found {array.dtype}")
     if kind.tensor_type.HasField("shape"):
@@ -206,19 +212,25 @@ def _checked(name: str, item: Any, kind: Any) -> Any:
 
 
 @checked
-def prepare(source: ModelSource, device: int | str | Device | None = None, **kwargs: Any) -> PreparedModel:
+def prepare(
+    source: ModelSource, device: int | str | Device | None = None, *, fallback: bool = True, **kwargs: Any
+) -> PreparedModel:
     """A model, ready to run.
 
     source: a path, serialized bytes or an onnx.ModelProto. device: a dml Device, or what ``dml.create_device`` takes;
-    "CPU" (ONNX's default), "CUDA" and None mean the default device.
-    Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped, naming all of them.
+    "CPU" (ONNX's default), "CUDA" and None mean the default device. fallback: nodes that cannot be mapped run on the
+    host, on onnxruntime's CPU provider where that is installed, else on onnx's reference evaluator; a
+    ``HostNodesWarning`` names them once. False refuses them.
+    Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped and may not run on the
+    host, naming all of them.
     """
     with stage("parse"):
         loaded = load(source)
-    return PreparedModel(loaded, device if isinstance(device, Device) else _open(device))
+    return PreparedModel(loaded, device if isinstance(device, Device) else open_device(device), fallback=fallback)
 
 
-def _open(device: int | str | None) -> Device:
+def open_device(device: int | str | None) -> Device:
+    """A device by its index or a part of its name; those of ONNX's names are the default one."""
     from dml.api.device import _default_device
 
     if device is None or str(device).split(":")[0] in ("CPU", "CUDA", "GPU"):
@@ -238,7 +250,7 @@ def run_model(
 def supports_device(device: str) -> bool:
     """Whether there is such a device."""
     try:
-        _open(device)
+        open_device(device)
     except DMLError:
         return False
     return True
@@ -278,12 +290,12 @@ class Backend(base.Backend):  # type: ignore[misc]
         version = int(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
         graph = helper.make_graph([node], "node", entries, results)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
-        loaded = Loaded(model, {})
-        return PreparedModel(loaded, device if isinstance(device, Device) else _open(device)).run(arrays)
+        loaded = Loaded(model, {}, model)
+        return PreparedModel(loaded, device if isinstance(device, Device) else open_device(device)).run(arrays)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
         return supports_device(device)
 
 
-__all__ = ["Backend", "OnnxPlan", "PreparedModel", "prepare", "run_model", "supports_device"]
+__all__ = ["Backend", "PreparedModel", "prepare", "run_model", "supports_device"]

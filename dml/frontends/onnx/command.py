@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +16,19 @@ from dml.errors import DMLError
 from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
 
-from .backend import OnnxPlan, PreparedModel, prepare
+from .backend import Part, PreparedModel, prepare
+from .device_part import OnnxPlan
 from .dtypes import Array, dtype_of
+from .host_part import HostPart
 from .trace import held
+from .unmapped import grouped
 
 
 class ONNXRun:
     """A model with its inputs' files, for ``dml run``."""
 
     def __init__(self, path: Path, device: Device, options: Options) -> None:
-        self._model = prepare(path, device)
+        self._model = prepare(path, device, fallback=options.fallback)
         self._options = options
         self._name = path.name
 
@@ -39,19 +43,64 @@ class ONNXRun:
         self._options.deliver(flat)
 
     def describe(self) -> str:
-        rows = explain(self._model, self._options.arrays())
-        return "\n".join(
-            f"{node}: {', '.join(operators) or 'a constant or a view'}"
-            + (f" (feature level {short_name(level)})" if operators else "")
-            for node, operators, level in rows
-        )
+        return "\n".join(map(str, explain(self._model, self._options.arrays())))
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        inputs = self._options.arrays()
-        return {self._name: profiled(*self._model.compiled_for(inputs))}
+        parts = walk(self._model, self._options.arrays(), profile=True)
+        if len(parts) == 1:
+            return {self._name: parts[0].times}
+        where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
+        return {f"{self._name}, part {at + 1}, {where[at]}": each.times for at, each in enumerate(parts)}
 
 
-def profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
+class WalkedPart(NamedTuple):
+    """A part of a model as it runs. plan, feeds: of one on the device; outputs: of one on the host, by name."""
+
+    part: Part
+    plan: OnnxPlan | None
+    feeds: Mapping[str, Array]
+    outputs: Mapping[str, Any]
+    times: list[KernelTime]
+
+
+def walk(model: PreparedModel, inputs: Mapping[str, Array] | None = None, *, profile: bool = False) -> list[WalkedPart]:
+    """The parts that a model was cut into, compiled for these inputs, in order.
+
+    Inputs that are not given stand for zeros of the model's shapes, a symbolic size for 1. Parts run where others come
+    after them, since these depend on their shapes. profile: what each dispatch took, and each part on the host. Raises
+    DMLError where the model cannot be compiled for the inputs.
+    """
+    given = dict(inputs or {})
+    for entry in model.model.graph.input:
+        if entry.name in model.inputs and entry.name not in given:
+            given[entry.name] = _zeros(entry)
+    found: list[WalkedPart] = []
+
+    def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
+        if part is model.parts[0]:
+            found.clear()  # (the model may be cut anew on the way)
+        if isinstance(part, HostPart):
+            made, times = _on_host(part, values, profile)
+            found.append(WalkedPart(part, None, {}, made, times))
+            return made
+        plan, feeds = part.compiled_for(values)
+        found.append(WalkedPart(part, plan, feeds, {}, _profiled(plan, feeds) if profile else []))
+        return {} if part is model.parts[-1] else plan.run(feeds)
+
+    model.each_part(given, step)
+    return found
+
+
+def _on_host(part: HostPart, values: Mapping[str, Any], profile: bool) -> tuple[dict[str, Any], list[KernelTime]]:
+    made = part.run(values)
+    if not profile:
+        return made, []
+    start = time.perf_counter_ns()  # what the first run made ready is not counted
+    made = part.run(values)
+    return made, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
+
+
+def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
     """What each dispatch of the plan's program takes for these inputs, in order; nothing where it has no program."""
     if plan.compiled is None:
         return []
@@ -60,25 +109,35 @@ def profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
     return found
 
 
-def explain(
-    model: PreparedModel, inputs: Mapping[str, Array] | None = None
-) -> list[tuple[str, list[str], DML_FEATURE_LEVEL]]:
-    """(node, the DirectML operators it became, the feature level that has all of them), in the order of the model.
+class Explained(NamedTuple):
+    """What became of a node: operators and the feature level that has all of them, or what runs it on the host."""
 
-    Inputs that are not given stand for zeros of the model's shapes, a symbolic size for 1. Raises DMLError where the
-    model cannot be compiled for them.
-    """
-    plan, _ = planned(model, inputs)
-    return [(made.node, *_operators(made.kinds)) for made in plan.record]
+    node: str
+    operators: list[str]
+    level: DML_FEATURE_LEVEL
+    on_host: str = ""
+
+    def __str__(self) -> str:
+        if self.on_host:
+            return f"{self.node}: {self.on_host}"
+        if not self.operators:
+            return f"{self.node}: a constant or a view"
+        return f"{self.node}: {', '.join(self.operators)} (feature level {short_name(self.level)})"
 
 
-def planned(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> tuple[OnnxPlan, dict[str, Array]]:
-    """The model compiled for these inputs, zeros for those that are not given as in ``explain``, and all of them."""
-    given = dict(inputs or {})
-    for entry in model.model.graph.input:
-        if entry.name in model.inputs and entry.name not in given:
-            given[entry.name] = _zeros(entry)
-    return model.compiled_for(given)
+def explain(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> list[Explained]:
+    """What became of each node, in the order of the parts that the model was cut into; see ``walk``."""
+    rows: list[Explained] = []
+    for part, plan, *_ in walk(model, inputs):
+        if plan is not None:
+            rows += [Explained(made.node, *_operators(made.kinds)) for made in plan.record]
+        if not isinstance(part, HostPart):
+            continue
+        for node in part.nodes:
+            where = f"on the host, {part.runtime} ({model.reason(node)})"
+            name = f"node {node.name!r} ({node.op_type})" if node.name else f"node {node.op_type}"
+            rows.append(Explained(name, [], DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0, where))
+    return rows
 
 
 def _zeros(entry: Any) -> Array:

@@ -23,6 +23,7 @@ from dml.errors import DMLError
 from dml.graph.builder import bytes_under
 
 from .dtypes import Array
+from .lenient import checkable, graph_nodes, mend
 from .registry import mapping_of, schema_of
 
 #: Operators that newer versions of their opset forbid, though they still say what they mean.
@@ -45,10 +46,12 @@ def load_model(source: ModelSource) -> Any:
 
 
 class Loaded(NamedTuple):
-    """A checked model, and its graph's initializers by name: over bytes of their own, which do not need the model."""
+    """A checked model, its graph's initializers by name, over bytes of their own, and its outline (see ``outline``), in
+    which small omissions are mended. The last two do not need the first."""
 
     model: Any
     initial: dict[str, Array]
+    outline: Any
 
 
 def load(source: ModelSource) -> Loaded:
@@ -72,8 +75,10 @@ def load(source: ModelSource) -> Loaded:
     if not model.HasField("graph"):
         raise DMLError("the model has no graph")
     read = [check_tensor(tensor, where, folder) for where, tensor in tensors(model)]  # the graph's initializers first
-    check_model(outline(model))
-    return Loaded(model, initial_arrays(model.graph, read))
+    light = outline(model)
+    mend(light)
+    check_model(light)
+    return Loaded(model, initial_arrays(model.graph, read), light)
 
 
 def _parse(data: bytes, where: str) -> Any:
@@ -226,6 +231,7 @@ def check_model(model: Any) -> None:
     ONNX's domain beside ONNX's own (LayerNormalization before 17, SimplifiedLayerNormalization)."""
     if model.ByteSize() >= _MESSAGE_LIMIT:
         return
+    model = checkable(model)
     versions = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
 
     def unchecked(node: Any) -> bool:
@@ -236,13 +242,10 @@ def check_model(model: Any) -> None:
         return beside or version in _DEPRECATED.get(node.op_type, ())
 
     if any(unchecked(node) for node in nodes(model)):
-        checked = onnx.ModelProto()
-        checked.CopyFrom(model)
-        checked.opset_import.append(onnx.helper.make_opsetid("unchecked", 1))
-        for node in nodes(checked):
+        model.opset_import.append(onnx.helper.make_opsetid("unchecked", 1))
+        for node in nodes(model):
             if unchecked(node):
                 node.domain = "unchecked"
-        model = checked
     try:
         checker.check_model(model)
     except (checker.ValidationError, ValueError) as error:
@@ -254,17 +257,6 @@ def nodes(model: Any) -> Iterator[Any]:
     yield from graph_nodes(model.graph)
     for function in model.functions:
         yield from graph_nodes(function)
-
-
-def graph_nodes(graph: Any) -> Iterator[Any]:
-    """The nodes of a graph or function body and of the graphs nested in them."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from graph_nodes(attribute.g)
-            for inner in attribute.graphs:
-                yield from graph_nodes(inner)
 
 
 def array_of(tensor: Any, data: bytes | None = None) -> Array:

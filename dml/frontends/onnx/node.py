@@ -6,7 +6,7 @@ or attribute, and the rule. Any other exception that leaves a mapping is a fault
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import onnx
@@ -15,7 +15,7 @@ from onnx import helper
 from dml.errors import HRESULT, DMLError
 
 from .dtypes import Array
-from .loading import graph_nodes
+from .lenient import names_read
 from .registry import standard
 from .value import OnnxValue, constant
 
@@ -26,10 +26,17 @@ _Choice = TypeVar("_Choice")
 
 
 class Unsupported(DMLError):
-    """The model may be right, but no mapping says it in DirectML's operators."""
+    """The model may be right, but no mapping says it in DirectML's operators.
 
-    def __init__(self, message: str) -> None:
+    nodes: those of the graph that was mapped which it is about, each with the reason.
+    """
+
+    def __init__(self, message: str, nodes: Sequence[tuple[NodeFacts, str]] = ()) -> None:
         super().__init__(message, HRESULT.DXGI_ERROR_UNSUPPORTED)
+        self.nodes = nodes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message,)
 
 
 class NodeFacts:
@@ -50,13 +57,7 @@ class NodeFacts:
 
     def reads(self) -> set[str]:
         """The names it reads, those of nested graphs too."""
-        names = set(self.input)
-        for attribute in self.raw.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                for inner in graph_nodes(graph):
-                    names.update(inner.input)
-                names.update(output.name for output in graph.output)
-        return names - {""}
+        return names_read(self.raw)
 
 
 class OnnxNode:

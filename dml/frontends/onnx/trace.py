@@ -9,8 +9,9 @@ inputs that give the same number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,9 +19,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from dml.api.device_array import DeviceArray
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_OPERATOR_TYPE
-from dml.errors import DMLError
+from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike, SharedConstants
 
 from .dtypes import BFLOAT16, BOOL, Array, DType, Shape, storage
@@ -73,12 +75,14 @@ class Guard:
         self.expected = self.of(array)
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
-        found = feeds[self.name] if self.compiled is None else run(self.compiled, feeds)[self.name]
+        found = np.asarray(feeds[self.name]) if self.compiled is None else run(self.compiled, feeds)[self.name]
         return bool(self.of(found) == self.expected)
 
 
-def held(array: Array) -> Array:
+def held(array: Array | DeviceArray) -> Array | DeviceArray:
     """An input array as the device holds it."""
+    if isinstance(array, DeviceArray):
+        return array
     if array.dtype == BOOL:
         return array.astype(np.uint8).reshape(array.shape or (1,))
     if array.dtype == BFLOAT16:
@@ -86,10 +90,10 @@ def held(array: Array) -> Array:
     return array.reshape(array.shape or (1,))
 
 
-def run(compiled: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """A compiled graph on those of the arrays that it reads."""
+def run(compiled: Any, feeds: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Any]:
+    """A compiled graph on those of the arrays that it reads. keep: outputs that stay on the device."""
     used = [name for name, tensor in compiled.input_fields if tensor is not None]
-    found: dict[str, Array] = compiled.dispatch({name: held(feeds[name]) for name in used})
+    found: dict[str, Any] = compiled.dispatch({name: held(feeds[name]) for name in used}, keep=keep)
     return found
 
 
@@ -123,13 +127,18 @@ class Scope:
         return None
 
 
+@dataclass(frozen=True)
 class GraphFacts:
     """A graph read once: its initializers, nodes and the names of its outputs."""
 
-    def __init__(self, graph: Any, initial: Mapping[str, Array] | None = None) -> None:
-        self.initial = initial_arrays(graph) if initial is None else initial
-        self.nodes = [NodeFacts(proto) for proto in graph.node]
-        self.outputs = [output.name for output in graph.output]
+    initial: Mapping[str, Array]
+    nodes: Sequence[NodeFacts]
+    outputs: Sequence[str]
+
+    @classmethod
+    def of(cls, graph: Any) -> GraphFacts:
+        """Those of a GraphProto."""
+        return cls(initial_arrays(graph), [NodeFacts(one) for one in graph.node], [one.name for one in graph.output])
 
 
 class Trace:
@@ -156,10 +165,15 @@ class Trace:
     # Values
 
     def input(self, name: str, shape: Sequence[int], dtype: DType) -> OnnxValue:
-        """A new input of the graph. Without elements it is a constant."""
+        """A new input of the graph. Without elements it is a constant; of a type that the device does not have it is a
+        value that no node can be mapped with."""
         if not prod(shape):
             return constant(self.builder, np.zeros(tuple(shape), dtype))
-        tensor = self.builder.input(name, tuple(shape) or (1,), storage(dtype))
+        try:
+            kind = storage(dtype)
+        except DMLError:
+            return OnnxValue(self.builder, shape, dtype)
+        tensor = self.builder.input(name, tuple(shape) or (1,), kind)
         self.sources[tensor.source] = name
         return OnnxValue(self.builder, shape, dtype, tensor=tensor)
 
@@ -181,7 +195,7 @@ class Trace:
             raise Unsupported("a shape or count depends on the model's inputs, whose values are needed here")
         name = self.sources.get(value.tensor.source)
         if name is not None and self.feeds[name].shape == value.shape and value.tensor.desc.is_packed:
-            array, compiled = self.feeds[name], None
+            array, compiled = np.asarray(self.feeds[name]), None
         else:
             name = "known"
             compiled = self.builder.compile({name: value.tensor})
@@ -208,12 +222,12 @@ class Trace:
     def facts(self, graph: Any) -> GraphFacts:
         """A nested graph, read once however often it runs."""
         if id(graph) not in self._nested:
-            self._nested[id(graph)] = graph, GraphFacts(graph)
+            self._nested[id(graph)] = graph, GraphFacts.of(graph)
         return self._nested[id(graph)][1]
 
     def nodes(self, nodes: Sequence[NodeFacts], scope: Scope) -> None:
         """Map nodes in their order. Collects what cannot be mapped, so that one error names all of it."""
-        failed: list[tuple[str, DMLError]] = []
+        failed: list[tuple[NodeFacts, DMLError]] = []
         missing: set[str] = set()
         for proto in nodes:
             if missing and missing & proto.reads():
@@ -221,11 +235,14 @@ class Trace:
                 continue
             try:
                 self.node(proto, scope)
-            except Unsupported as error:
-                failed.append((proto.name or proto.op_type, error))
+            except DMLError as error:
+                if error.hresult != HRESULT.DXGI_ERROR_UNSUPPORTED:
+                    raise
+                failed.append((proto, error))
                 missing.update(proto.output)
         if failed:
-            raise Unsupported("; ".join(dict.fromkeys(error.message for _, error in failed)))
+            words = "; ".join(dict.fromkeys(error.message for _, error in failed))
+            raise Unsupported(words, [(proto, error.message) for proto, error in failed])
 
     def node(self, proto: NodeFacts, scope: Scope) -> None:
         self.count += 1
@@ -233,6 +250,9 @@ class Trace:
             raise DMLError(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
         inputs = [scope.find(name) if name else None for name in proto.input]
         node = OnnxNode(self, proto, scope, inputs)
+        for value in values_in(inputs):
+            if not value.is_held:
+                raise Unsupported(f"{node}: no DirectML data type holds {value.dtype}")
         before = len(self.builder._nodes)
         self._depth += 1
         try:
@@ -291,6 +311,15 @@ class Trace:
         return [scope.items.get(name) for name in function.output]
 
 
+def values_in(item: Item) -> Iterator[OnnxValue]:
+    """The values in an item, or in a list of items."""
+    if isinstance(item, list):
+        for inner in item:
+            yield from values_in(inner)
+    elif isinstance(item, OnnxValue):
+        yield item
+
+
 def opsets_of(function: Any, around: Mapping[str, int]) -> dict[str, int]:
     """The versions a function's body is in; a domain it leaves out has that of its caller, else the newest."""
     own = {standard(entry.domain): entry.version for entry in function.opset_import}
@@ -345,34 +374,3 @@ def _type_of(item: Item) -> bytes:
         return bytes(helper.make_sequence_type_proto(inner).SerializeToString())
     kind = helper.np_dtype_to_tensor_dtype(item.dtype)
     return bytes(helper.make_tensor_type_proto(kind, item.shape).SerializeToString())
-
-
-def unmapped(model: Any) -> list[str]:
-    """Every node of a model that neither a mapping nor a function covers, in words."""
-    functions = {(standard(f.domain), f.name) for f in model.functions}
-    missing: dict[str, None] = {}
-
-    def visit(nodes: Any, opsets: Mapping[str, int], seen: frozenset[tuple[str, str]]) -> None:
-        for node in nodes:
-            domain, version = standard(node.domain), opsets.get(standard(node.domain), 1)
-            for attribute in node.attribute:
-                for graph in (attribute.g, *attribute.graphs):
-                    visit(graph.node, opsets, seen)
-            if (domain, node.op_type) in functions or mapping_of(node.op_type, domain, version) is not None:
-                continue
-            schema = schema_of(node.op_type, domain, version)
-            if schema is not None and schema.has_context_dependent_function:
-                continue
-            if schema is not None and schema.has_function and (domain, node.op_type) not in seen:
-                body = schema.function_body
-                inner = opsets_of(body, opsets)
-                visit(body.node, inner, seen | {(domain, node.op_type)})
-                continue
-            named = f" (node {node.name!r})" if node.name else ""
-            missing[f"{domain or 'ai.onnx'}::{node.op_type} version {version}{named}"] = None
-
-    opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
-    visit(model.graph.node, opsets, frozenset())
-    for function in model.functions:
-        visit(function.node, opsets_of(function, opsets), frozenset())
-    return list(missing)

@@ -59,6 +59,11 @@ class OnnxValue:
         return prod(self.shape)
 
     @property
+    def is_held(self) -> bool:
+        """Whether it is a constant or has a tensor: not so where no data type of the device holds it."""
+        return self.array is not None or self._tensor is not None
+
+    @property
     def tensor(self) -> Tensor:
         """The value in the graph; a constant becomes a constant node when it is first used."""
         if self._tensor is None:

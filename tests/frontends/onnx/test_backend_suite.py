@@ -93,7 +93,7 @@ def compare(found: Any, expected: Any, case: Any) -> None:
 @pytest.mark.parametrize("case", list(parameters()))
 def test_case(device: dml.Device, case: Any) -> None:
     model, sets = model_and_data(case)
-    prepared = prepare(model, device)
+    prepared = prepare(model, device, fallback=False)
     assert sets
     for inputs, outputs in sets:
         compare(list(prepared.run(inputs)), list(outputs), case)

@@ -46,7 +46,7 @@ def refused(
 ) -> str:
     model, given = node_model(op, inputs, {name: (rank, FLOAT) for name, rank in ranks.items()}, **attributes)
     with pytest.raises(dml.DMLError) as caught:
-        prepare(model, device).run(given)
+        prepare(model, device, fallback=False).run(given)
     return caught.value.message
 
 

@@ -193,7 +193,7 @@ def test_embed_layer_normalization_without_segments_with_positions(device: dml.D
 
 def run(device: dml.Device, op: str, inputs: dict[str, Array | None], rank: int, **attributes: Any) -> Array:
     model, given = node_model(op, inputs, {"y": (rank, np.float32)}, **attributes)
-    (found,) = prepare(model, device).run(given)
+    (found,) = prepare(model, device, fallback=False).run(given)
     return np.asarray(found)
 
 

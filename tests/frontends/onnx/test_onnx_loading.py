@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import model_of
+from models import assert_close, in_onnxruntime, model_of
 from onnx import helper
 
 import dml
-from dml.frontends.onnx import load_model
+from dml.frontends.onnx import load_model, prepare
 
 
 def addition(held: Any = None) -> Any:
@@ -131,3 +131,114 @@ def test_the_checker_is_spared_the_weights(monkeypatch: pytest.MonkeyPatch) -> N
     assert [seen.ByteSize() < 1024 for seen in found] == [True]
     assert found[0].graph.initializer[0].name == "w"
     assert found[0].graph.node == loaded.graph.node
+
+
+FLOAT = onnx.TensorProto.FLOAT
+
+
+def left_out(change: str) -> Any:
+    """y = gelu(x + w), with something that the checker asks for left out."""
+    nodes = [
+        helper.make_node("Add", ["x", "w"], ["s"]),
+        helper.make_node("Gelu", ["s"], ["y"], domain="com.microsoft"),
+    ]
+    x = np.zeros(4, np.float32)
+    model = model_of(nodes, {"x": x}, ["y"], 21, initializers={"w": x + 1}, domains={"com.microsoft": 1})
+    graph = model.graph
+    if change == "shape of an output":
+        graph.output[0].type.tensor_type.ClearField("shape")
+    elif change == "type of an output":
+        graph.output[0].ClearField("type")
+    elif change == "shape of an input":
+        graph.input[0].type.tensor_type.ClearField("shape")
+    elif change == "type of an inner value":
+        graph.value_info.add(name="s")
+    elif change == "import of com.microsoft":
+        del model.opset_import[1]
+    elif change == "IR version":
+        model.ir_version = 0
+    elif change == "initializers among the inputs, in version 3":
+        model.ir_version = 3
+    elif change == "name of the graph":
+        graph.name = ""
+    elif change == "order":
+        graph.node.extend([graph.node.pop(0)])
+    elif change == "use of an initializer":
+        graph.initializer.add().CopyFrom(onnx.numpy_helper.from_array(x, "unused"))
+    elif change == "one initializer, which comes twice":
+        graph.initializer.insert(0, onnx.numpy_helper.from_array(x + 7, "w"))
+    return model
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "shape of an output",
+        "type of an output",
+        "shape of an input",
+        "type of an inner value",
+        "import of com.microsoft",
+        "IR version",
+        "initializers among the inputs, in version 3",
+        "name of the graph",
+        "order",
+        "use of an initializer",
+        "one initializer, which comes twice",
+    ],
+)
+def test_what_onnxruntime_does_without(device: dml.Device, change: str) -> None:
+    model = left_out(change)
+    before = model.SerializeToString()
+    feeds = {"x": np.linspace(-2, 1, 4, dtype=np.float32)}
+    assert_close(prepare(model, device).run(feeds), in_onnxruntime(model, feeds), 1e-6)
+    assert model.SerializeToString() == before
+
+
+def test_a_nested_graph_in_any_order(device: dml.Device) -> None:
+    """Its nodes, and those around it: the branch reads what a later node makes."""
+    branches = {
+        name: helper.make_graph(
+            [helper.make_node(op, ["t"], [name]), helper.make_node("Mul", ["s", "s"], ["t"])],
+            name, [], [helper.make_tensor_value_info(name, FLOAT, None)],
+        )
+        for name, op in (("then_branch", "Neg"), ("else_branch", "Abs"))
+    }  # fmt: skip
+    nodes = [helper.make_node("If", ["c"], ["y"], **branches), helper.make_node("Exp", ["x"], ["s"])]
+    x = np.array([0.5, 1], np.float32)
+    model = model_of(nodes, {"x": x, "c": np.array(True)}, ["y"], 21)
+    (y,) = prepare(model, device).run({"x": x, "c": np.array(True)})
+    np.testing.assert_allclose(y, -np.exp(2 * x.astype(np.float64)), rtol=1e-6)
+
+
+def test_an_absent_optional_input(device: dml.Device) -> None:
+    x = np.array([-1, 2], np.float32)
+    model = model_of([helper.make_node("Clip", ["x", "", "most"], ["y"])], {"x": x}, ["y"], 21,
+                     initializers={"most": np.array(1, np.float32)})  # fmt: skip
+    assert prepare(model, device).run([x])[0].tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda graph: graph.node[0].input.__setitem__(1, "nowhere"), r"node 'Add' reads 'nowhere'"),
+        (lambda graph: graph.output[0].__setattr__("name", "q"), r"nothing makes its output 'q'"),
+        (lambda graph: graph.input[0].ClearField("type"), r"input 'x' has no type"),
+        (lambda graph: graph.node[0].output.__setitem__(0, "x"), r"reads 's'"),
+        (lambda graph: graph.node.append(helper.make_node("Neg", ["x"], ["s"])), r"'s' has been used as output"),
+        (lambda graph: graph.node.extend([helper.make_node("Add", ["y", "a"], ["b"]),
+                                          helper.make_node("Add", ["b", "x"], ["a"])]), r"sorted, however input 'a'"),
+    ],
+)  # fmt: skip
+def test_an_invalid_models_message_names_the_value(change: Any, message: str) -> None:
+    model = left_out("nothing")
+    change(model.graph)
+    with pytest.raises(dml.DMLError, match=message):
+        load_model(model)
+
+
+@pytest.mark.parametrize("version", [-3, 0, 2**40])
+def test_a_version_that_no_opset_has(version: int) -> None:
+    model = addition()
+    model.opset_import[0].version = version
+    with pytest.raises(dml.DMLError, match=f"no version {version}"):
+        load_model(model)

@@ -15,7 +15,8 @@ from test_backend_suite import CASES, plain
 import dml
 from dml.frontends.onnx import load_model
 from dml.frontends.onnx.registry import standard
-from dml.frontends.onnx.trace import GraphFacts, Trace, unmapped
+from dml.frontends.onnx.trace import GraphFacts, Trace
+from dml.frontends.onnx.unmapped import unmapped
 
 Arrays = Mapping[str, Any]
 
@@ -107,7 +108,7 @@ def map_nodes(device: dml.Device, model: Any, given: Arrays) -> None:
     trace.feeds = None  # nothing may be run to know a number
     items = {name: trace.input(name, array.shape, array.dtype) for name, array in given.items()}
     trace.graph(
-        GraphFacts(checked.graph), items, {standard(entry.domain): entry.version for entry in checked.opset_import}
+        GraphFacts.of(checked.graph), items, {standard(entry.domain): entry.version for entry in checked.opset_import}
     )
 
 

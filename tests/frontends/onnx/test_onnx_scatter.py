@@ -55,7 +55,7 @@ def test_a_reduction_that_is_none_is_named(device: dml.Device) -> None:
         dml.DMLError,
         match=r"node ScatterND: attribute 'reduction' must be one of .*, found 'mean'",
     ):
-        prepare(model, device).run(given)
+        prepare(model, device, fallback=False).run(given)
 
 
 def test_what_would_take_too_long_is_named(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_what_would_take_too_long_is_named(device: dml.Device, monkeypatch: pyte
     inputs = {"x": numbers(np.float32, 3), "i": np.zeros((4, 1), np.int64), "u": numbers(np.float32, 4)}
     model, given = node_model("ScatterND", inputs, {"y": (1, np.float32)}, domain="", version=18, reduction="add")
     with pytest.raises(dml.DMLError, match=r"reduction 'add' of \(4, 1\) updates into \(3, 1\) is too large"):
-        prepare(model, device).run(given)
+        prepare(model, device, fallback=False).run(given)
 
 
 @pytest.mark.parametrize("sizes", [(5, 4), (3, 4, 5)])

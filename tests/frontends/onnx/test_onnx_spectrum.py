@@ -19,7 +19,7 @@ def transformed(device: dml.Device, x: Array, length: int | None, **attributes: 
     constants = ("axis",) if length is None else ("length", "axis")
     outputs = {"y": (3, np.float32)}
     model, feeds = node_model("DFT", inputs, outputs, domain="", version=20, constants=constants, **attributes)
-    return np.asarray(prepare(model, device).run(feeds)[0])
+    return np.asarray(prepare(model, device, fallback=False).run(feeds)[0])
 
 
 def parts(x: Array) -> Array:

@@ -65,9 +65,9 @@ def test_a_plan_that_goes_frees_its_memory_at_once(device: dml.Device) -> None:
     x, w = np.ones((1, 64), np.float32), np.ones((64, 8), np.float32)
     prepared = prepare(model_of([product], {"x": x}, ["y"], 18, symbolic=True, initializers={"w": w}), device)
     prepared.run([x])
-    gone = weakref.ref(prepared._plans.find((("x", ((1, 64), "float32")),), {}).compiled._resident)
+    gone = weakref.ref(prepared.parts[0].plans.find((("x", ((1, 64), "float32")),), {}).compiled._resident)
     assert gone() is not None
-    prepared._plans._most = 1
+    prepared.parts[0].plans._most = 1
     gc.disable()
     try:
         prepared.run([np.ones((2, 64), np.float32)])
@@ -128,7 +128,7 @@ def test_a_new_shape_neither_copies_nor_hashes_the_weights(device: dml.Device, m
         return hashlib.sha256(data)
 
     monkeypatch.setattr(graph, "hashlib", SimpleNamespace(sha256=counted))
-    known = [prepared.plan(*[{"x": np.ones((rows, 256), np.float32)}] * 2).compiled.program for rows in (1, 2)]
+    known = [prepared.parts[0].plan(*[{"x": np.ones((rows, 256), np.float32)}] * 2).compiled.program for rows in (1, 2)]
     assert [id(constant) for constant in known[0].constants] == [id(constant) for constant in known[1].constants]
     assert len(known[0].constants) == 3
     for rows in (1, 2, 3):

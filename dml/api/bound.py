@@ -1,0 +1,78 @@
+"""Runs over buffers that change from one to the next: the recordings of the last sets of buffers, and outputs that
+callers keep.
+
+A loop that feeds an output back as an input gets its few buffers again and again: one is read while another is
+written, and a recording is there for each such pair.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from dml.api.device_array import Lease
+from dml.runtime.buffer import Buffer
+from dml.runtime.context import Context
+from dml.runtime.recording import Recording
+
+#: How many recordings an operator keeps, and how many buffers for one of its outputs.
+MOST_RECORDINGS, MOST_BUFFERS = 8, 4
+
+
+class BoundRecordings:
+    """Recordings by the buffers that they are over, those used last. Not safe from several threads."""
+
+    def __init__(self) -> None:
+        #: The key holds the buffers, so that no other takes the identity of one.
+        self._recordings: OrderedDict[tuple[Buffer, ...], Recording] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._recordings)
+
+    def get(self, buffers: tuple[Buffer, ...], make: Callable[[], Recording]) -> Recording:
+        """The recording over these buffers, made where it is not there."""
+        found = self._recordings.get(buffers)
+        if found is None:
+            while len(self._recordings) >= MOST_RECORDINGS:
+                self._recordings.popitem(last=False)
+            found = self._recordings[buffers] = make()
+        self._recordings.move_to_end(buffers)
+        return found
+
+    def clear(self) -> None:
+        self._recordings.clear()
+
+    @property
+    def recordings(self) -> list[Recording]:
+        return list(self._recordings.values())
+
+    @property
+    def buffers(self) -> set[Buffer]:
+        return {buffer for key in self._recordings for buffer in key}
+
+
+class OutputBuffers:
+    """Buffers for outputs that callers keep: one that nobody has any more is given out again.
+
+    sizes: slot -> bytes.
+    """
+
+    def __init__(self, context: Context, sizes: Mapping[int, int]) -> None:
+        self._context = context
+        self._sizes = sizes
+        self._given: dict[int, list[tuple[Buffer, weakref.ref[Lease]]]] = {}
+
+    def take(self, slot: int) -> tuple[Buffer, Lease]:
+        """A buffer that nobody has, with what says that it is had."""
+        given = self._given.setdefault(slot, [])
+        lease = Lease()
+        free = next((at for at, (_, holder) in enumerate(given) if holder() is None), None)
+        buffer = self._context.buffer(self._sizes[slot]) if free is None else given.pop(free)[0]
+        given.append((buffer, weakref.ref(lease)))
+        del given[:-MOST_BUFFERS]  # (theirs whoever has them)
+        return buffer, lease
+
+    @property
+    def buffers(self) -> set[Buffer]:
+        return {buffer for given in self._given.values() for buffer, _ in given}

@@ -1,0 +1,168 @@
+"""Nodes that run on the device, compiled for each set of shapes that comes along."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dml.api.device import Device
+from dml.api.device_array import DeviceArray
+from dml.errors import DMLError
+from dml.graph.builder import SharedConstants
+from dml.stages import stage
+
+from .dtypes import BFLOAT16, Array, DType, Shape
+from .plans import Plans
+from .trace import GraphFacts, Guard, Trace, run
+
+
+@dataclass
+class Result:
+    """An output: its shape and dtype, and its elements where they are constant."""
+
+    shape: Shape
+    dtype: DType
+    array: Array | None
+
+
+class OnnxPlan:
+    """A model compiled for input shapes: the graph, and which outputs need it. Keeps nothing else of the trace."""
+
+    def __init__(self, trace: Trace, outputs: Mapping[str, Any]) -> None:
+        self.guards: list[Guard] = trace.guards
+        self.outputs = {name: _described(item) for name, item in outputs.items()}
+        tensors: dict[str, Any] = {}
+        for name, item in outputs.items():
+            for at, value in flat(name, item):
+                if value.array is None:
+                    tensors[at] = value.tensor
+        self.compiled = trace.builder.compile(tensors) if tensors else None
+        self.record = trace.record
+        #: Which node of the compiled graph is which of the Builder's.
+        self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
+
+    @property
+    def kept(self) -> Mapping[object, int]:
+        """What it keeps on the device beside the weights, with its bytes: inputs, outputs, temporaries and kernels."""
+        return {} if self.compiled is None else self.compiled.kept
+
+    def holds(self, feeds: Mapping[str, Array]) -> bool:
+        """Whether inputs with these values make the graph that this is."""
+        return all(guard.holds(feeds) for guard in self.guards)
+
+    def run(self, feeds: Mapping[str, Array], keep: Collection[str] = ()) -> dict[str, Any]:
+        """The outputs by name. keep: those that stay on the device, as far as they are computed there."""
+        made: dict[str, Any] = {}
+        if self.compiled is not None:
+            kept = [at for name in keep for at, result in flat(name, self.outputs[name]) if _stays(result)]
+            made = run(self.compiled, feeds, kept)
+            self.compiled.forget_constants()
+        return {name: _collect(name, item, made) for name, item in self.outputs.items()}
+
+
+def _stays(result: Result) -> bool:
+    """bfloat16 goes by the host, which rounds it."""
+    return result.array is None and result.dtype != BFLOAT16
+
+
+def _described(item: Any) -> Any:
+    if isinstance(item, list):
+        return [_described(inner) for inner in item]
+    return None if item is None else Result(item.shape, item.dtype, item.array)
+
+
+def flat(name: str, item: Any) -> list[tuple[str, Any]]:
+    """The tensors in an item, which may be a list or None, by names of their own."""
+    if isinstance(item, list):
+        return [pair for at, inner in enumerate(item) for pair in flat(f"{name}[{at}]", inner)]
+    return [] if item is None else [(name, item)]
+
+
+def _collect(name: str, item: Any, made: Mapping[str, Any]) -> Any:
+    if isinstance(item, list):
+        return [_collect(f"{name}[{at}]", inner, made) for at, inner in enumerate(item)]
+    if item is None:
+        return None
+    if item.array is not None:
+        return item.array
+    found = made[name]
+    if isinstance(found, DeviceArray):
+        return found.seen_as(item.shape, item.dtype)
+    with np.errstate(all="ignore"):
+        return found.reshape(item.shape).astype(item.dtype, copy=False)
+
+
+class DevicePart:
+    """Nodes on the device. Each set of input shapes is compiled when it first comes, and kept for a while.
+
+    constants: those that other parts and plans share. functions: the model's own, by domain, name and overload.
+    """
+
+    on_host = False
+
+    def __init__(
+        self,
+        device: Device,
+        graph: GraphFacts,
+        inputs: Sequence[str],
+        opsets: Mapping[str, int],
+        functions: Mapping[tuple[str, str, str], Any],
+        constants: SharedConstants,
+    ) -> None:
+        self.nodes = graph.nodes
+        self.inputs, self.outputs = inputs, graph.outputs
+        self.plans = Plans()
+        self._device = device
+        self._graph = graph
+        self._opsets = opsets
+        self._functions = functions
+        self._constants = constants
+
+    def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
+        """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.
+
+        Raises Unsupported with the nodes that cannot be mapped for such inputs.
+        """
+        plan, feeds = self.compiled_for(values)
+        return plan.run(feeds, [name for name in self.outputs if name in keep])
+
+    def compiled_for(self, values: Mapping[str, Any]) -> tuple[OnnxPlan, dict[str, Array]]:
+        """The part compiled for such inputs, and their arrays by the graph's names."""
+        given = {name: values[name] for name in self.inputs if name in values}
+        feeds: dict[str, Array] = {}
+        shapes = tuple((name, _fed(name, item, feeds)) for name, item in sorted(given.items()))
+        plan: OnnxPlan | None = self.plans.find(shapes, feeds)
+        if plan is None:
+            with stage("plan"):
+                plan = self.plan(given, feeds)
+            self.plans.add(shapes, plan)
+        return plan, feeds
+
+    def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
+        """The part compiled for inputs of these shapes. feeds: their values, where they may be needed."""
+        trace = Trace(self._device, self._functions, self._constants)
+        trace.feeds = feeds
+        items = {name: _enter(trace, name, item) for name, item in given.items()}
+        results = trace.graph(self._graph, items, self._opsets)
+        return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))
+
+
+def _fed(name: str, item: Any, feeds: dict[str, Array]) -> Any:
+    """The item's shapes and dtypes; its arrays go to ``feeds`` by their names."""
+    if isinstance(item, list):
+        return tuple(_fed(f"{name}[{at}]", inner, feeds) for at, inner in enumerate(item))
+    if item is None:
+        return None
+    if not hasattr(item, "shape"):
+        raise DMLError(f"value {name!r}: the device takes tensors and sequences of them, found {type(item).__name__}")
+    feeds[name] = item
+    return item.shape, str(item.dtype)
+
+
+def _enter(trace: Trace, name: str, item: Any) -> Any:
+    if isinstance(item, list):
+        return [_enter(trace, f"{name}[{at}]", inner) for at, inner in enumerate(item)]
+    return None if item is None else trace.input(name, item.shape, item.dtype)

@@ -1,0 +1,169 @@
+"""Nodes that run on the host: on onnxruntime's CPU provider where it is installed and takes them, else on onnx's
+reference evaluator.
+
+They are a model of their own, made when the types of what reaches them are known.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from dml.api.device_array import DeviceArray
+from dml.errors import DMLError
+from dml.stages import stage
+
+from .dtypes import Array
+from .parts import Cut
+from .unmapped import grouped
+
+RUNTIME, REFERENCE = "onnxruntime's CPU provider", "onnx's reference evaluator"
+#: Initializers of more bytes are handed over with each run: a protobuf message holds 2 GiB at most.
+_LARGE = 1 << 20
+#: Types whose numbers onnxruntime hands out as the integers of their bits.
+_NOT_ITS_ARRAYS = ("float8", "float4", "bfloat16", "int4", "int2")
+
+_Run = Callable[[dict[str, Any]], Sequence[Any]]
+
+
+class HostPart:
+    """Nodes on the host.
+
+    model: the whole one's outline, for its opsets, functions and the types it tells. initial: the arrays of the
+    initializers that the nodes read. replaceable: names of those that are inputs as well.
+    """
+
+    on_host = True
+
+    def __init__(self, model: Any, cut: Cut, initial: Mapping[str, Array], replaceable: Mapping[str, Any]) -> None:
+        self.nodes = cut.nodes
+        self.inputs, self.outputs = cut.inputs, cut.outputs
+        self._model = model
+        self._fixed = {
+            name: array for name, array in initial.items() if name not in replaceable and array.nbytes <= _LARGE
+        }
+        self._defaults = {name: array for name, array in initial.items() if name not in self._fixed}
+        self._types = {entry.name: entry.type for entry in (*model.graph.input, *model.graph.value_info)}
+        self._runners: dict[tuple[tuple[str, bytes], ...], dict[str, _Run]] = {}
+        #: What ran it last, in words.
+        self.runtime = RUNTIME
+
+    def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
+        """The outputs by name, of the inputs by name. keep: the host keeps nothing on the device.
+
+        Raises DMLError where neither runtime computes them.
+        """
+        feeds = self._defaults | {name: on_host(values[name]) for name in self.inputs if name in values}
+        kinds = {name: _type_of(item, self._types.get(name)) for name, item in feeds.items()}
+        key = tuple((name, bytes(kind.SerializeToString())) for name, kind in kinds.items())
+        with stage("host nodes"):
+            if key not in self._runners:
+                model = self._own_model(kinds)
+                self._runners[key] = {RUNTIME: _late(_onnxruntime, model), REFERENCE: _late(_reference, model)}
+            found = self._compute(self._runners[key], feeds)
+        return dict(zip(self.outputs, map(_plain, found), strict=True))
+
+    def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
+        """By the first runtime that can; those before it are not asked again."""
+        problems: dict[str, str] = {}
+        for name, runner in runners.items():
+            try:
+                found = runner(feeds)
+            except Exception as error:  # either refuses with exceptions of its own
+                problems[name] = str(error).strip() or type(error).__name__
+                continue
+            self.runtime = name
+            for other in problems:
+                del runners[other]
+            return found
+        words = "; ".join(f"{name}: {why}" for name, why in problems.items())
+        raise DMLError(f"nodes on the host, {grouped(self.nodes)}: {words}")
+
+    def _own_model(self, kinds: Mapping[str, Any]) -> Any:
+        """The nodes as a model whose inputs have these types."""
+        whole = self._model
+        graph = helper.make_graph(
+            [node.raw for node in self.nodes],
+            "host",
+            [helper.make_value_info(name, kind) for name, kind in kinds.items()],
+            [onnx.ValueInfoProto(name=name) for name in self.outputs],
+            [numpy_helper.from_array(array, name) for name, array in self._fixed.items()],
+        )
+        return helper.make_model(
+            graph, opset_imports=whole.opset_import, functions=whole.functions, ir_version=whole.ir_version
+        )
+
+
+def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
+    """A runner that is made when it first runs."""
+    made: list[_Run] = []
+
+    def run(feeds: dict[str, Any]) -> Sequence[Any]:
+        if not made:
+            made.append(make(model))
+        return made[0](feeds)
+
+    return run
+
+
+def _onnxruntime(model: Any) -> _Run:
+    import onnxruntime  # late: a model that is mapped as a whole does not need it
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what it refuses is told by exceptions
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    strange = [entry.type for entry in session.get_outputs() if any(name in entry.type for name in _NOT_ITS_ARRAYS)]
+    if strange:
+        raise DMLError(f"its arrays are not of the type {strange[0]}")
+
+    def run(feeds: dict[str, Any]) -> Sequence[Any]:
+        for name, item in feeds.items():
+            if hasattr(item, "dtype") and item.dtype.kind == "V":
+                raise DMLError(f"takes no array of {item.dtype}, as {name!r} is")
+        found: Sequence[Any] = session.run(None, feeds)
+        return found
+
+    return run
+
+
+def _reference(model: Any) -> _Run:
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator = ReferenceEvaluator(model)
+
+    def run(feeds: dict[str, Any]) -> Sequence[Any]:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found: Sequence[Any] = evaluator.run(None, feeds)
+        return found
+
+    return run
+
+
+def on_host(item: Any) -> Any:
+    """A value with its arrays on the host."""
+    if isinstance(item, list):
+        return [on_host(inner) for inner in item]
+    return item.numpy() if isinstance(item, DeviceArray) else item
+
+
+def _plain(item: Any) -> Any:
+    """Sequences as lists, numbers as arrays."""
+    return np.asarray(item) if isinstance(item, np.generic | int | float | str) else item
+
+
+def _type_of(item: Any, told: Any) -> Any:
+    """The type of a value: its own where it tells, else what the model says."""
+    if hasattr(item, "dtype"):
+        kind = onnx.TensorProto.STRING if item.dtype.hasobject else helper.np_dtype_to_tensor_dtype(item.dtype)
+        return helper.make_tensor_type_proto(kind, None)
+    if told is not None:
+        return told
+    if isinstance(item, list) and item:
+        return helper.make_sequence_type_proto(_type_of(item[0], None))
+    return helper.make_sequence_type_proto(helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None))

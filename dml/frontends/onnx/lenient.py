@@ -1,0 +1,133 @@
+"""What onnxruntime lets pass though ONNX's checker does not: outlines of models are mended before they are checked.
+
+Tools write models without an IR version, a graph's name, the types of outputs, an import of com.microsoft, or with
+nodes in any order. None of it leaves open what the model means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import onnx
+
+from dml.errors import DMLError
+
+#: Domains that onnxruntime has without being asked for them.
+_RUNTIMES_OWN = ("com.microsoft", "com.microsoft.nchwc", "com.microsoft.dml")
+#: The IR version of a model that does not say; the first in which initializers need not be inputs.
+_IR_VERSION, _FREE_INITIALIZERS = 8, 4
+_MOST_VERSION = 2**31 - 1
+
+
+def mend(model: Any) -> None:
+    """Add to a model what is left out of it, and put its nodes in order.
+
+    Raises DMLError for versions that no opset has.
+    """
+    for imports in (model.opset_import, *(function.opset_import for function in model.functions)):
+        for entry in imports:
+            if not 1 <= entry.version <= _MOST_VERSION:
+                raise DMLError(f"the import of opset {entry.domain or 'ai.onnx'!r}: no version {entry.version}")
+    if not model.ir_version:
+        model.ir_version = _IR_VERSION
+    model.graph.name = model.graph.name or "graph"
+    imported = {entry.domain for entry in model.opset_import}
+    used = {node.domain for node in graph_nodes(model.graph)}
+    model.opset_import.extend(
+        onnx.helper.make_opsetid(domain, 1) for domain in _RUNTIMES_OWN if domain in used - imported
+    )
+    _sort(model.graph)
+
+
+def checkable(model: Any) -> Any:
+    """A copy of a mended model in which the checker finds what it asks for and nobody needs.
+
+    Raises DMLError for an input without a type, and for a value that nothing makes.
+    """
+    _check_names(model.graph, frozenset())
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    copy.ir_version = max(copy.ir_version, _FREE_INITIALIZERS)
+    graph = copy.graph
+    graph.ClearField("value_info")
+    for entry in graph.input:
+        if entry.type.WhichOneof("value") is None:
+            raise DMLError(f"the model is not valid ONNX: input {entry.name!r} has no type")
+    for entry in graph.output:
+        if entry.type.WhichOneof("value") is None or not entry.type.tensor_type.elem_type:
+            entry.type.Clear()
+            entry.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    for entry in (*graph.input, *graph.output):
+        if entry.type.HasField("tensor_type") and not entry.type.tensor_type.HasField("shape"):
+            entry.type.tensor_type.shape.SetInParent()
+    latest = {tensor.name: tensor for tensor in graph.initializer}
+    if len(latest) < len(graph.initializer):
+        kept = list(latest.values())
+        del graph.initializer[:]
+        graph.initializer.extend(kept)
+    return copy
+
+
+def _check_names(graph: Any, around: frozenset[str]) -> None:
+    """Every name that is read stands for something."""
+    known = around | {entry.name for entry in (*graph.input, *graph.initializer)}
+    known |= {sparse.values.name for sparse in graph.sparse_initializer}
+    known |= {name for node in graph.node for name in node.output}
+    for node in graph.node:
+        for name in node.input:
+            if name and name not in known:
+                raise DMLError(
+                    f"the model is not valid ONNX: node {node.name or node.op_type!r} reads {name!r}, which is "
+                    "no input, no initializer and no node's output"
+                )
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                _check_names(inner, known)
+    for entry in graph.output:
+        if entry.name not in known:
+            raise DMLError(f"the model is not valid ONNX: nothing makes its output {entry.name!r}")
+
+
+def graph_nodes(graph: Any) -> Iterator[Any]:
+    """The nodes of a graph or function body and of the graphs nested in them."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from graph_nodes(attribute.g)
+            for inner in attribute.graphs:
+                yield from graph_nodes(inner)
+
+
+def names_read(node: Any) -> set[str]:
+    """The names that a node reads, those of graphs nested in it too."""
+    names = set(node.input)
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for inner in graph_nodes(graph):
+                names.update(inner.input)
+            names.update(output.name for output in graph.output)
+    return names - {""}
+
+
+def _sort(graph: Any) -> None:
+    """Each node behind those whose outputs it reads; as it is where that holds already, or cannot be."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                _sort(inner)
+    makers = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
+    before = [{makers[name] for name in names_read(node) if name in makers} for node in graph.node]
+    if all(other < at for at, others in enumerate(before) for other in others):
+        return
+    try:
+        order = list(TopologicalSorter(dict(enumerate(before))).static_order())
+    except CycleError:
+        return
+    copies = [onnx.NodeProto() for _ in order]
+    for copy, at in zip(copies, order, strict=True):
+        copy.CopyFrom(graph.node[at])
+    del graph.node[:]
+    graph.node.extend(copies)

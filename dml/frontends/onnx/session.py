@@ -1,0 +1,232 @@
+"""onnxruntime's InferenceSession on the device, by the names that programs use: they change one import.
+
+    import dml.frontends.onnx as ort
+
+    session = ort.InferenceSession("model.onnx", providers=["DmlExecutionProvider"])
+    y, = session.run(None, {"x": x})
+
+What fails is a DMLError. Runs of several threads follow each other on the device.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dml.api.device import Device
+from dml.arguments import checked
+from dml.errors import HRESULT, DMLError
+
+from .backend import PreparedModel, open_device
+from .described import ModelMetadata, NodeArg, described, metadata, outputs_with_types
+from .loading import load
+from .ort_value import IOBinding, OrtValue
+from .session_options import RunOptions, SessionOptions
+
+#: This one, and what runs nodes that cannot be mapped.
+_OWN, _HOST = "DmlExecutionProvider", "CPUExecutionProvider"
+#: Options of the provider: the device's index or a part of its name.
+_DEVICE_OPTIONS = ("device_id", "device")
+
+
+def get_available_providers() -> list[str]:
+    return [_OWN, _HOST]
+
+
+def get_device() -> str:
+    return "DML"
+
+
+class InferenceSession:
+    """A model, ready to run.
+
+    path_or_bytes: a path or a serialized model. sess_options: see ``SessionOptions``. providers, provider_options: as
+    onnxruntime takes them; DmlExecutionProvider with an option ``device_id``, the device's index, or ``device``, a part
+    of its name. CPUExecutionProvider is what runs the nodes that cannot be mapped, and may be left out: named alone, it
+    is the default device, too, so that a program need change nothing but its import. device: in place of these options,
+    a Device or what ``dml.create_device`` takes.
+    A session of a path can be pickled: it is made anew of the path, options and choice of device.
+    Raises DMLError for what is wrong with the model, for options that ask for what is not here, and where no provider
+    is one of ``get_available_providers()``; others beside them are passed over with a warning, as onnxruntime does.
+    """
+
+    @checked
+    def __init__(
+        self,
+        path_or_bytes: Any,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Any] | None = None,
+        *,
+        device: int | str | Device | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs:
+            raise DMLError(f"InferenceSession: no argument {sorted(kwargs)[0]!r}", HRESULT.E_NOTIMPL)
+        self._path = None if isinstance(path_or_bytes, bytes) else _path(path_or_bytes)
+        self._options = sess_options or SessionOptions()
+        self._options.check()
+        chosen = _chosen(_paired(providers, provider_options))
+        self._providers = (providers, provider_options)
+        #: What to open it by elsewhere.
+        self._device = device.vulkan.index if isinstance(device, Device) else device
+        if device is None:
+            device = chosen
+        opened = device if isinstance(device, Device) else open_device(device)
+        loaded = load(path_or_bytes)
+        self._model = PreparedModel(loaded, opened, fallback=self._options.fallback)
+        sizes, graph = self._options.sizes, self._model.model.graph
+        self._inputs = {e.name: described(e, sizes) for e in graph.input if e.name in self._model.inputs}
+        self._defaults = {e.name: described(e, sizes) for e in graph.input if e.name not in self._model.inputs}
+        shapes = {name: array.shape for name, array in loaded.initial.items()}
+        self._outputs = {e.name: described(e, sizes) for e in outputs_with_types(self._model.model, shapes)}
+
+    # What it is
+
+    @property
+    def device(self) -> Device:
+        """Where it runs: to put arrays there."""
+        return self._model.device
+
+    def get_inputs(self) -> list[NodeArg]:
+        return list(self._inputs.values())
+
+    def get_outputs(self) -> list[NodeArg]:
+        return list(self._outputs.values())
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Inputs that have a value where none is given."""
+        return list(self._defaults.values())
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return metadata(self._model.model)
+
+    def get_session_options(self) -> SessionOptions:
+        return self._options
+
+    def get_providers(self) -> list[str]:
+        """CPUExecutionProvider is among them where nodes may run on the host."""
+        return [_OWN, _HOST] if self._options.fallback else [_OWN]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        vulkan = self.device.vulkan
+        own = {"device_id": str(vulkan.index), "device": vulkan.name}
+        return {name: own if name == _OWN else {} for name in self.get_providers()}
+
+    def check_input(self, name: str) -> None:
+        """Raise DMLError unless the model has an input of that name."""
+        if name not in self._inputs and name not in self._defaults:
+            raise DMLError(f"the model has no input {name!r}; it has {', '.join(self._inputs)}")
+
+    def check_output(self, name: str) -> None:
+        """Raise DMLError unless the model has an output of that name."""
+        if name not in self._outputs:
+            raise DMLError(f"the model has no output {name!r}; it has {', '.join(self._outputs)}")
+
+    # Running
+
+    @checked
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
+    ) -> list[Any]:
+        """The outputs of these names, all where none are given. input_feed: arrays, OrtValues, DeviceArrays by name."""
+        found = self._run(input_feed, dict.fromkeys(output_names or self._outputs, False), run_options)
+        return [found[name] for name in output_names or self._outputs]
+
+    @checked
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """As ``run``, with OrtValues; the outputs stay on the device where one of the inputs lies there."""
+        stay = any(isinstance(one, OrtValue) and one.is_on_device for one in input_dict_ort_values.values())
+        found = self._run(input_dict_ort_values, dict.fromkeys(output_names or self._outputs, stay), run_options)
+        return [OrtValue(found[name]) for name in output_names or self._outputs]
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    @checked
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Run on what is bound; ``iobinding.get_outputs()`` has what came of it."""
+        iobinding.take(self._run(iobinding.feeds, iobinding.wanted, run_options))
+
+    def _run(self, feeds: Mapping[str, Any], wanted: Mapping[str, bool], options: RunOptions | None) -> dict[str, Any]:
+        """The wanted outputs by name, on the device where their values ask for that."""
+        if options is not None:
+            options.check()
+        for name in wanted:
+            self.check_output(name)
+        given = {name: item.on(self.device) if isinstance(item, OrtValue) else item for name, item in feeds.items()}
+        self._check_sizes(given)
+        results = self._model.run(given, keep=[name for name, stays in wanted.items() if stays])
+        found = dict(zip(self._model.outputs, results, strict=True))
+        return {name: found[name] for name in wanted}
+
+    def _check_sizes(self, given: Mapping[str, Any]) -> None:
+        """Symbolic sizes that the options gave a value have it."""
+        for name, item in given.items():
+            entry = self._inputs.get(name)
+            if not self._options.sizes or entry is None or not hasattr(item, "shape"):
+                continue
+            for size, found in zip(entry.shape, item.shape, strict=False):
+                if isinstance(size, int) and size != found:
+                    raise DMLError(f"input {name!r}: takes arrays of shape {entry.shape}, found {item.shape}")
+
+    # Elsewhere
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._path is None:
+            raise DMLError("InferenceSession: one that was made of bytes cannot be pickled; make it of a path")
+        return _again, (self._path, self._options, *self._providers, self._device)
+
+
+def _again(path: str, options: SessionOptions, providers: Any, provider_options: Any, device: Any) -> InferenceSession:
+    return InferenceSession(path, options, providers, provider_options, device=device)
+
+
+def _path(source: Any) -> str:
+    try:
+        return str(os.path.abspath(os.fspath(source)))
+    except TypeError:
+        raise DMLError(f"InferenceSession: takes a path or bytes, found {type(source).__name__}") from None
+
+
+def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> list[tuple[str, Mapping[str, Any]]]:
+    """Each provider with its options."""
+    if providers is None:
+        return [(_OWN, options[0] if options else {})]
+    if options and len(options) != len(providers):
+        raise DMLError(f"provider_options: takes one for each of {len(providers)} providers, found {len(options)}")
+    paired: list[tuple[str, Mapping[str, Any]]] = []
+    for at, one in enumerate(providers):
+        name, own = one if isinstance(one, tuple | list) and len(one) == 2 else (one, options[at] if options else {})
+        if not isinstance(name, str) or not isinstance(own, Mapping):
+            raise DMLError(f"providers: takes names, or names with options, found {one!r}")
+        paired.append((name, own))
+    return paired
+
+
+def _chosen(providers: list[tuple[str, Mapping[str, Any]]]) -> int | str | None:
+    """What the providers' options say of the device."""
+    strange = [name for name, _ in providers if name not in (_OWN, _HOST)]
+    if strange and len(strange) == len(providers):
+        raise DMLError(f"providers: there are {_OWN} and {_HOST}, found {', '.join(strange)}")
+    if strange:
+        warnings.warn(f"providers that are not here are passed over: {', '.join(strange)}", stacklevel=4)
+    for name, options in providers:
+        if name != _OWN:
+            continue
+        for key in options:
+            if key not in _DEVICE_OPTIONS:
+                raise DMLError(f"{_OWN}: has the options {', '.join(_DEVICE_OPTIONS)}, found {key!r}")
+        found = options.get("device", options.get("device_id"))
+        try:
+            return int(found) if "device" not in options and found is not None else found
+        except ValueError:
+            raise DMLError(f"{_OWN}: device_id takes an index, found {found!r}") from None
+    return None

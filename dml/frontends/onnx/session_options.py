@@ -1,0 +1,136 @@
+"""onnxruntime's options of sessions and runs, by their names.
+
+What tunes onnxruntime's own machinery (threads, arenas, optimization levels) is accepted and changes nothing; what asks
+for something that is not here is refused when a session is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Any, NoReturn
+
+from dml.errors import HRESULT, DMLError
+
+#: "1": nodes that cannot be mapped are refused, instead of running on the host.
+NO_FALLBACK = "session.disable_cpu_ep_fallback"
+
+
+class GraphOptimizationLevel(IntEnum):
+    """Accepted: graphs are always fused as far as DirectML's graphs are."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(Enum):
+    """Accepted: runs of a session follow each other."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(Enum):
+    """Accepted: nodes run in an order that their values allow."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+@dataclass(slots=True)
+class SessionOptions:
+    """How a session is made.
+
+    enable_profiling, optimized_model_filepath: refused where they are set. The session configuration
+    ``session.disable_cpu_ep_fallback`` set to "1" refuses nodes that cannot be mapped. All else is accepted and changes
+    nothing.
+    """
+
+    enable_cpu_mem_arena: bool = True
+    enable_mem_pattern: bool = True
+    enable_mem_reuse: bool = True
+    enable_profiling: bool = False
+    execution_mode: ExecutionMode = ExecutionMode.ORT_SEQUENTIAL
+    execution_order: ExecutionOrder = ExecutionOrder.DEFAULT
+    graph_optimization_level: GraphOptimizationLevel = GraphOptimizationLevel.ORT_ENABLE_ALL
+    inter_op_num_threads: int = 0
+    intra_op_num_threads: int = 0
+    log_severity_level: int = -1
+    log_verbosity_level: int = 0
+    logid: str = ""
+    optimized_model_filepath: str = ""
+    profile_file_prefix: str = "onnxruntime_profile_"
+    use_deterministic_compute: bool = False
+    use_per_session_threads: bool = True
+    _entries: dict[str, str] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Keep a configuration; see ``NO_FALLBACK`` for the one that is heeded."""
+        self._entries[key] = value
+
+    def get_session_config_entry(self, key: str) -> str:
+        """Raises DMLError where there is none."""
+        if key not in self._entries:
+            raise DMLError(f"SessionOptions: no configuration {key!r}")
+        return self._entries[key]
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """A symbolic size of the inputs has this one value."""
+        self._sizes[name] = size
+
+    @property
+    def fallback(self) -> bool:
+        return self._entries.get(NO_FALLBACK, "0") != "1"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Symbolic sizes that were given a value, by name."""
+        return dict(self._sizes)
+
+    def register_custom_ops_library(self, path: str) -> NoReturn:
+        raise _absent("custom operators' libraries")
+
+    def add_initializer(self, name: str, value: Any) -> NoReturn:
+        raise _absent("initializers that sessions share; equal ones lie on the device once without it")
+
+    def check(self) -> None:
+        """Raise DMLError for what is not here."""
+        if self.enable_profiling:
+            raise _absent("enable_profiling; `dml run --profile` writes a trace of each kernel")
+        if self.optimized_model_filepath:
+            raise _absent("optimized_model_filepath; `dml run --explain` shows what a model is compiled to")
+
+
+def _absent(what: str) -> DMLError:
+    return DMLError(f"SessionOptions: not here: {what}", HRESULT.E_NOTIMPL)
+
+
+@dataclass(slots=True)
+class RunOptions:
+    """How a session runs. terminate: the run is refused. All else is accepted and changes nothing."""
+
+    log_severity_level: int = -1
+    log_verbosity_level: int = 0
+    logid: str = ""
+    only_execute_path_to_fetches: bool = False
+    terminate: bool = False
+    _entries: dict[str, str] = field(default_factory=dict)
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        self._entries[key] = value
+
+    def get_run_config_entry(self, key: str) -> str:
+        """Raises DMLError where there is none."""
+        if key not in self._entries:
+            raise DMLError(f"RunOptions: no configuration {key!r}")
+        return self._entries[key]
+
+    def check(self) -> None:
+        """Raise DMLError where the run is to end."""
+        if self.terminate:
+            raise DMLError("RunOptions: terminate is set", HRESULT.E_ABORT)

@@ -1,0 +1,301 @@
+"""Nodes that no DirectML operators say: they run on the host, between parts on the device, and a warning names them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import Array, assert_close, in_onnxruntime, in_reference, model_of
+from onnx import helper
+from typer.testing import CliRunner
+
+import dml
+from dml.cli import app
+from dml.frontends.onnx import HostNodesWarning, PreparedModel, prepare
+from dml.frontends.onnx.command import explain
+from dml.frontends.onnx.node import NodeFacts
+from dml.frontends.onnx.parts import cut
+
+FLOAT, INT64, BOOL, STRING = (onnx.TensorProto.DataType.Value(name) for name in ("FLOAT", "INT64", "BOOL", "STRING"))
+
+
+def node(op: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:
+    return helper.make_node(op, inputs, outputs, **attributes)
+
+
+def value(name: str, kind: int, shape: Any) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def prepared_with(model: Any, device: dml.Device, words: str) -> PreparedModel:
+    """Prepare, with a warning that says so."""
+    with pytest.warns(HostNodesWarning, match=words):
+        return prepare(model, device)
+
+
+def kinds(prepared: PreparedModel) -> list[str]:
+    return ["host" if part.on_host else "device" for part in prepared.parts]
+
+
+def determinants() -> tuple[Any, dict[str, Array]]:
+    """Device, host, device, host: y depends on all of them, z on the device alone."""
+    x = np.random.default_rng(0).uniform(-1, 1, (3, 4, 4)).astype(np.float32)
+    nodes = [
+        node("Sin", ["x"], ["s"]),
+        node("Det", ["s"], ["d"], name="first"),
+        node("Mul", ["d", "two"], ["twice"]),
+        node("Mul", ["s", "two"], ["z"]),
+        node("Unsqueeze", ["twice", "axes"], ["column"]),
+        node("Mul", ["s", "column"], ["scaled"]),
+        node("Transpose", ["scaled"], ["turned"], perm=[0, 2, 1]),
+        node("Det", ["turned"], ["e"], name="second"),
+        node("Add", ["e", "d"], ["y"]),
+    ]
+    held = {"two": np.array(2, np.float32), "axes": np.array([1, 2])}
+    return model_of(nodes, {"x": x}, ["y", "z"], 21, initializers=held, ranks={"z": 3, "y": 1}), {"x": x}
+
+
+def test_parts_alternate_and_the_results_are_the_references(device: dml.Device) -> None:
+    model, feeds = determinants()
+    prepared = prepared_with(model, device, r"2 Det \('first', 'second'\)")
+    assert kinds(prepared) == ["device", "host", "device", "host", "device"]
+    assert_close(prepared.run(feeds), in_reference(model, feeds), 1e-4)  # determinants of 4 x 4, of sines in float32
+
+
+def test_the_warning_comes_once(device: dml.Device) -> None:
+    model, feeds = determinants()
+    prepared = prepared_with(model, device, "Det")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prepared.run(feeds)
+        prepared.run(feeds)
+
+
+def test_fallback_can_be_forbidden(device: dml.Device) -> None:
+    model, _ = determinants()
+    with pytest.raises(dml.DMLError, match=r"cannot be mapped: ai.onnx::Det .*'first'.*'second'") as caught:
+        prepare(model, device, fallback=False)
+    assert caught.value.hresult == dml.HRESULT.E_NOTIMPL
+
+
+def test_without_onnxruntime_the_reference_computes(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, feeds = determinants()
+    expected = in_reference(model, feeds)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    prepared = prepared_with(model, device, "Det")
+    assert_close(prepared.run(feeds), expected, 1e-4)
+    assert {part.runtime for part in prepared.parts if part.on_host} == {"onnx's reference evaluator"}
+
+
+def test_sizes_that_host_nodes_decide(device: dml.Device) -> None:
+    """Unique gives as many as there are; what comes after is compiled for each count."""
+    x = np.array([3, 1, 3, 2], np.float32)
+    nodes = [node("Abs", ["x"], ["a"]), node("Unique", ["a"], ["u"]), node("Mul", ["u", "u"], ["y"])]
+    prepared = prepared_with(model_of(nodes, {"x": x}, ["y"], 21, symbolic=True), device, "Unique")
+    for given in ([3, 1, 3, 2], [-5, 5, 5, 5], [4, 3, 2, 1]):
+        (y,) = prepared.run([np.array(given, np.float32)])
+        assert y.tolist() == [v * v for v in sorted({abs(one) for one in given})]
+    assert len(prepared.parts[-1].plans) == 3
+
+
+def test_non_maximum_suppression_picks_what_the_device_then_gathers(device: dml.Device) -> None:
+    rng = np.random.default_rng(1)
+    corners = rng.uniform(0, 8, (1, 40, 2)).astype(np.float32)
+    boxes = np.concatenate([corners, corners + rng.uniform(1, 4, (1, 40, 2)).astype(np.float32)], 2)
+    scores = rng.uniform(0, 1, (1, 2, 40)).astype(np.float32)
+    nodes = [
+        node("Constant", [], ["most"], value_ints=[5]),
+        node("Constant", [], ["overlap"], value_floats=[0.4]),
+        node("NonMaxSuppression", ["boxes", "scores", "most", "overlap"], ["picked"]),
+        node("Slice", ["picked", "from", "to", "axis"], ["where"]),
+        node("Squeeze", ["boxes", "first"], ["flat"]),
+        node("GatherND", ["flat", "where"], ["y"]),
+    ]
+    held = {"from": np.array([2]), "to": np.array([3]), "axis": np.array([1]), "first": np.array([0])}
+    feeds = {"boxes": boxes, "scores": scores}
+    model = model_of(nodes, feeds, ["y"], 21, initializers=held, ranks={"y": 2})
+    prepared = prepared_with(model, device, "NonMaxSuppression")
+    assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 0)
+
+
+def test_strings_pass_through_mapped_operators_too(device: dml.Device) -> None:
+    nodes = [
+        node("Concat", ["words", "more"], ["all"], axis=0),
+        node("Equal", ["all", "word"], ["same"]),
+        node("Cast", ["same"], ["count"], to=FLOAT),
+        node("ReduceSum", ["count"], ["y"], keepdims=0),
+    ]
+    entries = [value("words", STRING, ["n"]), value("more", STRING, [1])]
+    graph = helper.make_graph(nodes, "g", entries, [value("all", STRING, ["m"]), value("y", FLOAT, [])],
+                              [onnx.numpy_helper.from_array(np.array(["b"], object), "word")])  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    prepared = prepare(model, device)
+    with pytest.warns(HostNodesWarning, match="1 Concat .*1 Equal"):
+        words, count = prepared.run({"words": np.array(["a", "b"]), "more": np.array(["b"], object)})
+    assert words.tolist() == ["a", "b", "b"]
+    assert count == 2
+    assert not prepared.parts[-1].on_host  # the sum is the device's
+
+
+def test_a_node_whose_types_are_refused_goes_to_the_host_when_they_are_seen(device: dml.Device) -> None:
+    x = np.array([0.3, 1.7, -20], np.float32)
+    nodes = [
+        node("Mul", ["x", "x"], ["s"]),
+        node("Cast", ["s"], ["narrow"], to=onnx.TensorProto.FLOAT8E4M3FN, name="narrowing"),
+        node("Cast", ["narrow"], ["wide"], to=FLOAT),
+        node("Neg", ["wide"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": x}, ["y"], 21)
+    prepared = prepare(model, device)
+    with pytest.warns(HostNodesWarning, match="'narrowing'"):
+        found = prepared.run([x])
+    assert_close(found, in_onnxruntime(model, {"x": x}), 0)
+    assert kinds(prepared) == ["device", "host", "device"]
+    with pytest.raises(dml.DMLError, match="narrowing"):
+        prepare(model, device, fallback=False).run([x])
+
+
+def test_a_branch_with_unmapped_nodes_goes_whole(device: dml.Device) -> None:
+    """The nested graph reads a value of the device, a weight and a value that nothing else needs."""
+    x = np.array([[2, 1], [1, 3]], np.float32)
+    then = helper.make_graph(
+        [node("Add", ["s", "w"], ["t"]), node("Det", ["t"], ["a"])], "then", [], [value("a", FLOAT, [])]
+    )
+    other = helper.make_graph([node("ReduceSum", ["s"], ["b"], keepdims=0)], "else", [], [value("b", FLOAT, [])])
+    nodes = [
+        node("Mul", ["x", "x"], ["s"]),
+        node("If", ["c"], ["d"], then_branch=then, else_branch=other, name="which"),
+        node("Mul", ["s", "d"], ["y"]),
+    ]
+    feeds = {"x": x, "c": np.array(True)}
+    model = model_of(nodes, feeds, ["y"], 21, initializers={"w": np.eye(2, dtype=np.float32)})
+    prepared = prepared_with(model, device, r"1 If \('which'\)")
+    for condition in (True, False):
+        feeds["c"] = np.array(condition)
+        assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 1e-6)
+
+
+def test_a_function_of_the_model_with_unmapped_nodes(device: dml.Device) -> None:
+    body = [node("Det", ["a"], ["d"]), node("Mul", ["a", "d"], ["b"])]
+    function = helper.make_function("mine", "Weighted", ["a"], ["b"], body, [helper.make_opsetid("", 21)])
+    x = np.array([[2, 1], [1, 3]], np.float32)
+    call = helper.make_node("Weighted", ["x"], ["y"], domain="mine")
+    model = model_of([call], {"x": x}, ["y"], 21, domains={"mine": 1})
+    model.functions.append(function)
+    (y,) = prepared_with(model, device, "mine::Weighted").run([x])
+    np.testing.assert_allclose(y, x * 5, rtol=1e-6)
+
+
+def test_random_numbers_and_sequences(device: dml.Device) -> None:
+    nodes = [
+        node("RandomNormal", [], ["noise"], shape=[4, 256], mean=3.0, scale=0.5),
+        node("SequenceConstruct", ["x", "noise"], ["pair"]),
+        node("SequenceAt", ["pair", "one"], ["second"]),
+        node("ReduceMean", ["second"], ["y"], keepdims=0),
+    ]
+    x = np.zeros(3, np.float32)
+    model = model_of(nodes, {"x": x}, ["y"], 21, initializers={"one": np.array(1)}, ranks={"y": 0})
+    (y,) = prepared_with(model, device, "RandomNormal").run([x])
+    assert abs(y - 3) < 0.2  # 12 deviations of the mean of 1024 numbers
+
+
+def test_classic_machine_learning(device: dml.Device) -> None:
+    """A scaler on the host, a product on the device; a map as the model's output."""
+    x = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
+    nodes = [
+        helper.make_node("Scaler", ["x"], ["s"], domain="ai.onnx.ml", offset=[1.0, 1.0], scale=[2.0, 0.5]),
+        node("MatMul", ["s", "w"], ["scores"]),
+        helper.make_node("ZipMap", ["scores"], ["y"], domain="ai.onnx.ml", classlabels_strings=["no", "yes"]),
+    ]
+    model = model_of(nodes, {"x": x}, ["scores"], 21, initializers={"w": np.eye(2, dtype=np.float32)},
+                     domains={"ai.onnx.ml": 3})  # fmt: skip
+    mapping = helper.make_map_type_proto(STRING, helper.make_tensor_type_proto(FLOAT, []))
+    model.graph.output.append(helper.make_value_info("y", helper.make_sequence_type_proto(mapping)))
+    scores, y = prepared_with(model, device, "1 ai.onnx.ml::Scaler .*1 ai.onnx.ml::ZipMap").run([x])
+    assert scores.tolist() == [[0, 0.5], [4, 2]]
+    assert y == [{"no": 0, "yes": 0.5}, {"no": 4, "yes": 2}]
+
+
+def test_an_initializer_that_is_an_input_too_can_be_replaced_on_the_host(device: dml.Device) -> None:
+    x = np.eye(2, dtype=np.float32)
+    model = model_of([node("Add", ["x", "w"], ["s"]), node("Det", ["s"], ["y"])], {"x": x, "w": x}, ["y"], 21,
+                     initializers={"w": x}, ranks={"y": 0})  # fmt: skip
+    model.graph.node[0].op_type = "Add"
+    prepared = prepared_with(model, device, "Det")
+    assert float(prepared.run({"x": x})[0]) == 4
+    assert float(prepared.run({"x": x, "w": 2 * x})[0]) == 9
+    only = model_of([node("Det", ["w"], ["y"])], {"x": x, "w": x}, ["y"], 21, initializers={"w": x}, ranks={"y": 0})
+    prepared = prepared_with(only, device, "Det")
+    assert float(prepared.run({"x": x})[0]) == 1
+    assert float(prepared.run({"x": x, "w": 2 * x})[0]) == 4
+
+
+def test_large_initializers_reach_the_host(device: dml.Device) -> None:
+    """Beyond a mebibyte they are handed over beside the nodes."""
+    w = np.random.default_rng(2).uniform(-1, 1, (1, 600, 600)).astype(np.float32)
+    x = np.full((1, 600, 600), 1e-3, np.float32)
+    nodes = [node("Unique", ["w"], ["u"]), node("ReduceMax", ["u"], ["m"], keepdims=0), node("Add", ["x", "m"], ["y"])]
+    model = model_of(nodes, {"x": x}, ["y"], 21, initializers={"w": w})
+    assert_close(prepared_with(model, device, "Unique").run([x]), in_onnxruntime(model, {"x": x}), 0)
+
+
+def test_what_no_runtime_knows_is_named(device: dml.Device) -> None:
+    x = np.ones(2, np.float32)
+    model = model_of([node("Abs", ["x"], ["a"]), helper.make_node("Nonsense", ["a"], ["y"], domain="nobody")],
+                     {"x": x}, ["y"], 21, domains={"nobody": 1})  # fmt: skip
+    prepared = prepared_with(model, device, "nobody::Nonsense")
+    with pytest.raises(dml.DMLError, match=r"nodes on the host, 1 nobody::Nonsense \('y'\): onnxruntime's .*reference"):
+        prepared.run([x])
+
+
+def test_explain_and_profile_name_what_the_host_does(device: dml.Device, tmp_path: Path) -> None:
+    model, feeds = determinants()
+    rows = explain(prepared_with(model, device, "Det"), feeds)
+    on_host = [row for row in rows if row.on_host]
+    assert [row.node for row in on_host] == ["node 'first' (Det)", "node 'second' (Det)"]
+    assert "onnxruntime's CPU provider (no mapping for ai.onnx::Det version" in on_host[0].on_host
+    assert len(rows) == len(model.graph.node)
+    path, array, trace = tmp_path / "model.onnx", tmp_path / "x.npy", tmp_path / "trace.json"
+    path.write_bytes(model.SerializeToString())
+    np.save(array, feeds["x"])
+    with pytest.warns(HostNodesWarning):
+        result = CliRunner().invoke(app, ["run", str(path), "--input", f"x={array}", "--profile", str(trace)])
+    assert result.exit_code == 0, result.output
+    names = [event["args"]["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "M"]
+    assert [name for name in names if "on the host" in name] == [f"model.onnx, part {at}, on the host" for at in (2, 4)]
+    result = CliRunner().invoke(app, ["run", str(path), "--input", f"x={array}", "--no-fallback"])
+    assert result.exit_code == 1
+    assert "cannot be mapped" in result.output
+
+
+def cuts(nodes: list[Any], host: set[int], outputs: list[str], constants: tuple[str, ...] = ()) -> list[Any]:
+    facts = [NodeFacts(one) for one in nodes]
+    return [(one.on_host, [node.output[0] for node in one.nodes], one.inputs, one.outputs)
+            for one in cut(facts, host, ["x"], constants, outputs)]  # fmt: skip
+
+
+def test_what_constants_make_is_in_each_part_that_needs_it() -> None:
+    nodes = [node("Neg", ["w"], ["n"]), node("Add", ["x", "n"], ["a"]), node("Det", ["a"], ["d"]),
+             node("Mul", ["d", "n"], ["y"])]  # fmt: skip
+    assert cuts(nodes, {2}, ["y"], ("w",)) == [
+        (False, ["n", "a"], ("x",), ("a",)),
+        (True, ["d"], ("a",), ("d",)),
+        (False, ["n", "y"], ("d",), ("y",)),
+    ]
+
+
+def test_what_nothing_needs_is_left_out() -> None:
+    nodes = [node("Det", ["x"], ["d"]), node("Abs", ["x"], ["y"])]
+    assert cuts(nodes, {0}, ["y"]) == [(False, ["y"], ("x",), ("y",))]
+
+
+def test_independent_host_nodes_share_a_part() -> None:
+    nodes = [node("Det", ["x"], ["d"]), node("Abs", ["x"], ["a"]), node("Det", ["a"], ["e"]),
+             node("Add", ["d", "e"], ["y"])]  # fmt: skip
+    assert [on_host for on_host, *_ in cuts(nodes, {0, 2}, ["y"])] == [False, True, False]

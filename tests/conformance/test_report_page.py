@@ -137,7 +137,7 @@ def test_filters(pages):
     assert opened.texts(OPERATORS) == ["CONVOLUTION", "GRU"]
     opened.set("[name=type]", "FLOAT16")
     assert opened.texts(OPERATORS) == ["GRU"]
-    assert opened.texts("#matched") == ["1 operators, 2 cases"]
+    assert opened.texts("#matched") == ["1 operator, 2 cases"]
     opened.set("[name=run]", "1")
     assert opened.texts(OPERATORS) == []
     assert "Nothing matches" in opened.texts("#matrix tbody")[0]

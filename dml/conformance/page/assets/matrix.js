@@ -19,7 +19,7 @@ function drawMatrix() {
   if (!byOperator.size) body.append(make("tr", {}, make("td", {colspan: runs.length + 1}, "Nothing matches the filters.")));
   byId("matrix").replaceChildren(head, body);
   const cases = addUp(data.cells.filter(cellMatches)).reduce((sum, count) => sum + count, 0);
-  byId("matched").textContent = `${byOperator.size} operators, ${grouped(cases)} cases`;
+  byId("matched").textContent = `${byOperator.size} operator${byOperator.size === 1 ? "" : "s"}, ${grouped(cases)} case${cases === 1 ? "" : "s"}`;
 }
 
 function groupedBy(items, key) {

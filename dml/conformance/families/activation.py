@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dml.conformance.activations import ATTRIBUTES, activation_class
-from dml.conformance.limits import EXACT, Expected
+from dml.conformance.limits import EXACT, Expected, webnn
 from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
 from dml.conformance.pointwise import attribute_sets, domain, drawn, pointwise
 from dml.conformance.references import activations, softmax
@@ -47,7 +47,7 @@ for _name, (_function, _limit) in ACTIVATIONS.items():
 pointwise(
     activation_class("PARAMETERIZED_RELU"),
     activations.parameterized_relu,
-    activations.LEAKY,
+    webnn(1, 1).and_then(activations.SUBNORMAL),
     domain(-4, 4),
 )
 pointwise(activation_class("RELU_GRAD"), activations.relu_grad, EXACT, domain(-4, 4))

@@ -35,7 +35,12 @@ class CommandWithExamples(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)
-        formatter.write("Examples:\n" + "".join(f"  {example}\n" for example in EXAMPLES[str(self.name)]))
+        write_examples(str(self.name), formatter)
+
+
+def write_examples(name: str, formatter: Any) -> None:
+    """A command's examples, a line each."""
+    formatter.write("Examples:\n" + "".join(f"  {example}\n" for example in EXAMPLES[name]))
 
 
 def command(*examples: str) -> Callable[[_Command], _Command]:

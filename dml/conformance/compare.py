@@ -64,7 +64,7 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
         error, allowed = np.where(better, other, error), np.where(better, other_allowed, allowed)
         unit = np.where(better, other_unit, unit)
     wrong = error > allowed
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ulp = np.where(error == 0, 0.0, error / unit)
         shares = np.where(error == 0, 0.0, error / allowed)
         limits = allowed / unit

@@ -16,7 +16,7 @@ from rich.text import Text
 from dml import cache
 from dml.conformance import report
 from dml.conformance.journal import Journal
-from dml.conformance.places import Place, find, places
+from dml.conformance.places import DeviceAxis, find, places
 from dml.conformance.report import Record
 from dml.conformance.runner import Conduct, PlaceRun
 from dml.conformance.suite import Suite, from_record
@@ -53,7 +53,7 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
         journal = Journal.resume(asked.resume)
         _check(asked, journal)
         suite = from_record(journal.head["suite"])
-        chosen = [find(device["name"], device["driver"], device["axis"]) for device in journal.devices]
+        chosen = find(journal.devices)
         cases = suite.cases()
     else:
         suite = asked.suite
@@ -98,7 +98,7 @@ def _said(suite: Record) -> str:
 
 
 def _run_place(
-    at: int, place: Place, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
+    at: int, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
 ) -> str:
     """Run what a place has not run yet; why some of it is left out, where it is."""
     found = journal.found[at]

@@ -22,10 +22,10 @@ class PictureNode:
     """A node as the model's file has it.
 
     kind: node, input or output. operators: DirectML's, that it became; level: the feature level that has them. inner:
-    the nodes of its body or function. on_host: whether it runs there, without kernels. fate: what became of it (see
-    ``fate_of``). kernels: indices of those that compute it, fused ones too. group: the number of the group of nodes that
-    a kernel computes together, None where it is alone. nanoseconds: of the kernels that begin with it, so that all
-    nodes' add up; None where none was measured.
+    the nodes of its body or function. fate: what became of it (see ``fate_of``). kernels: indices of those that compute
+    it, fused ones too. group: the number of the group of nodes that a kernel computes together, None where it is alone.
+    nanoseconds: of the kernels that begin with it, so that all nodes' add up; None where none was measured. on_host:
+    what runs it on the host, where it does not run on the device.
     """
 
     kind: str
@@ -37,11 +37,11 @@ class PictureNode:
     operators: list[str] = field(default_factory=list)
     level: str = ""
     inner: list[str] = field(default_factory=list)
-    on_host: bool = False
     fate: str = ""
     kernels: list[int] = field(default_factory=list)
     group: int | None = None
     nanoseconds: int | None = None
+    on_host: str = ""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class PictureKernel:
     """A dispatch: what it runs, which nodes it computes, and the bytes it binds.
 
     once: it runs at initialization alone. weights: bytes read of what is known before the model runs. nanoseconds: None
-    where nothing was measured. work: multiply-adds or elements loaded, as a bound.
+    where nothing was measured.
     """
 
     kernel: str
@@ -60,7 +60,6 @@ class PictureKernel:
     read: int
     written: int
     weights: int
-    work: int
     nanoseconds: int | None = None
 
 
@@ -73,6 +72,15 @@ class Picture:
     edges: list[tuple[int, int, str]]
     kernels: list[PictureKernel]
     facts: list[tuple[str, str]]
+
+
+#: Characters of an attribute that are shown.
+_LONGEST = 200
+
+
+def shortened(text: str) -> str:
+    """An attribute's value, or its beginning."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def measured(kernels: Iterable[PictureKernel]) -> list[int]:
@@ -118,8 +126,7 @@ def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None
 
 def fate_of(node: PictureNode, kernels: list[PictureKernel]) -> str:
     """fused: computed together with others; kernel: by kernels of its own; once: at initialization alone; known: its
-    results are, before the model runs; view: it only looks at what others made, and nothing runs; host: it runs
-    there."""
+    results are, before the model runs; view: it only looks at what others made, and nothing runs; host: runs there."""
     if node.kind != "node":
         return node.kind
     if node.on_host:

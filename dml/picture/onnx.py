@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from dml.capability import operator_introduced, short_name
-from dml.compiler.program import Dispatch, Space
-from dml.enums import DML_FEATURE_LEVEL
 from dml.frontends.onnx import PreparedModel
-from dml.frontends.onnx.command import PlannedPart, planned, profiled
+from dml.frontends.onnx.command import WalkedPart, walk
+from dml.frontends.onnx.device_part import OnnxPlan
 from dml.frontends.onnx.dtypes import Array
+from dml.frontends.onnx.host_part import HostPart
 from dml.frontends.onnx.trace import NodeRecord, ValueFacts
 
-from .model import Picture, PictureKernel, PictureNode, PictureValue, relate
-
-#: A node of the graph in a dispatch's label; see dml.graph.model.
-_LABEL = re.compile(r"(?:^| \+ )node (\d+) \(")
-#: Characters of an attribute that are shown.
-_LONGEST = 200
+from .kernels import add_times, facts_of, kernels_of
+from .model import Picture, PictureKernel, PictureNode, PictureValue, relate, shortened
 
 
 def onnx_picture(
@@ -30,70 +25,86 @@ def onnx_picture(
 
     profile: run it, and say what each kernel took. Raises DMLError where it cannot be compiled.
     """
-    parts, feeds = planned(model, inputs)
-    drawing = _Drawing(feeds)
-    for one in parts:
-        if one.plan is not None:
-            drawing.on_device(one, profile=profile)
-        else:
-            drawing.on_host(one)
-    drawing.outputs(model.outputs)
+    drawing = _Drawing()
+    parts = walk(model, inputs, profile=profile)
+    for part in parts:
+        for name in (name for name in part.feeds if name in model.inputs):
+            drawing.add(_input(name, part.feeds[name]), [], [name])
+    for part in parts:
+        if isinstance(part.part, HostPart):
+            _draw_on_host(drawing, part, part.part)
+        elif part.plan is not None:
+            _draw_on_device(drawing, part, part.plan)
+    for name in model.outputs:
+        drawing.add(PictureNode("output", "output", name, inputs=drawing.known(name)), [name], [])
     relate(drawing.nodes, drawing.kernels)
-    facts = list(_facts(model, [one.plan for one in parts if one.plan is not None], profile))
-    return Picture(title, drawing.nodes, drawing.edges, drawing.kernels, facts)
+    return Picture(title, drawing.nodes, drawing.edges, drawing.kernels, _facts(model, parts, profile=profile))
 
 
 class _Drawing:
-    """The picture as it grows, part by part. feeds: the model's inputs."""
+    """What was drawn so far, and which node made which value."""
 
-    def __init__(self, feeds: Mapping[str, Array]) -> None:
-        self.nodes = [_input(name, array) for name, array in feeds.items()]
+    def __init__(self) -> None:
+        self.nodes: list[PictureNode] = []
         self.edges: list[tuple[int, int, str]] = []
         self.kernels: list[PictureKernel] = []
-        self._made_by = {node.name: at for at, node in enumerate(self.nodes)}
-        self._values: dict[str, PictureValue] = {}
+        self._made_by: dict[str, int] = {}
 
-    def on_device(self, one: PlannedPart, *, profile: bool) -> None:
-        """The nodes that a part's plan was made of, and its kernels; with their times where it is profiled."""
-        plan, owner = one.plan, dict[int, int]()
-        assert plan is not None
-        inner: list[str] = []
-        protos = iter(one.part.nodes)
-        for record in plan.record:
-            if record.depth:
-                inner.append(record.node)
-                continue
-            at = self._add(_node(next(protos).raw, record, inner), [value.name for value in record.inputs])
-            inner = []
-            owner.update({plan.graph_nodes[number]: at for number in record.numbers if number in plan.graph_nodes})
-        kernels = _kernels(plan, owner)
-        if profile:
-            ran = [kernel for kernel in kernels if not kernel.once]
-            for kernel, time in zip(ran, profiled(one), strict=True):
-                kernel.nanoseconds = time.nanoseconds
-        self.kernels += kernels
-
-    def on_host(self, one: PlannedPart) -> None:
-        """Nodes of which no more is known than the file says."""
-        for node in one.part.nodes:
-            known = [self._values[name] for name in node.input if name in self._values]
-            outputs = [PictureValue(name, (), "", 0) for name in node.output if name]
-            self._add(_host_node(node.raw, known, outputs), sorted(node.reads()))
-
-    def outputs(self, names: Sequence[str]) -> None:
-        for name in names:
-            found = [self._values[name]] if name in self._values else []
-            self._add(PictureNode("output", "output", name, inputs=found), [name])
-
-    def _add(self, node: PictureNode, reads: Sequence[str]) -> int:
-        """The node, behind those that make what it reads."""
+    def add(self, node: PictureNode, reads: Iterable[str], makes: Iterable[str]) -> int:
+        """Add a node with edges from what made the values that it reads; its number. A value is drawn once."""
+        if node.kind == "input" and node.name in self._made_by:
+            return self._made_by[node.name]
         at = len(self.nodes)
         self.nodes.append(node)
-        makers = {name: self._made_by[name] for name in reads if name in self._made_by}
-        self.edges += [(maker, at, name) for name, maker in makers.items()]
-        self._made_by.update({value.name: at for value in node.outputs})
-        self._values.update({value.name: value for value in node.outputs})
+        self.edges += [(self._made_by[name], at, name) for name in dict.fromkeys(reads) if name in self._made_by]
+        self._made_by.update(dict.fromkeys(makes, at))
         return at
+
+    def known(self, name: str) -> list[PictureValue]:
+        """The value of a name, where a node that was drawn makes it."""
+        at = self._made_by.get(name)
+        return [] if at is None else [value for value in self.nodes[at].outputs if value.name == name]
+
+
+def _draw_on_device(drawing: _Drawing, walked: WalkedPart, plan: OnnxPlan) -> None:
+    owner: dict[int, int] = {}
+    inner: list[str] = []
+    protos = (node.raw for node in walked.part.nodes)
+    for record in plan.record:
+        if record.depth:
+            inner.append(record.node)
+            continue
+        node = _node(next(protos), record, inner)
+        inner = []
+        at = drawing.add(node, [value.name for value in record.inputs], [value.name for value in record.outputs])
+        owner.update({plan.graph_nodes[number]: at for number in record.numbers if number in plan.graph_nodes})
+    kernels = kernels_of(plan.compiled, owner)
+    if walked.times:
+        add_times(kernels, walked.times)
+    drawing.kernels += kernels
+
+
+def _draw_on_host(drawing: _Drawing, walked: WalkedPart, part: HostPart) -> None:
+    drawn: list[int] = []
+    for facts in part.nodes:
+        raw = facts.raw
+        node = PictureNode("node", _operator(raw), raw.name, attributes=_attributes(raw), on_host=part.runtime)
+        node.inputs = [value for name in facts.input for value in drawing.known(name)]
+        node.outputs = [_of_host(name, walked.outputs[name]) for name in facts.output if _is_array(walked, name)]
+        drawn.append(drawing.add(node, facts.input, facts.output))
+    times = sum(time.nanoseconds for time in walked.times) if walked.times else None
+    written = sum(value.size for at in drawn for value in drawing.nodes[at].outputs)
+    drawing.kernels.append(
+        PictureKernel(f"{part.runtime}, on the host", drawn, False, (0, 0, 0), 0, 0, written, 0, nanoseconds=times)
+    )
+
+
+def _is_array(walked: WalkedPart, name: str) -> bool:
+    return hasattr(walked.outputs.get(name), "dtype")
+
+
+def _of_host(name: str, array: Any) -> PictureValue:
+    return PictureValue(name, tuple(map(int, array.shape)), str(array.dtype), int(array.nbytes))
 
 
 def _input(name: str, array: Array) -> PictureNode:
@@ -107,27 +118,27 @@ def _value(facts: ValueFacts) -> PictureValue:
 
 
 def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
-    level = max(map(operator_introduced, record.kinds), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
+    level = max(map(operator_introduced, record.kinds), default=None)
     return PictureNode(
         "node",
         _operator(proto),
         proto.name,
         [_value(value) for value in record.inputs],
         [_value(value) for value in record.outputs],
-        [(entry.name, _attribute(entry)) for entry in proto.attribute],
+        _attributes(proto),
         [short_name(kind) for kind in record.kinds],
-        short_name(level) if record.kinds else "",
+        "" if level is None else short_name(level),
         inner,
     )
 
 
-def _host_node(proto: Any, inputs: list[PictureValue], outputs: list[PictureValue]) -> PictureNode:
-    attributes = [(entry.name, _attribute(entry)) for entry in proto.attribute]
-    return PictureNode("node", _operator(proto), proto.name, inputs, outputs, attributes, on_host=True)
-
-
 def _operator(proto: Any) -> str:
-    return f"{proto.domain}::{proto.op_type}" if proto.domain not in ("", "ai.onnx") else str(proto.op_type)
+    domain = f"{proto.domain}::" if proto.domain not in ("", "ai.onnx") else ""
+    return f"{domain}{proto.op_type}"
+
+
+def _attributes(proto: Any) -> list[tuple[str, str]]:
+    return [(entry.name, _attribute(entry)) for entry in proto.attribute]
 
 
 def _attribute(entry: Any) -> str:
@@ -142,52 +153,14 @@ def _attribute(entry: Any) -> str:
         text = f"a graph of {len(found.node)} nodes"
     else:
         text = str(found)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return shortened(text)
 
 
-def _kernels(plan: Any, owner: Mapping[int, int]) -> list[PictureKernel]:
-    if plan.compiled is None:
-        return []
-    program = plan.compiled.program
-    return [
-        *(_kernel(dispatch, owner, once=True) for dispatch in program.initialize),
-        *(_kernel(dispatch, owner, once=False) for dispatch in program.dispatches),
-    ]
-
-
-def _kernel(dispatch: Dispatch, owner: Mapping[int, int], *, once: bool) -> PictureKernel:
-    numbers = (int(number) for number in _LABEL.findall(dispatch.node))
-    nodes = list(dict.fromkeys(owner[number] for number in numbers if number in owner))
-    regions = {(binding.region, binding.access) for binding in dispatch.bindings}
-    known = {Space.PERSISTENT, Space.CONSTANT}
-    reads = {region for region, access in regions if access.value != "w"}
-    return PictureKernel(
-        dispatch.label, nodes, once, dispatch.groups, dispatch.invocations,
-        read=sum(region.size for region in reads if once or region.space not in known),
-        written=sum(region.size for region, access in regions if access.writes),
-        weights=0 if once else sum(region.size for region in reads if region.space in known),
-        work=dispatch.work,
-    )  # fmt: skip
-
-
-def _facts(model: PreparedModel, plans: Sequence[Any], profile: bool) -> Iterator[tuple[str, str]]:
-    vulkan = model.device.vulkan
-    yield "device", f"{vulkan.name}, {vulkan.driver}"
+def _facts(model: PreparedModel, parts: Sequence[WalkedPart], *, profile: bool) -> list[tuple[str, str]]:
+    plans = [part.plan for part in parts if part.plan is not None]
     kinds = [kind for plan in plans for record in plan.record for kind in record.kinds]
-    if kinds:
-        yield "feature level", short_name(max(map(operator_introduced, kinds)))
-    programs = [plan.compiled.program for plan in plans if plan.compiled is not None]
-    if programs:
-        yield "temporary memory", _bytes(sum(program.temporary_size for program in programs))
-        constants = {id(held.Data): len(held.Data) for program in programs for held in program.constants}
-        yield "weights", _bytes(sum(program.persistent_size for program in programs) + sum(constants.values()))
-    if profile:
-        stamps = "the device's timestamps" if model.device.has_timestamps else "the host's clock, a submission each"
-        yield "times by", stamps
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"
+    facts = facts_of(model.device, kinds, [plan.compiled for plan in plans if plan.compiled], profile=profile)
+    if len(plans) < len(parts):
+        nodes = sum(len(part.part.nodes) for part in parts if part.plan is None)
+        facts.append(("on the host", f"{nodes} nodes, in {len(parts) - len(plans)} of {len(parts)} parts"))
+    return facts

@@ -85,6 +85,13 @@ def test_changes_between_two_reports():
     assert changes(FIRST, FIRST)["cases"] == []
 
 
+def test_runs_that_stand_beside_none():
+    lone = report(DEVICES[2:], ("plain", "discrete"), broken=False)
+    found = changes(report(DEVICES[:1], ("plain",)), lone)
+    assert found["pairs"] == [["llvmpipe (LLVM 15.0.6, 256 bits) (plain)", "NVIDIA H100 80GB HBM3 (plain)"]]
+    assert found["alone"] == [[], ["NVIDIA H100 80GB HBM3 (discrete)"]]
+
+
 def test_a_page_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(dml.DMLError, match="at least one conformance report is needed"):
         write_page([], tmp_path / "page.html")
@@ -196,6 +203,23 @@ def test_errors_and_bug_report(pages):
         "dff3d13a",
     ):
         assert part in bug
+
+
+@needs_browser
+def test_numbers_of_any_size_stay_short(pages, tmp_path):
+    opened, _ = pages
+    odd = report(DEVICES[:1], ("plain",))
+    tensors = [one["tensors"][0] for one in odd["runs"][0]["results"] if one["operator"] == "GEMM" and one["tensors"]]
+    tensors[0].update(share=1e30, worst_ulp=3.4e38, ulp_limit=1.5e300)
+    tensors[-1].update(share=float("inf"), worst_ulp=float("nan"))
+    write_page([odd], tmp_path / "odd.html")
+    opened.open(tmp_path / "odd.html")
+    opened.set("[name=name]", "GEMM")
+    shown = " ".join(opened.texts("#worst tbody tr"))
+    assert "3.40e+38" in shown
+    assert "absolute" in shown
+    assert "inf" in shown
+    assert opened.complaints == []
 
 
 @needs_browser

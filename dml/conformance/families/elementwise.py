@@ -86,8 +86,8 @@ def _scale_limit(desc: Any) -> Limit:
 
 pointwise(_of("IDENTITY"), lambda x: x, _scale_limit, domain(-4, 4), scale=SCALES)
 pointwise(_of("ABS"), np.abs, _scale_limit, domain(-4, 4), scale=SCALES)
-pointwise(_of("NEGATE"), lambda x: -x)
-pointwise(_of("SIGN"), elementwise.sign)
+pointwise(_of("NEGATE"), lambda x: -x, inputs=domain(-4, 4))
+pointwise(_of("SIGN"), elementwise.sign, inputs=domain(-4, 4))
 for _name, _floats, _integers, _limit in (
     ("ADD", np.add, np.add, webnn(1, 1)),
     ("SUBTRACT", np.subtract, np.subtract, webnn(1, 1)),

@@ -92,7 +92,7 @@ def _without(x: Numbers | None, leading: int) -> Numbers | None:
 
 
 def _reference(
-    desc: Any, inputs: Inputs, run: Callable[[reference.Network], tuple[Numbers, ...]], ulp: float = 0
+    desc: Any, inputs: Inputs, run: Callable[[reference.RecurrentReference], tuple[Numbers, ...]], ulp: float = 0
 ) -> Outputs:
     """ulp: what WebNN allows the network, where it has it."""
     x, w, r, bias, h0 = rounded(
@@ -103,7 +103,7 @@ def _reference(
         DML_RECURRENT_NETWORK_DIRECTION_BACKWARD: "BACKWARD",
         DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL: "BIDIRECTIONAL",
     }
-    network = reference.Network(
+    network = reference.RecurrentReference(
         _without(x, 1),
         _without(w, 1),
         _without(r, 1),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dml import descriptors as d
 from dml.conformance.references.activations import activate
-from dml.conformance.references.rounded import Numbers, Rounded, each, exponential
+from dml.conformance.references.rounded import Numbers, Rounded, exponential
 
 #: What functions of exponentials may be off by, in half ulp, besides an ulp of 1.
 _SMOOTH = 12

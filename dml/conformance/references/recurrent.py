@@ -25,7 +25,7 @@ def _split(x: Numbers, count: int) -> list[Numbers]:
 
 
 @dataclass(frozen=True)
-class Network:
+class RecurrentReference:
     """What all kinds have, with G gates, D directions, S steps, B rows, H hidden units and I inputs of a step.
 
     x {S, B, I}, w {D, G * H, I}, r {D, G * H, H}, bias {D, 2 * G * H} (the input's, then the recurrence's) and h0
@@ -100,7 +100,7 @@ def _both(biases: tuple[Numbers, Numbers]) -> Numbers:
     return biases[0] + biases[1]
 
 
-def gru(network: Network, linear_before_reset: bool) -> tuple[Numbers, ...]:
+def gru(network: RecurrentReference, linear_before_reset: bool) -> tuple[Numbers, ...]:
     """Gates z, r, h. Returns the sequence and the last state."""
 
     def step(d: int, x: Numbers, h: Numbers) -> tuple[Numbers, ...]:
@@ -117,7 +117,7 @@ def gru(network: Network, linear_before_reset: bool) -> tuple[Numbers, ...]:
     return network.run(step, network.state(network.h0))
 
 
-def rnn(network: Network) -> tuple[Numbers, ...]:
+def rnn(network: RecurrentReference) -> tuple[Numbers, ...]:
     """Returns the sequence and the last state."""
 
     def step(d: int, x: Numbers, h: Numbers) -> tuple[Numbers, ...]:
@@ -128,7 +128,7 @@ def rnn(network: Network) -> tuple[Numbers, ...]:
 
 
 def lstm(
-    network: Network, c0: Numbers | None, peepholes: Numbers | None, clip: float | None, coupled: bool
+    network: RecurrentReference, c0: Numbers | None, peepholes: Numbers | None, clip: float | None, coupled: bool
 ) -> tuple[Numbers, ...]:
     """Gates i, o, f, c. c0 {D, B, H}, peepholes {D, 3 * H}: i, o, f. clip bounds the arguments of f and g.
 

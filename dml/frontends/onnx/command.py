@@ -20,7 +20,6 @@ from .backend import Part, PreparedModel, prepare
 from .device_part import OnnxPlan
 from .dtypes import Array, dtype_of
 from .host_part import HostPart
-from .node import NodeFacts
 from .trace import held
 from .unmapped import grouped
 
@@ -47,31 +46,62 @@ class ONNXRun:
         return "\n".join(map(str, explain(self._model, self._options.arrays())))
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        parts, _ = planned(self._model, self._options.arrays())
+        parts = walk(self._model, self._options.arrays(), profile=True)
         if len(parts) == 1:
-            return {self._name: profiled(parts[0])}
-        return {
-            f"{self._name}, part {at}{', on the host' if one.plan is None else ''}": profiled(one)
-            for at, one in enumerate(parts, 1)
-        }
+            return {self._name: parts[0].times}
+        where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
+        return {f"{self._name}, part {at + 1}, {where[at]}": each.times for at, each in enumerate(parts)}
 
 
-class PlannedPart(NamedTuple):
-    """A part of a model, what it was compiled to (None on the host), and the values that reached it."""
+class WalkedPart(NamedTuple):
+    """A part of a model as it runs. plan, feeds: of one on the device; outputs: of one on the host, by name."""
 
     part: Part
     plan: OnnxPlan | None
-    values: dict[str, Any]
+    feeds: Mapping[str, Array]
+    outputs: Mapping[str, Any]
+    times: list[KernelTime]
 
 
-def profiled(one: PlannedPart) -> list[KernelTime]:
-    """What each dispatch of a part's program takes, in order; on the host, what its nodes take together."""
-    if isinstance(one.part, HostPart):
-        one.part.run(one.values)  # what it makes ready is not counted
-        start = time.perf_counter_ns()
-        one.part.run(one.values)
-        return [KernelTime(grouped(one.part.nodes), one.part.runtime, time.perf_counter_ns() - start)]
-    plan, feeds = one.part.compiled_for(one.values)
+def walk(model: PreparedModel, inputs: Mapping[str, Array] | None = None, *, profile: bool = False) -> list[WalkedPart]:
+    """The parts that a model was cut into, compiled for these inputs, in order.
+
+    Inputs that are not given stand for zeros of the model's shapes, a symbolic size for 1. Parts run where others come
+    after them, since these depend on their shapes. profile: what each dispatch took, and each part on the host. Raises
+    DMLError where the model cannot be compiled for the inputs.
+    """
+    given = dict(inputs or {})
+    for entry in model.model.graph.input:
+        if entry.name in model.inputs and entry.name not in given:
+            given[entry.name] = _zeros(entry)
+    found: list[WalkedPart] = []
+
+    def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
+        if part is model.parts[0]:
+            found.clear()  # (the model may be cut anew on the way)
+        if isinstance(part, HostPart):
+            made, times = _on_host(part, values, profile)
+            found.append(WalkedPart(part, None, {}, made, times))
+            return made
+        plan, feeds = part.compiled_for(values)
+        found.append(WalkedPart(part, plan, feeds, {}, _profiled(plan, feeds) if profile else []))
+        return {} if part is model.parts[-1] else plan.run(feeds)
+
+    model.each_part(given, step)
+    return found
+
+
+def _on_host(part: HostPart, values: Mapping[str, Any], profile: bool) -> tuple[dict[str, Any], list[KernelTime]]:
+    made = part.run(values)
+    if not profile:
+        return made, []
+    start = time.perf_counter_ns()  # what the first run made ready is not counted
+    made = part.run(values)
+    return made, [KernelTime(grouped(part.nodes), part.runtime, time.perf_counter_ns() - start)]
+
+
+def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
+    """What each dispatch of the plan's program takes for these inputs, in order; nothing where it has no program."""
     if plan.compiled is None:
         return []
     used = [name for name, tensor in plan.compiled.input_fields if tensor is not None]
@@ -96,56 +126,25 @@ class Explained(NamedTuple):
 
 
 def explain(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> list[Explained]:
-    """What became of each node, in the order of the parts that the model was cut into.
-
-    Inputs that are not given stand for zeros of the model's shapes, a symbolic size for 1. Parts run where others come
-    after them, since these depend on their shapes. Raises DMLError where the model cannot be compiled for them.
-    """
+    """What became of each node, in the order of the parts that the model was cut into; see ``walk``."""
     rows: list[Explained] = []
-    for part, plan, _ in planned(model, inputs)[0]:
+    for part, plan, *_ in walk(model, inputs):
         if plan is not None:
             rows += [Explained(made.node, *_operators(made.kinds)) for made in plan.record]
-        elif isinstance(part, HostPart):
-            rows += [_on_host(model, part, node) for node in part.nodes]
+        if not isinstance(part, HostPart):
+            continue
+        for node in part.nodes:
+            where = f"on the host, {part.runtime}{model.reason(node)}"
+            name = f"node {node.name!r} ({node.op_type})" if node.name else f"node {node.op_type}"
+            rows.append(Explained(name, [], DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0, where))
     return rows
-
-
-def _on_host(model: PreparedModel, part: HostPart, node: NodeFacts) -> Explained:
-    name = f"node {node.name!r} ({node.op_type})" if node.name else f"node {node.op_type}"
-    level = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0
-    return Explained(name, [], level, f"on the host, {part.runtime}{model.reason(node)}")
-
-
-def planned(
-    model: PreparedModel, inputs: Mapping[str, Array] | None = None
-) -> tuple[list[PlannedPart], dict[str, Array]]:
-    """The parts compiled for these inputs, zeros for those that are not given as in ``explain``, and all of them."""
-    given = dict(inputs or {})
-    for entry in model.model.graph.input:
-        if entry.name in model.inputs and entry.name not in given:
-            given[entry.name] = _zeros(entry)
-    parts: dict[Part, PlannedPart] = {}
-
-    def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
-        read = {name: values[name] for name in part.inputs if name in values}
-        if isinstance(part, HostPart):
-            parts[part] = PlannedPart(part, None, read)
-            return part.run(read)
-        plan, feeds = part.compiled_for(read)
-        parts[part] = PlannedPart(part, plan, read)
-        return {} if part is model.parts[-1] else plan.run(feeds)
-
-    model.each_part(given, step)
-    return [parts[part] for part in model.parts], given
 
 
 def _zeros(entry: Any) -> Array:
     kind = entry.type
     if not kind.HasField("tensor_type"):
         raise DMLError(f"input {entry.name!r} is no tensor: it must be given to explain the model")
-    shape = [dim.dim_value or 1 for dim in kind.tensor_type.shape.dim]
-    dtype = dtype_of(kind.tensor_type.elem_type)
-    return np.full(shape, "", dtype) if dtype.hasobject else np.zeros(shape, dtype)
+    return np.zeros([dim.dim_value or 1 for dim in kind.tensor_type.shape.dim], dtype_of(kind.tensor_type.elem_type))
 
 
 def _operators(kinds: list[DML_OPERATOR_TYPE]) -> tuple[list[str], DML_FEATURE_LEVEL]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_it_is_a_dispatchable():
 def test_fields_of_a_tensor():
     x = tensor("UINT8", (1, 2), "padded", TotalTensorSizeInBytes=64, GuaranteedBaseOffsetAlignment=16,
                Flags=dml.DML_TENSOR_FLAG_OWNED_BY_DML)  # fmt: skip
-    found = through_json(dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(x, tensor("UINT8", (1, 2)), None))
+    found: Any = through_json(dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(x, tensor("UINT8", (1, 2)), None))
     assert found.InputTensor == x
     assert (found.InputTensor.TotalTensorSizeInBytes, found.InputTensor.GuaranteedBaseOffsetAlignment) == (64, 16)
     assert found.InputTensor.Flags == dml.DML_TENSOR_FLAG_OWNED_BY_DML
@@ -51,7 +52,7 @@ def test_fields_of_a_tensor():
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 0.1])
 def test_numbers_that_json_has_not(value):
     x = tensor("FLOAT32", (1,))
-    found = through_json(dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(x, x, dml.DML_SCALE_BIAS(value, 0.0)))
+    found: Any = through_json(dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(x, x, dml.DML_SCALE_BIAS(value, 0.0)))
     assert str(found.ScaleBias.Scale) == str(value)
 
 

@@ -140,6 +140,35 @@ def test_batch_gradients(
     close(results["OutputBiasGradientTensor"], expected[2], 4 * count)
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_gradients_with_strides_of_sizes_of_one(device: Any, training: bool) -> None:
+    """A statistic's strides along its dimensions of size 1 say nothing, also where the gradient's order is another."""
+    rng = np.random.default_rng(14)
+    x, gradient = random(rng, "FLOAT32", (1, 5, 8, 2, 1)), random(rng, "FLOAT32", (1, 5, 1, 2, 1))
+    gradient = np.broadcast_to(gradient, x.shape)
+    mean, scale = random(rng, "FLOAT32", (1, 5, 1, 1, 1)), random(rng, "FLOAT32", (1, 5, 1, 1, 1))
+    variance = random(rng, "FLOAT32", (1, 5, 1, 1, 1), 0.5, 2)
+    small = like(mean)
+    operator = (
+        dml.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC
+        if training
+        else dml.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC
+    )
+    desc = operator(
+        InputTensor=like(x),
+        InputGradientTensor=dml.DML_BUFFER_TENSOR_DESC(small.DataType, x.shape, (640, 128, 0, 1, 1)),
+        MeanTensor=dml.DML_BUFFER_TENSOR_DESC(small.DataType, mean.shape, (4, 7, 38, 1, 4)),
+        VarianceTensor=small, ScaleTensor=small, OutputGradientTensor=like(x), OutputScaleGradientTensor=small,
+        OutputBiasGradientTensor=small, Epsilon=1e-3,
+    )  # fmt: skip
+    tensors = {"InputTensor": x, "InputGradientTensor": gradient, "MeanTensor": mean, "VarianceTensor": variance}
+    results = run(device, desc, {**tensors, "ScaleTensor": scale})
+    expected = reference.batch_grad(x, gradient, mean, variance, scale, 1e-3, training=training)
+    fields = ("OutputGradientTensor", "OutputScaleGradientTensor", "OutputBiasGradientTensor")
+    for field, values in zip(fields, expected, strict=True):
+        close(results[field], values, 64)
+
+
 @pytest.mark.parametrize("across", [False, True])
 @pytest.mark.parametrize("variance", [False, True])
 @pytest.mark.parametrize("dtype, layout", [("FLOAT32", "packed"), ("FLOAT32", "nhwc"), ("FLOAT16", "padded")])

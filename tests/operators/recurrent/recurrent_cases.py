@@ -96,7 +96,7 @@ def expect(case: Case, inputs: dict[str, Any]) -> dict[str, Any]:
         array = inputs.get(name)
         return None if array is None else array.astype(np.float64).reshape(array.shape[drop:])
 
-    network = reference.Network(
+    network = reference.RecurrentReference(
         *(of(name, 1) for name in ("InputTensor", "WeightTensor", "RecurrenceTensor")),
         of("BiasTensor", 2),
         of("HiddenInitTensor", 1),

@@ -1,0 +1,167 @@
+"""Convolutions of images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml import enums
+from dml.arguments import checked
+from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
+from dml.frontends.webnn.layouts import INPUT_LAYOUTS, reordered, transposed
+from dml.frontends.webnn.operands import MLOperand, is_dimension
+from dml.frontends.webnn.steps import OperationBuilder
+from dml.graph.builder import Tensor
+
+CONV2D_FILTER_LAYOUTS = ("oihw", "hwio", "ohwi", "ihwo")
+CONV_TRANSPOSE2D_FILTER_LAYOUTS = ("iohw", "hwoi", "ohwi")
+
+
+class ConvolutionOperations(OperationBuilder):
+    """``conv2d`` and ``conv_transpose2d``.
+
+    padding is [beginning height, ending height, beginning width, ending width]; strides, dilations, output_padding and
+    output_sizes are [height, width].
+    """
+
+    @checked
+    def conv2d(
+        self,
+        input: MLOperand,
+        filter: MLOperand,
+        *,
+        padding: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        groups: int = 1,
+        input_layout: str = "nchw",
+        filter_layout: str = "oihw",
+        bias: MLOperand | None = None,
+        label: str = "",
+    ) -> MLOperand:
+        """Cross-correlation of an image with a filter; the output has the input's layout."""
+        step = self.step("conv2d", label, input=input, filter=filter, bias=bias)
+        step.same_types(input=input, filter=filter, bias=bias)
+        pad = step.numbers("padding", padding, (0, 0, 0, 0))
+        stride = step.numbers("strides", strides, (1, 1), 1)
+        dilation = step.numbers("dilations", dilations, (1, 1), 1)
+        step.unsigned("groups", [groups], 1)
+        step.one_of("input_layout", input_layout, INPUT_LAYOUTS)
+        step.one_of("filter_layout", filter_layout, CONV2D_FILTER_LAYOUTS)
+        batch, channels, *image = reordered(input.shape, input_layout, "nchw")
+        made, taken, *window = reordered(filter.shape, filter_layout, "oihw")
+        step.require(
+            channels % groups == 0 and channels // groups == taken and made % groups == 0,
+            f"{groups} groups of {channels} input channels do not fit a filter of {taken} input channels and {made} "
+            "output channels",
+        )
+        step.shape_of("bias", bias, (made,))
+        out = [
+            (size + pad[2 * i] + pad[2 * i + 1] - (window[i] - 1) * dilation[i] - 1) // stride[i] + 1
+            for i, size in enumerate(image)
+        ]
+        step.require(
+            all(map(is_dimension, out)), f"its output would have the height and width {out}: the window does not fit"
+        )
+        shape = (batch, made, *out)
+
+        def lower(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
+            result = _convolve(
+                transposed(x, input_layout, "nchw"), transposed(w, filter_layout, "oihw"), b, shape,
+                enums.DML_CONVOLUTION_DIRECTION_FORWARD, pad, stride, dilation, (0, 0), groups,
+            )  # fmt: skip
+            return transposed(result, "nchw", input_layout)
+
+        return step.output(input.data_type, reordered(shape, "nchw", input_layout), lower)
+
+    @checked
+    def conv_transpose2d(
+        self,
+        input: MLOperand,
+        filter: MLOperand,
+        *,
+        padding: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        output_padding: Sequence[int] | None = None,
+        output_sizes: Sequence[int] | None = None,
+        groups: int = 1,
+        input_layout: str = "nchw",
+        filter_layout: str = "iohw",
+        bias: MLOperand | None = None,
+        label: str = "",
+    ) -> MLOperand:
+        """The gradient of ``conv2d`` for its input; output_sizes say what output_padding would."""
+        step = self.step("conv_transpose2d", label, input=input, filter=filter, bias=bias)
+        step.same_types(input=input, filter=filter, bias=bias)
+        pad = step.numbers("padding", padding, (0, 0, 0, 0))
+        stride = step.numbers("strides", strides, (1, 1), 1)
+        dilation = step.numbers("dilations", dilations, (1, 1), 1)
+        added = step.numbers("output_padding", output_padding, (0, 0))
+        step.unsigned("groups", [groups], 1)
+        step.one_of("input_layout", input_layout, INPUT_LAYOUTS)
+        step.one_of("filter_layout", filter_layout, CONV_TRANSPOSE2D_FILTER_LAYOUTS)
+        batch, channels, *image = reordered(input.shape, input_layout, "nchw")
+        taken, made, *window = reordered(filter.shape, filter_layout, "iohw")
+        step.require(channels == taken, f"the input has {channels} channels, the filter {taken}")
+        step.require(is_dimension(made * groups), f"{groups} groups of {made} output channels are too many")
+        step.shape_of("bias", bias, (made * groups,))
+        whole = [
+            (size - 1) * stride[i] + (window[i] - 1) * dilation[i] + 1 - pad[2 * i] - pad[2 * i + 1]
+            for i, size in enumerate(image)
+        ]
+        if output_sizes is not None:
+            out = step.numbers("output_sizes", output_sizes, (1, 1), 1)
+            added = tuple(wanted - size for wanted, size in zip(out, whole, strict=True))
+            step.require(
+                all(0 <= a < s for a, s in zip(added, stride, strict=True)),
+                f"output_sizes {out} must be from {whole} to less than the strides {stride} above",
+            )
+        else:
+            step.require(
+                all(a < s for a, s in zip(added, stride, strict=True)),
+                f"output_padding {added} must be less than the strides {stride}",
+            )
+            out = tuple(size + a for size, a in zip(whole, added, strict=True))
+        step.require(
+            all(map(is_dimension, out)), f"its output would have the height and width {out}: the padding is too large"
+        )
+        shape = (batch, made * groups, *out)
+
+        def lower(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
+            result = _convolve(
+                transposed(x, input_layout, "nchw"), transposed(w, filter_layout, "iohw"), b, shape,
+                enums.DML_CONVOLUTION_DIRECTION_BACKWARD, pad, stride, dilation, added, groups,
+            )  # fmt: skip
+            return transposed(result, "nchw", input_layout)
+
+        return step.output(input.data_type, reordered(shape, "nchw", input_layout), lower)
+
+
+def _convolve(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    sizes: Sequence[int],
+    direction: enums.DML_CONVOLUTION_DIRECTION,
+    padding: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    output_padding: Sequence[int],
+    groups: int,
+) -> Tensor:
+    return x.builder.one(
+        DML_CONVOLUTION_OPERATOR_DESC,
+        sizes,
+        InputTensor=x,
+        FilterTensor=w,
+        BiasTensor=None if bias is None else bias.reshape(1, bias.desc.element_count, 1, 1),
+        Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Direction=direction,
+        Strides=tuple(strides),
+        Dilations=tuple(dilations),
+        StartPadding=tuple(padding[0::2]),
+        EndPadding=tuple(padding[1::2]),
+        OutputPadding=tuple(output_padding),
+        GroupCount=groups,
+        FusedActivation=None,
+    )

@@ -1,0 +1,190 @@
+"""Operations that only move elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import dml.graph.operations as op
+from dml import enums
+from dml.arguments import checked
+from dml.descriptors.movement import DML_DIAGONAL_MATRIX1_OPERATOR_DESC, DML_PADDING1_OPERATOR_DESC
+from dml.frontends.webnn.numbers import cast_number, scalar
+from dml.frontends.webnn.operands import LARGEST_DIMENSION, MLOperand, is_dimension
+from dml.frontends.webnn.steps import OperationBuilder
+from dml.graph.builder import Tensor
+
+PADDING_MODES = {
+    "constant": enums.DML_PADDING_MODE_CONSTANT,
+    "edge": enums.DML_PADDING_MODE_EDGE,
+    "reflection": enums.DML_PADDING_MODE_REFLECTION,
+}
+
+
+class MovementOperations(OperationBuilder):
+    """``concat``, ``expand``, ``pad``, ``reshape``, ``reverse``, ``slice``, ``split``, ``tile``, ``transpose`` and
+    ``triangular``."""
+
+    @checked
+    def concat(self, inputs: Sequence[MLOperand], axis: int, *, label: str = "") -> MLOperand:
+        """The inputs one after another along the axis."""
+        step = self.step("concat", label)
+        step.require(len(inputs) > 0, "needs an input")
+        step.add("inputs", inputs)
+        first = inputs[0]
+        step.axis(axis, first)
+        for one in inputs[1:]:
+            step.same_types(inputs=first, other=one)
+            step.require(
+                one.rank == first.rank
+                and all(a == b for at, (a, b) in enumerate(zip(one.shape, first.shape, strict=True)) if at != axis),
+                f"the shapes {first.shape} and {one.shape} may differ along axis {axis} alone",
+            )
+        total = sum(one.shape[axis] for one in inputs)
+        shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+        return step.output(first.data_type, shape, lambda *tensors: op.join(tensors, axis))
+
+    @checked
+    def expand(self, input: MLOperand, new_shape: Sequence[int], *, label: str = "") -> MLOperand:
+        """The input broadcast to a shape."""
+        step = self.step("expand", label, input=input)
+        shape = step.unsigned("new_shape", new_shape, 1)
+        step.require_broadcast("input", input.shape, shape)
+        return step.output(input.data_type, shape, lambda x: x.broadcast(shape or (1,)))
+
+    @checked
+    def pad(
+        self,
+        input: MLOperand,
+        beginning_padding: Sequence[int],
+        ending_padding: Sequence[int],
+        *,
+        mode: str = "constant",
+        value: float = 0,
+        label: str = "",
+    ) -> MLOperand:
+        """The input with elements around it: value, its edge, or its reflection ("constant", "edge", "reflection")."""
+        step = self.step("pad", label, input=input)
+        step.one_of("mode", mode, tuple(PADDING_MODES))
+        start = step.numbers("beginning_padding", beginning_padding, (0,) * input.rank)
+        end = step.numbers("ending_padding", ending_padding, (0,) * input.rank)
+        for size, before, after in zip(input.shape, start, end, strict=True):
+            step.require(
+                mode != "reflection" or max(before, after) < size,
+                f"a reflection of {size} elements must have fewer, found {before} and {after}",
+            )
+        shape = tuple(map(sum, zip(input.shape, start, end, strict=True)))
+        filled = scalar(cast_number(value, input.data_type))
+
+        def lower(x: Tensor) -> Tensor:
+            if not shape:
+                return x
+            return x.builder.one(
+                DML_PADDING1_OPERATOR_DESC, shape, InputTensor=x, PaddingMode=PADDING_MODES[mode],
+                PaddingValueDataType=x.data_type, PaddingValue=filled, StartPadding=start, EndPadding=end,
+            )  # fmt: skip
+
+        return step.output(input.data_type, shape, lower)
+
+    @checked
+    def reshape(self, input: MLOperand, new_shape: Sequence[int], *, label: str = "") -> MLOperand:
+        """The same elements in another shape."""
+        step = self.step("reshape", label, input=input)
+        shape = step.unsigned("new_shape", new_shape, 1)
+        step.require(math.prod(shape) == math.prod(input.shape), f"{input.shape} has not as many elements as {shape}")
+        return step.output(input.data_type, shape, lambda x: x.reshape(*(shape or (1,))))
+
+    @checked
+    def reverse(self, input: MLOperand, *, axes: Sequence[int] | None = None, label: str = "") -> MLOperand:
+        """The elements in reverse along the axes; along all where none are given."""
+        step = self.step("reverse", label, input=input)
+        chosen = step.axes(range(input.rank) if axes is None else axes, input)
+        strides = tuple(-1 if at in chosen else 1 for at in range(input.rank))
+
+        def lower(x: Tensor) -> Tensor:
+            return op.slice_(x, (0,) * input.rank, input.shape, strides) if chosen else x
+
+        return step.output(input.data_type, input.shape, lower)
+
+    @checked
+    def slice(
+        self,
+        input: MLOperand,
+        starts: Sequence[int],
+        sizes: Sequence[int],
+        *,
+        strides: Sequence[int] | None = None,
+        label: str = "",
+    ) -> MLOperand:
+        """A window of the input from ``starts`` on, of which every ``strides``-th element is taken."""
+        step = self.step("slice", label, input=input)
+        ones = (1,) * input.rank
+        begin = step.numbers("starts", starts, ones)
+        window = step.numbers("sizes", sizes, ones, 1)
+        steps = step.numbers("strides", strides, ones, 1)
+        for size, first, count in zip(input.shape, begin, window, strict=True):
+            step.require(
+                first + count <= size, f"{count} elements from {first} on are not all in a dimension of {size}"
+            )
+        shape = tuple(-(-count // by) for count, by in zip(window, steps, strict=True))
+        return step.output(input.data_type, shape, lambda x: op.slice_(x, begin, window, steps) if shape else x)
+
+    @checked
+    def split(
+        self, input: MLOperand, splits: int | Sequence[int], *, axis: int = 0, label: str = ""
+    ) -> list[MLOperand]:
+        """Parts along the axis: so many of the same size, or of these sizes."""
+        step = self.step("split", label, input=input)
+        step.axis(axis, input)
+        total = input.shape[axis]
+        if isinstance(splits, Sequence):
+            sizes = step.unsigned("splits", splits, 1)
+            step.require(sum(sizes) == total, f"the splits {sizes} do not add up to {total}")
+        else:
+            step.unsigned("splits", [splits], 1)
+            step.require(total % splits == 0, f"{total} elements do not split into {splits}")
+            sizes = (total // splits,) * splits
+        shapes = [(*input.shape[:axis], size, *input.shape[axis + 1 :]) for size in sizes]
+        return step.outputs(input.data_type, shapes, lambda x: op.split(x, axis, sizes))
+
+    @checked
+    def tile(self, input: MLOperand, repetitions: Sequence[int], *, label: str = "") -> MLOperand:
+        """The input repeated along each dimension."""
+        step = self.step("tile", label, input=input)
+        times = step.numbers("repetitions", repetitions, (1,) * input.rank, 1)
+        shape = tuple(size * count for size, count in zip(input.shape, times, strict=True))
+        step.require(all(map(is_dimension, shape)), f"a dimension has at most {LARGEST_DIMENSION} elements")
+        return step.output(input.data_type, shape, lambda x: op.tile(x, times) if shape else x)
+
+    @checked
+    def transpose(self, input: MLOperand, *, permutation: Sequence[int] | None = None, label: str = "") -> MLOperand:
+        """The dimensions in another order; in reverse where none is given."""
+        step = self.step("transpose", label, input=input)
+        order = tuple(range(input.rank))[::-1] if permutation is None else step.axes(permutation, input, "permutation")
+        step.require(len(order) == input.rank, f"permutation takes {input.rank} numbers, found {order}")
+        return step.output(
+            input.data_type, [input.shape[axis] for axis in order], lambda x: x.transpose(*order) if order else x
+        )
+
+    @checked
+    def triangular(self, input: MLOperand, *, upper: bool = True, diagonal: int = 0, label: str = "") -> MLOperand:
+        """The last two dimensions' matrices, with zeros below the diagonal (above it, where not upper).
+
+        diagonal: 0 is the main one, positive ones lie right of it.
+        """
+        step = self.step("triangular", label, input=input)
+        step.require(-(2**31) <= diagonal < 2**31, f"diagonal must be a 32-bit integer, found {diagonal}")
+        rows, columns = input.shape[-2:]
+        # Diagonals from begin to less than end become zeros; they lie from 1 - rows to columns - 1.
+        begin, end = (1 - rows, min(diagonal, columns)) if upper else (max(diagonal + 1, 1 - rows), columns)
+
+        def lower(x: Tensor) -> Tensor:
+            if begin >= end:
+                return x
+            matrices = x.reshape(-1, rows, columns)
+            return x.builder.one(
+                DML_DIAGONAL_MATRIX1_OPERATOR_DESC, matrices.sizes, InputTensor=matrices, ValueDataType=x.data_type,
+                Value=scalar(cast_number(0, input.data_type)), DiagonalFillBegin=begin, DiagonalFillEnd=end,
+            )  # fmt: skip
+
+        return step.output(input.data_type, input.shape, lower)

@@ -1,0 +1,101 @@
+"""Pooling of images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from dml.arguments import checked
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.pooling import (
+    DML_AVERAGE_POOLING1_OPERATOR_DESC,
+    DML_LP_POOLING1_OPERATOR_DESC,
+    DML_MAX_POOLING2_OPERATOR_DESC,
+)
+from dml.frontends.webnn.layouts import INPUT_LAYOUTS, reordered, transposed
+from dml.frontends.webnn.operands import MLOperand, is_dimension
+from dml.frontends.webnn.steps import OperationBuilder
+from dml.graph.builder import Tensor
+from dml.tensors import packed_tensor
+
+ROUNDINGS = {"floor": math.floor, "ceil": math.ceil}
+
+
+def _pooling(name: str, cls: type[OperatorDesc], doc: str, **fields: Any) -> Callable[..., MLOperand]:
+    def method(
+        self: OperationBuilder,
+        input: MLOperand,
+        *,
+        window_dimensions: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        layout: str = "nchw",
+        output_shape_rounding: str = "floor",
+        output_sizes: Sequence[int] | None = None,
+        label: str = "",
+    ) -> MLOperand:
+        step = self.step(name, label, input=input)
+        step.one_of("layout", layout, INPUT_LAYOUTS)
+        step.one_of("output_shape_rounding", output_shape_rounding, tuple(ROUNDINGS))
+        batch, channels, *image = reordered(input.shape, layout, "nchw")
+        window = step.numbers("window_dimensions", window_dimensions, image, 1)
+        pad = step.numbers("padding", padding, (0, 0, 0, 0))
+        stride = step.numbers("strides", strides, (1, 1), 1)
+        dilation = step.numbers("dilations", dilations, (1, 1), 1)
+        wide = [(size - 1) * by + 1 for size, by in zip(window, dilation, strict=True)]
+        padded = [size + pad[2 * i] + pad[2 * i + 1] for i, size in enumerate(image)]
+        exact = [Fraction(padded[i] - wide[i], stride[i]) + 1 for i in range(2)]
+        if output_sizes is not None:
+            sizes = list(step.numbers("output_sizes", output_sizes, (1, 1), 1))
+            possible = [[rounded(size) for size in exact] for rounded in (math.floor, math.ceil)]
+            step.require(sizes in possible, f"output_sizes must be one of {possible}, found {sizes}")
+        else:
+            sizes = [ROUNDINGS[output_shape_rounding](size) for size in exact]
+        step.require(
+            all(size >= 1 for size in exact) and all(map(is_dimension, sizes)),
+            f"its output would have the height and width {sizes}: the window {window} does not fit",
+        )
+        # DirectML's output is what the windows in the padded image make: where more are asked for, it is padded more
+        ends = [pad[2 * i + 1] + max(0, (sizes[i] - 1) * stride[i] + wide[i] - padded[i]) for i in range(2)]
+        shape = (batch, channels, *sizes)
+
+        def lower(x: Tensor) -> Tensor:
+            made = x.builder.node(
+                cls,
+                {"OutputTensor": packed_tensor(x.data_type, shape)},
+                InputTensor=transposed(x, layout, "nchw"),
+                Strides=stride,
+                WindowSize=window,
+                StartPadding=tuple(pad[0::2]),
+                EndPadding=tuple(ends),
+                Dilations=dilation,
+                **fields,
+            )
+            return transposed(made["OutputTensor"], "nchw", layout)
+
+        return step.output(input.data_type, reordered(shape, "nchw", layout), lower)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"MLGraphBuilder.{name}", f"{doc}\n\n{_OPTIONS}"
+    return checked(method)
+
+
+_OPTIONS = """    window_dimensions, strides, dilations, output_sizes: [height, width]; the window is the whole image
+    where none is given. padding: [beginning height, ending height, beginning width, ending width].
+    output_shape_rounding: "floor" or "ceil", where output_sizes do not say which.
+    """
+
+
+class PoolingOperations(OperationBuilder):
+    """``average_pool2d``, ``l2_pool2d`` and ``max_pool2d``."""
+
+    average_pool2d = _pooling(
+        "average_pool2d", DML_AVERAGE_POOLING1_OPERATOR_DESC, "The mean of each window, without its padding.",
+        IncludePadding=False,
+    )  # fmt: skip
+    l2_pool2d = _pooling(
+        "l2_pool2d", DML_LP_POOLING1_OPERATOR_DESC, "The square root of the sum of squares of each window.", P=2
+    )
+    max_pool2d = _pooling("max_pool2d", DML_MAX_POOLING2_OPERATOR_DESC, "The maximum of each window.")

@@ -1,0 +1,68 @@
+"""Images at other sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dml import enums
+from dml.arguments import checked
+from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
+from dml.frontends.webnn.operands import MLOperand, is_dimension
+from dml.frontends.webnn.steps import OperationBuilder
+from dml.graph.builder import Tensor
+
+INTERPOLATION_MODES = {
+    "nearest-neighbor": enums.DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+    "linear": enums.DML_INTERPOLATION_MODE_LINEAR,
+}
+
+
+class ResampleOperations(OperationBuilder):
+    """``resample2d``."""
+
+    @checked
+    def resample2d(
+        self,
+        input: MLOperand,
+        *,
+        mode: str = "nearest-neighbor",
+        scales: Sequence[float] | None = None,
+        sizes: Sequence[int] | None = None,
+        axes: Sequence[int] | None = None,
+        label: str = "",
+    ) -> MLOperand:
+        """Two dimensions (the last two where no axes are given) by scales, or to sizes; half-pixel centres.
+
+        mode: "nearest-neighbor" (of two as near the first) or "linear".
+        """
+        step = self.step("resample2d", label, input=input)
+        step.one_of("mode", mode, tuple(INTERPOLATION_MODES))
+        factors = (1.0, 1.0) if scales is None else tuple(scales)
+        step.finite(**{f"scales[{at}]": factor for at, factor in enumerate(factors)})
+        step.require(len(factors) == 2 and min(factors) > 0, f"scales takes two numbers above 0, found {factors}")
+        chosen = step.axes((2, 3) if axes is None else axes, input)
+        step.require(len(chosen) == 2, f"axes takes two numbers, found {chosen}")
+        shape, scale = list(input.shape), [1.0] * input.rank
+        wanted = None if sizes is None else step.numbers("sizes", sizes, (1, 1), 1)
+        for at, axis in enumerate(chosen):
+            shape[axis] = math.floor(input.shape[axis] * factors[at]) if wanted is None else wanted[at]
+            step.require(is_dimension(shape[axis]), f"the dimension {axis} would have the size {shape[axis]}")
+            scale[axis] = shape[axis] / input.shape[axis]
+
+        # The nearest place to a coordinate is the coordinate less one half, rounded up
+        offset = 1.0 if mode == "nearest-neighbor" else 0.5
+
+        def lower(x: Tensor) -> Tensor:
+            return x.builder.one(
+                DML_RESAMPLE2_OPERATOR_DESC,
+                shape,
+                InputTensor=x,
+                InterpolationMode=INTERPOLATION_MODES[mode],
+                RoundingDirection=enums.DML_AXIS_DIRECTION_INCREASING,
+                Scales=tuple(scale),
+                InputPixelOffsets=(offset,) * input.rank,
+                OutputPixelOffsets=(-0.5,) * input.rank,
+            )
+
+        return step.output(input.data_type, shape, lower)

@@ -24,6 +24,7 @@ from dml.frontends.webnn import (
 )
 from dml.frontends.webnn.data import to_bytes
 from dml.frontends.webnn.steps import OperationBuilder
+from tools.webnn_suite.drafts import in_todays_words
 
 #: JavaScript's names that the rule below does not give.
 _CAMEL = {"gather_nd": "gatherND", "scatter_nd": "scatterND", "is_nan": "isNaN"}
@@ -69,6 +70,7 @@ class Answers:
     def __init__(self, device: dml.Device) -> None:
         self._device = device
         self._objects: list[Any] = []
+        self._constants: dict[MLOperand, Any] = {}
         self._operations = _operations()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -86,6 +88,7 @@ class Answers:
             if isinstance(one, MLContext):
                 one.destroy()
         self._objects.clear()
+        self._constants.clear()
 
     def _keep(self, value: Any) -> int:
         self._objects.append(value)
@@ -145,12 +148,23 @@ class Answers:
 
     def _call_constant(self, builder: MLGraphBuilder, what: Any, value: Any = None) -> dict[str, Any]:
         first = _descriptor(MLOperandDescriptor, what) if isinstance(what, dict) else what
-        return self._operand(builder.constant(first, value))
+        made = builder.constant(first, value)
+        self._constants[made] = value
+        return self._operand(made)
 
     def _call_build(self, builder: MLGraphBuilder, outputs: dict[str, Any]) -> int:
         return self._keep(builder.build(outputs))
 
     def _call_operation(self, builder: MLGraphBuilder, name: str, values: list[Any]) -> Any:
+        try:
+            return self._called(builder, name, values)
+        except DMLError:
+            today = in_todays_words(builder, name, values, self._constants)
+            if today is None:
+                raise
+            return self._called(builder, name, today)
+
+    def _called(self, builder: MLGraphBuilder, name: str, values: list[Any]) -> Any:
         method = getattr(builder, self._operations[name])
         parameters = inspect.signature(method).parameters
         positional = [one for one in parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]

@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-def _called(key: object) -> str:
-    return f"by index {key}" if isinstance(key, int) else f"tensor {key!r}"
-
-
 class _Output(NamedTuple):
     """An output field: its slots with their tensors, and where the host reads them."""
 
@@ -52,6 +48,10 @@ class _Output(NamedTuple):
             for slot, tensor in self.slots.items()
         ]
         return found if self.is_array else found[0]
+
+
+def _called(key: object) -> str:
+    return f"by index {key}" if isinstance(key, int) else f"tensor {key!r}"
 
 
 class Resident:

@@ -63,3 +63,18 @@ def substitute(expression: Expression, operands: Sequence[Expression]) -> Expres
         return done[id(at)]
 
     return walk(expression)
+
+
+def leaves_of(*expressions: Expression) -> set[int]:
+    """The numbers of the operands that the expressions read."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    left = list(expressions)
+    while left:
+        at = left.pop()
+        if isinstance(at, Leaf):
+            found.add(at.index)
+        elif id(at) not in seen:
+            seen.add(id(at))
+            left += at.operands
+    return found

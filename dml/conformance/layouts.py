@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,8 +18,9 @@ Array = npt.NDArray[Any]
 Tensor = DML_BUFFER_TENSOR_DESC
 
 #: packed: row-major. padded: a gap after each row and between slices. permuted: the first dimension is innermost.
-#: broadcast: inputs repeat their first element along the first dimension longer than one.
-LAYOUTS = ("packed", "padded", "permuted", "broadcast")
+#: broadcast: inputs repeat their first element along the first dimension longer than one. mixed: each tensor has a
+#: layout of its own, its dimensions in any order, some with gaps, those of inputs perhaps repeated.
+LAYOUTS = ("packed", "padded", "permuted", "broadcast", "mixed")
 
 #: What every byte is that no element covers, and of outputs before a run.
 UNTOUCHED = 0xA5
@@ -28,13 +31,33 @@ def laid_out(desc: OperatorDesc, layout: str) -> OperatorDesc:
     if layout == "packed":
         return desc
     changes: dict[str, Any] = {}
+    chance = random.Random(zlib.crc32(repr(desc).encode()))
     for info in desc.fields_info:
         value = getattr(desc, info.name)
         if value is None or not info.is_tensor:
             continue
+        if layout == "mixed":
+            many = isinstance(value, tuple)
+            mixed = tuple(_mixed(t, chance, info.kind == "input") for t in (value if many else (value,)))
+            changes[info.name] = mixed if many else mixed[0]
+            continue
         one = layout if info.kind == "input" or layout != "broadcast" else "packed"
         changes[info.name] = tuple(_with(t, one) for t in value) if isinstance(value, tuple) else _with(value, one)
     return desc.replace(**changes)
+
+
+def _mixed(tensor: Tensor, chance: random.Random, is_input: bool) -> Tensor:
+    """A tensor with one layout of many. What a description repeats by a stride of 0 stays repeated."""
+    sizes, order, strides, step = tensor.Sizes, list(range(tensor.rank)), [0] * tensor.rank, 1
+    if chance.random() < 0.5:
+        chance.shuffle(order)
+    gaps = (0, 1, 3) if chance.random() < 0.5 else (0,)
+    repeats = 0.3 if is_input and chance.random() < 0.3 else 0.0
+    for axis in reversed(order):
+        if tensor.strides[axis] != 0 and chance.random() >= repeats:
+            strides[axis] = step
+            step = step * sizes[axis] + chance.choice(gaps)
+    return Tensor(tensor.DataType, sizes, tuple(strides), Flags=tensor.Flags)
 
 
 def _with(tensor: Tensor, layout: str) -> Tensor:

@@ -14,7 +14,7 @@ from dml.conformance.references.activations import attributes_of
 from dml.conformance.references.elementwise import exact, scaled, typed_limits
 from dml.conformance.references.whole import wrapped
 from dml.conformance.subject import Inputs, Subject, subject
-from dml.conformance.values import Values, is_float
+from dml.conformance.values import Values, integer_range, is_float
 from dml.descriptors.base import OperatorDesc
 from dml.tensors import DML_BUFFER_TENSOR_DESC, DML_SCALE_BIAS, broadcast_strides, numpy_dtype
 
@@ -54,7 +54,7 @@ SCALES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def drawn(values: Values, of: DML_BUFFER_TENSOR_DESC, low: float, high: float) -> Array:
+def drawn(values: Values, of: Tensor, low: float, high: float) -> Array:
     """Values from low to high and, of a case about edges, as many of ``Values.fill``."""
     ordinary = values.between(of, low, high)
     if not values.edges:
@@ -62,8 +62,15 @@ def drawn(values: Values, of: DML_BUFFER_TENSOR_DESC, low: float, high: float) -
     return np.asarray(np.where(values.rng.random(of.Sizes) < 0.5, values.fill(of), ordinary))
 
 
-def domain(low: float, high: float, *others: tuple[float, float], whole: tuple[int, int] = (-100, 100)) -> InputMaker:
-    """Inputs with floats from low to high; the second, third, ... input from another range. whole: that of integers.
+def any_integers(values: Values, of: Tensor) -> Array:
+    """Integers of their type's whole range."""
+    kind = numpy_dtype(of.DataType)
+    return values.rng.integers(*integer_range(kind), of.Sizes, dtype=kind, endpoint=True)
+
+
+def domain(low: float, high: float, *others: tuple[float, float], whole: tuple[int, int] | None = None) -> InputMaker:
+    """Inputs with floats from low to high; the second, third, ... input from another range. whole: that of integers,
+    else half are from -100 to 100 and half anything that their type holds.
 
     Integers that a ScaleBias changes stay small: narrower types wrap at the end alone, and steps between are open.
     """
@@ -72,13 +79,16 @@ def domain(low: float, high: float, *others: tuple[float, float], whole: tuple[i
     def inputs(desc: OperatorDesc, values: Values) -> Inputs:
         found = {}
         for at, (name, field) in enumerate(desc.inputs()):
-            assert isinstance(field, DML_BUFFER_TENSOR_DESC)
+            assert isinstance(field, Tensor)
             if is_float(numpy_dtype(field.DataType)):
                 found[name] = drawn(values, field, *ranges[min(at, len(ranges) - 1)])
             elif getattr(desc, "ScaleBias", None) is not None:
                 found[name] = values.between(field, -30, 30)
-            else:
+            elif whole is not None:
                 found[name] = drawn(values, field, *whole)
+            else:
+                small, far = drawn(values, field, -100, 100), any_integers(values, field)
+                found[name] = np.where(values.rng.random(field.Sizes) < 0.5, small, far)
         return found
 
     return inputs

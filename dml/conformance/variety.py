@@ -61,6 +61,12 @@ def any_bits(values: Values, tensor: DML_BUFFER_TENSOR_DESC) -> Array:
     return values.rng.integers(0, 256, (*tensor.Sizes, tensor.dtype.itemsize), np.uint8).view(tensor.dtype)[..., 0]
 
 
+def far_integers(kind: np.dtype[Any]) -> Array:
+    """Integers at the ends of an index type, and of 64 bits those whose low words are small."""
+    numbers = [least(kind), greatest(kind)] + ([2**32, 2**32 + 1] if kind.itemsize == 8 else [])
+    return np.array(numbers + ([-(2**32), -(2**32) - 1] if kind == np.int64 else []), kind)
+
+
 def exact(values: Array) -> Expected:
     """Values that must come out to the bit."""
     return Expected(values.astype(np.float64) if is_float(values.dtype) else values)

@@ -63,14 +63,29 @@ def test_broadcast_repeats_inputs_alone():
     assert repeated(array, dict(desc.inputs())["InputTensor"]).tolist() == [[[0, 1, 2], [0, 1, 2]]]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+def test_mixed_layouts_differ_from_tensor_to_tensor_and_are_the_same_each_time():
+    x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (2, 3, 4))
+    row = dml.DML_BUFFER_TENSOR_DESC(x.DataType, x.Sizes, (0, 0, 1))
+    found = set()
+    for alpha in range(40):
+        desc = dml.DML_GEMM_OPERATOR_DESC(x, row, x, x, 0, 0, float(alpha), 1.0, None)
+        mixed = laid_out(desc, "mixed")
+        assert mixed == laid_out(desc, "mixed")
+        strides = {name: tensor.strides for name, tensor in (*mixed.inputs(), *mixed.outputs())}
+        assert strides["BTensor"][:2] == (0, 0)
+        assert 0 not in strides["OutputTensor"]
+        found.add(tuple(strides.values()))
+    assert len(found) > 20
+    assert any(a != c and 0 in a for a, _, c, _ in found)
+
+
+@pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "mixed"])
 def test_what_a_description_repeats_stays_repeated(layout):
     x = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_FLOAT32, (2, 3, 4))
     row = dml.DML_BUFFER_TENSOR_DESC(x.DataType, x.Sizes, (0, 0, 1))
     desc = laid_out(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, row, x), layout)
-    assert dict(desc.inputs())["BTensor"].strides == {"padded": (0, 0, 1), "broadcast": (0, 0, 0)}.get(
-        layout, (0, 0, 1)
-    )
+    of_row = {"padded": (0, 0, 1), "broadcast": (0, 0, 0)}
+    assert dict(desc.inputs())["BTensor"].strides == of_row.get(layout, (0, 0, 1))
     column = dml.DML_BUFFER_TENSOR_DESC(x.DataType, x.Sizes, (3, 1, 0))
     desc = laid_out(dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(x, column, x), layout)
     expected = {"packed": (3, 1, 0), "padded": (7, 2, 0), "permuted": (1, 2, 0), "broadcast": (0, 1, 0)}

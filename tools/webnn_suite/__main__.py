@@ -30,7 +30,8 @@ def main(
 ) -> None:
     """Run the web platform tests of WebNN through dml.frontends.webnn, by their own tolerances.
 
-    Exit status: 0 where all cases pass that the specification still has, 1 where one fails, 2 where something lacks.
+    Exit status: 0 where all cases pass but those that cannot (tools/webnn_suite/left.py says why), 1 where one fails, 2
+    where something lacks.
     """
     node = shutil.which("node")
     if node is None:
@@ -56,9 +57,7 @@ def main(
         _show(cases)
     totals = _totals(results)
     for kind, (passed, left, failed) in totals.items():
-        print(
-            f"{kind}: {passed} of {passed + left + failed} cases pass, {left} left by the specification, {failed} fail"
-        )
+        print(f"{kind}: {passed} of {passed + left + failed} cases pass, {left} cannot, {failed} fail")
     if report is not None:
         made = {
             "device": vulkan.name,
@@ -80,7 +79,7 @@ def _show(cases: list[CaseResult]) -> None:
 
 
 def _totals(results: list[CaseResult]) -> dict[str, tuple[int, int, int]]:
-    """Kind -> cases that passed, that the specification has left, and that failed."""
+    """Kind -> cases that passed, that cannot pass, and that failed."""
     counts: dict[str, Counter[str]] = {}
     for case in results:
         kind = counts.setdefault(case.file.split("/")[0], Counter())

@@ -12,7 +12,7 @@ import numpy as np
 from dml.conformance.activations import ATTRIBUTES, activation_class
 from dml.conformance.limits import EXACT, Expected, webnn
 from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
-from dml.conformance.pointwise import attribute_sets, domain, pointwise
+from dml.conformance.pointwise import attribute_sets, domain, drawn, pointwise
 from dml.conformance.references import activations, softmax
 from dml.conformance.references.activations import ACTIVATIONS
 from dml.conformance.subject import Inputs, subject
@@ -47,7 +47,7 @@ for _name, (_function, _limit) in ACTIVATIONS.items():
 pointwise(
     activation_class("PARAMETERIZED_RELU"),
     activations.parameterized_relu,
-    webnn(1, 1),
+    webnn(1, 1).and_then(activations.SUBNORMAL),
     domain(-4, 4),
 )
 pointwise(activation_class("RELU_GRAD"), activations.relu_grad, EXACT, domain(-4, 4))
@@ -86,7 +86,12 @@ def _hardmax(x: Any, axes: tuple[int, ...]) -> Expected:
     return Expected(softmax.hardmax(x.astype(np.float64), axes))
 
 
-def _axes(name: str, choice: Choice) -> tuple[int, ...]:
+def _ties(desc: Any, values: Values) -> Inputs:
+    """Whole numbers, several of which are the largest of their row."""
+    return {"InputTensor": np.round(drawn(values, desc.InputTensor, -6, 6))}
+
+
+def _axes(choice: Choice) -> tuple[int, ...]:
     rank = len(choice.sizes)
     axes: tuple[int, ...] = {
         "last": (rank - 1,),
@@ -110,14 +115,14 @@ def _register(name: str, expect: Callable[[Any, tuple[int, ...]], Expected]) -> 
 
     def describe_with_axes(choice: Choice) -> OperatorDesc:
         x = tensor(choice.type, choice.sizes)
-        made: OperatorDesc = with_axes(InputTensor=x, OutputTensor=x, Axes=_axes(name, choice))
+        made: OperatorDesc = with_axes(InputTensor=x, OutputTensor=x, Axes=_axes(choice))
         return made
 
     def reference(desc: Any, given: Inputs) -> dict[str, Expected]:
         x = given["InputTensor"]
         return {"OutputTensor": expect(x, getattr(desc, "Axes", (x.ndim - 1,)))}
 
-    inputs = domain(-6, 6)
+    inputs = _ties if name == "HARDMAX" else domain(-6, 6)
     subject(
         plain,
         parameters={"type": types_of(plain, "InputTensor"), "sizes": _ROWS},

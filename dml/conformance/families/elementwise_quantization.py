@@ -10,10 +10,10 @@ from dml import descriptors as d
 from dml.conformance.layouts import repeated
 from dml.conformance.limits import Expected, Limit, webnn
 from dml.conformance.parameters import Choice, flags, tensor, types_of
-from dml.conformance.pointwise import REPEATED, SIZES, drawn
+from dml.conformance.pointwise import REPEATED, SIZES, any_integers, drawn
 from dml.conformance.references import quantization
 from dml.conformance.subject import Inputs, subject
-from dml.conformance.values import Values, integer_range, is_float
+from dml.conformance.values import Values, is_float
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
@@ -22,8 +22,7 @@ Tensor = DML_BUFFER_TENSOR_DESC
 
 def _any(values: Values, of: Tensor) -> Any:
     """Integers of their type's whole range, its ends among them at the edges."""
-    low, high = integer_range(numpy_dtype(of.DataType))
-    made = values.rng.integers(low, high, of.Sizes, endpoint=True, dtype=numpy_dtype(of.DataType))
+    made = any_integers(values, of)
     return np.where(values.rng.random(of.Sizes) < 0.3, values.fill(of), made) if values.edges else made
 
 

@@ -16,7 +16,7 @@ from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
 from dml.conformance.references import indexing
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
-from dml.conformance.variety import AXES, SIZES, axis_of, exact
+from dml.conformance.variety import AXES, SIZES, axis_of, exact, far_integers
 from dml.shapes import gathered_nd_sizes, gathered_sizes, ones_along, with_rank, with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -34,9 +34,9 @@ def _indices(values: Values, indices: DML_BUFFER_TENSOR_DESC, extents: Any, beyo
     low = -sizes_ - outside if signed else np.zeros_like(sizes_)
     drawn: Array = values.rng.integers(low, sizes_ + outside).astype(indices.dtype)
     if values.edges:
-        limits = np.iinfo(indices.dtype)
-        far = values.rng.random(indices.Sizes)
-        drawn = np.where(far < 1 / 16, limits.max, np.where(far > 15 / 16, limits.min, drawn)).astype(indices.dtype)
+        far = far_integers(indices.dtype)
+        chosen = values.rng.choice(far, indices.Sizes)
+        drawn = np.where(values.rng.random(indices.Sizes) < 1 / 8, chosen, drawn)
     return drawn
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dml import descriptors as d
 from dml.conformance.parameters import Choice, enumerators, sizes, tensor, types_of
 from dml.conformance.references import movement
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
-from dml.conformance.variety import AXES, SIZES, axis_of, exact
+from dml.conformance.variety import AXES, SIZES, axis_of, exact, far_integers
 from dml.enums import DML_DEPTH_SPACE_ORDER
 from dml.shapes import depth_to_space_sizes, ones_along, space_to_depth_sizes
 
@@ -119,11 +121,11 @@ def _reverse(choice: Choice) -> d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC:
 
 def _lengths(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, values: Values) -> Inputs:
     """Lengths from none to above the size, which counts as the size."""
-    longest = desc.InputTensor.Sizes[desc.Axis] + 2
-    return {
-        "InputTensor": values.fill(desc.InputTensor),
-        "SequenceLengthsTensor": values.integers(desc.SequenceLengthsTensor, 0, longest),
-    }
+    lengths = values.integers(desc.SequenceLengthsTensor, 0, desc.InputTensor.Sizes[desc.Axis] + 2)
+    if values.edges:
+        far = values.rng.choice(far_integers(lengths.dtype), lengths.shape)
+        lengths = np.where(values.rng.random(lengths.shape) < 1 / 8, far, lengths)
+    return {"InputTensor": values.fill(desc.InputTensor), "SequenceLengthsTensor": lengths}
 
 
 def _reversed(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, inputs: Inputs) -> Outputs:

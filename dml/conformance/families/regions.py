@@ -16,6 +16,7 @@ from dml.conformance.references.regions import Sampling, pool
 from dml.conformance.references.rounded import HALF, Rounded
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
+from dml.conformance.variety import exact
 from dml.descriptors.base import OperatorDesc
 from dml.enums import (
     DML_INTERPOLATION_MODE_LINEAR,
@@ -79,7 +80,7 @@ def _describe_pooling(choice: Choice) -> OperatorDesc:
 def _pooling(desc: Any, inputs: Inputs) -> Outputs:
     rois = inputs["ROITensor"].reshape(-1, 5)
     size = desc.PooledSize
-    return {"OutputTensor": Expected(pool(inputs["InputTensor"], rois, desc.SpatialScale, size.Height, size.Width))}
+    return {"OutputTensor": exact(pool(inputs["InputTensor"], rois, desc.SpatialScale, size.Height, size.Width))}
 
 
 subject(

@@ -47,9 +47,10 @@ def less_zero_point(inputs: Mapping[str, Any], name: str, axis: int) -> Array:
 
 def quantized(real: Array, zero_point: Array, tensor: DML_BUFFER_TENSOR_DESC) -> Expected:
     """round(real) + zero point, to nearest even, within the tensor's type; next to a tie either neighbour."""
-    info = np.iinfo(numpy_dtype(tensor.DataType))
+    kind = numpy_dtype(tensor.DataType)
+    info = np.iinfo(kind)
     reach = _SCALING * np.abs(real)
     ambiguous = np.rint(real - reach) != np.rint(real + reach)
     values = np.clip(np.rint(real) + zero_point, info.min, info.max)
     why = "exact, but for what float32 may round to either side of a tie"
-    return Expected(values, 0.0, ambiguous.astype(np.float64), why)
+    return Expected(values.astype(kind), 0.0, ambiguous.astype(np.float64), why)

@@ -132,7 +132,7 @@ def explain(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> 
         if not isinstance(part, HostPart):
             continue
         for node in part.nodes:
-            where = f"on the host, {part.runtime} ({model.reason(node)})"
+            where = f"on the host, {part.runtime}{model.reason(node)}"
             name = f"node {node.name!r} ({node.op_type})" if node.name else f"node {node.op_type}"
             rows.append(Explained(name, [], DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0, where))
     return rows

@@ -139,7 +139,10 @@ def _copy(source: Any, target: Any, without: str) -> None:
         elif isinstance(value, Message):
             getattr(target, field.name).CopyFrom(value)
         else:
-            setattr(target, field.name, value)
+            try:
+                setattr(target, field.name, value)
+            except UnicodeDecodeError:
+                raise DMLError(f"the model is not valid ONNX: its {field.name} is not UTF-8: {value[:40]!r}") from None
 
 
 def tensors(model: Any) -> Iterator[tuple[str, Any]]:

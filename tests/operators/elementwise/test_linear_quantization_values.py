@@ -7,16 +7,16 @@ import pytest
 
 import dml
 import harness
+from dml.conformance.references import quantization
 
 RANGES = {"INT8": (-128, 127), "UINT8": (0, 255)}
 LAYOUTS = [((101,), "packed", "packed"), ((3, 4, 5), "reversed", "padded"), ((2, 1, 3, 2, 1, 4), "packed", "packed")]
 
 
 def quantized(x, scale, zero_point, dtype):
-    """clamp(round(x / scale) + zero point), the quotient in float32 and its halves to even."""
-    low, high = RANGES[dtype]
-    level = np.rint(x.astype(np.float32) / scale.astype(np.float32)).astype(np.int64)
-    return np.clip(level + zero_point, low, high).astype(dml.numpy_dtype(harness.data_type(dtype)))
+    """zero_point: an array, or one number."""
+    kind = dml.numpy_dtype(harness.data_type(dtype))
+    return quantization.quantized(x, scale, np.asarray(zero_point, kind), kind)
 
 
 @pytest.mark.parametrize("source", ["FLOAT32", "FLOAT16", "INT32"])

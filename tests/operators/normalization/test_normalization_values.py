@@ -74,7 +74,7 @@ def test_batch_with_owned_parameters(device: Any) -> None:
 
 @pytest.mark.parametrize("shape, kept", [
     ((6, 5), (1,)), ((4, 3, 5, 6), (1,)), ((4, 3, 5, 6), ()), ((3, 4, 5, 2), (1, 2, 3)), ((2, 3, 4), (0, 1, 2)),
-    ((2, 2, 3, 4, 1, 2), (1, 3)), ((9,), ()),
+    ((2, 2, 3, 4, 1, 2), (1, 3)), ((9,), ()), ((1, 3, 2, 1), (1,)),
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype, layout, add, activation", [
     ("FLOAT32", "packed", True, None), ("FLOAT32", "reversed", False, SIGMOID), ("FLOAT16", "padded", True, RELU),
@@ -106,7 +106,7 @@ def test_batch_training(
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("shape, kept", [
     ((6, 5), (1,)), ((4, 3, 5, 6), (1,)), ((4, 3, 5, 6), ()), ((3, 4, 5, 2), (1, 2, 3)), ((2, 3, 4), (0, 1, 2)),
-    ((2, 2, 3, 4, 1, 2), (1, 3)), ((9,), ()),
+    ((2, 2, 3, 4, 1, 2), (1, 3)), ((9,), ()), ((1, 3, 2, 1), (1,)),
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype, layout", [("FLOAT32", "packed"), ("FLOAT32", "reversed"), ("FLOAT16", "padded")])
 def test_batch_gradients(
@@ -138,6 +138,35 @@ def test_batch_gradients(
     close(results["OutputGradientTensor"], expected[0], 60)
     close(results["OutputScaleGradientTensor"], expected[1], 4 * count)
     close(results["OutputBiasGradientTensor"], expected[2], 4 * count)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_gradients_with_strides_of_sizes_of_one(device: Any, training: bool) -> None:
+    """A statistic's strides along its dimensions of size 1 say nothing, also where the gradient's order is another."""
+    rng = np.random.default_rng(14)
+    x, gradient = random(rng, "FLOAT32", (1, 5, 8, 2, 1)), random(rng, "FLOAT32", (1, 5, 1, 2, 1))
+    gradient = np.broadcast_to(gradient, x.shape)
+    mean, scale = random(rng, "FLOAT32", (1, 5, 1, 1, 1)), random(rng, "FLOAT32", (1, 5, 1, 1, 1))
+    variance = random(rng, "FLOAT32", (1, 5, 1, 1, 1), 0.5, 2)
+    small = like(mean)
+    operator = (
+        dml.DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC
+        if training
+        else dml.DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC
+    )
+    desc = operator(
+        InputTensor=like(x),
+        InputGradientTensor=dml.DML_BUFFER_TENSOR_DESC(small.DataType, x.shape, (640, 128, 0, 1, 1)),
+        MeanTensor=dml.DML_BUFFER_TENSOR_DESC(small.DataType, mean.shape, (4, 7, 38, 1, 4)),
+        VarianceTensor=small, ScaleTensor=small, OutputGradientTensor=like(x), OutputScaleGradientTensor=small,
+        OutputBiasGradientTensor=small, Epsilon=1e-3,
+    )  # fmt: skip
+    tensors = {"InputTensor": x, "InputGradientTensor": gradient, "MeanTensor": mean, "VarianceTensor": variance}
+    results = run(device, desc, {**tensors, "ScaleTensor": scale})
+    expected = reference.batch_grad(x, gradient, mean, variance, scale, 1e-3, training=training)
+    fields = ("OutputGradientTensor", "OutputScaleGradientTensor", "OutputBiasGradientTensor")
+    for field, values in zip(fields, expected, strict=True):
+        close(results[field], values, 64)
 
 
 @pytest.mark.parametrize("across", [False, True])

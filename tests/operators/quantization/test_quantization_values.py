@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dml
+from dml.conformance.references.quantization import dequantized, dynamically, quantized, spread, whole_numbers
 from harness import assert_exact, assert_ulp, like, random, run, tensor
 
 INTEGERS = {"INT8": (-128, 127), "UINT8": (0, 255), "INT4": (-8, 7), "UINT4": (0, 15)}
@@ -23,18 +24,6 @@ BLOCKS = [
 
 def numpy_type(name):
     return dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{name}"])
-
-
-def spread(blocks, sizes):
-    """Each block's value over its elements."""
-    for axis, size in enumerate(sizes):
-        blocks = np.repeat(blocks, size // blocks.shape[axis], axis)
-    return blocks
-
-
-def whole(array):
-    """4-bit arrays as integers that NumPy computes with."""
-    return array.astype(np.int8) if array.dtype.name.endswith("4") and array.dtype.itemsize == 1 else array
 
 
 def describe(cls, x, tensors, to, layouts):
@@ -59,13 +48,6 @@ def output(device, desc, x, tensors):
     return run(device, desc, {"InputTensor": x, "QuantizationTensors": tensors})["OutputTensor"]
 
 
-def quantized(x, scale, zero_point, to):
-    """clamp(round(x / scale) + zero point), the quotient in float32 and its halves to even."""
-    low, high = INTEGERS[to]
-    moved = np.rint(x.astype(np.float32) / np.float32(scale)) + zero_point
-    return np.clip(moved, low, high).astype(numpy_type(to))
-
-
 def make(floats, to, sizes, blocks, *, with_zero_point):
     rng = np.random.default_rng(len(sizes) + blocks[-1])
     scale = rng.uniform(0.05, 2.0, blocks).astype(numpy_type(floats))
@@ -83,19 +65,20 @@ def make(floats, to, sizes, blocks, *, with_zero_point):
 @pytest.mark.parametrize("floats", FLOATS)
 def test_quantize_and_dequantize(device, floats, to, sizes, blocks, with_zero_point):
     rng, tensors = make(floats, to, sizes, blocks, with_zero_point=with_zero_point)
-    scale = spread(tensors[0].astype(np.float64), sizes)
-    zero_point = spread(whole(tensors[1]).astype(np.float64), sizes) if with_zero_point else 0.0
+    scale = spread(tensors[0], sizes)
+    zero_point = spread(tensors[1], sizes) if with_zero_point else None
     low, high = INTEGERS[to]
-    x = (rng.uniform(low - 20, high + 20, sizes) * scale).astype(numpy_type(floats))
+    steps = scale.astype(np.float64)
+    x = (rng.uniform(low - 20, high + 20, sizes) * steps).astype(numpy_type(floats))
     # Halves, which go to even.
-    x.reshape(-1)[::3] = ((rng.integers(low, high, x.reshape(-1)[::3].shape) + 0.5) * scale.reshape(-1)[::3]).astype(
+    x.reshape(-1)[::3] = ((rng.integers(low, high, x.reshape(-1)[::3].shape) + 0.5) * steps.reshape(-1)[::3]).astype(
         x.dtype
     )
     result = output(device, quantize_of(x, tensors, to), x, tensors)
-    assert_exact(result, quantized(x, scale, zero_point, to))
+    assert_exact(result, quantized(x, scale, zero_point, numpy_type(to)))
     q = random(rng, to, sizes, low, high)
     result = output(device, dequantize_of(q, tensors, floats), q, tensors)
-    assert_ulp(result, (whole(q).astype(np.float64) - zero_point) * scale, 0.5, "an exact difference, one product")
+    assert_ulp(result, dequantized(q, scale, zero_point), 0.5, "an exact difference, one product")
 
 
 @pytest.mark.parametrize(
@@ -105,15 +88,16 @@ def test_quantize_and_dequantize(device, floats, to, sizes, blocks, with_zero_po
 def test_layouts(device, to, layouts):
     sizes, blocks = (4, 3, 10), (2, 3, 2)
     rng, tensors = make("FLOAT32", to, sizes, blocks, with_zero_point=True)
-    scale, zero_point = (spread(whole(t).astype(np.float64), sizes) for t in tensors)
+    scale, zero_point = (spread(t, sizes) for t in tensors)
     x = rng.uniform(-20, 20, sizes).astype(np.float32)
     read = np.broadcast_to(x[:1], sizes) if layouts[0] == "broadcast" else x
     assert_exact(
-        output(device, quantize_of(x, tensors, to, layouts), x, tensors), quantized(read, scale, zero_point, to)
+        output(device, quantize_of(x, tensors, to, layouts), x, tensors),
+        quantized(read, scale, zero_point, numpy_type(to)),
     )
     q = random(rng, to, sizes, *INTEGERS[to])
     read = np.broadcast_to(q[:1], sizes) if layouts[0] == "broadcast" else q
-    expected = (whole(read).astype(np.float64) - zero_point) * scale
+    expected = dequantized(read, scale, zero_point)
     assert_ulp(output(device, dequantize_of(q, tensors, "FLOAT32", layouts), q, tensors), expected, 0.5, "one product")
 
 
@@ -121,12 +105,12 @@ def test_layouts(device, to, layouts):
 def test_every_dimension_count(device, rank):
     sizes, blocks = (2, 3, 1, 2, 2, 4, 2, 6)[-rank:], (1, 3, 1, 2, 1, 2, 2, 3)[-rank:]
     rng, tensors = make("FLOAT32", "INT4", sizes, blocks, with_zero_point=True)
-    scale, zero_point = (spread(whole(t).astype(np.float64), sizes) for t in tensors)
+    scale, zero_point = (spread(t, sizes) for t in tensors)
     x = rng.uniform(-9, 9, sizes).astype(np.float32)
     q = output(device, quantize_of(x, tensors, "INT4"), x, tensors)
-    assert_exact(q, quantized(x, scale, zero_point, "INT4"))
+    assert_exact(q, quantized(x, scale, zero_point, numpy_type("INT4")))
     back = output(device, dequantize_of(q, tensors, "FLOAT32"), q, tensors)
-    assert_ulp(back, (whole(q).astype(np.float64) - zero_point) * scale, 0.5, "an exact difference, one product")
+    assert_ulp(back, dequantized(q, scale, zero_point), 0.5, "an exact difference, one product")
 
 
 @pytest.mark.parametrize("to", list(INTEGERS))
@@ -134,7 +118,7 @@ def test_specials(device, to):
     low, high = INTEGERS[to]
     x = np.array([np.inf, -np.inf, np.nan, 3e38, -3e38, 0.0, -0.0], np.float32)
     tensors = [np.array([0.5], np.float32), np.array([3]).astype(numpy_type(to))]
-    result = whole(output(device, quantize_of(x, tensors, to), x, tensors)).astype(int)
+    result = whole_numbers(output(device, quantize_of(x, tensors, to), x, tensors))
     assert list(result) == [high, low, 3, high, low, 3, 3]
 
 
@@ -151,21 +135,10 @@ def dynamic_of(x, to, layouts=("packed", "packed")):
     )
 
 
-def dynamically(x, to):
-    """(quantized, scale, zero point), each step in float32 as the page's equation stands."""
-    low, high = INTEGERS[to]
-    f = np.float32
-    least, greatest = f(min(x.min(), 0)), f(max(x.max(), 0))
-    scale = (greatest - least) / f(255) if greatest != least else f(1)
-    zero_point = np.clip(np.rint(f(low) - least / scale), low, high)
-    result = np.clip(np.rint(x.astype(f) / scale) + f(zero_point), low, high).astype(numpy_type(to))
-    return result, scale, zero_point
-
-
 def check_dynamic(device, x, to, layouts=("packed", "packed")):
     result = run(device, dynamic_of(x, to, layouts), {"InputTensor": x})
     read = np.broadcast_to(x[:1], x.shape) if layouts[0] == "broadcast" else x
-    expected, scale, zero_point = dynamically(read, to)
+    expected, scale, zero_point = dynamically(read, numpy_type(to))
     one = (1,) * x.ndim
     assert_exact(result["OutputScaleTensor"], np.reshape(scale, one))
     assert_exact(result["OutputZeroPointTensor"], np.reshape(zero_point, one).astype(numpy_type(to)))

@@ -57,6 +57,22 @@ def test_layouts(device: dml.Device, layout: str, axes: tuple[int, ...]) -> None
     assert_ulp(found, reference("SUM", x, axes), 8, WHY)
 
 
+@pytest.mark.parametrize(
+    "sizes, layout, axes",
+    [((2, 1), "reversed", (0, 1)), ((3, 1, 4), "broadcast", (0, 1)), ((1, 2, 1), "reversed", (1, 2))],
+)
+@pytest.mark.parametrize("function", FLOAT_FUNCTIONS)
+def test_sizes_of_one_among_the_axes(
+    device: dml.Device, function: str, sizes: tuple[int, ...], layout: str, axes: tuple[int, ...]
+) -> None:
+    """What the end of a reduction reads beside its sum, as LOG_SUM_EXP does, it finds whatever strides say there."""
+    x = values(np.random.default_rng(9), function, "FLOAT32", sizes)
+    if layout == "broadcast":
+        x[:] = x[0]
+    found = harness.run(device, describe(function, like(x, layout), axes), {"InputTensor": x})["OutputTensor"]
+    assert_ulp(found, reference(function, x, axes), 12, WHY)
+
+
 WIDE_INTEGERS = ["INT32", "UINT32", "INT64", "UINT64"]
 INTEGERS = [(f, t) for f in ("MIN", "MAX") for t in ("INT8", "UINT8", "INT16", "UINT16", *WIDE_INTEGERS)]
 INTEGERS += [(f, t) for f in ("SUM", "MULTIPLY", "L1", "SUM_SQUARE") for t in WIDE_INTEGERS]

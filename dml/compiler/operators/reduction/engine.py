@@ -17,7 +17,7 @@ from dml.compiler.operators.reduction.layout import ReductionLayout, kept_first
 from dml.compiler.operators.reduction.monoids import Monoid
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Expression, Leaf, node, substitute
+from dml.compiler.scalar import Expression, Leaf, leaves_of, node, substitute
 from dml.compiler.selection.lines import SUM_BLOCK, reduction_sharing
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.tensors import packed_strides
@@ -49,6 +49,8 @@ def reduce(
     """
     what = Combination(monoid, element, [expression for _, expression in results])
     stored = [operand for operand, _ in results]
+    fixed = leaves_of(*what.finish) - {0}
+    inputs = [_once(operand, inputs[0].sizes, axes) if i in fixed else operand for i, operand in enumerate(inputs)]
     operands, kept = kept_first(inputs, axes, stored, in_order=positional)
     sizes, most = operands[0].sizes, builder.target.max_region
     dimensions = range(len(sizes))
@@ -67,6 +69,12 @@ def reduce(
             _reduce_whole(builder, layout, what)
         else:
             _reduce_boxes(builder, layout, what, reduced_boxes)
+
+
+def _once(operand: Operand, sizes: tuple[int, ...], axes: Sequence[int]) -> Operand:
+    """An operand that does not vary along the axes, with strides that say so even where a size along them is 1."""
+    wide = operand.broadcast(sizes)
+    return wide.view(sizes, tuple(0 if axis in axes else stride for axis, stride in enumerate(wide.strides)))
 
 
 def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combination) -> None:

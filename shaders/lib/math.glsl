@@ -332,14 +332,15 @@ float pow_special(float x, float y, bool integer, bool odd) {
     if (uy == 0u || floatBitsToUint(x) == 0x3f800000u) return 1.0;
     if (ux > 0x7f800000u) return x;
     if (uy > 0x7f800000u) return y;
-    bool rising = y > 0.0;
+    // Signs by their bits: a device may compare a subnormal as 0.
+    bool rising = (floatBitsToUint(y) & 0x80000000u) == 0u;
     if (uy == 0x7f800000u) {
         if (ux == 0x3f800000u) return 1.0;
         return (ux > 0x3f800000u) == rising ? INFINITY : 0.0;
     }
     float sign = odd ? x : 1.0;
     if (ux == 0u || ux == 0x7f800000u) return with_sign((ux == 0u) == rising ? 0.0 : INFINITY, sign);
-    if (x < 0.0 && !integer) return NOT_A_NUMBER;
+    if ((floatBitsToUint(x) & 0x80000000u) != 0u && !integer) return NOT_A_NUMBER;
     return with_sign(pow_magnitude(x, y), sign);
 }
 

@@ -62,6 +62,23 @@ def test_power_at_the_special_values_of_ieee_754(device):
     np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
 
 
+def test_a_subnormal_counts_as_itself_or_as_zero_throughout(device):
+    """A device may compare subnormals as zeros; it must not take one for positive here and for a number there."""
+    values = np.array([-4e-45, 4e-45, 0.0, -0.0, 0.5, -2.0, 3.0], np.float32)
+    base, exponent = (np.ascontiguousarray(g.reshape(-1)) for g in np.meshgrid(values, values))
+    desc, given = power(base, exponent)
+    result = harness.run(device, desc, given)["OutputTensor"]
+    flushed = [np.where(np.abs(v) < 1e-38, np.copysign(np.float32(0), v), v) for v in (base, exponent)]
+    with np.errstate(all="ignore"):
+        allowed = [
+            np.power(x.astype(np.float64), n.astype(np.float64)).astype(np.float32)
+            for x in (base, flushed[0])
+            for n in (exponent, flushed[1])
+        ]
+    right = [np.isclose(result, one, 1e-6, 0, equal_nan=True) for one in allowed]
+    assert np.logical_or.reduce(right).all(), (base, exponent, result)
+
+
 def test_a_negative_base_keeps_its_sign_under_a_large_odd_whole_exponent(device):
     base, exponent = np.full(2, -1, np.float32), np.array([16777217, 16777218], np.int32)
     desc, given = power(base, exponent)

@@ -13,7 +13,6 @@ import hashlib
 import os
 import random
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,9 +137,9 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises OSError where it cannot be written; then nothing is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    temporary = path.parent / f"{os.urandom(8).hex()}.tmp"
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with open(temporary, "xb") as file:  # with the rights that the user's other files get
             file.write(data)
         os.replace(temporary, path)
     except OSError:

@@ -59,8 +59,14 @@ class Signature:
         values.update(kwargs)
         for field in self._required:
             if field not in values:
-                missing = [field for field in self._required if field not in values]
-                raise DMLError(f"{self.name}: {', '.join(missing)} must be given{self._orders() if args else ''}")
+                missing = ", ".join(field for field in self._required if field not in values)
+                if self._has_number_for_array(args):
+                    at = self._differs or 0
+                    raise DMLError(
+                        f"{self.name}.{self._short[at]}: must be a sequence, found {args[at]!r}; as the "
+                        f"{self._in_c[at]} of C's order it leaves out {missing}{self._orders()}"
+                    )
+                raise DMLError(f"{self.name}: {missing} must be given{self._orders() if args else ''}")
         return values
 
     def takes_in_order(self, count: int) -> bool:
@@ -73,6 +79,10 @@ class Signature:
         if len(args) > len(order):
             raise DMLError(f"{self.name}: has {len(order)} fields, found {len(args)} values{self._orders()}")
         return dict(zip(order, args, strict=False))
+
+    def _has_number_for_array(self, args: tuple[Any, ...]) -> bool:
+        """Whether a number stands where the short order has an array and C's its count."""
+        return self._differs is not None and len(args) > self._differs and _may_be_count(args[self._differs])
 
     def _orders(self) -> str:
         either = "" if self._differs is None else f"({', '.join(self._short)}) or, as in C, "
@@ -195,10 +205,12 @@ def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
     return convert_number
 
 
-def derive_count(desc: Any, field: str, length: int) -> None:
-    """Fill in a count that was left out, and refuse one that contradicts what it counts."""
+def derive_count(desc: Any, field: str, length: int, counted: str) -> None:
+    """Fill in a count that was left out, and refuse one that contradicts what it counts, the field ``counted``."""
     given = getattr(desc, field)
     if given is None:
         object.__setattr__(desc, field, length)
     elif not is_number(given, length):
-        raise DMLError(f"{type(desc).__name__}.{field}: must be {length}, found {given!r}")
+        raise DMLError(
+            f"{type(desc).__name__}.{field}: must be {length}, found {given!r}: {counted} has {length} item(s)"
+        )

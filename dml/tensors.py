@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
+from .enums.naming import short_name
 from .errors import DMLError
 from .structures import derive_count, did_you_mean, enumerator, integer, integers, not_converted, structure
 
@@ -185,7 +186,7 @@ _ENUMERATIONS = {"DataType": DML_TENSOR_DATA_TYPE, "Flags": DML_TENSOR_FLAGS}
     "DataType", "Flags", "DimensionCount", "Sizes", "Strides", "TotalTensorSizeInBytes",
     "GuaranteedBaseOffsetAlignment", converted=(*_FIELDS, "DimensionCount"),
 )  # fmt: skip
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DML_BUFFER_TENSOR_DESC:
     """A tensor in a buffer.
 
@@ -215,10 +216,30 @@ class DML_BUFFER_TENSOR_DESC:
                     raise not_converted(f"DML_BUFFER_TENSOR_DESC.{name}", value, wanted, kind) from None
                 if converted is not value:
                     object.__setattr__(self, name, converted)
-        derive_count(self, "DimensionCount", len(self.Sizes))
+        derive_count(self, "DimensionCount", len(self.Sizes), "Sizes")
         total: int | None = self.TotalTensorSizeInBytes
         if total is None:
             object.__setattr__(self, "TotalTensorSizeInBytes", self._implied_size())
+
+    def __repr__(self) -> str:
+        return f"DML_BUFFER_TENSOR_DESC{self.in_words}"
+
+    @property
+    def in_words(self) -> str:
+        """(FLOAT32, (1, 3, 5, 5)), and what else is not as it is where it is left out."""
+        more = [f", {name}={value}" for name, value in self._given().items()]
+        return f"({short_name(self.DataType)}, {self.Sizes}{''.join(more)})"
+
+    def _given(self) -> dict[str, object]:
+        """Of the fields that may be left out, those that say something."""
+        given: dict[str, object] = {} if self.Strides is None else {"Strides": self.Strides}
+        if self.TotalTensorSizeInBytes != self._implied_size():
+            given["TotalTensorSizeInBytes"] = self.TotalTensorSizeInBytes
+        if self.GuaranteedBaseOffsetAlignment:
+            given["GuaranteedBaseOffsetAlignment"] = self.GuaranteedBaseOffsetAlignment
+        if self.Flags:
+            given["Flags"] = short_name(self.Flags)
+        return given
 
     def __hash__(self) -> int:
         return self._hash

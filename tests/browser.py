@@ -66,9 +66,14 @@ class Page:
         return answer["result"].get("value")
 
     def set(self, selector: str, value: str) -> None:
-        """Type into a field, or choose in a list, as a user does."""
+        """Type into a field, or choose in a list, as a user does, and let the page answer."""
         field = f"document.querySelector({json.dumps(selector)})"
         self.ask(f"{field}.value = {json.dumps(value)}; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+        self.pause(150)
+
+    def pause(self, milliseconds: int) -> None:
+        """Let the page's own timers of fewer milliseconds run before what follows."""
+        self.ask(f"new Promise(done => setTimeout(done, {milliseconds}))")
 
     def click(self, selector: str) -> None:
         self.ask(f"document.querySelector({json.dumps(selector)}).click()")

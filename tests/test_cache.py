@@ -203,3 +203,14 @@ def test_the_command_needs_no_compiler(monkeypatch, tmp_path):
     run = subprocess.run([sys.executable, "-m", "dml", "cache"], env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "there is no glslang" in run.stdout
+
+
+def test_a_file_has_the_rights_of_the_users_other_files(tmp_path):
+    """A report is to be sent and served."""
+    before = os.umask(0o022)
+    try:
+        cache.write_whole(tmp_path / "new" / "file", b"text")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new" / "file").stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]

@@ -59,8 +59,11 @@ def test_counts_before_arrays(in_c: Callable[[], Any], short: Callable[[], Any])
         (lambda: dml.DML_BUFFER_ARRAY_BINDING(2, [BINDING]), "BindingCount: must be 1, found 2"),
         (lambda: dml.DML_GRAPH_DESC(0, 1, 3, [NODE], 0, [], 1, [TO_OUTPUT]), "NodeCount: must be 1, found 3"),
         (lambda: dml.DML_GRAPH_DESC(3), "Nodes, OutputEdges must be given; by position: .*or, as in C, .InputCount"),
-        (lambda: dml.DML_FEATURE_QUERY_FEATURE_LEVELS(3), "RequestedFeatureLevels must be given; by position"),
-        (lambda: dml.DML_BUFFER_TENSOR_DESC(F32, 4), "Sizes must be given; by position: .DataType, Sizes, .* as in C"),
+        (lambda: dml.DML_FEATURE_QUERY_FEATURE_LEVELS(3), "RequestedFeatureLevels: must be a sequence, found 3"),
+        (
+            lambda: dml.DML_BUFFER_TENSOR_DESC(F32, 4),
+            "Sizes: must be a sequence, found 4; .*by position: .DataType, Sizes",
+        ),
         (lambda: dml.DML_BUFFER_TENSOR_DESC(*range(9)), "has 7 fields, found 9 values"),
         (lambda: dml.DML_JOIN_OPERATOR_DESC(3, [T, T], T, 0), "InputCount: must be 2, found 3"),
     ],

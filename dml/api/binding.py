@@ -62,6 +62,9 @@ class BindingTable(DeviceChild):
             self._dispatchable = None
         self.release()
 
+    def _about(self) -> str:
+        return "for nothing" if self._dispatchable is None else f"for {self._dispatchable!r}"
+
     def release(self) -> None:
         self._inputs: list[list[BoundRange | None]] | None = None
         self._outputs: list[BoundRange | None] | None = None
@@ -104,11 +107,18 @@ class BindingTable(DeviceChild):
         self._expect(f"{compiled.label} inputs", len(given), len(compiled.input_slots))
         places: list[BoundRange | None] = []
         for at, (slot, binding) in enumerate(zip(compiled.input_slots, given, strict=True)):
-            wanted = slot.tensor is not None and (at in compiled.program.owned) == owned
-            where, size = f"{compiled.label}.{slot.name}", compiled.program.inputs[at] or 0
-            places.append(
-                self._bound(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, slot.tensor)
-            )
+            refused = ""
+            if slot.tensor is None:
+                refused = "the description leaves this tensor out"
+            elif (at in compiled.program.owned) != owned:
+                refused = (
+                    "an initializer takes tensors with DML_TENSOR_FLAG_OWNED_BY_DML alone; bind it at each dispatch"
+                    if owned
+                    else "it has DML_TENSOR_FLAG_OWNED_BY_DML; bind it to the operator's initializer"
+                )
+            size = compiled.program.inputs[at] or 0
+            alignment = enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+            places.append(self._bound(binding, slot.where, refused, size, alignment, slot.tensor))
         return places
 
     @checked
@@ -121,48 +131,53 @@ class BindingTable(DeviceChild):
             self._expect("bind_outputs", len(given), len(dispatchable.operators))
             for compiled, binding in zip(dispatchable.operators, given, strict=True):
                 where, size = f"{compiled.label}: persistent resource", compiled.program.persistent_size
-                places.append(self._bound(binding, where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
+                refused = "" if size else "the operator keeps nothing"
+                places.append(self._bound(binding, where, refused, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
         else:
             assert isinstance(dispatchable, CompiledOperator)
             self._expect(f"{dispatchable.label} outputs", len(given), len(dispatchable.output_slots))
             for at, (slot, binding) in enumerate(zip(dispatchable.output_slots, given, strict=True)):
-                where, size = f"{dispatchable.label}.{slot.name}", dispatchable.program.outputs[at] or 0
-                wanted = slot.tensor is not None
-                places.append(
-                    self._bound(binding, where, wanted, size, enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, slot.tensor)
-                )
+                refused = "the description leaves this tensor out" if slot.tensor is None else ""
+                size = dispatchable.program.outputs[at] or 0
+                alignment = enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+                places.append(self._bound(binding, slot.where, refused, size, alignment, slot.tensor))
         self._outputs = places
 
     @checked
     def bind_temporary_resource(self, binding: AnyBinding) -> None:
         """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().TemporaryResourceSize
-        where = "temporary resource"
-        self._temporary = self._bound(_unwrap(binding), where, size > 0, size, enums.DML_TEMPORARY_BUFFER_ALIGNMENT)
+        refused = "" if size else "the operator needs none"
+        self._temporary = self._bound(
+            _unwrap(binding), "temporary resource", refused, size, enums.DML_TEMPORARY_BUFFER_ALIGNMENT
+        )
 
     @checked
     def bind_persistent_resource(self, binding: AnyBinding) -> None:
         """Bind the memory that the operator's initialization wrote, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().PersistentResourceSize
-        where = "persistent resource"
-        self._persistent = self._bound(_unwrap(binding), where, size > 0, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT)
+        refused = "" if size else "the operator needs none"
+        self._persistent = self._bound(
+            _unwrap(binding), "persistent resource", refused, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT
+        )
 
     def _bound(
         self,
         binding: object,
         where: str,
-        wanted: bool,
+        refused: str,
         size: int,
         alignment: int,
         tensor: DML_BUFFER_TENSOR_DESC | None = None,
     ) -> BoundRange | None:
-        """What is bound: ``size`` bytes at a multiple of ``alignment``. None where nothing is ``wanted`` or bound."""
+        """What is bound: ``size`` bytes at a multiple of ``alignment``. refused: why nothing may be bound, else empty;
+        then something must be. None where nothing is."""
         if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
-            if wanted:
+            if not refused:
                 raise DMLError(f"{where}: a buffer must be bound")
             return None
-        if not wanted:
-            raise DMLError(f"{where}: nothing may be bound here")
+        if refused:
+            raise DMLError(f"{where}: nothing may be bound here: {refused}")
         if not isinstance(binding, DML_BUFFER_BINDING) or not isinstance(binding.Buffer, Buffer):
             raise DMLError(f"{where}: takes a DML_BUFFER_BINDING of a buffer of this library, found {binding!r}")
         buffer, context = binding.Buffer, self._device.context

@@ -17,7 +17,7 @@ from dml.api.objects import DeviceChild, DMLObject, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from dml.api.recorder import CommandList, CommandRecorder
 from dml.arguments import as_array, checked
-from dml.capability import check_feature_support, supports_in_place
+from dml.capability import check_feature_support, short_name, supports_in_place
 from dml.capability import feature_level as level_of
 from dml.compiler.lowering import compile_operator
 from dml.descriptors.base import OperatorDesc, unwrap
@@ -41,6 +41,7 @@ from dml.runtime.recording import execute
 from dml.stages import stage
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.validator import validate
+from dml.words import html_table
 
 __all__ = ["Device", "create_device", "dispatch", "list_devices"]
 
@@ -61,6 +62,15 @@ class Device(DMLObject):
         self.dispatched = Dispatched()
         self._context.spare.add(self.dispatched)
         self._children: weakref.WeakSet[DeviceChild] = weakref.WeakSet()
+
+    def _about(self) -> str:
+        vulkan = self.vulkan
+        level = f"feature level {short_name(self.feature_level)}"
+        return ", ".join([vulkan.name, vulkan.driver, level, *(["closed"] if self.is_closed else [])])
+
+    def _repr_html_(self) -> str:
+        about = [("feature level", short_name(self.feature_level)), *self.vulkan.properties()[1:]]
+        return html_table("Device (closed)" if self.is_closed else "Device", ["property", "value"], about)
 
     @property
     def context(self) -> Context:
@@ -190,6 +200,7 @@ class Device(DMLObject):
             "DML_GRAPH_DESC",
             _seen_as(graph.input_fields, inputs),
             _seen_as(graph.output_fields, outputs),
+            is_graph=True,
         )
 
     @checked

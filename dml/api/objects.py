@@ -19,6 +19,15 @@ class DMLObject:
         self._name = ""
         self._private: dict[UUID, bytes] = {}
 
+    def __repr__(self) -> str:
+        about = self._about()
+        name = f" {self._name!r}" if self._name else ""
+        return f"<{type(self).__name__}{name}{f': {about}' if about else ''}>"
+
+    def _about(self) -> str:
+        """What its ``repr`` says of it."""
+        return ""
+
     def set_name(self, name: str) -> None:
         self._name = str(name)
 

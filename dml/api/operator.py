@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,15 +12,20 @@ from dml.api.objects import DeviceChild, require_device
 from dml.api.resident import Resident
 from dml.api.weights import Constants
 from dml.arguments import checked
-from dml.compiler.program import Dispatch, Program
+from dml.compiler.program import Access, Dispatch, Program
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
 from dml.runtime.recording import KernelTime, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.words import bytes_text, html_table
 
 if TYPE_CHECKING:
     from dml.api.device import Device
+
+
+#: Which accesses read, and which write.
+_DIRECTIONS = ((Access.READ, Access.READ_WRITE), (Access.WRITE, Access.READ_WRITE))
 
 
 class Operator(DeviceChild):
@@ -28,6 +34,9 @@ class Operator(DeviceChild):
     def __init__(self, device: Device, desc: OperatorDesc) -> None:
         super().__init__(device)
         self.desc = desc
+
+    def _about(self) -> str:
+        return repr(self.desc)
 
 
 class Dispatchable(DeviceChild):
@@ -38,10 +47,11 @@ class Dispatchable(DeviceChild):
 
 
 class Slot:
-    """An input or output binding point: its name for messages, and the tensor bound there (None: absent)."""
+    """An input or output binding point: its name, how messages call it, and the tensor bound there (None: absent)."""
 
-    def __init__(self, name: str, tensor: DML_BUFFER_TENSOR_DESC | None) -> None:
+    def __init__(self, name: str, where: str, tensor: DML_BUFFER_TENSOR_DESC | None) -> None:
         self.name = name
+        self.where = where
         self.tensor = tensor
 
 
@@ -49,13 +59,15 @@ class Slot:
 Field = tuple[str | int, DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, ...] | None]
 
 
-def _slots(fields: Sequence[Field]) -> list[Slot]:
+def _slots(fields: Sequence[Field], label: str, graphs: str) -> list[Slot]:
+    """graphs: "input" or "output" of a graph, whose names are no fields; else empty."""
     slots: list[Slot] = []
     for name, tensor in fields:
         if isinstance(tensor, tuple):
-            slots += [Slot(f"{name}[{i}]", t) for i, t in enumerate(tensor)]
+            slots += [Slot(f"{name}[{i}]", f"{label}.{name}[{i}]", t) for i, t in enumerate(tensor)]
         else:
-            slots.append(Slot(str(name), tensor))
+            where = f"{label}: {graphs} {name!r}" if graphs else f"{label}.{name}"
+            slots.append(Slot(str(name), where, tensor))
     return slots
 
 
@@ -63,7 +75,7 @@ class CompiledOperator(Dispatchable):
     """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
 
     label: the operator's name in messages. inputs, outputs: its fields. in_place: whether an output may be bound where
-    an input lies.
+    an input lies. is_graph: the fields are inputs and outputs of a graph.
     """
 
     def __init__(
@@ -75,6 +87,7 @@ class CompiledOperator(Dispatchable):
         outputs: Iterable[Field],
         *,
         in_place: bool = False,
+        is_graph: bool = False,
     ) -> None:
         super().__init__(device)
         self.program = program
@@ -82,8 +95,8 @@ class CompiledOperator(Dispatchable):
         self.in_place = in_place
         self.input_fields = list(inputs)
         self.output_fields = list(outputs)
-        self.input_slots = _slots(self.input_fields)
-        self.output_slots = _slots(self.output_fields)
+        self.input_slots = _slots(self.input_fields, label, "input" if is_graph else "")
+        self.output_slots = _slots(self.output_fields, label, "output" if is_graph else "")
         self.kernels = spirv(program.dispatches)
         self.initialize_kernels = spirv(program.initialize)
         #: The driver makes the pipelines meanwhile: recordings find them.
@@ -115,6 +128,23 @@ class CompiledOperator(Dispatchable):
             program.temporary_size,
             program.persistent_size,
         )
+
+    def _about(self) -> str:
+        kernels = [dispatch.label for dispatch in self.program.dispatches]
+        shown = ", ".join(f"{kernel} x {count}" if count > 1 else kernel for kernel, count in Counter(kernels).items())
+        return f"{self.label}, {f'kernels {shown}' if shown else 'no kernels'}"
+
+    def _repr_html_(self) -> str:
+        program = self.program
+        rows = [
+            (stage, dispatch.node, dispatch.label, " x ".join(map(str, dispatch.groups)),
+             *(bytes_text(sum(b.region.size for b in dispatch.bindings if b.access in kinds)) for kinds in _DIRECTIONS))
+            for stage, dispatches in (("initialize", program.initialize), ("dispatch", program.dispatches))
+            for dispatch in dispatches
+        ]  # fmt: skip
+        sizes = f"temporary {bytes_text(program.temporary_size)}, persistent {bytes_text(program.persistent_size)}"
+        columns = ["stage", "nodes", "kernel", "workgroups", "reads", "writes"]
+        return html_table(f"{self.label}: {sizes}", columns, rows)
 
     def release(self) -> None:
         self._resident = self._pipelines = None
@@ -208,6 +238,9 @@ class OperatorInitializer(Dispatchable):
         for compiled in operators:
             require_device(compiled, self._device, "OperatorInitializer")
         self.operators = tuple(operators)
+
+    def _about(self) -> str:
+        return ", ".join(compiled.label for compiled in self.operators)
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
         """What an initialization needs bound. Temporaries of the operators' initializations lie one after another."""

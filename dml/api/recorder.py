@@ -32,6 +32,9 @@ class CommandList(DeviceChild):
         self._recordings: list[Recording] = []
         self._uses: list[PersistentUse] = []
 
+    def _about(self) -> str:
+        return f"{len(self._recordings)} recorded"
+
     def append(self, recordings: Iterable[Recording], uses: Iterable[PersistentUse]) -> None:
         """Add a dispatchable's recordings, and what they initialize or need initialized."""
         self._recordings.extend(recordings)

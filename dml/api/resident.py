@@ -50,6 +50,10 @@ class _Output(NamedTuple):
         return found if self.is_array else found[0]
 
 
+def _called(key: object) -> str:
+    return f"by index {key}" if isinstance(key, int) else f"tensor {key!r}"
+
+
 class Resident:
     """Runs a compiled operator on arrays. Safe from any thread; runs follow each other."""
 
@@ -73,10 +77,7 @@ class Resident:
         #: The input fields: the name, and how many arrays one takes as a sequence.
         self._fields = [(name, len(t) if isinstance(t, tuple) else None) for name, t in compiled.input_fields]
         slots = compiled.input_slots
-        self._checks = [
-            None if slot.tensor is None else ArrayCheck(slot.tensor, f"{compiled.label}.{slot.name}", context)
-            for slot in slots
-        ]
+        self._checks = [None if slot.tensor is None else ArrayCheck(slot.tensor, slot.where, context) for slot in slots]
         self._written = {
             at: TensorMemory(mirror.words, tensor)
             for at, mirror in self._inputs.items()
@@ -232,9 +233,7 @@ class Resident:
         for key, value in given.items():
             name = self._known[key] if isinstance(key, int) and 0 <= key < len(self._known) else key
             if name not in self._known:
-                raise DMLError(
-                    f"{self._compiled.label}: no input tensor {key!r}; it has {', '.join(map(str, self._known))}"
-                )
+                raise DMLError(f"{self._compiled.label}: no input {_called(key)}; it has {self._inputs_in_words()}")
             inputs[name] = value
         return inputs
 
@@ -248,7 +247,14 @@ class Resident:
         return value
 
     def _where(self, at: int) -> str:
-        return f"{self._compiled.label}.{self._compiled.input_slots[at].name}"
+        return self._compiled.input_slots[at].where
+
+    def _inputs_in_words(self) -> str:
+        """The names of the inputs; those without one by their index."""
+        named = [str(name) for name in self._known if isinstance(name, str)]
+        unnamed = [str(name) for name in self._known if isinstance(name, int)]
+        indices = f"{'without a name ' if named else ''}by index {' and '.join(unnamed)}"
+        return ", ".join([*named, *([indices] if unnamed else [])]) or "none"
 
     def _prepare(self, found: Mapping[int, Array | DeviceArray]) -> dict[int, Buffer]:
         """Lay the arrays out where the next run finds them. Returns the buffers of those that it finds as they are."""

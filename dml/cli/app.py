@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from .. import __version__
 from ..errors import DMLError
@@ -30,25 +30,17 @@ app = typer.Typer(help=_HELP, epilog=_EXIT_CODES, no_args_is_help=True, rich_mar
 EXAMPLES: dict[str, tuple[str, ...]] = {}
 
 
-def _write_examples(formatter: Any, name: str | None) -> None:
-    """The end of a command's help: its examples, each in a line of its own."""
-    formatter.write("Examples:\n" + "".join(f"  {example}\n" for example in EXAMPLES[str(name)]))
-
-
 class CommandWithExamples(TyperCommand):
-    """A command whose help ends in examples."""
+    """A command whose help ends in examples, each in a line of its own."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)
-        _write_examples(formatter, self.name)
+        write_examples(str(self.name), formatter)
 
 
-class GroupWithExamples(TyperGroup):
-    """A command that has others below it, whose help ends in examples."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        super().format_help(ctx, formatter)
-        _write_examples(formatter, self.name)
+def write_examples(name: str, formatter: Any) -> None:
+    """A command's examples, a line each."""
+    formatter.write("Examples:\n" + "".join(f"  {example}\n" for example in EXAMPLES[name]))
 
 
 def command(*examples: str) -> Callable[[_Command], _Command]:

@@ -23,15 +23,7 @@ _STATUSES = (
     "Exit status: 0 no case failed; 1 a case failed; 2 wrong options; 3 it could not be run (no device, a file), or "
     "not to its end; 130 ended by Ctrl-C."
 )
-EXAMPLES = (
-    "dml conformance --quick --html report.html",
-    "dml conformance --device NVIDIA --json report.json",
-    "dml conformance --as all --filter GRU --filter LSTM",
-    "dml conformance --full --shard 2/8 --json 2.json",
-    "dml conformance --full --resume run.jsonl",
-)
-
-app = typer.Typer(help="Test every operator on Vulkan devices, and report.", invoke_without_command=True)
+app = typer.Typer(invoke_without_command=True)
 
 ReportPath = Annotated[Path, typer.Argument(help="A report, as --json writes it.", show_default=False)]
 
@@ -56,7 +48,7 @@ def console() -> Console:
     return made if made.is_terminal else Console(highlight=False, width=500)
 
 
-@app.callback(epilog=_STATUSES, help="Test every operator on Vulkan devices, and report.")
+@app.callback(epilog=_STATUSES)
 @_refusing
 def conformance(
     context: typer.Context,
@@ -87,6 +79,7 @@ def conformance(
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take.")] = 300.0,
     jobs: Annotated[int, typer.Option(min=1, help="How many cases run at once on a device.")] = 1,
 ) -> None:
+    """Test every operator on Vulkan devices against float64 references, and report."""
     if context.invoked_subcommand is not None:
         return
     if quick and full:

@@ -40,8 +40,9 @@ class Mismatch:
 class Comparison:
     """A tensor beside its expectation.
 
-    worst_ulp: the largest error in units of the last place, None where a NaN or an infinity is wrong. share: the
-    largest error as a part of what is allowed; None where nothing is. histogram: elements by that share, see SHARES.
+    share: the largest error as a part of what is allowed; None where nothing is. worst_ulp, ulp_limit: the error of the
+    element that has it, in units of the last place (None where a NaN or an infinity is wrong), and what is allowed
+    there. histogram: elements by their share, see SHARES.
     """
 
     elements: int
@@ -64,15 +65,12 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
         error, allowed = np.where(better, other, error), np.where(better, other_allowed, allowed)
         unit = np.where(better, other_unit, unit)
     wrong = error > allowed
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ulp = np.where(error == 0, 0.0, error / unit)
         shares = np.where(error == 0, 0.0, error / allowed)
         limits = allowed / unit
-    at = (
-        np.unravel_index(int(np.argmax(np.where(wrong, ulp + 1, 0) if wrong.any() else ulp)), found.shape)
-        if found.size
-        else ()
-    )
+    by = np.where(wrong, ulp + 1, 0) if wrong.any() else ulp if expected.is_exact else shares
+    at = np.unravel_index(int(np.argmax(by)), found.shape) if found.size else ()
     mismatch = None
     if wrong.any():
         far = float(ulp[at])
@@ -85,12 +83,12 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
             far if np.isfinite(far) else None,
             float(limits[at]),
         )
-    worst = float(np.max(ulp, initial=0.0))
+    worst = float(ulp[at]) if found.size else 0.0
     return Comparison(
         found.size,
         worst if np.isfinite(worst) else None,
         None if expected.is_exact else float(min(np.max(shares, initial=0.0), 1e9)),
-        float(np.max(limits, initial=0.0)),
+        float(limits[at]) if found.size else 0.0,
         expected.why,
         _histogram(error, shares, wrong),
         mismatch,

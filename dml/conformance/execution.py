@@ -30,6 +30,10 @@ Array = npt.NDArray[Any]
 STATUSES = ("passed", "failed", "not_tested", "unsupported")
 
 
+#: What a device answers to what is beyond it: limits, features, memory.
+_BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
+
+
 def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
     """The outcome of a case on a device, as reports have it (see report.schema.json).
 
@@ -64,6 +68,8 @@ def run_case(device: Device, case: Case, seed: int = 0) -> Outcome:
         compiled = device.compile_operator(operator)
     except DMLError as error:
         _leave_if_lost(device, error)
+        if error.hresult not in _BEYOND:  # a kernel that does not compile, say
+            return _failed(outcome, start, str(error))
         return {**outcome, "status": "unsupported", "reason": str(error), "seconds": time.perf_counter() - start}
     try:
         found = _run(device, compiled, desc, inputs)

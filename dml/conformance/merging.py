@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,8 +26,11 @@ def merge(reports: Sequence[Record], names: Sequence[str]) -> Record:
         _check(first, other, names[0], name)
     runs: dict[tuple[Any, ...], list[tuple[Record, str]]] = {}
     for one, name in zip(reports, names, strict=True):
+        seen: Counter[tuple[Any, ...]] = Counter()  # a machine may have several of a kind
         for run in one["runs"]:
-            runs.setdefault(tuple(run["device"][key] for key in IDENTITY), []).append((run, name))
+            device = tuple(run["device"][key] for key in IDENTITY)
+            runs.setdefault((*device, seen[device]), []).append((run, name))
+            seen[device] += 1
     shards = _together([(one["suite"]["shard"], name) for one, name in zip(reports, names, strict=True)], alike=True)
     counts = {one["suite"]["shard"]: one["suite"]["cases"] for one in reports}
     suite = {**first["suite"], "shard": shards, "cases": sum(counts.values())}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
@@ -17,7 +17,7 @@ IDENTITY = ("name", "driver", "driver_version", "api_version", "vendor_id", "dev
 
 
 @dataclass(frozen=True)
-class SuiteDevice:
+class DeviceAxis:
     """A Vulkan device on an axis."""
 
     device: VulkanDevice
@@ -58,7 +58,7 @@ class SuiteDevice:
         }
 
 
-def places(devices: Sequence[str], axes: Sequence[str]) -> list[SuiteDevice]:
+def places(devices: Sequence[str], axes: Sequence[str]) -> list[DeviceAxis]:
     """The devices that ``--device`` names (all there are where it names none) on each axis of ``--as`` (plain).
 
     Raises DMLError where there is no such device or axis, or no device at all.
@@ -68,15 +68,20 @@ def places(devices: Sequence[str], axes: Sequence[str]) -> list[SuiteDevice]:
         choose()  # says what to install
     wanted = devices or ["all"]
     found = [device for text in wanted for device in (list_devices() if text == "all" else [choose(text)])]
-    return [SuiteDevice(device, axis) for device in dict.fromkeys(found) for axis in kinds]
+    return [DeviceAxis(device, axis) for device in dict.fromkeys(found) for axis in kinds]
 
 
-def find(name: str, driver: str, axis: str) -> SuiteDevice:
-    """The place of a journal. Raises DMLError where the machine has it no more."""
-    for device in list_devices():
-        if (device.name, device.driver) == (name, driver):
-            return SuiteDevice(device, axis)
-    raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
+def find(records: Sequence[Mapping[str, Any]]) -> list[DeviceAxis]:
+    """The places that have these records, as a journal holds them. Raises DMLError where one is no longer there."""
+    found: list[DeviceAxis] = []
+    for record in records:
+        name, driver, axis = (record[key] for key in ("name", "driver", "axis"))
+        like = (DeviceAxis(device, axis) for device in list_devices() if (device.name, device.driver) == (name, driver))
+        one = next((place for place in like if place not in found), None)  # there may be several of a kind
+        if one is None:
+            raise DMLError(f"this machine has no device {name!r} with driver {driver!r}", HRESULT.DXGI_ERROR_NOT_FOUND)
+        found.append(one)
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dml.conformance.places import SuiteDevice
+from dml.conformance.places import DeviceAxis
 
 #: The worker ends itself when its time is up; so many seconds later it is ended from here.
 GRACE = 15.0
@@ -37,7 +37,7 @@ class WorkerLostError(Exception):
 class WorkerProcess:
     """A worker on a place. Raises WorkerLostError where it cannot open the device in so many seconds."""
 
-    def __init__(self, place: SuiteDevice, seed: int, seconds: float, **variables: str) -> None:
+    def __init__(self, place: DeviceAxis, seed: int, seconds: float, **variables: str) -> None:
         self._process = subprocess.Popen(
             WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             encoding="utf-8", errors="replace", env={**os.environ, **variables}, start_new_session=True,

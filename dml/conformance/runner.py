@@ -14,7 +14,7 @@ from dml.conformance import worker
 from dml.conformance.axes import seen_as
 from dml.conformance.case import Case
 from dml.conformance.parameters import Skip
-from dml.conformance.places import SuiteDevice
+from dml.conformance.places import DeviceAxis
 from dml.conformance.process import WorkerLostError, WorkerProcess
 from dml.conformance.report import Record
 from dml.errors import DMLError
@@ -44,7 +44,7 @@ class PlaceRun:
     left: why the cases that had no outcome were left out; empty as long as the device goes on.
     """
 
-    def __init__(self, place: SuiteDevice, cases: Sequence[str], seed: int, conduct: Conduct) -> None:
+    def __init__(self, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct) -> None:
         self.left = ""
         self._place, self._seed, self._conduct = place, seed, conduct
         self._line = deque(cases)
@@ -165,7 +165,7 @@ class PlaceRun:
         return process
 
 
-def finished(place: SuiteDevice, outcome: Record, seed: int) -> Record:
+def finished(place: DeviceAxis, outcome: Record, seed: int) -> Record:
     """A worker's outcome with what a failure says besides: the command that runs the case again."""
     if outcome["failure"] is None:
         return outcome
@@ -192,7 +192,7 @@ def not_run(text: str, reason: str) -> Record:
     }
 
 
-def ended(place: SuiteDevice, text: str, seed: int, lost: WorkerLostError, seconds: float) -> Record:
+def ended(place: DeviceAxis, text: str, seed: int, lost: WorkerLostError, seconds: float) -> Record:
     """The outcome of a case that ended its process."""
     case = Case.parse(text)
     nothing = dict.fromkeys(("tensor", "index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
@@ -206,7 +206,7 @@ def ended(place: SuiteDevice, text: str, seed: int, lost: WorkerLostError, secon
     return finished(place, outcome, seed)
 
 
-def _kernels(place: SuiteDevice, case: Case) -> list[str]:
+def _kernels(place: DeviceAxis, case: Case) -> list[str]:
     """The kernels that the case would have run."""
     try:
         program = compile_operator(case.desc, seen_as(place.device, place.axis).target)

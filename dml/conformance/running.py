@@ -16,7 +16,7 @@ from rich.text import Text
 from dml import cache
 from dml.conformance import report
 from dml.conformance.journal import Journal
-from dml.conformance.places import SuiteDevice, find, places
+from dml.conformance.places import DeviceAxis, find, places
 from dml.conformance.report import Record
 from dml.conformance.runner import Conduct, PlaceRun
 from dml.conformance.suite import Suite, from_record
@@ -53,11 +53,11 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
         journal = Journal.resume(asked.resume)
         _check(asked, journal)
         suite = from_record(journal.head["suite"])
-        chosen = [find(device["name"], device["driver"], device["axis"]) for device in journal.devices]
-        cases = suite.cases()
+        chosen = find(journal.devices)
+        cases = _cases(suite, console)
     else:
         suite = asked.suite
-        cases = suite.cases()
+        cases = _cases(suite, console)
         chosen = places(asked.devices, asked.axes)
         head = report.started(suite.record(len(cases)))
         path = asked.resume or cache.root() / "conformance" / f"{head['created'].replace(':', '')}-{os.getpid()}.jsonl"
@@ -81,6 +81,11 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
     return Ended(made, interrupted, None if is_done else journal.path)
 
 
+def _cases(suite: Suite, console: Console) -> list[str]:
+    with console.status("choosing the cases"):  # of the full size that takes most of a minute
+        return suite.cases()
+
+
 def _check(asked: Asked, journal: Journal) -> None:
     """What is asked for beside a journal must be what it is of."""
     held = journal.head["suite"]
@@ -98,7 +103,7 @@ def _said(suite: Record) -> str:
 
 
 def _run_place(
-    at: int, place: SuiteDevice, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
+    at: int, place: DeviceAxis, cases: Sequence[str], seed: int, conduct: Conduct, journal: Journal, console: Console
 ) -> str:
     """Run what a place has not run yet; why some of it is left out, where it is."""
     found = journal.found[at]

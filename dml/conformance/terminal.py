@@ -124,7 +124,7 @@ def _failures(console: Console, run: Record, most: int) -> None:
         for line in failure_lines(run, outcome):
             console.print(Text(f"  {line}"), soft_wrap=True)
     if len(failed) > most:
-        console.print(Text(f"\n{len(failed) - most} more failures:", style=_COLORS["failed"]))
+        console.print(Text(f"\n{len(failed) - most} more; all {len(failed)} failures:", style=_COLORS["failed"]))
         for (operator, kind), count in seen.items():
             console.print(Text(f"  {operator} {kind}: {count} cases"))
 

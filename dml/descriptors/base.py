@@ -23,6 +23,7 @@ import numpy as np
 from .. import enums
 from ..arguments import is_number
 from ..enums import DML_OPERATOR_TYPE
+from ..enums.naming import short_name
 from ..errors import DMLError
 from ..structures import Signature, derive_count, enumerator, integer, integers, not_converted, sequence, structure
 from ..tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, DML_TENSOR_DESC
@@ -89,8 +90,10 @@ class OperatorDesc:
         return hash(self._values(self))
 
     def __repr__(self) -> str:
-        held = (f"{info.name}={getattr(self, info.name)!r}" for info in self.fields_info)
-        return f"{type(self).__qualname__}({', '.join(held)})"
+        """Fields that hold something, but no counts: DML_TILE_OPERATOR_DESC(InputTensor=(FLOAT32, (1, 2)), ...)."""
+        held = {info.name: getattr(self, info.name) for info in self.fields_info if info.counts is None}
+        shown = (f"{name}={_shown_value(value)}" for name, value in held.items() if value is not None)
+        return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -110,6 +113,17 @@ class OperatorDesc:
         """A copy with some fields changed; counts follow their arrays."""
         values = {info.name: getattr(self, info.name) for info in self.fields_info if info.counts is None}
         return type(self)(**{**values, **changes})
+
+
+def _shown_value(value: Any) -> str:
+    """A field's value: tensors without the structure's name, enumerators without the enumeration's."""
+    if isinstance(value, DML_BUFFER_TENSOR_DESC):
+        return value.in_words
+    if isinstance(value, IntEnum):
+        return short_name(value)
+    if isinstance(value, tuple) and value and not isinstance(value[0], int | float):
+        return f"[{', '.join(map(_shown_value, value))}]"
+    return repr(value)
 
 
 _Desc = TypeVar("_Desc", bound=OperatorDesc)
@@ -267,7 +281,7 @@ def _constructor(cls: type[OperatorDesc], fields: tuple[dataclasses.Field[Any], 
                     raise not_converted(f"{cls.__name__}.{name}", value, wanted, kind) from None
             object.__setattr__(self, name, value)
         for name, array in counts.items():
-            derive_count(self, name, len(getattr(self, array) or ()))
+            derive_count(self, name, len(getattr(self, array) or ()), array)
 
     __init__.__doc__ = f"{cls.__name__}({', '.join(names)}): by name, or by position in this order."
     __init__.__module__, __init__.__qualname__ = cls.__module__, f"{cls.__qualname__}.__init__"

@@ -56,7 +56,7 @@ class DML_BUFFER_ARRAY_BINDING:
             raise DMLError(f"DML_BUFFER_ARRAY_BINDING.Bindings: must be DML_BUFFER_BINDINGs, found {items!r}")
         ranges = tuple(DML_BUFFER_BINDING(None) if item is None else item for item in items)
         object.__setattr__(self, "Bindings", ranges)
-        derive_count(self, "BindingCount", len(ranges))
+        derive_count(self, "BindingCount", len(ranges), "Bindings")
 
 
 @structure()
@@ -138,7 +138,7 @@ class DML_FEATURE_QUERY_FEATURE_LEVELS:
         where = "DML_FEATURE_QUERY_FEATURE_LEVELS.RequestedFeatureLevels"
         levels = convert(where, self.RequestedFeatureLevels, _levels, "a sequence of DML_FEATURE_LEVELs")
         object.__setattr__(self, "RequestedFeatureLevels", levels)
-        derive_count(self, "RequestedFeatureLevelCount", len(levels))
+        derive_count(self, "RequestedFeatureLevelCount", len(levels), "RequestedFeatureLevels")
 
 
 @structure()

@@ -42,7 +42,7 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
                 raise DMLError(
                     f"DML_CONSTANT_DATA_GRAPH_NODE_DESC.Data: must be bytes or a buffer, found {self.Data!r}"
                 ) from None
-        derive_count(self, "DataSize", len(self.Data))
+        derive_count(self, "DataSize", len(self.Data), "Data")
 
     @cached_property
     def digest(self) -> bytes:
@@ -148,7 +148,7 @@ class DML_GRAPH_DESC:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "Nodes", _wrapped(self, "Nodes", DML_GRAPH_NODE_DESC, _NODES))
-        derive_count(self, "NodeCount", len(self.Nodes))
+        derive_count(self, "NodeCount", len(self.Nodes), "Nodes")
         for kind, edge_type in (
             ("Input", DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INPUT),
             ("Output", DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_OUTPUT),
@@ -156,7 +156,7 @@ class DML_GRAPH_DESC:
         ):
             edges = _wrapped(self, f"{kind}Edges", DML_GRAPH_EDGE_DESC, {edge_type: _EDGES[edge_type]})
             object.__setattr__(self, f"{kind}Edges", edges)
-            derive_count(self, f"{kind}EdgeCount", len(edges))
+            derive_count(self, f"{kind}EdgeCount", len(edges), f"{kind}Edges")
 
 
 def _check_type(desc: Any, kinds: dict[Any, type]) -> None:

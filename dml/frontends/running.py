@@ -19,6 +19,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import DMLError
+from dml.frontends.npy import read_npy
 from dml.runtime.recording import KernelTime
 
 
@@ -39,7 +40,7 @@ class Options:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The inputs. Raises DMLError for a file that is no array."""
-        return {name: _load(path) for name, path in self.inputs.items()}
+        return {name: read_npy(path) for name, path in self.inputs.items()}
 
     def deliver(self, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
         """Write the outputs into the folder, or say what they are where there is none."""
@@ -49,16 +50,6 @@ class Options:
                 self.say(np.array2string(array, threshold=64, edgeitems=3))
             else:
                 _save(self.output_dir, name, array)
-
-
-def _load(path: Path) -> npt.NDArray[Any]:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise DMLError(f"{path}: not an .npy file: {error}") from None
-    if not isinstance(found, np.ndarray):
-        raise DMLError(f"{path}: an .npy file of one array is needed")
-    return found
 
 
 def _save(folder: Path, name: str, array: npt.NDArray[Any]) -> None:

@@ -234,7 +234,8 @@ class Builder:
         #: Edges, as the numbers of (graph input, node, its input) and of (node, its output, node, its input).
         self._input_edges: list[tuple[int, int, int]] = []
         self._edges: list[tuple[int, int, int, int]] = []
-        #: Which of the nodes that were added the graph built last has, in its order.
+        #: The graph that was built last, and which of the nodes that were added it has, in its order.
+        self.graph: DML_GRAPH_DESC | None = None
         self.built: list[int] = []
 
     @checked
@@ -369,7 +370,7 @@ class Builder:
             DML_OUTPUT_GRAPH_EDGE_DESC(place[node], output, at, name)
             for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
         ]
-        return DML_GRAPH_DESC(
+        self.graph = DML_GRAPH_DESC(
             InputCount=len(self._inputs),
             OutputCount=len(results),
             Nodes=tuple(self._nodes[node] for node in place),
@@ -377,6 +378,7 @@ class Builder:
             IntermediateEdges=tuple(between),
             OutputEdges=tuple(results),
         )
+        return self.graph
 
     def _materialized(self, tensor: Tensor) -> Tensor:
         kind, index, output = tensor.source

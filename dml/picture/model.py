@@ -49,7 +49,7 @@ class PictureKernel:
     """A dispatch: what it runs, which nodes it computes, and the bytes it binds.
 
     once: it runs at initialization alone. weights: bytes read of what is known before the model runs. nanoseconds: None
-    where nothing was measured. work: multiply-adds or elements loaded, as a bound.
+    where nothing was measured.
     """
 
     kernel: str
@@ -60,7 +60,6 @@ class PictureKernel:
     read: int
     written: int
     weights: int
-    work: int
     nanoseconds: int | None = None
 
 
@@ -73,6 +72,15 @@ class Picture:
     edges: list[tuple[int, int, str]]
     kernels: list[PictureKernel]
     facts: list[tuple[str, str]]
+
+
+#: Characters of an attribute that are shown.
+_LONGEST = 200
+
+
+def shortened(text: str) -> str:
+    """An attribute's value, or its beginning."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def measured(kernels: Iterable[PictureKernel]) -> list[int]:

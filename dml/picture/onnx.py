@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from dml.capability import operator_introduced, short_name
-from dml.compiler.program import Dispatch, Space
-from dml.enums import DML_FEATURE_LEVEL
 from dml.frontends.onnx import PreparedModel
 from dml.frontends.onnx.command import WalkedPart, walk
 from dml.frontends.onnx.device_part import OnnxPlan
@@ -17,12 +14,8 @@ from dml.frontends.onnx.dtypes import Array
 from dml.frontends.onnx.host_part import HostPart
 from dml.frontends.onnx.trace import NodeRecord, ValueFacts
 
-from .model import Picture, PictureKernel, PictureNode, PictureValue, relate
-
-#: A node of the graph in a dispatch's label; see dml.graph.model.
-_LABEL = re.compile(r"(?:^| \+ )node (\d+) \(")
-#: Characters of an attribute that are shown.
-_LONGEST = 200
+from .kernels import add_times, facts_of, kernels_of
+from .model import Picture, PictureKernel, PictureNode, PictureValue, relate, shortened
 
 
 def onnx_picture(
@@ -45,7 +38,7 @@ def onnx_picture(
     for name in model.outputs:
         drawing.add(PictureNode("output", "output", name, inputs=drawing.known(name)), [name], [])
     relate(drawing.nodes, drawing.kernels)
-    return Picture(title, drawing.nodes, drawing.edges, drawing.kernels, list(_facts(model, parts, profile)))
+    return Picture(title, drawing.nodes, drawing.edges, drawing.kernels, _facts(model, parts, profile=profile))
 
 
 class _Drawing:
@@ -85,11 +78,9 @@ def _draw_on_device(drawing: _Drawing, walked: WalkedPart, plan: OnnxPlan) -> No
         inner = []
         at = drawing.add(node, [value.name for value in record.inputs], [value.name for value in record.outputs])
         owner.update({plan.graph_nodes[number]: at for number in record.numbers if number in plan.graph_nodes})
-    kernels = _kernels(plan, owner)
+    kernels = kernels_of(plan.compiled, owner)
     if walked.times:
-        ran = [kernel for kernel in kernels if not kernel.once]
-        for kernel, time in zip(ran, walked.times, strict=True):
-            kernel.nanoseconds = time.nanoseconds
+        add_times(kernels, walked.times)
     drawing.kernels += kernels
 
 
@@ -104,7 +95,7 @@ def _draw_on_host(drawing: _Drawing, walked: WalkedPart, part: HostPart) -> None
     times = sum(time.nanoseconds for time in walked.times) if walked.times else None
     written = sum(value.size for at in drawn for value in drawing.nodes[at].outputs)
     drawing.kernels.append(
-        PictureKernel(f"{part.runtime}, on the host", drawn, False, (0, 0, 0), 0, 0, written, 0, 0, nanoseconds=times)
+        PictureKernel(f"{part.runtime}, on the host", drawn, False, (0, 0, 0), 0, 0, written, 0, nanoseconds=times)
     )
 
 
@@ -127,7 +118,7 @@ def _value(facts: ValueFacts) -> PictureValue:
 
 
 def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
-    level = max(map(operator_introduced, record.kinds), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
+    level = max(map(operator_introduced, record.kinds), default=None)
     return PictureNode(
         "node",
         _operator(proto),
@@ -136,7 +127,7 @@ def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
         [_value(value) for value in record.outputs],
         _attributes(proto),
         [short_name(kind) for kind in record.kinds],
-        short_name(level) if record.kinds else "",
+        "" if level is None else short_name(level),
         inner,
     )
 
@@ -162,56 +153,14 @@ def _attribute(entry: Any) -> str:
         text = f"a graph of {len(found.node)} nodes"
     else:
         text = str(found)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return shortened(text)
 
 
-def _kernels(plan: Any, owner: Mapping[int, int]) -> list[PictureKernel]:
-    if plan.compiled is None:
-        return []
-    program = plan.compiled.program
-    return [
-        *(_kernel(dispatch, owner, once=True) for dispatch in program.initialize),
-        *(_kernel(dispatch, owner, once=False) for dispatch in program.dispatches),
-    ]
-
-
-def _kernel(dispatch: Dispatch, owner: Mapping[int, int], *, once: bool) -> PictureKernel:
-    numbers = (int(number) for number in _LABEL.findall(dispatch.node))
-    nodes = list(dict.fromkeys(owner[number] for number in numbers if number in owner))
-    regions = {(binding.region, binding.access) for binding in dispatch.bindings}
-    known = {Space.PERSISTENT, Space.CONSTANT}
-    reads = {region for region, access in regions if access.value != "w"}
-    return PictureKernel(
-        dispatch.label, nodes, once, dispatch.groups, dispatch.invocations,
-        read=sum(region.size for region in reads if once or region.space not in known),
-        written=sum(region.size for region, access in regions if access.writes),
-        weights=0 if once else sum(region.size for region in reads if region.space in known),
-        work=dispatch.work,
-    )  # fmt: skip
-
-
-def _facts(model: PreparedModel, parts: Sequence[WalkedPart], profile: bool) -> Iterator[tuple[str, str]]:
-    vulkan = model.device.vulkan
-    yield "device", f"{vulkan.name}, {vulkan.driver}"
+def _facts(model: PreparedModel, parts: Sequence[WalkedPart], *, profile: bool) -> list[tuple[str, str]]:
     plans = [part.plan for part in parts if part.plan is not None]
     kinds = [kind for plan in plans for record in plan.record for kind in record.kinds]
-    if kinds:
-        yield "feature level", short_name(max(map(operator_introduced, kinds)))
+    facts = facts_of(model.device, kinds, [plan.compiled for plan in plans if plan.compiled], profile=profile)
     if len(plans) < len(parts):
-        on_host = sum(len(part.part.nodes) for part in parts if part.plan is None)
-        yield "on the host", f"{on_host} nodes, in {len(parts) - len(plans)} of {len(parts)} parts"
-    programs = [plan.compiled.program for plan in plans if plan.compiled is not None]
-    if programs:
-        yield "temporary memory", _bytes(max(program.temporary_size for program in programs))
-        constants = {id(each.Data): len(each.Data) for program in programs for each in program.constants}
-        yield "weights", _bytes(sum(program.persistent_size for program in programs) + sum(constants.values()))
-    if profile:
-        stamps = "the device's timestamps" if model.device.has_timestamps else "the host's clock, a submission each"
-        yield "times by", stamps
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"
+        nodes = sum(len(part.part.nodes) for part in parts if part.plan is None)
+        facts.append(("on the host", f"{nodes} nodes, in {len(parts) - len(plans)} of {len(parts)} parts"))
+    return facts

@@ -37,6 +37,9 @@ class Buffer:
         if zero:
             context.fill(self.piece)
 
+    def __repr__(self) -> str:
+        return f"<Buffer: {self.size} bytes on {self.context.device.name}>"
+
     def _check(self, offset: int, size: int) -> None:
         if not self._host:
             raise DMLError(f"a buffer of {self.size} bytes is the device's alone: the host neither reads nor writes it")

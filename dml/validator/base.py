@@ -92,7 +92,7 @@ def plain(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > 128:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, DML_BUFFER_TENSOR_DESC):
-        return f"a tensor of {plain(value.DataType)} {value.Sizes}"
+        return f"a tensor {value.in_words}"
     if isinstance(value, OperatorDesc):
         return value.OPERATOR_TYPE.name
     if isinstance(value, tuple) and not value:
@@ -290,14 +290,21 @@ class Check:
         for index, activation in enumerate(getattr(self.desc, field)):
             self._fusable(f"{field}[{index}]", activation)
 
+    def _fusable_since(self, kind: DML_OPERATOR_TYPE) -> DML_FEATURE_LEVEL:
+        """The level from which on an activation can be fused here."""
+        since = operator_introduced(kind)
+        return max(ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}).get(kind, since), since)
+
     def _fusable(self, field: str, activation: OperatorDesc) -> None:
         from .common import check_attributes  # the common rules use this module
 
         kind = activation.OPERATOR_TYPE
-        since = ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}).get(kind)
-        if since is None and kind not in FUSABLE_ACTIVATIONS:
-            self.fail(field, "must be an activation that can be fused here (dml-fused-activations)", activation)
-        since = max(since or operator_introduced(kind), operator_introduced(kind))
+        if kind not in FUSABLE_ACTIVATIONS and kind not in ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}):
+            can = sorted(FUSABLE_ACTIVATIONS | ALSO_FUSABLE.get(self.desc.OPERATOR_TYPE, {}).keys())
+            names = ", ".join(short_name(each) for each in can if self._fusable_since(each) <= self.level)
+            rule = f"must be an activation that can be fused here (dml-fused-activations), one of {names}"
+            self.fail(field, rule, activation)
+        since = self._fusable_since(kind)
         if since > self.level:
             self.fail(field, f"can be fused from feature level {short_name(since)} on, not at {short_name(self.level)}",
                       activation)  # fmt: skip

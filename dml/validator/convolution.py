@@ -47,8 +47,11 @@ def _output_sizes(desc: Any, check: Check, backward: bool) -> tuple[int, ...]:
     how = (desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding, getattr(desc, "OutputPadding", None))
     if backward:
         expected = transposed_sizes(sizes, weights, *how, groups=desc.GroupCount)
-        for axis, size in enumerate(expected):
-            check.that(size >= 1, "OutputTensor", f"would have size {size} in dimension {axis}")
+        paddings = zip(desc.StartPadding, desc.EndPadding, strict=True)
+        for axis, (size, (start, end)) in enumerate(zip(expected[2:], paddings, strict=True)):
+            check.that(size >= 1, "StartPadding" if start >= end else "EndPadding",
+                       f"must leave at least one of the {size + start + end} elements that the window covers in "
+                       f"dimension {axis + 2}: StartPadding and EndPadding take {start} and {end}")  # fmt: skip
         return expected
     for axis, padded in enumerate(padded_sizes(sizes[2:], desc.StartPadding, desc.EndPadding)):
         reach = window_reach(weights[2 + axis], desc.Dilations[axis])

@@ -41,7 +41,11 @@ def test_help_ends_in_examples(name):
 def test_examples_parse(example):
     program, name, *arguments = shlex.split(example)
     assert program == "dml"
-    context = COMMANDS[name].make_context(name, arguments)  # raises for options and arguments that it has not
+    command = COMMANDS[name]
+    while hasattr(command, "commands") and arguments and arguments[0] in command.commands:
+        name, *arguments = arguments
+        command = command.commands[name]
+    context = command.make_context(name, arguments)  # raises for options and arguments that it has not
     assert context.params
 
 

@@ -40,7 +40,7 @@ def test_a_reduce_function():
     assert "FLOAT32" not in row[3]
 
 
-def test_every_operator_and_how_many_a_level_has():
+def test_it_lists_every_operator_and_how_many_a_level_has():
     result = run("--feature-level", "6_3")
     listed = rows(result.output)
     assert sum(row[2] in ("yes", "no") for row in listed) == len(dml.operators())

@@ -9,6 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dml.cli import app
+from dml.frontends.dxdispatch.validate import faults_of_file
+from dml.frontends.dxdispatch.writing import dispatchable
+from sample_descriptors import NAMES, sample
 
 
 def run(*arguments):
@@ -111,3 +114,10 @@ def test_a_file_that_is_not_there(tmp_path):
     result = run(tmp_path / "no.json")
     assert result.exit_code == 1
     assert "No such file" in result.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_dml_writes_is_right(write, name):
+    """The descriptor that a conformance report carries, of every operator."""
+    (found,) = faults_of_file(write(dispatchable(sample(name))))
+    assert (found.operator, found.faults) == (name, ())

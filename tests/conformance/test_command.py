@@ -11,9 +11,11 @@ from xml.etree import ElementTree as Xml
 
 import jsonschema
 import pytest
-from few_suite import Copy
+from few_suite import Copy, use_few
 from sample_report import LAVAPIPE, sample_report
+from typer.testing import CliRunner
 
+from dml.cli import app
 from dml.conformance import report
 
 SCHEMA = json.loads(report.SCHEMA.read_text(encoding="utf-8"))
@@ -77,7 +79,8 @@ def test_a_broken_kernel_is_caught_and_named_and_its_command_runs_the_case_again
 
 
 def test_reports_of_a_run(package, vulkan):
-    found = run(package, vulkan, "--quick", "--as", "plain", "--as", "minimum", "--json", "r.json", "--junit", "r.xml")
+    axes, files = ("--as", "plain", "--as", "minimum"), ("--json", "r.json", "--junit", "r.xml", "--html", "r.html")
+    found = run(package, vulkan, "--quick", *axes, *files)
     assert found.returncode == 0, found.stderr
     made = read(package.folder / "r.json")
     assert [one["device"]["axis"] for one in made["runs"]] == ["plain", "minimum"]
@@ -89,6 +92,7 @@ def test_reports_of_a_run(package, vulkan):
     assert (properties["device"], properties["driver"]) == (vulkan.name, vulkan.driver)
     assert properties["axis"] == "minimum"
     assert [int(suite.get("tests")) for suite in suites] == [made["suite"]["cases"]] * 2
+    assert vulkan.driver in (package.folder / "r.html").read_text(encoding="utf-8")
     # Nothing is left of a run that came to its end
     assert "go on:" not in found.stderr
     shown = package.dml("conformance", "show", "r.json")
@@ -101,11 +105,11 @@ def test_shards_merged_are_the_whole(package, vulkan):
         name = f"{shard[0]}.json"
         assert run(package, vulkan, "--quick", "--shard", shard, "--json", name).returncode == 0
     assert run(package, vulkan, "--quick", "--json", "whole.json").returncode == 0
-    assert package.dml("conformance", "merge", "2.json", "1.json", "-o", "merged.json").returncode == 0
-    merged, whole = read(package.folder / "merged.json"), read(package.folder / "whole.json")
-    assert without_times(merged) == without_times(whole)
-    twice = package.dml("conformance", "merge", "1.json", "1.json", "-o", "no.json")
-    assert (twice.returncode, (package.folder / "no.json").exists()) == (3, False)
+    first, second, merged = (package.folder / name for name in ("1.json", "2.json", "merged.json"))
+    assert invoke("merge", second, first, "-o", merged).exit_code == 0
+    assert without_times(read(merged)) == without_times(read(package.folder / "whole.json"))
+    twice = invoke("merge", first, first, "-o", package.folder / "no.json")
+    assert (twice.exit_code, (package.folder / "no.json").exists()) == (3, False)
     assert "holds shard 1/2, as 1.json" in twice.stderr
 
 
@@ -164,29 +168,38 @@ def test_an_interrupted_run_says_what_it_has_and_how_to_go_on(package, vulkan):
     assert "the run was ended before it" in reasons
 
 
-def test_compare_exits_with_one_where_something_got_worse(package):
+def invoke(*arguments):
+    """The command in this process."""
+    return CliRunner().invoke(app, ["conformance", *map(str, arguments)], env={"COLUMNS": "200", "TERM": "dumb"})
+
+
+def test_compare_exits_with_one_where_something_got_worse(tmp_path):
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
     sample = sample_report()
-    report.write(package.folder / "before.json", sample)
+    report.write(before, sample)
     worse = next(one for one in sample["runs"][0]["results"] if one["status"] == "passed")
     worse.update(status="unsupported", reason="the device has no such type")
-    report.write(package.folder / "after.json", sample)
+    report.write(after, sample)
 
-    def compare(one, other):
-        found = package.dml("conformance", "compare", one, other)
-        return found.returncode, found.stdout
-
-    assert compare("before.json", "before.json") == (0, "0 worse, 0 better or new\n")
+    same = invoke("compare", before, before)
+    assert (same.exit_code, same.stdout) == (0, "0 worse, 0 better or new\n")
     told = f"{LAVAPIPE['name']} (plain): {worse['case']}: passed -> unsupported: the device has no such type"
-    assert compare("before.json", "after.json") == (1, f"worse: {told}\n1 worse, 0 better or new\n")
-    code, text = compare("after.json", "before.json")
-    assert (code, text.splitlines()[-1]) == (0, "0 worse, 1 better or new")
-    assert compare("before.json", "none.json")[0] == 3
+    found = invoke("compare", before, after)
+    assert (found.exit_code, found.stdout) == (1, f"worse: {told}\n1 worse, 0 better or new\n")
+    found = invoke("compare", after, before)
+    assert (found.exit_code, found.stdout.splitlines()[-1]) == (0, "0 worse, 1 better or new")
+    assert invoke("compare", before, tmp_path / "none.json").exit_code == 3
+    gone = sample["runs"][0]["results"].pop()
+    report.write(after, sample)
+    found = invoke("compare", before, after)
+    assert found.exit_code == 1
+    assert f"gone: {LAVAPIPE['name']} (plain): {gone['case']}\n" in found.stdout
 
 
-def test_a_bug_report_has_the_device_and_what_failed(package):
-    report.write(package.folder / "sample.json", sample_report())
-    found = package.dml("conformance", "show", "sample.json", "--bug-report")
-    assert found.returncode == 1
+def test_a_bug_report_has_the_device_and_what_failed(tmp_path):
+    report.write(tmp_path / "sample.json", sample_report())
+    found = invoke("show", tmp_path / "sample.json", "--bug-report")
+    assert found.exit_code == 1
     for text in (
         "commit 0123456789abcdef0123456789abcdef01234567", "driver: example 1.2.3", "Vulkan: 1.3.289",
         "vendor id: 0x1234", "max_workgroup_invocations 1024", "broadcasts yes", "dml conformance --case 'GRU:",
@@ -206,15 +219,16 @@ def test_a_bug_report_has_the_device_and_what_failed(package):
     (["--case", "ELEMENT_WISE_ADD", "--quick"], 2, "--case excludes"),
     (["show", "/dev/null"], 3, "/dev/null is no report"),
 ])  # fmt: skip
-def test_what_cannot_be_is_told_in_a_line(package, arguments, code, message):
-    found = package.dml("conformance", *arguments, COLUMNS="200")
-    assert found.returncode == code, found.stderr
+def test_what_cannot_be_is_told_in_a_line(monkeypatch, arguments, code, message):
+    use_few(monkeypatch)
+    found = invoke(*arguments)
+    assert found.exit_code == code, found.output
     assert message in found.stderr
-    assert "Traceback" not in found.stderr
+    assert found.stdout == ""
 
 
 def test_no_device_says_what_to_install(package):
     found = package.dml("conformance", "--quick", VK_DRIVER_FILES="/dev/null", VK_ICD_FILENAMES="/dev/null")
     assert found.returncode == 3
-    assert "install a driver (Debian: mesa-vulkan-drivers" in found.stderr
+    assert "install Vulkan's loader and a driver" in found.stderr
     assert len(found.stderr.splitlines()) == 1

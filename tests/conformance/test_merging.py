@@ -43,6 +43,15 @@ def test_devices_stand_beside_each_other():
     assert merge([one, other], "ab") == whole
 
 
+def test_several_devices_of_a_kind_stay_apart():
+    whole = sample_report()
+    whole["runs"] = [whole["runs"][0], copy.deepcopy(whole["runs"][0])]
+    whole["runs"][1]["results"][0]["seconds"] = 7.0
+    for run in whole["runs"]:
+        run["seconds"] = 2.0
+    assert merge(shards(2, whole), "ab") == whole
+
+
 def test_a_device_that_lacks_a_shard_is_not_complete():
     whole = sample_report()
     first, second = shards(2, whole)

@@ -6,18 +6,26 @@ import html
 import json
 import re
 
+import jsonschema
 import pytest
-from sample_reports import BROKEN, DEVICES, HUNG, changed, report
+from every_operator_report import BROKEN, DEVICES, HUNG, changed, report
 
 import dml
 from browser import DESK, PHONE, PROGRAM, WHY_NOT, browser
 from dml.capability import operator_support
 from dml.conformance.page import page, write_page
 from dml.conformance.page.changes import changes
+from dml.conformance.report import SCHEMA
 
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
 FIRST = report()
 SECOND = changed(FIRST)
+
+
+def test_the_reports_are_such_as_the_suite_makes():
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    for made in (FIRST, SECOND):
+        jsonschema.validate(made, schema)
 
 
 def data_of(text):
@@ -85,6 +93,13 @@ def test_changes_between_two_reports():
     assert changes(FIRST, FIRST)["cases"] == []
 
 
+def test_runs_that_stand_beside_none():
+    lone = report(DEVICES[2:], ("plain", "discrete"), broken=False)
+    found = changes(report(DEVICES[:1], ("plain",)), lone)
+    assert found["pairs"] == [["llvmpipe (LLVM 15.0.6, 256 bits) (plain)", "NVIDIA H100 80GB HBM3 (plain)"]]
+    assert found["alone"] == [[], ["NVIDIA H100 80GB HBM3 (discrete)"]]
+
+
 def test_a_page_that_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(dml.DMLError, match="at least one conformance report is needed"):
         write_page([], tmp_path / "page.html")
@@ -122,12 +137,12 @@ def test_filters(pages):
     assert opened.texts(OPERATORS) == ["CONVOLUTION", "GRU"]
     opened.set("[name=type]", "FLOAT16")
     assert opened.texts(OPERATORS) == ["GRU"]
-    assert opened.texts("#matched") == ["1 operators, 2 cases"]
+    assert opened.texts("#matched") == ["1 operator, 2 cases"]
     opened.set("[name=run]", "1")
     assert opened.texts(OPERATORS) == []
     assert "Nothing matches" in opened.texts("#matrix tbody")[0]
     opened.click("#filters [type=reset]")
-    opened.ask("new Promise(done => setTimeout(done, 50))")
+    opened.pause(50)
     assert len(opened.texts(OPERATORS)) == len(dml.operators())
     opened.set("[name=type]", "FLOAT64")
     levels = opened.texts("#level-table > tbody > tr[data-operator] > th")
@@ -160,15 +175,15 @@ def test_failures_in_full(pages):
     assert HUNG in first
     assert "no answer in 60 s" in first
     opened.ask(f"document.querySelector('[data-case=\"{BROKEN}\"]').open = true")
-    opened.ask("new Promise(done => setTimeout(done, 50))")
+    opened.pause(50)
     second = opened.texts("#failures details.card")[1]
     for part in (DEVICES[0][1], "OutputSequenceTensor[0, 1, 2, 0]", "1.5", "1.25", "258,894 ulp, allowed 8",
                  "3 of 60 elements", "recurrent/gru_steps.comp", f"--case '{BROKEN}'",
-                 "GRU:type=FLOAT16,sizes=1x1x1"):  # fmt: skip
+                 "--case GRU:type=FLOAT16,sizes=1x1x1"):  # fmt: skip
         assert part in second
     opened.send("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     opened.click(f"[data-case=\"{BROKEN}\"] [aria-label='Copy the command']")
-    opened.ask("new Promise(done => setTimeout(done, 200))")
+    opened.pause(200)
     assert opened.texts(f"[data-case=\"{BROKEN}\"] [aria-label='Copy the command']")[0] in ("Copied", "Selected")
     assert opened.complaints == []
 
@@ -191,11 +206,28 @@ def test_errors_and_bug_report(pages):
         DEVICES[0][0],
         DEVICES[0][1],
         "1.3.230",
-        "maxStorageBufferRange 134217728",
-        "shaderInt64 yes",
+        "max_storage_buffer_range 134217728",
+        "broadcasts yes",
         "dff3d13a",
     ):
         assert part in bug
+
+
+@needs_browser
+def test_numbers_of_any_size_stay_short(pages, tmp_path):
+    opened, _ = pages
+    odd = report(DEVICES[:1], ("plain",))
+    tensors = [one["tensors"][0] for one in odd["runs"][0]["results"] if one["operator"] == "GEMM" and one["tensors"]]
+    tensors[0].update(share=1e30, worst_ulp=3.4e38, ulp_limit=1.5e300)
+    tensors[-1].update(share=float("inf"), worst_ulp=float("nan"))
+    write_page([odd], tmp_path / "odd.html")
+    opened.open(tmp_path / "odd.html")
+    opened.set("[name=name]", "GEMM")
+    shown = " ".join(opened.texts("#worst tbody tr"))
+    assert "3.40e+38" in shown
+    assert "absolute" in shown
+    assert "inf" in shown
+    assert opened.complaints == []
 
 
 @needs_browser
@@ -217,7 +249,7 @@ def test_nothing_overflows(pages, name, width):
     opened.click('[data-opener="GRU"]')
     opened.click('[data-opener="level GRU"]')
     opened.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
-    opened.ask("new Promise(done => setTimeout(done, 100))")
+    opened.pause(100)
     assert opened.too_wide() == []
 
 

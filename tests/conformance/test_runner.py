@@ -10,7 +10,7 @@ from few_suite import make_odd, use_few
 
 from dml.conformance import report, runner
 from dml.conformance.case import Case
-from dml.conformance.places import SuiteDevice
+from dml.conformance.places import DeviceAxis
 from dml.conformance.runner import Conduct, PlaceRun
 
 CASES = ["ELEMENT_WISE_ADD:type=FLOAT32", "ACTIVATION_RELU:type=FLOAT16,sizes=13", "REVERSE_SUBSEQUENCES:type=INT32"]
@@ -25,7 +25,7 @@ def run(vulkan, monkeypatch):
 
     def run(cases=CASES, odd=None, axis="plain", **conduct):
         make_odd(monkeypatch, **(odd or {}))
-        made = PlaceRun(SuiteDevice(vulkan, axis), cases, 0, Conduct(**conduct))
+        made = PlaceRun(DeviceAxis(vulkan, axis), cases, 0, Conduct(**conduct))
         found = {outcome["case"]: outcome for outcome in made.outcomes()}
         for outcome in found.values():
             jsonschema.validate(outcome, RESULT)
@@ -82,7 +82,7 @@ def test_several_at_once_are_the_same_cases(run):
 
 def test_leaving_the_run_ends_its_processes(vulkan, monkeypatch):
     use_few(monkeypatch, **{ODD: "hang"})
-    made = PlaceRun(SuiteDevice(vulkan, "plain"), CASES, 0, Conduct(seconds=120))
+    made = PlaceRun(DeviceAxis(vulkan, "plain"), CASES, 0, Conduct(seconds=120))
     outcomes = made.outcomes()
     assert next(outcomes)["case"] == FIRST
     (process,) = made._processes

@@ -116,7 +116,11 @@ def test_descriptions_are_dataclasses(desc_class):
     desc = make(desc_class)
     names = [field.name for field in dataclasses.fields(desc)]
     assert names == [info.name for info in desc_class.fields_info]
-    assert repr(desc) == f"{desc_class.__name__}({', '.join(f'{name}={getattr(desc, name)!r}' for name in names)})"
+    shown = [i.name for i in desc_class.fields_info if i.counts is None and getattr(desc, i.name) is not None]
+    places = [repr(desc).find(f"{name}=") for name in shown]
+    assert repr(desc).startswith(f"{desc_class.__name__}({shown[0]}=")
+    assert places == sorted(places)
+    assert -1 not in places
     assert list(inspect.signature(desc_class).parameters) == names
     tensor = next(info.name for info in desc_class.fields_info if info.type == "tensor" and getattr(desc, info.name))
     assert desc == dataclasses.replace(desc)

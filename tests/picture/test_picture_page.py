@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import dml
 from browser import DESK, PHONE, PROGRAM, WHY_NOT, browser
 from dml.cli import app
-from dml.frontends.onnx import prepare
+from dml.frontends.onnx import HostNodesWarning, prepare
 from dml.picture import page, write_picture
 from dml.picture.onnx import onnx_picture
 
@@ -142,6 +142,25 @@ def test_a_model_whose_outputs_are_known_has_no_kernels(device):
     picture = onnx_picture(prepare(model, device), "shape.onnx", profile=True)
     assert picture.kernels == []
     assert "shape.onnx" in page(picture)
+
+
+def test_nodes_on_the_host_stand_between_those_of_the_device(device):
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["squares"], "before"),
+        helper.make_node("Det", ["squares"], ["d"], "determinant"),
+        helper.make_node("Mul", ["squares", "d"], ["y"], "behind"),
+    ]
+    entries = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 2))] for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "g", *entries)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    with pytest.warns(HostNodesWarning):
+        prepared = prepare(model, device)
+    found = onnx_picture(prepared, "m.onnx", profile=True)
+    assert [node.fate for node in found.nodes] == ["input", "kernel", "host", "kernel", "output"]
+    assert found.edges == [(0, 1, "x"), (1, 2, "squares"), (1, 3, "squares"), (2, 3, "d"), (3, 4, "y")]
+    assert [kernel.nodes for kernel in found.kernels] == [[1], [3]]
+    assert all(kernel.nanoseconds > 0 for kernel in found.kernels)
+    assert "runs on the host" in page(found)
 
 
 def test_the_command(device, tmp_path):

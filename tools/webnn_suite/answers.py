@@ -115,7 +115,7 @@ class Answers:
         return list(self._operations)
 
     def _call_context(self, options: dict[str, Any]) -> dict[str, Any]:
-        known = {"power_preference": options.get("powerPreference")}
+        known = {"power_preference": options.get("powerPreference"), "accelerated": options.get("accelerated")}
         context = create_context(self._device, **{key: item for key, item in known.items() if item is not None})
         return {"id": self._keep(context), "limits": _limits(context)}
 
@@ -175,7 +175,7 @@ def _descriptor(cls: Any, given: dict[str, Any]) -> Any:
 
 
 def _bytes(data: Any) -> Any:
-    """Views of another type than the tensor's count by their bytes, as in a browser."""
+    """As bytes: the suite also writes views of other types than the tensor's, which the front end refuses in arrays."""
     return data.tobytes() if isinstance(data, np.ndarray) else data
 
 

@@ -24,7 +24,7 @@ class LeftOut:
 
 LEFT = (
     LeftOut(
-        r"\w+/(de)?quantizeLinear",
+        r"\w+/(de)?quantizeLinear|conformance_tests/subgraph",
         "",
         "scale's sizes must divide those of the input",
         "a draft: now scale and zeroPoint have as many dimensions as the input",
@@ -65,6 +65,12 @@ LEFT = (
         "l2Pool2d.*(roundingType=ceil|outputSizes ignores)",
         "actual 90.67685.* expected 8222.2929",
         "the file's error: it expects a sum of squares without its square root",
+    ),
+    LeftOut(
+        "conformance_tests/subgraph",
+        r"axis=0 \+ gelu",
+        "actual -0.035951305.* expected -0.035951178.* 34 ULP",
+        "the file's error: it expects a value 34 ulp from the exact one, -0.0359513043, and allows 24",
     ),
 )
 

@@ -20,7 +20,7 @@ from ..tables import show, table
     "dml explain model.onnx --html page.html --profile",
 )  # fmt: skip
 def explain(
-    model: Annotated[Path, typer.Argument(help="The model, an .onnx file.")],
+    model: Annotated[Path, typer.Argument(help="The model: .onnx; with --html also OpenVINO's .xml.")],
     device: DeviceOption = "",
     input: Annotated[
         list[str] | None, typer.Option(help="An input, name=file.npy, where its values or sizes matter; may repeat.")
@@ -37,17 +37,16 @@ def explain(
 
     if profile and html is None:
         raise fail("--profile: needs --html, the page that the times go into; `dml run --profile` prints them")
-    inputs = Options(inputs=input_files(input)).arrays()
+    options = Options(inputs=input_files(input))
     opened = create_device(device or None)
     with Waiting(Console(stderr=True)):
-        prepared = prepare(model, opened)
         if html is not None:
             from ...picture import write_picture
-            from ...picture.onnx import onnx_picture
+            from ...picture.files import picture_of
 
-            write_picture(onnx_picture(prepared, model.name, inputs, profile=profile), html)
+            write_picture(picture_of(model, opened, options, profile=profile), html)
             return
-        rows = explained(prepared, inputs)
+        rows = explained(prepare(model, opened), options.arrays())
     listed = table(escape(model.name), "node", "operators", "feature level")
     for row in rows:
         became = row.on_host or ", ".join(row.operators) or "(a constant or a view)"

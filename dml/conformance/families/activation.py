@@ -47,7 +47,7 @@ for _name, (_function, _limit) in ACTIVATIONS.items():
 pointwise(
     activation_class("PARAMETERIZED_RELU"),
     activations.parameterized_relu,
-    webnn(1, 1),
+    webnn(1, 1).and_then(activations.SUBNORMAL),
     domain(-4, 4),
 )
 pointwise(activation_class("RELU_GRAD"), activations.relu_grad, EXACT, domain(-4, 4))

@@ -68,7 +68,16 @@ pointwise(
     domain(-8, 8),
     exponent=attribute_sets(*({"Exponent": e} for e in (2.0, -3.0, 0.5, 0.0, 1.0, 2.5))),
 )
-pointwise(_of("ROUND"), elementwise.round_to, EXACT, domain(-9, 9), mode=modes("RoundingMode", enums.DML_ROUNDING_MODE))
+
+
+def _halves(desc: Any, values: Values) -> Inputs:
+    """Half of them between two whole numbers, where the modes differ."""
+    x = drawn(values, desc.InputTensor, -9, 9)
+    halves = values.integers(desc.InputTensor, -9, 8) + x.dtype.type(0.5)
+    return {"InputTensor": np.where(values.rng.random(x.shape) < 0.5, halves, x)}
+
+
+pointwise(_of("ROUND"), elementwise.round_to, EXACT, _halves, mode=modes("RoundingMode", enums.DML_ROUNDING_MODE))
 pointwise(_of("IS_NAN"), np.isnan, output=types_of(_of("IS_NAN"), "OutputTensor"))
 pointwise(
     _of("IS_INFINITY"),

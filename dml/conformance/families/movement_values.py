@@ -21,14 +21,21 @@ from dml.tensors import numpy_dtype
 
 
 def _cast_inputs(desc: d.DML_CAST_OPERATOR_DESC, values: Values) -> Inputs:
-    """Floats of many magnitudes, and integers of the whole type."""
-    x = desc.InputTensor
+    """Floats of many magnitudes and integers of the whole type; a third of them halfway between two results."""
+    x, rng = desc.InputTensor, values.rng
     if values.edges:
         return {"InputTensor": values.fill(x)}
+    # One bit more than the result holds, and that set.
+    bits = np.finfo(desc.OutputTensor.dtype).nmant + 2 if is_float(desc.OutputTensor.dtype) else 4
+    odd = 2 * rng.integers(2 ** (bits - 2), 2 ** (bits - 1), x.Sizes) + 1
     if is_float(x.dtype):
-        exponents = values.rng.integers(-12, 13, x.Sizes)
-        return {"InputTensor": (values.between(x, -4, 4) * np.exp2(exponents)).astype(x.dtype)}
-    return {"InputTensor": any_bits(values, x)}
+        exponents = rng.integers(-12, 13, x.Sizes)
+        drawn = values.between(x, -4, 4) * np.exp2(exponents)
+        halfway = (odd * np.exp2(exponents - bits)).astype(x.dtype)
+    else:
+        drawn = any_bits(values, x)
+        halfway = (odd << rng.integers(0, max(1, x.dtype.itemsize * 8 - bits), x.Sizes)).astype(x.dtype)
+    return {"InputTensor": np.where(rng.random(x.Sizes) < 1 / 3, halfway, drawn).astype(x.dtype)}
 
 
 subject(

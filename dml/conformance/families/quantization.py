@@ -140,9 +140,14 @@ def _describe_dynamic(choice: Choice) -> d.DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_
 
 
 def _dynamic_inputs(desc: Any, values: Values) -> Inputs:
-    """Numbers of one of the ranges: infinities and NaN have no scale."""
-    low, high = _RANGES[values.rng.integers(len(_RANGES))]
-    return {"InputTensor": values.between(desc.InputTensor, low, high)}
+    """Numbers of one of the ranges, or halves of a scale of 1: infinities and NaN have no scale."""
+    x = desc.InputTensor
+    which = values.rng.integers(len(_RANGES) + 2)
+    if which < len(_RANGES):
+        return {"InputTensor": values.between(x, *_RANGES[which])}
+    halves = values.integers(x, -100, 154) + np.array(0.5, numpy_dtype(x.DataType))
+    halves.reshape(-1)[[0, -1]] = -100, 155
+    return {"InputTensor": halves}
 
 
 def _dynamic(desc: Any, given: Inputs) -> dict[str, Expected]:

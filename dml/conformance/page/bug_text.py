@@ -32,7 +32,7 @@ def _number(key: str, value: Any) -> str:
 
 
 def _pairs(found: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {_shown(value)}" for name, value in found.items()) or "not recorded"
+    return ", ".join(f"{name} {_shown(value)}" for name, value in found.items() if value is not None) or "not recorded"
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,10 @@ from .data import worst
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """pairs: which run stands beside which; cases: {"what", "pair", "case", "before", "after"} where they differ."""
+    """pairs: which run stands beside which; cases: {"what", "pair", "case", "before", "after"} where they differ.
+
+    alone: the runs of each side that stand beside none.
+    """
     pairs = _pairs(before, after)
     cases = []
     for at, (old_run, new_run) in enumerate(pairs):
@@ -20,7 +23,11 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
             if what is not None:
                 sides = {"before": _side(old.get(case)), "after": _side(new.get(case))}
                 cases.append({"what": what, "pair": at, "case": case, **sides})
-    return {"pairs": [[_label(old), _label(new)] for old, new in pairs], "cases": cases}
+    alone = [
+        [_label(run) for run in report["runs"] if not any(run is pair[side] for pair in pairs)]
+        for side, report in enumerate((before, after))
+    ]
+    return {"pairs": [[_label(old), _label(new)] for old, new in pairs], "cases": cases, "alone": alone}
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:

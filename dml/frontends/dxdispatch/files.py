@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from dml.api.arrays import Array
 from dml.errors import DMLError
+from dml.frontends.npy import read_npy
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,9 @@ class Folder:
         """The array in an .npy file, in the machine's byte order. Raises DMLError for a file that holds none."""
         path = self.resolve(text)
         try:
-            # Mapped first: a header that promises more than the file holds allocates nothing.
-            array = np.array(np.lib.format.open_memmap(path, mode="r"), order="C")
-        except OSError as error:
-            raise DMLError(f"{text!r} cannot be read: {error.strerror or error}") from None
-        except Exception as error:  # NumPy's parser of headers raises nearly anything on a broken one
-            raise DMLError(f"{text!r} is no .npy file that can be used: {error}") from None
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
+            return read_npy(path)
+        except DMLError as error:
+            raise DMLError(f"{text!r} {error.message.removeprefix(f'{path}: ')}") from None
 
     def create(self, text: str) -> Path:
         """The path to write to; the folders above it exist afterwards."""

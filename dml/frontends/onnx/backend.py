@@ -61,6 +61,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         if missing and not fallback:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
         self.parts: list[Part] = []
+        #: What parts on the device read, and had better find there.
+        self._device_inputs: set[str] = set()
         self._cut(uncovered(model) if missing else {})
         self._warn()
 
@@ -71,6 +73,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         constants = [name for name in self._initial if name not in given]
         parts = cut(self._nodes, self._on_host.keys(), given, constants, self.outputs)
         self.parts = [self._part(one) for one in parts]
+        self._device_inputs = {name for one in self.parts if not one.on_host for name in one.inputs}
 
     def _warn(self) -> None:
         """Name the nodes on the host that were not named before."""
@@ -81,7 +84,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                 f"nodes of the model run on the host, without DirectML: "
                 f"{grouped(self._nodes[at] for at in sorted(fresh))}; fallback=False refuses them",
                 HostNodesWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _part(self, one: Cut) -> Part:
@@ -93,8 +96,9 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         return DevicePart(self.device, graph, one.inputs, opsets_in(self.model), self._functions, self._constants)
 
     def reason(self, node: NodeFacts) -> str:
-        """Why a node is on the host."""
-        return self._on_host[self._nodes.index(node)]
+        """Why a node is on the host, in brackets; nothing where it is there only to make constants for others."""
+        why = self._on_host.get(self._nodes.index(node))
+        return "" if why is None else f" ({why})"
 
     @checked
     def run(self, inputs: Any, *, keep: Sequence[str] = (), **kwargs: Any) -> tuple[Any, ...]:
@@ -109,11 +113,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             if name not in self.outputs:
                 raise DMLError(f"keep: the model has no output {name!r}; it has {', '.join(self.outputs)}")
 
-        def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
-            behind = self.parts[self.parts.index(part) + 1 :]
-            return part.run(values, {*keep, *(name for one in behind if not one.on_host for name in one.inputs)})
-
-        found = self.each_part(inputs, step)
+        found = self.each_part(inputs, lambda part, values: part.run(values, {*keep, *self._device_inputs}))
         return tuple(self._output(found, name, name in keep) for name in self.outputs)
 
     def each_part(self, inputs: Any, step: Callable[[Part, Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
@@ -240,10 +240,15 @@ def open_device(device: int | str | None) -> Device:
 
 @checked
 def run_model(
-    source: ModelSource, inputs: Any, device: int | str | Device | None = None, **kwargs: Any
+    source: ModelSource,
+    inputs: Any,
+    device: int | str | Device | None = None,
+    *,
+    fallback: bool = True,
+    **kwargs: Any,
 ) -> tuple[Any, ...]:
     """Prepare and run once."""
-    return prepare(source, device).run(inputs)
+    return prepare(source, device, fallback=fallback).run(inputs)
 
 
 @checked

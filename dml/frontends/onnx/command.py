@@ -7,19 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from dml.api.device import Device
 from dml.capability import operator_introduced, short_name
 from dml.enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE
-from dml.errors import DMLError
 from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
 
 from .backend import Part, PreparedModel, prepare
 from .device_part import OnnxPlan
-from .dtypes import Array, dtype_of
+from .dtypes import Array
 from .host_part import HostPart
+from .inspect import zeros
 from .trace import held
 from .unmapped import grouped
 
@@ -73,7 +71,7 @@ def walk(model: PreparedModel, inputs: Mapping[str, Array] | None = None, *, pro
     given = dict(inputs or {})
     for entry in model.model.graph.input:
         if entry.name in model.inputs and entry.name not in given:
-            given[entry.name] = _zeros(entry)
+            given[entry.name] = zeros(entry, {})
     found: list[WalkedPart] = []
 
     def step(part: Part, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,17 +132,10 @@ def explain(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> 
         if not isinstance(part, HostPart):
             continue
         for node in part.nodes:
-            where = f"on the host, {part.runtime} ({model.reason(node)})"
+            where = f"on the host, {part.runtime}{model.reason(node)}"
             name = f"node {node.name!r} ({node.op_type})" if node.name else f"node {node.op_type}"
             rows.append(Explained(name, [], DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0, where))
     return rows
-
-
-def _zeros(entry: Any) -> Array:
-    kind = entry.type
-    if not kind.HasField("tensor_type"):
-        raise DMLError(f"input {entry.name!r} is no tensor: it must be given to explain the model")
-    return np.zeros([dim.dim_value or 1 for dim in kind.tensor_type.shape.dim], dtype_of(kind.tensor_type.elem_type))
 
 
 def _operators(kinds: list[DML_OPERATOR_TYPE]) -> tuple[list[str], DML_FEATURE_LEVEL]:

@@ -153,8 +153,9 @@ def on_host(item: Any) -> Any:
 
 
 def _plain(item: Any) -> Any:
-    """Sequences as lists, numbers as arrays."""
-    return np.asarray(item) if isinstance(item, np.generic | int | float | str) else item
+    """Numbers and text as arrays, text of any length."""
+    found = np.asarray(item) if isinstance(item, np.generic | int | float | str) else item
+    return found.astype(object) if isinstance(found, np.ndarray) and found.dtype.kind in "SU" else found
 
 
 def _type_of(item: Any, told: Any) -> Any:

@@ -24,8 +24,9 @@ _MOST_VERSION = 2**31 - 1
 def mend(model: Any) -> None:
     """Add to a model what is left out of it, and put its nodes in order.
 
-    Raises DMLError for versions that no opset has.
+    Raises DMLError for versions that no opset has, and for names that are no text.
     """
+    _check_text(model)
     for imports in (model.opset_import, *(function.opset_import for function in model.functions)):
         for entry in imports:
             if not 1 <= entry.version <= _MOST_VERSION:
@@ -68,6 +69,34 @@ def checkable(model: Any) -> Any:
         del graph.initializer[:]
         graph.initializer.extend(kept)
     return copy
+
+
+def _check_text(model: Any) -> None:
+    """protobuf hands out as bytes what is no UTF-8."""
+
+    def words() -> Iterator[Any]:
+        for holder in (model, *model.functions):
+            for entry in holder.opset_import:
+                yield entry.domain
+        for function in model.functions:
+            yield from (function.name, function.domain, *function.input, *function.output)
+        for graph in (model.graph, *model.functions):
+            for node in graph_nodes(graph):
+                yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+                for attribute in node.attribute:
+                    yield from (attribute.name, attribute.ref_attr_name)
+                    for inner in (attribute.g, *attribute.graphs):
+                        yield from _entry_names(inner)
+        yield from _entry_names(model.graph)
+
+    for word in words():
+        if not isinstance(word, str):
+            raise DMLError(f"the model is not valid ONNX: the name {word!r} is not UTF-8")
+
+
+def _entry_names(graph: Any) -> Iterator[Any]:
+    for entry in (*graph.input, *graph.output, *graph.initializer):
+        yield entry.name
 
 
 def _check_names(graph: Any, around: frozenset[str]) -> None:

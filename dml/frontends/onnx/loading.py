@@ -87,7 +87,29 @@ def _parse(data: bytes, where: str) -> Any:
         model.ParseFromString(data)
     except DecodeError:
         raise DMLError(f"{where}: not an ONNX model (broken protobuf)") from None
+    wrong = next(_broken_texts(model), None)
+    if wrong is not None:
+        raise DMLError(f"{where}: not an ONNX model ({wrong} is no UTF-8)")
     return model
+
+
+def _broken_texts(message: Any) -> Iterator[str]:
+    """The strings in a message that protobuf gives as bytes, since they are no text: in words, what they are."""
+    for field in message.DESCRIPTOR.fields:
+        is_text, is_message = field.type == field.TYPE_STRING, field.type == field.TYPE_MESSAGE
+        if not is_text and not is_message:
+            continue  # (weights are not looked at: each look copies them)
+        value = getattr(message, field.name)
+        many = hasattr(value, "extend")
+        if is_text:
+            for text in value if many else (value,):
+                if isinstance(text, bytes):
+                    yield f"{field.containing_type.name}.{field.name} {text[:40]!r}"
+        elif many:
+            for inner in value:
+                yield from _broken_texts(inner)
+        elif message.HasField(field.name):
+            yield from _broken_texts(value)
 
 
 def outline(model: Any) -> Any:
@@ -117,7 +139,10 @@ def _copy(source: Any, target: Any, without: str) -> None:
         elif isinstance(value, Message):
             getattr(target, field.name).CopyFrom(value)
         else:
-            setattr(target, field.name, value)
+            try:
+                setattr(target, field.name, value)
+            except UnicodeDecodeError:
+                raise DMLError(f"the model is not valid ONNX: its {field.name} is not UTF-8: {value[:40]!r}") from None
 
 
 def tensors(model: Any) -> Iterator[tuple[str, Any]]:

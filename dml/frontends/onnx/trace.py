@@ -233,11 +233,13 @@ class Trace:
             if missing and missing & proto.reads():
                 missing.update(proto.output)
                 continue
+            before = self.count
             try:
                 self.node(proto, scope)
             except DMLError as error:
                 if error.hresult != HRESULT.DXGI_ERROR_UNSUPPORTED:
                     raise
+                self.count = before  # a loop that is too long does not make what comes after it too long
                 failed.append((proto, error))
                 missing.update(proto.output)
         if failed:
@@ -247,7 +249,7 @@ class Trace:
     def node(self, proto: NodeFacts, scope: Scope) -> None:
         self.count += 1
         if self.count > _UNROLLED:
-            raise DMLError(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
+            raise Unsupported(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
         inputs = [scope.find(name) if name else None for name in proto.input]
         node = OnnxNode(self, proto, scope, inputs)
         for value in values_in(inputs):

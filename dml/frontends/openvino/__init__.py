@@ -32,6 +32,9 @@ class CompiledModel:
         graph = Builder(device)
         outputs, self.parameters, self.results = build(network, graph)
         self.compiled = graph.compile(outputs)
+        assert graph.graph is not None
+        #: What was compiled.
+        self.graph = graph.graph
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:

@@ -49,7 +49,7 @@ class OnDevice:
     def __init__(self, program: ExportedProgram, device: Device) -> None:
         model = to_onnx(program)
         try:
-            self._model = prepare(model, device)
+            self._model = prepare(model, device, fallback=False)
         except DMLError as error:
             raise NotTaken(str(error)) from error
         given = [str(name) for name in program.graph_signature.user_inputs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dml.api.device import Device, create_device
+from dml.api.device import Device, create_device, list_devices
 from dml.arguments import checked
+from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
 from dml.frontends.webnn.data import from_bytes, matching_array, to_bytes
 from dml.frontends.webnn.graph import MLGraph
@@ -244,16 +246,24 @@ def _in_order(given: Mapping[str, MLTensor], wanted: Mapping[str, MLOperandDescr
 
 
 @checked
-def create_context(device: Device | int | str | None = None, *, power_preference: str = "default") -> MLContext:
+def create_context(
+    device: Device | int | str | None = None, *, power_preference: str = "default", accelerated: bool = True
+) -> MLContext:
     """A context on a Vulkan device.
 
     device: a Device, which stays open when the context is destroyed, or what ``dml.create_device`` takes.
-    power_preference: "default", "high-performance" or "low-power"; a hint that changes nothing where a device is named.
-    Raises DMLError for another preference, and where there is no such device.
+    power_preference, accelerated: hints where no device is named, by the argument or DML_VULKAN_DEVICE: "low-power"
+    takes an integrated GPU before a discrete one, and accelerated=False a CPU's driver, where there is one.
+    Raises DMLError for a preference other than "default", "high-performance" and "low-power", and where there is no
+    such device.
     """
     if power_preference not in POWER_PREFERENCES:
         known = ", ".join(POWER_PREFERENCES)
         raise DMLError(f"create_context: power_preference must be one of {known}, found {power_preference!r}")
     if isinstance(device, Device):
         return MLContext(device, power_preference)
+    if device is None and not os.environ.get("DML_VULKAN_DEVICE"):
+        low = DeviceClass.INTEGRATED if power_preference == "low-power" else None
+        wanted = low if accelerated else DeviceClass.CPU
+        device = next((one.index for one in list_devices() if one.device_class is wanted), None)
     return MLContext(create_device(device), power_preference, owns_device=True)

@@ -150,6 +150,13 @@ class OperationStep:
 class OperationBuilder:
     """The part of MLGraphBuilder that operations are methods of."""
 
+    def __init_subclass__(cls) -> None:
+        """Messages name the methods of MLGraphBuilder, whichever family they are of."""
+        super().__init_subclass__()
+        for name, method in vars(cls).items():
+            if hasattr(method, "__wrapped__"):
+                method.__wrapped__.__qualname__ = f"MLGraphBuilder.{name}"
+
     def __init__(self, context: ContextLike) -> None:
         self.context = context
         self._built = False

@@ -42,6 +42,7 @@ function grouped(number) {
 function short(number) {
   if (number === null || number === undefined) return "";
   if (typeof number !== "number") return number;
+  if (Math.abs(number) >= 1e7) return number.toExponential(2);
   if (Math.abs(number) >= 1000) return grouped(Math.round(number));
   return Number(number.toPrecision(3)).toString();
 }

@@ -32,7 +32,7 @@ function box(node, at, slowest) {
   const {x, y, width, height} = node;
   const round = node.kind === "node" ? 6 : height / 2;
   const body = makeSVG("rect.body", {width, height, rx: round});
-  if (node.group !== null) {
+  if (node.group !== null && node.fate !== "host") {
     body.style.fill = `hsl(${hue(node.group)} 65% var(--hue-light))`;
     body.style.stroke = `hsl(${hue(node.group)} 55% var(--hue-edge))`;
   }

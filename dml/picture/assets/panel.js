@@ -69,10 +69,10 @@ function kernelCard(kernel, at) {
     facts([
       ["Runs", kernel.once ? "once, at initialization" : ""],
       ["Time", kernel.nanoseconds === null ? "" : `${milliseconds(kernel.nanoseconds)}, ${percentOf(kernel.nanoseconds)}`],
-      ["Reads", bytes(kernel.read)],
+      ["Reads", kernel.invocations ? bytes(kernel.read) : ""],
       ["Weights", kernel.weights ? bytes(kernel.weights) : ""],
       ["Writes", bytes(kernel.written)],
-      ["Workgroups", `${kernel.groups.join(" × ")}, each of ${kernel.invocations}`],
+      ["Workgroups", kernel.invocations === 0 ? "" : `${kernel.groups.join(" × ")}, each of ${kernel.invocations}`],
       ["Computes also", others.length ? make("span", {}, others.map((number) => make("div", {}, nodeLink(number)))) : ""],
     ]));
 }

@@ -58,6 +58,11 @@ EXCLUDED: list[tuple[str, str]] = [
     ("test_operator_addconstant", "float64 values beyond float32's range"),
 ]
 
+#: The reasons of cases that pass with their nodes on the host.
+RUNS_ON_HOST = (_NO_OPERATOR, _STRINGS, _FLOAT8, _TRAINING)
+#: But for these, which onnxruntime and onnx's reference evaluator do not have either.
+NOWHERE = "test_gradient_of_*"
+
 
 def reason(name: str) -> str | None:
     """Why a case is excluded; None for one that passes."""

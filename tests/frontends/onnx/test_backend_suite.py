@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from excluded import EXCLUDED, reason
+from excluded import EXCLUDED, NOWHERE, RUNS_ON_HOST, reason
 from onnx import numpy_helper
 
 import dml
-from dml.frontends.onnx import load_model, prepare
+from dml.frontends.onnx import HostNodesWarning, load_model, prepare
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the suite's own casts overflow on purpose
@@ -83,6 +83,9 @@ def compare(found: Any, expected: Any, case: Any) -> None:
         assert found is None
     else:
         expected = np.asarray(expected)
+        if expected.dtype.kind in "OUS":
+            assert (found.dtype, found.tolist()) == (object, expected.tolist())
+            return
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
         if found.dtype.kind not in "biu":
             found, expected = found.astype(np.float64), expected.astype(np.float64)
@@ -97,6 +100,27 @@ def test_case(device: dml.Device, case: Any) -> None:
     assert sets
     for inputs, outputs in sets:
         compare(list(prepared.run(inputs)), list(outputs), case)
+
+
+def for_the_host() -> Iterator[Any]:
+    for case in CASES:
+        if reason(case.name) in RUNS_ON_HOST:
+            marks = [pytest.mark.slow]
+            if fnmatchcase(case.name, NOWHERE):
+                marks.append(pytest.mark.xfail(strict=True, raises=dml.DMLError, reason="no runtime has the operator"))
+            yield pytest.param(case, id=case.name, marks=marks)
+
+
+@pytest.mark.no_validation
+@pytest.mark.parametrize("case", list(for_the_host()))
+def test_case_with_nodes_on_the_host(device: dml.Device, case: Any) -> None:
+    model, sets = model_and_data(case)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        prepared = prepare(model, device)
+        for inputs, outputs in sets:
+            compare(list(prepared.run(inputs)), list(outputs), case)
+    assert any(issubclass(one.category, HostNodesWarning) for one in said)
 
 
 def test_every_exclusion_excludes_something() -> None:

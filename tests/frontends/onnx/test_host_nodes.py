@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import dml
 from dml.cli import app
-from dml.frontends.onnx import HostNodesWarning, PreparedModel, prepare
+from dml.frontends.onnx import HostNodesWarning, PreparedModel, prepare, trace
 from dml.frontends.onnx.command import explain
 from dml.frontends.onnx.node import NodeFacts
 from dml.frontends.onnx.parts import cut
@@ -179,6 +179,32 @@ def test_a_branch_with_unmapped_nodes_goes_whole(device: dml.Device) -> None:
     for condition in (True, False):
         feeds["c"] = np.array(condition)
         assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 1e-6)
+
+
+def test_a_loop_too_long_to_unroll_goes_whole(device: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what comes after it does not."""
+    monkeypatch.setattr(trace, "_UNROLLED", 40)
+    body = helper.make_graph(
+        [node("Add", ["v", "v"], ["next"]), node("Identity", ["c"], ["go"])],
+        "body",
+        [value("i", INT64, []), value("c", BOOL, []), value("v", FLOAT, [1])],
+        [value("go", BOOL, []), value("next", FLOAT, [1])],
+    )
+    nodes = [node("Loop", ["count", "", "x"], ["last"], body=body), node("Neg", ["last"], ["y"])]
+    feeds = {"x": np.ones(1, np.float32), "count": np.array(10)}
+    model = model_of(nodes, {"count": feeds["count"], "x": feeds["x"]}, ["y"], 21, ranks={"y": 1})
+    model.graph.output[0].type.tensor_type.elem_type = FLOAT
+    prepared = prepare(model, device)
+    assert prepared.run(feeds)[0].tolist() == [-1024]
+    with pytest.warns(HostNodesWarning, match=r"1 Loop \('last'\);"):
+        assert prepared.run(feeds | {"count": np.array(30)})[0].tolist() == [-(2**30)]
+
+
+def test_a_warning_points_to_the_caller(device: dml.Device) -> None:
+    model, _ = determinants()
+    with pytest.warns(HostNodesWarning) as said:
+        prepare(model, device)
+    assert said[0].filename == __file__
 
 
 def test_a_function_of_the_model_with_unmapped_nodes(device: dml.Device) -> None:

@@ -71,14 +71,15 @@ def test_rotary_embedding_of_part_of_each_head(device: dml.Device, interleaved: 
 def test_rotary_embedding_from_a_first_position(device: dml.Device) -> None:
     inputs = {"x": floats(2, 2, 3, 8), "p": np.array([1], np.int64), "c": floats(8, 4), "s": floats(8, 4)}
     agree(device, "RotaryEmbedding", inputs, {"y": 4}, 1e-6)
+    agree(device, "RotaryEmbedding", inputs, {"y": 4}, 1e-6, scale=2.0)
 
 
 def test_rotary_embedding_names_what_it_does_not_take(device: dml.Device) -> None:
     inputs: dict[str, Array | None] = {
         "x": floats(2, 3, 16), "p": np.zeros((2, 3), np.int64), "c": floats(8, 4), "s": floats(8, 4)
     }  # fmt: skip
-    message = refused(device, "RotaryEmbedding", inputs, {"y": 3}, scale=2.0)
-    assert message == "node RotaryEmbedding: scale = 2.0 is not mapped"
+    message = refused(device, "RotaryEmbedding", inputs, {"y": 3}, is_packed_batching=1)
+    assert message == "node RotaryEmbedding: is_packed_batching = 1 is not mapped"
     message = refused(device, "RotaryEmbedding", {**inputs, "c": floats(8, 9), "s": floats(8, 9)}, {"y": 3},
                       num_heads=1, rotary_embedding_dim=18)  # fmt: skip
     assert "at most for heads of 16, found (8, 9)" in message
@@ -111,6 +112,34 @@ def test_products_with_weights_of_8_bits_and_a_bias(device: dml.Device) -> None:
         "c": floats(5),
     }
     agree(device, "MatMulNBits", inputs, {"y": 2}, 2e-3, N=5, K=32, bits=8, block_size=16)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
+def test_products_whose_columns_say_their_group(device: dml.Device, bits: int, zeros: str) -> None:
+    """g_idx: the scale and zero point of each column of the weights, in any order.
+
+    onnxruntime's CPU provider has it for 4 bits, and takes 8 for a packed zero point whatever it is.
+    """
+    n, k, blocks = 5, 48, 3
+    zero = {"none": None, "packed": bytes_(n, 3 if bits == 8 else 2), "floats": floats(n, blocks)}[zeros]
+    groups = np.random.default_rng(5).permutation(np.repeat(np.arange(blocks, dtype=np.int32), 16))
+    a, packed, scales = floats(2, k), bytes_(n, blocks, 2 * bits), floats(n, blocks)
+    inputs = {"a": a, "b": packed, "s": scales, "z": zero, "g": groups}
+    model, given = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, N=n, K=k, bits=bits, block_size=16)
+
+    def unpacked(array: Array, columns: int) -> Array:
+        if bits == 8:
+            return array.reshape(n, -1)[:, :columns].astype(np.float64)
+        return np.stack([array & 15, array >> 4], -1).reshape(n, -1)[:, :columns].astype(np.float64)
+
+    middle = np.full((n, blocks), 2.0 ** (bits - 1))
+    points = middle if zero is None else zero if zeros == "floats" else unpacked(zero, blocks)
+    weights = (unpacked(packed, k) - points[:, groups]) * scales[:, groups].astype(np.float64)
+    expected = (a @ weights.T).astype(FLOAT)
+    assert_close(prepare(model, device, fallback=False).run(given), [expected], 1e-3 if bits == 8 else 1e-4)
+    if bits == 4 and zeros != "packed":
+        assert_close(in_onnxruntime(model, given), [expected], 1e-4)
 
 
 def test_products_with_weights_of_few_bits_name_what_they_do_not_take(device: dml.Device) -> None:

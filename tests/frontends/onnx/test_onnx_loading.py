@@ -242,3 +242,44 @@ def test_a_version_that_no_opset_has(version: int) -> None:
     model.opset_import[0].version = version
     with pytest.raises(dml.DMLError, match=f"no version {version}"):
         load_model(model)
+
+
+def damageable() -> Any:
+    """A model with something of everything: nested graphs, a function, a node for the host, constants, text."""
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    branches = {
+        name: helper.make_graph([helper.make_node(op, ["s"], [name])], name, [],
+                                [helper.make_tensor_value_info(name, FLOAT, [2, 3])])
+        for name, op in (("then_branch", "Neg"), ("else_branch", "Abs"))
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["s"]),
+        helper.make_node("If", ["c"], ["chosen"], "choice", **branches),
+        helper.make_node("Twice", ["chosen"], ["t"], domain="mine"),
+        helper.make_node("Constant", [], ["square"], value=onnx.numpy_helper.from_array(np.eye(3, dtype=np.float32))),
+        helper.make_node("Det", ["square"], ["d"], "determinant"),
+        helper.make_node("Add", ["t", "d"], ["y"], doc_string="the last"),
+    ]
+    feeds = {"x": x, "c": np.array(True)}
+    model = model_of(nodes, feeds, ["y"], 21, initializers={"w": x}, domains={"mine": 1})
+    body = [helper.make_node("Add", ["a", "a"], ["b"])]
+    model.functions.append(helper.make_function("mine", "Twice", ["a"], ["b"], body, [helper.make_opsetid("", 21)]))
+    return model, feeds
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
+def test_a_damaged_file_ends_in_nothing_but_a_dml_error(device: dml.Device, seed: int) -> None:
+    model, feeds = damageable()
+    whole, rng = model.SerializeToString(), np.random.default_rng(seed)
+    prepare(whole, device).run(feeds)
+    refused = 0
+    for _ in range(80):
+        data = bytearray(whole)
+        for at in rng.integers(0, len(data), rng.integers(1, 4)):
+            data[at] = rng.integers(0, 256)
+        try:
+            prepare(bytes(data), device).run(feeds)
+        except dml.DMLError:
+            refused += 1
+    assert refused > 20

@@ -312,7 +312,7 @@ def test_missing_files_and_inputs(device, tmp_path):
         model({"z": np.zeros(2)})
     with pytest.raises(dml.DMLError, match=r"its shape is \(2,\), found an array of shape \(3,\)"):
         model({"x": np.zeros(3)})
-    with pytest.raises(dml.DMLError, match="x: an array must be given"):
+    with pytest.raises(dml.DMLError, match="input 'x': an array must be given"):
         model({})
 
 
@@ -338,4 +338,4 @@ def test_the_command(device, tmp_path, monkeypatch):
     assert "traceEvents" in (tmp_path / "t.json").read_text()
     broken = CliRunner().invoke(app, ["run", "m.xml", "--input", "x=m.bin", *which])
     assert broken.exit_code == 1
-    assert "not an .npy file" in broken.output
+    assert "is no .npy file" in broken.output

@@ -74,7 +74,7 @@ def test_batch_with_owned_parameters(device: Any) -> None:
 
 @pytest.mark.parametrize("shape, kept", [
     ((6, 5), (1,)), ((4, 3, 5, 6), (1,)), ((4, 3, 5, 6), ()), ((3, 4, 5, 2), (1, 2, 3)), ((2, 3, 4), (0, 1, 2)),
-    ((2, 2, 3, 4, 1, 2), (1, 3)), ((9,), ()),
+    ((2, 2, 3, 4, 1, 2), (1, 3)), ((9,), ()), ((1, 3, 2, 1), (1,)),
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype, layout, add, activation", [
     ("FLOAT32", "packed", True, None), ("FLOAT32", "reversed", False, SIGMOID), ("FLOAT16", "padded", True, RELU),
@@ -106,7 +106,7 @@ def test_batch_training(
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("shape, kept", [
     ((6, 5), (1,)), ((4, 3, 5, 6), (1,)), ((4, 3, 5, 6), ()), ((3, 4, 5, 2), (1, 2, 3)), ((2, 3, 4), (0, 1, 2)),
-    ((2, 2, 3, 4, 1, 2), (1, 3)), ((9,), ()),
+    ((2, 2, 3, 4, 1, 2), (1, 3)), ((9,), ()), ((1, 3, 2, 1), (1,)),
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype, layout", [("FLOAT32", "packed"), ("FLOAT32", "reversed"), ("FLOAT16", "padded")])
 def test_batch_gradients(

@@ -10,6 +10,9 @@ function drawChanges() {
     const count = (what) => change.cases.filter((one) => one.what === what).length;
     const words = Object.keys(CHANGES).map((what) => `${grouped(count(what))} ${CHANGES[what].toLowerCase()}`).join(", ");
     place.append(make("h3", {}, `Report ${letter}: ${words}`));
+    for (const [side, runs] of [["A", change.alone[0]], [letter, change.alone[1]]]) {
+      if (runs.length) place.append(make("p.quiet", {}, `In report ${side} alone, beside nothing: ${runs.join("; ")}`));
+    }
     for (const [what, title] of Object.entries(CHANGES)) {
       const cases = change.cases.filter((one) => one.what === what);
       if (cases.length) place.append(changeList(title, cases, change.pairs, what === "worse"));

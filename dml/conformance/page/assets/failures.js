@@ -47,6 +47,7 @@ function failureFacts(outcome, failure) {
     ]),
   ];
   if (failure.command) parts.push(make("h3", {}, "Run it again"), copyable(failure.command, "the command"));
+  if (failure.smallest?.command) parts.push(make("h3", {}, "Run the smallest again"), copyable(failure.smallest.command, "the smallest case's command"));
   if (failure.descriptor) {
     const text = JSON.stringify(failure.descriptor, null, 2);
     parts.push(make("details", {}, make("summary", {}, "Its description as DxDispatch JSON"), copyable(text, "the description")));

@@ -17,7 +17,12 @@ function draw() {
   drawLevels();
 }
 
-byId("filters").addEventListener("input", draw);
+// A report of many devices takes a moment to draw: not at every letter.
+let typed = 0;
+byId("filters").addEventListener("input", (event) => {
+  clearTimeout(typed);
+  typed = setTimeout(draw, event.target.name === "name" ? 100 : 0);
+});
 byId("filters").addEventListener("submit", (event) => event.preventDefault());
 byId("filters").addEventListener("reset", () => setTimeout(draw));
 for (const button of document.querySelectorAll("button.copies")) {

@@ -19,7 +19,7 @@ function drawMatrix() {
   if (!byOperator.size) body.append(make("tr", {}, make("td", {colspan: runs.length + 1}, "Nothing matches the filters.")));
   byId("matrix").replaceChildren(head, body);
   const cases = addUp(data.cells.filter(cellMatches)).reduce((sum, count) => sum + count, 0);
-  byId("matched").textContent = `${byOperator.size} operators, ${grouped(cases)} cases`;
+  byId("matched").textContent = `${byOperator.size} operator${byOperator.size === 1 ? "" : "s"}, ${grouped(cases)} case${cases === 1 ? "" : "s"}`;
 }
 
 function groupedBy(items, key) {
@@ -61,16 +61,16 @@ function detailsRow(cells, runs) {
       make("th", {scope: "row"}, data.data_types[cell.type]),
       make("td", {}, make("span.badge", {title: runName(cell.run)}, String(data.runs[cell.run].number))),
       make("td", {}, STATUSES.flatMap((status, at) => (cell.counts[at] ? [statusText(status, cell.counts[at]), " "] : []))),
-      make("td.number", {}, worst ? short(worst.worst_ulp) : ""),
-      make("td.number", {}, worst ? limitOf(worst) : ""),
-      make("td.number", {}, worst ? percent(worst.share) : ""),
+      make("td.number", {"data-label": worst && "worst ulp"}, worst ? short(worst.worst_ulp) : ""),
+      make("td.number", {"data-label": worst && "limit"}, worst ? limitOf(worst) : ""),
+      make("td.number", {"data-label": worst && "of allowed"}, worst ? percent(worst.share) : ""),
       make("td", {}, spark(cell.histogram)),
       make("td.case", {}, worst ? make("code", {}, breakable(worst.case)) : null, worst ? make("div.quiet", {}, worst.why) : null,
         cell.reasons.map(([status, reason, count]) => make("div", {}, statusText(status, count), ` ${reason}`))));
   });
   const titles = ["Type", "Run", "Cases", "Worst ulp", "Limit", "Of allowed", "Elements by share", "Worst case, reasons"];
   const head = titles.map((title, at) => make(at > 2 && at < 6 ? "th.number" : "th", {scope: "col"}, title));
-  const table = make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
+  const table = make("table.stacks", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   return make("tr.details", {}, make("td", {colspan: runs.length + 1}, make("div.inside", {}, table)));
 }
 

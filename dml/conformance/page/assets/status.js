@@ -35,6 +35,7 @@ function worstOf(cells) {
 
 function percent(share) {
   if (typeof share !== "number") return share;
+  if (share >= 1e5) return `${share.toExponential(2)} times`;
   return share > 0 && share < 0.001 ? "< 0.1 %" : `${Number((100 * share).toPrecision(3)).toLocaleString("en-US")} %`;
 }
 
@@ -55,9 +56,9 @@ function inReport(run) {
   return data.changes.length ? `${String.fromCharCode(65 + data.runs[run].report)} ` : "";
 }
 
-// A limit that is not in ulp is an absolute one.
+// A limit that is not in ulp is an absolute one; so is one that allows more ulp than float32 has digits.
 function limitOf(tensor) {
-  return tensor.ulp_limit ? short(tensor.ulp_limit) : "absolute";
+  return tensor.ulp_limit > 0 && tensor.ulp_limit < 2 ** 24 ? short(tensor.ulp_limit) : "absolute";
 }
 
 // A row's button that opens a row of details below it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -160,3 +161,15 @@ def activated(node: OnnxNode, x: OnnxValue, name: str, prefix: str) -> OnnxValue
         scale = node.number(f"{prefix}alpha", 1.702)
         return unary(act.DML_ACTIVATION_SWISH_OPERATOR_DESC, x, SigmoidInputScale=scale)
     raise Unsupported(f"{node}: {prefix.rstrip('_')} {name!r} is not mapped")
+
+
+def activated_by(node: OnnxNode, x: OnnxValue, name: str, numbers: Sequence[float]) -> OnnxValue:
+    """An activation behind another operator, with the first of its attributes as numbers in their order."""
+    if not numbers:
+        return activated(node, x, name, "activation_")
+    if name not in _ACTIVATIONS:
+        raise Unsupported(f"{node}: activation {name!r} is not mapped")
+    cls, fields = _ACTIVATIONS[name]
+    node.check(len(numbers) <= len(fields), f"{name} takes {len(fields)} parameters, found {list(numbers)}")
+    attributes: dict[str, Any] = {field: value for field, (_, value) in fields.items()}
+    return unary(cls, x, **attributes | dict(zip(fields, numbers, strict=False)))

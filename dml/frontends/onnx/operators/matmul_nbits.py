@@ -15,11 +15,11 @@ from dml.graph.builder import Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from ..dtypes import FLOAT16, FLOAT32, UINT8, DType, storage
-from ..functions import fill, matmul, part
+from ..functions import fill, gather, matmul, part
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, reshape
-from .attention import refuse, refuse_attributes
+from .attention import refuse_attributes
 
 _UINT4 = np.dtype(ml_dtypes.uint4)
 
@@ -46,11 +46,13 @@ class _Packing:
 def matmul_nbits(node: OnnxNode) -> OnnxValue:
     """A times the transposed weights {N, K}. They come as {N, blocks, bytes}, each block with its scale and zero point.
 
-    The zero points are packed as the weights are, or numbers of the scales' type; without them it is the middle.
+    The zero points are packed as the weights are, or numbers of the scales' type; without them it is the middle. g_idx
+    {K}, where it is given, says which block's scale and zero point a column has.
     """
     a = node.input(0, least=1)
     packing = _packing(node, a)
-    weights = cast(part(_weights(node, packing), 1, 0, packing.k), a.dtype)
+    made = _weights(node, packing) if node.optional(4) is None else _regrouped(node, packing)
+    weights = cast(part(made, 1, 0, packing.k), a.dtype)
     result = matmul(reshape(a, (a.size // packing.k, packing.k)), weights, transpose_b=True)
     bias = node.optional(5)
     if bias is not None:
@@ -64,7 +66,6 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
     n, k = node.integer("N", 0), node.integer("K", 0)
     if bits not in (4, 8):
         raise Unsupported(f"{node}: bits = {bits} is not mapped, 4 and 8 are")
-    refuse(node, {4: "g_idx"}, {})
     refuse_attributes(node, weight_prepacked=0)
     if block < 1 or n < 1 or k < 1 or a.shape[-1] != k:
         raise DMLError(
@@ -76,32 +77,58 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
 
 def _weights(node: OnnxNode, packing: _Packing) -> OnnxValue:
     """{N, blocks * block}, in the scales' type where that is a float of 32 or 16 bits."""
-    packed, scales, zeros = node.input(1), node.input(2), node.optional(3)
+    packed, held, zeros = _checked(node, packing)
     n, blocks, block = packing.n, packing.blocks, packing.block
-    size = block * packing.bits // 8
+    floating = zeros if zeros is not None and zeros.dtype != UINT8 else None
+    points = None if floating is not None else _zero_points(node, zeros, packing)
+    weights = _dequantized(node, _narrow(packed, (n, blocks * block), packing.dtype), held, points)
+    if floating is None:
+        return weights
+    shift = reshape(cast(floating, held.dtype), (n, blocks, 1)) * reshape(held, (n, blocks, 1))
+    return reshape(reshape(weights, (n, blocks, block)) - shift, weights.shape)
+
+
+def _regrouped(node: OnnxNode, packing: _Packing) -> OnnxValue:
+    """The same, {N, K}, where each column has the scale and zero point that g_idx says."""
+    packed, held, zeros = _checked(node, packing)
+    n, blocks, k = packing.n, packing.blocks, packing.k
+    ones = fill(node.builder, 1, (n, blocks), held.dtype)
+    numbers = _dequantized(node, _narrow(packed, (n, blocks * packing.block), packing.dtype), ones, None)
+    if zeros is None or zeros.dtype == UINT8:
+        points = _dequantized(node, _zero_points(node, zeros, packing), ones, None)
+    else:
+        points = reshape(cast(zeros, held.dtype), (n, blocks))
+    groups = node.input(4)
+    node.check(groups.size >= k, f"g_idx must have {k} numbers, found shape {groups.shape}")
+    groups = part(reshape(groups, (groups.size,)), 0, 0, k)
+    return (part(numbers, 1, 0, k) - gather(points, groups, 1)) * gather(held, groups, 1)
+
+
+def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, OnnxValue | None]:
+    """The packed weights, the scales {N, blocks} and the zero points. Raises DMLError where the sizes are wrong."""
+    packed, scales = node.input(1), node.input(2)
+    n, blocks = packing.n, packing.blocks
+    size = packing.block * packing.bits // 8
     if packed.size != n * blocks * size or scales.size != n * blocks:
         raise DMLError(
             f"{node}: B must have shape {(n, blocks, size)} and scales {(n, blocks)}, found {packed.shape} and "
             f"{scales.shape}"
         )
-    held = reshape(scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32), (n, blocks))
-    floating = zeros if zeros is not None and zeros.dtype != UINT8 else None
-    quantized = [held.tensor]
-    if floating is None:
-        quantized.append(_zero_points(node, zeros, packing).tensor)
-    shape = (n, blocks * block)
+    held = scales if scales.dtype in (FLOAT32, FLOAT16) else cast(scales, FLOAT32)
+    return packed, reshape(held, (n, blocks)), node.optional(3)
+
+
+def _dequantized(node: OnnxNode, x: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -> OnnxValue:
+    """Numbers by the scale and zero point of their block, in the scales' type."""
+    tensors = [value.tensor for value in (scales, points) if value is not None]
     made = node.builder.node(
         DML_DEQUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(held.dtype), shape)},
-        InputTensor=_narrow(packed, shape, packing.dtype).tensor,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE(len(quantized)),
-        QuantizationTensors=quantized,
+        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(scales.dtype), x.shape)},
+        InputTensor=x.tensor,
+        QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
+        QuantizationTensors=tensors,
     )
-    weights = packed.made(made["OutputTensor"], shape, held.dtype)
-    if floating is None:
-        return weights
-    shift = reshape(cast(floating, held.dtype), (n, blocks, 1)) * reshape(held, (n, blocks, 1))
-    return reshape(reshape(weights, (n, blocks, block)) - shift, shape)
+    return x.made(made["OutputTensor"], x.shape, scales.dtype)
 
 
 def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing) -> OnnxValue:

@@ -22,16 +22,25 @@ from ..value import OnnxValue, cast, expanded, maximum, one, reshape, transpose
 
 
 class OnnxRecurrence:
-    """What the three operators share: S steps, B batch, I input, D directions, H hidden."""
+    """What the three operators share: S steps, B batch, I input, D directions, H hidden.
 
-    def __init__(self, node: OnnxNode, gates: int, defaults: Sequence[str]) -> None:
+    weights: W and R, where they are not the node's inputs as they stand.
+    """
+
+    def __init__(
+        self,
+        node: OnnxNode,
+        gates: int,
+        defaults: Sequence[str],
+        weights: tuple[OnnxValue, OnnxValue] | None = None,
+    ) -> None:
         self.node = node
         name = node.text("direction", "forward").lower()
         if name not in recurrence.DIRECTIONS:
             raise DMLError(f"{node}: direction must be one of {', '.join(recurrence.DIRECTIONS)}, found {name!r}")
         self.directions = 2 if name == "bidirectional" else 1
         self.batch_first = node.integer("layout", 0) == 1
-        x, w, r = node.input(0), node.input(1), node.input(2)
+        x, (w, r) = node.input(0), weights or (node.input(1), node.input(2))
         if x.rank != 3 or w.rank != 3 or r.rank != 3:
             raise DMLError(f"{node}: X, W and R must have rank 3")
         self.dtype = x.dtype
@@ -119,7 +128,11 @@ def rnn(node: OnnxNode) -> list[OnnxValue]:
 
 @onnx_op("LSTM")
 def lstm(node: OnnxNode) -> list[OnnxValue]:
-    layer = OnnxRecurrence(node, 4, ("Sigmoid", "Tanh", "Tanh"))
+    return lstm_of(node, OnnxRecurrence(node, 4, ("Sigmoid", "Tanh", "Tanh")))
+
+
+def lstm_of(node: OnnxNode, layer: OnnxRecurrence) -> list[OnnxValue]:
+    """An LSTM of such a layer, with the node's inputs that are LSTM's alone."""
     peephole = node.optional(7)
     made = recurrence.lstm(
         layer.network,

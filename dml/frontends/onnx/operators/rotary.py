@@ -49,12 +49,13 @@ def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
 
 @onnx_op("RotaryEmbedding", domain="com.microsoft")
 def rotary_embedding(node: OnnxNode) -> OnnxValue:
-    """{batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first one."""
+    """{batch, sequence, heads * element} or {batch, head, sequence, element}; positions for all, or the first one.
+
+    Its attribute scale changes nothing, as in onnxruntime.
+    """
     x, positions, cosines, sines = node.input(0), node.input(1), node.input(2, rank=2), node.input(3, rank=2)
     if node.integer("is_packed_batching", 0):
         raise Unsupported(f"{node}: is_packed_batching = {node.integer('is_packed_batching', 0)} is not mapped")
-    if node.number("scale", 1.0) != 1.0:
-        raise Unsupported(f"{node}: scale = {node.number('scale', 1.0)} is not mapped")
     if x.rank not in (3, 4):
         raise DMLError(f"{node}: input must have rank 3 or 4, found shape {x.shape}")
     if x.rank == 4:

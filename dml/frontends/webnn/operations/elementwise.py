@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -138,6 +138,3 @@ class ElementwiseOperations(OperationBuilder):
         step.same_types(true_value=true_value, false_value=false_value)
         shape = step.broadcast(condition.shape, step.broadcast(true_value.shape, false_value.shape))
         return step.output(true_value.data_type, shape, op.if_)
-
-
-__all__: list[Any] = ["ElementwiseOperations", "unary"]

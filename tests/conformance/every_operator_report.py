@@ -1,10 +1,12 @@
-"""Reports as `dml conformance` makes them, of all operators, made up: for tests of what is done with reports."""
+"""Made-up reports of all operators on several devices, as pages show them; sample_report has a few operators."""
 
 from __future__ import annotations
 
 import copy
 import random
 from typing import Any
+
+from sample_report import LAVAPIPE
 
 import dml
 from dml.capability import operator_support, short_name
@@ -28,10 +30,10 @@ def report(devices: Any = DEVICES, axes: Any = ("plain", "discrete"), *, broken:
             results = [one for operator in dml.operators() for one in _outcomes(operator, chance, number)]
             if broken and number == 0 and axis == "plain":
                 _break(results, name)
-            device = {"name": name, "driver": driver, "api_version": version, "vendor_id": 0x10005, "device_id": 0,
-                      "type": kind, "axis": axis, "limits": {"maxStorageBufferRange": 134217728, "subgroupSize": 8},
-                      "features": {"shaderFloat16": False, "shaderInt64": True}}  # fmt: skip
-            runs.append({"device": device, "seconds": 61.5 + number, "complete": True, "results": results})
+            device = {**LAVAPIPE, "name": name, "driver": driver, "api_version": version, "type": kind, "axis": axis}
+            runs.append(
+                {"device": device, "shard": "1/1", "seconds": 61.5 + number, "complete": True, "results": results}
+            )
     return {
         "format": "dml-conformance", "version": 1, "created": "2026-11-22T18:00:00Z", "dml_version": "0.1.0",
         "commit": "dff3d13a9b1c4e", "python": "3.11.7", "platform": "Linux-6.1 x86_64",
@@ -47,7 +49,7 @@ def changed(before: dict[str, Any]) -> dict[str, Any]:
     mended = next(one for one in results if one["case"] == BROKEN)
     mended.update(status="passed", failure=None)
     wrong = next(one for one in results if one["operator"] == "GEMM" and one["status"] == "passed")
-    wrong.update(status="failed", failure={"message": "GEMM is wrong now", "command": "dml conformance"})
+    wrong.update(status="failed", failure=_without_element("GEMM is wrong now", wrong["case"]))
     gone = next(one for one in results if one["operator"] == "CAST")
     gone["case"] += ",layout=permuted"
     after["created"] = "2026-11-25T09:30:00Z"
@@ -89,8 +91,16 @@ def _break(results: list[dict[str, Any]], device: str) -> None:
         "descriptor": {"type": "DML_OPERATOR_GRU", "desc": {"Direction": "FORWARD", "InputTensor": {
             "DataType": "FLOAT16", "Sizes": [1, 5, 2, 3]}}, "note": "</script><script>alert(1)</script>"},
         "command": f"dml conformance --case '{BROKEN}' --device '{device}' --as plain",
-        "smallest": {"case": "GRU:type=FLOAT16,sizes=1x1x1", "message": "OutputSequenceTensor[0, 0, 0, 0] is nan"},
+        "smallest": {"case": "GRU:type=FLOAT16,sizes=1x1x1", "message": "OutputSequenceTensor[0, 0, 0, 0] is nan",
+                     "command": "dml conformance --case GRU:type=FLOAT16,sizes=1x1x1 --as plain"},
     }  # fmt: skip
     hung = next(one for one in results if one["case"] == "CONVOLUTION:type=FLOAT32,layout=padded")
     hung.update(case=HUNG, status="failed", reason="no answer in 60 s", tensors=[], histogram=[0] * 6)
-    hung["failure"] = {"message": "no answer in 60 s", "command": f"dml conformance --case '{HUNG}'", "smallest": None}
+    hung["failure"] = _without_element("no answer in 60 s", HUNG)
+
+
+def _without_element(message: str, case: str) -> dict[str, Any]:
+    """The failure of a case that did not come to values."""
+    nothing = dict.fromkeys(("tensor", "index", "found", "expected", "differing", "of", "ulp", "allowed_ulp"))
+    command = f"dml conformance --case '{case}'"
+    return {**nothing, "message": message, "kernels": [], "descriptor": None, "command": command, "smallest": None}

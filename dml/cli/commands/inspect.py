@@ -1,0 +1,84 @@
+"""`dml inspect`: what an ONNX model is, before it is run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from ...errors import DMLError
+from ...words import bytes_text
+from ..app import command
+from ..arguments import DeviceOption, input_files
+from ..tables import print_json, show, table
+
+if TYPE_CHECKING:
+    from ...frontends.onnx.inspect import ModelSummary, ValueSummary
+
+_HOW = {"mapped": "yes", "function": "yes, as a function of others", "host": "no"}
+
+
+@command("dml inspect model.onnx", "dml inspect model.onnx --size batch=8", "dml inspect model.onnx --json")
+def inspect(
+    model: Annotated[Path, typer.Argument(help="The model, an .onnx file.")],
+    size: Annotated[
+        list[str] | None, typer.Option(help="A symbolic size, batch=8, for the memory; 1 if left out; may repeat.")
+    ] = None,
+    input: Annotated[
+        list[str] | None, typer.Option(help="An input, name=file.npy, where its values matter; may repeat.")
+    ] = None,
+    device: DeviceOption = "",
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show inputs, outputs, operators and memory of an ONNX model. Nothing runs, and no device is needed."""
+    from ...frontends.onnx.inspect import inspect_model
+    from ...frontends.planning import planner
+    from ...frontends.running import Options
+
+    arrays = Options(inputs=input_files(input)).arrays()
+    planned, name = planner(device or None)
+    facts = inspect_model(model, planned, sizes=_sizes(size or []), inputs=arrays)
+    if json:
+        print_json({**asdict(facts), "device": name})
+    else:
+        _show(model, facts, name)
+
+
+def _show(model: Path, facts: ModelSummary, device: str) -> None:
+    values = table(escape(model.name), "", "name", "type", "shape")
+    for what, found in (("input", facts.inputs), ("output", facts.outputs)):
+        for value in found:
+            values.add_row(what, escape(value.name), value.kind, escape(_shape(value)))
+    show(values)
+    opsets = ", ".join(f"{domain} {version}" for domain, version in facts.opsets.items())
+    listed = table("Operators", "operator", "nodes", "mapped")
+    for one in facts.operators:
+        domain = "" if one.domain == "ai.onnx" else f"{one.domain}::"
+        listed.add_row(escape(f"{domain}{one.name}"), str(one.count), _HOW[one.how])
+    show(listed)
+    typer.echo(f"opsets: {opsets}{f', made by {facts.producer}' if facts.producer else ''}")
+    typer.echo(f"weights in the file: {facts.weight_elements} elements, {bytes_text(facts.weight_bytes)}")
+    if facts.memory is None:
+        typer.echo(f"memory on the device is not known without running: {facts.unplanned}")
+        return
+    sizes = ", ".join(f"{name}={size}" for name, size in facts.sizes.items())
+    uses = ", ".join(f"{use} {bytes_text(size)}" for use, size in facts.memory.items())
+    whole = bytes_text(sum(facts.memory.values()))
+    typer.echo(f"memory on {device}{f' for {sizes}' if sizes else ''}: {whole} at most ({uses or 'nothing'})")
+
+
+def _shape(value: ValueSummary) -> str:
+    return "unknown" if value.shape is None else " x ".join(map(str, value.shape)) or "scalar"
+
+
+def _sizes(given: list[str]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
+        if not (name and equals and number.isdecimal() and int(number) > 0):
+            raise DMLError(f"--size: name=number is needed, 1 at least, found {text!r}")
+        sizes[name] = int(number)
+    return sizes

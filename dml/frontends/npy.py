@@ -1,0 +1,70 @@
+"""Reads .npy files that nobody vouches for, and says what is wrong with one that is none."""
+
+from __future__ import annotations
+
+import zipfile
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy_format
+
+from dml.errors import DMLError
+
+#: What reads a header, by the format's version. Version 3.0 is for names of fields, which numbers have not.
+_READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
+
+
+def read_npy(path: Path) -> npt.NDArray[Any]:
+    """The array in a file, in the machine's byte order.
+
+    Raises DMLError that says what the file is instead, or what of it is missing, before anything of the size that it
+    claims is allocated.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(npy_format.MAGIC_PREFIX))
+            if start != npy_format.MAGIC_PREFIX:
+                raise DMLError(f"{path}: is no .npy file: {_instead(path, start)}")
+            file.seek(0)
+            try:
+                version = npy_format.read_magic(file)
+                reader = _READERS.get(version)
+                if reader is None:
+                    raise DMLError(f"{path}: is an .npy file of version {version[0]}.{version[1]}, which is not read")
+                shape, fortran, dtype = reader(file)
+            except DMLError:
+                raise
+            except Exception as error:  # NumPy evaluates the header as Python: it fails in as many ways
+                raise DMLError(f"{path}: has a damaged .npy header: {error}") from None
+            if dtype.hasobject:
+                raise DMLError(f"{path}: holds Python objects (dtype {dtype}), which are not read; save numbers")
+            found = path.stat().st_size - file.tell()
+            needed = prod(shape) * dtype.itemsize
+            if any(size < 0 for size in shape) or found < needed:
+                raise DMLError(
+                    f"{path}: is cut off: its header says {dtype} of shape {shape}, {needed} bytes, and it has {found}"
+                )
+            data = file.read(needed)
+    except OSError as error:
+        raise DMLError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a path that no file can have
+        raise DMLError(f"{path}: cannot be read: {error}") from None
+    array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    return np.array(array, dtype.newbyteorder("="), order="C")
+
+
+def _instead(path: Path, start: bytes) -> str:
+    """What a file is that does not begin as an .npy file does."""
+    if not start:
+        return "it is empty"
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+        some = f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
+        return f"an .npz archive of {len(names)} ({some}); save one array with numpy.save"
+    if start[:1] == b"\x80":
+        return "pickled Python objects; save an array with numpy.save"
+    return f"it begins with {start!r}"

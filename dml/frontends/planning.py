@@ -1,0 +1,90 @@
+"""A device that only plans: graphs become Programs for a target, and nothing can run.
+
+For what is asked of a model before anything is spent on it, on a machine with a device or without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dml.capability import LATEST
+from dml.compiler.program import Program, Space
+from dml.compiler.target import DeviceClass, Target
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.graph import DML_GRAPH_DESC
+from dml.enums import DML_FEATURE_LEVEL
+from dml.errors import HRESULT, DMLError
+from dml.graph.compile import compile_graph
+from dml.graph.model import read_graph
+from dml.runtime.advice import NoVulkanDevice
+from dml.runtime.arena import Islands, bound_regions
+from dml.runtime.devices import choose
+from dml.validator import validate
+
+
+class PlannedOperator:
+    """A validated description."""
+
+    def __init__(self, desc: OperatorDesc) -> None:
+        self.desc = desc
+
+
+class PlannedGraph:
+    """A graph's Program, with the bytes that it takes on the device."""
+
+    def __init__(self, program: Program, fields: Sequence[Any]) -> None:
+        self.program = program
+        self.input_fields = list(fields)
+        #: What it keeps on the device: nothing.
+        self.kept: Mapping[object, int] = {}
+
+    def dispatch(self, inputs: Mapping[Any, Any], **_: Any) -> dict[Any, Any]:
+        """Refused with E_NOTIMPL: a plan that depends on values which the model computes needs a device."""
+        raise DMLError("the plan depends on values that only a device computes", HRESULT.E_NOTIMPL)
+
+    def bytes(self) -> dict[str, int]:
+        """What it takes while it runs, by use: weights, inputs, outputs, intermediates."""
+        program = self.program
+        regions = bound_regions(Space.CONSTANT, program.dispatches)
+        weights = sum(
+            end - start
+            for index in {region.index for region in regions}
+            for start, end in Islands([region for region in regions if region.index == index]).spans
+        )
+        return {
+            "weights": weights + program.persistent_size,
+            "inputs": sum(filter(None, program.inputs)),
+            "outputs": sum(filter(None, program.outputs)),
+            "intermediates": program.temporary_size,
+        }
+
+
+class Planner:
+    """Takes a Device's place where graphs are built and compiled. target: the device to plan for."""
+
+    def __init__(self, target: Target, feature_level: DML_FEATURE_LEVEL = LATEST) -> None:
+        self.target = target
+        self.feature_level = feature_level
+
+    def create_operator(self, desc: Any) -> PlannedOperator:
+        validate(desc, self.feature_level)
+        return PlannedOperator(desc)
+
+    def compile_graph(self, desc: DML_GRAPH_DESC, *_: Any, optimize: bool = True, **__: Any) -> PlannedGraph:
+        graph = read_graph(desc, self.feature_level)
+        return PlannedGraph(compile_graph(graph, self.target, optimize=optimize), graph.input_fields)
+
+
+def planner(device: int | str | None = None) -> tuple[Planner, str]:
+    """A planner for that device, which is not opened, and the device in words: a discrete GPU where there is none.
+
+    Raises DMLError where a device is named that is not there.
+    """
+    try:
+        found = choose(device)
+    except NoVulkanDevice:
+        if device is not None:
+            raise
+        return Planner(Target(DeviceClass.DISCRETE)), "a discrete GPU with Vulkan's smallest limits"
+    return Planner(found.target), found.name

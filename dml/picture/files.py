@@ -1,0 +1,38 @@
+"""The picture of a model's file, by its format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dml.api.device import Device
+from dml.errors import DMLError
+from dml.frontends.running import Options
+
+from .model import Picture
+
+
+def picture_of(path: Path, device: Device, options: Options, *, profile: bool = False) -> Picture:
+    """The picture of an ONNX model, or of an OpenVINO IR model as the graph of DirectML operators that it becomes.
+
+    options: its inputs, where their values or sizes matter; zeros stand for the others. profile: run the model, and say
+    what each kernel took. Raises DMLError for another suffix, and where the model cannot be read or compiled.
+    """
+    inputs = options.arrays()
+    if path.suffix.lower() == ".onnx":
+        from dml.frontends.onnx import prepare
+
+        from .onnx import onnx_picture
+
+        return onnx_picture(prepare(path, device), path.name, inputs, profile=profile)
+    if path.suffix.lower() == ".xml":
+        from dml.frontends.openvino import read_model
+
+        from .graph import graph_picture
+
+        model = read_model(path).compile(device)
+        given = {name: np.zeros(layer.outputs[0].sizes) for name, layer in model.parameters.items()}
+        times = model.compiled.profile(model.prepare({**given, **inputs})) if profile else ()
+        return graph_picture(model.graph, model.compiled, device, path.name, times)
+    raise DMLError(f"{path}: only .onnx and OpenVINO's .xml are drawn, found the suffix {path.suffix!r}")

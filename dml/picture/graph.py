@@ -1,0 +1,96 @@
+"""A DML_GRAPH_DESC as a picture: its operators beside the kernels of the program that it was compiled to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dml.api.device import Device
+from dml.api.operator import CompiledOperator
+from dml.arguments import checked
+from dml.capability import operator_introduced, short_name
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
+from dml.runtime.recording import KernelTime
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from .kernels import add_times, facts_of, kernels_of
+from .model import Picture, PictureNode, PictureValue, relate, shortened
+
+
+@checked
+def graph_picture(
+    desc: DML_GRAPH_DESC, compiled: CompiledOperator, device: Device, title: str, times: Sequence[KernelTime] = ()
+) -> Picture:
+    """The picture of a graph that ``Device.compile_graph`` compiled.
+
+    times: what ``compiled.profile`` measured. A Builder has the description of what it compiled (``Builder.graph``).
+    """
+    made: list[Any] = [wrapper.Desc for wrapper in desc.Nodes]
+    # (any, for a graph that was compiled has the right kind of edge in each place)
+    incoming: list[Any] = [wrapper.Desc for wrapper in desc.InputEdges]
+    between: list[Any] = [wrapper.Desc for wrapper in desc.IntermediateEdges]
+    outgoing: list[Any] = [wrapper.Desc for wrapper in desc.OutputEdges]
+    descs: dict[int, OperatorDesc] = {
+        at: node.Operator.desc
+        for at, node in enumerate(made)
+        if not isinstance(node, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
+    }
+    ports = {at: (_tensors(found.inputs()), _tensors(found.outputs())) for at, found in descs.items()}
+    names = {edge.GraphInputIndex: edge.Name or f"input {edge.GraphInputIndex}" for edge in incoming}
+    place = {index: at for at, index in enumerate(names)}
+    nodes = [PictureNode("input", "input", name) for name in names.values()]
+    owner = {}
+    for number, found in descs.items():
+        owner[number] = len(nodes)
+        nodes.append(_node(found, made[number].Name or f"node {number}", number, ports[number][1]))
+    edges: list[tuple[int, int, str]] = []
+    for edge in incoming:
+        source, target = place[edge.GraphInputIndex], owner[edge.ToNodeIndex]
+        value = _value(names[edge.GraphInputIndex], ports[edge.ToNodeIndex][0][edge.ToNodeInputIndex])
+        nodes[source].outputs = [value]
+        nodes[target].inputs.append(value)
+        edges.append((source, target, value.name))
+    for edge in between:
+        known = edge.FromNodeIndex not in owner
+        name = f"constant {edge.FromNodeIndex}" if known else _name(edge.FromNodeIndex, edge.FromNodeOutputIndex)
+        value = _value(name, ports[edge.ToNodeIndex][0][edge.ToNodeInputIndex], known=known)
+        nodes[owner[edge.ToNodeIndex]].inputs.append(value)
+        if not known:
+            edges.append((owner[edge.FromNodeIndex], owner[edge.ToNodeIndex], name))
+    for edge in outgoing:
+        name = _name(edge.FromNodeIndex, edge.FromNodeOutputIndex)
+        value = _value(name, ports[edge.FromNodeIndex][1][edge.FromNodeOutputIndex])
+        edges.append((owner[edge.FromNodeIndex], len(nodes), name))
+        nodes.append(PictureNode("output", "output", edge.Name or f"output {edge.GraphOutputIndex}", inputs=[value]))
+    kernels = kernels_of(compiled, owner)
+    if times:
+        add_times(kernels, times)
+    relate(nodes, kernels)
+    kinds = [found.OPERATOR_TYPE for found in descs.values()]
+    return Picture(title, nodes, list(dict.fromkeys(edges)), kernels,
+                   facts_of(device, kinds, [compiled], profile=bool(times)))  # fmt: skip
+
+
+def _tensors(fields: Iterable[tuple[str, Any]]) -> list[DML_BUFFER_TENSOR_DESC | None]:
+    return [one for _, tensor in fields for one in (tensor if isinstance(tensor, tuple) else (tensor,))]
+
+
+def _node(desc: OperatorDesc, name: str, number: int, outputs: list[DML_BUFFER_TENSOR_DESC | None]) -> PictureNode:
+    attributes = [
+        (info.name, shortened(str(getattr(desc, info.name)))) for info in desc.fields_info
+        if info.kind == "attribute" and info.counts is None and getattr(desc, info.name) is not None
+    ]  # fmt: skip
+    kind = short_name(desc.OPERATOR_TYPE)
+    values = [_value(_name(number, at), tensor) for at, tensor in enumerate(outputs) if tensor is not None]
+    level = short_name(operator_introduced(desc.OPERATOR_TYPE))
+    return PictureNode("node", kind, name, [], values, attributes, [kind], level)
+
+
+def _name(number: int, output: int) -> str:
+    return f"node {number}, output {output}"
+
+
+def _value(name: str, tensor: DML_BUFFER_TENSOR_DESC | None, *, known: bool = False) -> PictureValue:
+    assert tensor is not None, "compiled graphs connect what is there"
+    return PictureValue(name, tensor.Sizes, short_name(tensor.DataType), int(tensor.TotalTensorSizeInBytes), known)

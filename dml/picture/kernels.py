@@ -1,0 +1,75 @@
+"""The kernels of a compiled graph for its picture: which nodes each computes, its bytes, its time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from dml.api.device import Device
+from dml.api.operator import CompiledOperator
+from dml.capability import operator_introduced, short_name
+from dml.compiler.program import Access, Dispatch, Space
+from dml.enums import DML_OPERATOR_TYPE
+from dml.runtime.recording import KernelTime
+
+from .model import PictureKernel
+
+#: A node of the graph in a dispatch's label; see dml.graph.model.
+_LABEL = re.compile(r"(?:^| \+ )node (\d+) \(")
+
+
+def kernels_of(compiled: CompiledOperator | None, owner: Mapping[int, int]) -> list[PictureKernel]:
+    """Those that run once, then those that run with the model. owner: node of the graph -> node of the picture."""
+    if compiled is None:
+        return []
+    program = compiled.program
+    return [
+        *(_kernel(dispatch, owner, once=True) for dispatch in program.initialize),
+        *(_kernel(dispatch, owner, once=False) for dispatch in program.dispatches),
+    ]
+
+
+def add_times(kernels: Sequence[PictureKernel], times: Sequence[KernelTime]) -> None:
+    """Give the kernels that run with the model what ``CompiledOperator.profile`` measured, in order."""
+    for kernel, time in zip((one for one in kernels if not one.once), times, strict=True):
+        kernel.nanoseconds = time.nanoseconds
+
+
+def facts_of(
+    device: Device, kinds: Sequence[DML_OPERATOR_TYPE], compiled: Sequence[CompiledOperator], *, profile: bool
+) -> list[tuple[str, str]]:
+    """What stands beside a picture: the device, the level that has all operators, memory, and what measured."""
+    facts = [("device", f"{device.vulkan.name}, {device.vulkan.driver}")]
+    if kinds:
+        facts.append(("feature level", short_name(max(map(operator_introduced, kinds)))))
+    programs = [one.program for one in compiled]
+    if programs:
+        constants = {id(constant.Data): len(constant.Data) for program in programs for constant in program.constants}
+        persistent = sum(program.persistent_size for program in programs)
+        facts.append(("temporary memory", _bytes(max(program.temporary_size for program in programs))))
+        facts.append(("weights", _bytes(persistent + sum(constants.values()))))
+    if profile:
+        clock = "the device's timestamps" if device.has_timestamps else "the host's clock, a submission each"
+        facts.append(("times by", clock))
+    return facts
+
+
+def _kernel(dispatch: Dispatch, owner: Mapping[int, int], *, once: bool) -> PictureKernel:
+    numbers = (int(number) for number in _LABEL.findall(dispatch.node))
+    nodes = list(dict.fromkeys(owner[number] for number in numbers if number in owner))
+    regions = {(binding.region, binding.access) for binding in dispatch.bindings}
+    reads = {region for region, access in regions if access is not Access.WRITE}
+    known = set() if once else {region for region in reads if region.space in (Space.PERSISTENT, Space.CONSTANT)}
+    return PictureKernel(
+        dispatch.label, nodes, once, dispatch.groups, dispatch.invocations,
+        read=sum(region.size for region in reads - known),
+        written=sum({region: region.size for region, access in regions if access.writes}.values()),
+        weights=sum(region.size for region in known),
+    )  # fmt: skip
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"

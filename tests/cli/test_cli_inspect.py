@@ -1,0 +1,141 @@
+"""`dml inspect`: what an ONNX model is, without running it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from typer.testing import CliRunner
+
+import dml
+from dml.cli import app
+from dml.compiler.target import DeviceClass, Target
+from dml.frontends.onnx import prepare
+from dml.frontends.onnx.inspect import inspect_model
+from dml.frontends.planning import Planner
+from dml.runtime import devices as runtime_devices
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["inspect", *map(str, arguments)])
+
+
+def model(*, operator="Relu", domain=""):
+    """relu(x @ w), x of {batch, 8}."""
+    weights = np.ones((8, 4), np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node(operator, ["h"], ["y"], domain=domain)]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", 1, ["batch", 8])],
+        [helper.make_tensor_value_info("y", 1, ["batch", 4])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    imports = [helper.make_opsetid("", 17), *([helper.make_opsetid(domain, 1)] if domain else [])]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10, producer_name="tests")
+
+
+@pytest.fixture
+def path(tmp_path):
+    onnx.save(model(), tmp_path / "model.onnx")
+    return tmp_path / "model.onnx"
+
+
+def test_it_shows_what_a_model_is(path):
+    result = run(path)
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
+    assert ["input", "x", "float32", "batch x 8"] in rows
+    assert ["output", "y", "float32", "batch x 4"] in rows
+    assert ["MatMul", "1", "yes"] in rows
+    assert "opsets: ai.onnx 17, made by tests" in lines
+    assert "weights in the file: 32 elements, 128 B" in lines
+    assert " for batch=1: 176 B at most (weights 128 B, inputs 32 B, outputs 16 B" in lines[-1]
+
+
+def test_the_memory_is_what_a_run_takes(path, device):
+    """For a size that is given; and as the model is compiled for the device itself."""
+    facts = json.loads(run(path, "--size", "batch=64", "--json", "--device", device.vulkan.index).output)
+    assert facts["sizes"] == {"batch": 64}
+    assert facts["device"] == device.vulkan.name
+    assert facts["operators"][0] == {"name": "MatMul", "domain": "ai.onnx", "version": 17, "count": 1, "how": "mapped"}
+    plan, _ = prepare(path, device).compiled_for({"x": np.zeros((64, 8), np.float32)})
+    program = plan.compiled.program
+    assert facts["memory"]["inputs"] == sum(program.inputs)
+    assert facts["memory"]["outputs"] == sum(program.outputs)
+    assert facts["memory"]["intermediates"] == program.temporary_size
+    assert facts["memory"]["weights"] >= 128
+
+
+def test_it_needs_no_device(monkeypatch, path):
+    monkeypatch.setattr(runtime_devices, "list_devices", lambda: ())
+    result = run(path)
+    assert result.exit_code == 0
+    assert "memory on a discrete GPU with Vulkan's smallest limits for batch=1: " in result.output
+    result = run(path, "--device", "0")
+    assert result.exit_code == 3
+
+
+def test_an_operator_without_a_mapping_is_told():
+    facts = inspect_model(model(operator="Mystery", domain="some.where"), Planner(Target(DeviceClass.DISCRETE)))
+    assert {one.name: one.how for one in facts.operators} == {"MatMul": "mapped", "Mystery": "host"}
+    assert facts.memory is None
+    assert facts.unplanned
+
+
+def test_a_plan_that_needs_values_says_so():
+    """The repeats of a Tile are computed from an input."""
+    nodes = [
+        helper.make_node("Cast", ["n"], ["r"], to=7),
+        helper.make_node("Tile", ["x", "r"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "tile",
+        [helper.make_tensor_value_info("x", 1, [3]), helper.make_tensor_value_info("n", 1, [1])],
+        [helper.make_tensor_value_info("y", 1, ["k"])],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    facts = inspect_model(made, Planner(Target(DeviceClass.DISCRETE)))
+    assert facts.memory is None
+    assert facts.unplanned == "node Tile: the plan depends on values that only a device computes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--size", "batch"), "--size: name=number is needed, 1 at least, found 'batch'"),
+        (("--size", "batch=0"), "found 'batch=0'"),
+        (("--size", "width=3"), "the model has no size 'width'; it has batch"),
+        (("--input", "z=none.npy"), "none.npy: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_wrong(path, arguments, message):
+    result = run(path, *arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_what_is_no_model(tmp_path):
+    (tmp_path / "a.onnx").write_bytes(b"not a model")
+    result = run(tmp_path / "a.onnx")
+    assert result.exit_code == 1
+    assert "not an ONNX model (broken protobuf)" in result.stderr
+
+
+def test_an_input_that_does_not_exist(path, tmp_path):
+    np.save(tmp_path / "z.npy", np.zeros(3, np.float32))
+    result = run(path, "--input", f"z={tmp_path / 'z.npy'}")
+    assert result.exit_code == 1
+    assert "the model has no input 'z'; it has x" in result.stderr
+
+
+def test_planning_agrees_with_a_device(device):
+    x = dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (2, 3))
+    planner = Planner(device.vulkan.target)
+    with pytest.raises(dml.DMLError, match="must have the sizes of InputTensor"):
+        planner.create_operator(dml.DML_ACTIVATION_RELU_OPERATOR_DESC(x, dml.DML_BUFFER_TENSOR_DESC("FLOAT32", (2, 4))))

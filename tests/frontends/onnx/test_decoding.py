@@ -1,0 +1,47 @@
+"""examples/decoding.py: tokens are onnxruntime's, and caches stay on the device."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dml
+from dml.frontends.onnx import prepare
+
+
+@pytest.fixture(scope="module")
+def decoding() -> Any:
+    path = Path(__file__).resolve().parents[3] / "examples" / "decoding.py"
+    spec = importlib.util.spec_from_file_location("decoding", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name, count", [("gpt2", 12), ("llama", 64)])
+def test_tokens_are_onnxruntimes(decoding: Any, device: dml.Device, name: str, count: int) -> None:
+    found, expected, _ = decoding.compare(getattr(decoding, name)(), device, count)
+    assert len(set(found)) > count // 4  # not one token again and again
+    assert found == expected
+
+
+def test_a_cache_with_room_is_one_plan_and_two_buffers(decoding: Any, device: dml.Device) -> None:
+    """One plan for the prompt and one for all steps; what stays on the device alternates between two buffers."""
+    model = decoding.llama()
+    prepared = prepare(model, device)
+    buffers = []
+
+    def run(feeds: Any) -> Any:
+        results = prepared.run(feeds, keep=prepared.outputs)
+        assert all(isinstance(one, dml.DeviceArray) for one in results)
+        buffers.append(results[1].buffer)
+        return results
+
+    decoding.written(run, decoding.start(model), 12)
+    assert len(prepared.parts[0].plans) == 2
+    assert len(set(buffers[1:])) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -26,14 +26,14 @@ from dml.enums import (
 
 #: Steps, batch, inputs, hidden units: one, primes, more units than a workgroup has invocations.
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
-#: The usual functions, and others in place of all of them.
+#: The usual functions, and others in place of them.
 _USUAL = ("SIGMOID", "TANH")
 _OTHERS = ("LINEAR", "HARD_SIGMOID", "ELU", "GELU")
 _ACTIVATIONS = fused(*_USUAL, *_OTHERS)
 _OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 
 
-def _parameters(operator: type[OperatorDesc], usual: Sequence[str], more: dict[str, Any]) -> dict[str, Any]:
+def _parameters(operator: type[OperatorDesc], usual: tuple[str, ...], more: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": types_of(operator, "InputTensor"),
         "sizes": _SIZES,
@@ -42,9 +42,15 @@ def _parameters(operator: type[OperatorDesc], usual: Sequence[str], more: dict[s
         "start": flags(),
         "lengths": flags(),
         "outputs": {"all": _OUTPUTS, "sequence": _OUTPUTS[:1], "last": _OUTPUTS[1:]},
-        "activations": {"usual": tuple(usual), **{name: (name,) * len(usual) for name in _OTHERS}},
+        "activations": {"usual": (usual, usual[::-1])} | {name: (_with(name, usual), usual) for name in _OTHERS},
         **more,
     }
+
+
+def _with(name: str, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """Another function in place of all, but for gates, which without bounds would let the state grow out of float32."""
+    gates = usual[:1] if len(usual) > 1 and name != "HARD_SIGMOID" else ()
+    return (*gates, *(name for _ in usual[len(gates) :]))
 
 
 def _network(choice: Choice, gates: int) -> dict[str, Any]:
@@ -53,8 +59,7 @@ def _network(choice: Choice, gates: int) -> dict[str, Any]:
     both = choice.direction == DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
     directions = 2 if both else 1
     state = tensor(choice.type, (1, directions, batch, hidden))
-    # The second direction's functions are the first's in another order, so that each takes its own.
-    functions = choice.activations + (choice.activations[::-1] if both else ())
+    functions = [name for of_direction in choice.activations[:directions] for name in of_direction]
     sequence = tensor(choice.type, (steps, directions, batch, hidden))
     return {
         "InputTensor": tensor(choice.type, (1, steps, batch, size)),

@@ -82,8 +82,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             self._named_nodes |= fresh
             named = grouped(self._nodes[at] for at in sorted(fresh))
             warnings.warn(
-                f"nodes of the model run on the host, without DirectML: {named}; fallback=False (dml run --no-fallback) "
-                "refuses them",
+                f"nodes of the model run on the host, without DirectML: {named}; "
+                "fallback=False (dml run --no-fallback) refuses them",
                 HostNodesWarning,
                 stacklevel=5,
             )

@@ -1,6 +1,7 @@
 """`dml` and `python -m dml`: the commands of `dml.cli`, or one line that says what they need."""
 
 import sys
+import warnings
 
 
 def main() -> None:
@@ -11,6 +12,8 @@ def main() -> None:
         if (error.name or "").partition(".")[0] not in ("rich", "typer"):
             raise
         sys.exit(f"the dml command needs {error.name}, which is not installed: pip install dml[cli]")
+    # A line for who reads it, without the place in dml that it comes from
+    warnings.formatwarning = lambda message, *_, **__: f"dml: {message}\n"
     app()
 
 

@@ -71,7 +71,8 @@ def run(
 def _show_profile(profile: Mapping[str, list[KernelTime]], clock: str) -> None:
     for name, times in profile.items():
         whole = sum(taken.nanoseconds for taken in times)
-        listed = table(f"{escape(name)}: {whole / 1e6:.4f} ms ({clock})", "nodes", "kernel", "ms", "share")
+        measured = "host clock" if name.endswith("on the host") else clock
+        listed = table(f"{escape(name)}: {whole / 1e6:.4f} ms ({measured})", "nodes", "kernel", "ms", "share")
         for node, kernel, nanoseconds in times:
             share = f"{nanoseconds / whole:.1%}" if whole else ""
             listed.add_row(escape(node), escape(kernel), f"{nanoseconds / 1e6:.4f}", share)

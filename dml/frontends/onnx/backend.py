@@ -80,9 +80,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         fresh = self._on_host.keys() - self._named_nodes
         if fresh:
             self._named_nodes |= fresh
+            named = grouped(self._nodes[at] for at in sorted(fresh))
             warnings.warn(
-                f"nodes of the model run on the host, without DirectML: "
-                f"{grouped(self._nodes[at] for at in sorted(fresh))}; fallback=False refuses them",
+                f"nodes of the model run on the host, without DirectML: {named}; "
+                "fallback=False (dml run --no-fallback) refuses them",
                 HostNodesWarning,
                 stacklevel=5,
             )

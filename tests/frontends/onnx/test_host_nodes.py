@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -295,6 +296,11 @@ def test_explain_and_profile_name_what_the_host_does(device: dml.Device, tmp_pat
     assert result.exit_code == 0, result.output
     names = [event["args"]["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "M"]
     assert [name for name in names if "on the host" in name] == [f"model.onnx, part {at}, on the host" for at in (2, 4)]
+    assert result.output.count("(host clock)") == 2
+    command = [sys.executable, "-m", "dml", "run", str(path), "--input", f"x={array}", "--device", device.vulkan.name]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert said.startswith("dml: nodes of the model run on the host, without DirectML: 2 Det ('first', 'second')")
+    assert said.count("\n") == 1
     result = CliRunner().invoke(app, ["run", str(path), "--input", f"x={array}", "--no-fallback"])
     assert result.exit_code == 1
     assert "cannot be mapped" in result.output

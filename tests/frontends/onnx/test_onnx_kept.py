@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ml_dtypes
@@ -108,6 +109,22 @@ def test_what_is_between_parts_of_the_device_stays_there(device: dml.Device, mon
     }  # fmt: skip
     assert isinstance(d, dml.DeviceArray)
     np.testing.assert_allclose(y, x * x * 35, rtol=1e-6)
+
+
+def test_threads_keep_what_is_theirs(device: dml.Device) -> None:
+    """Each counts in its own steps on one model, and none writes over what another has."""
+    x = np.ones((2, 3), np.float32)
+    nodes = [node("Add", ["x", "step"], ["y"])]
+    model = prepare(model_of(nodes, {"x": x, "step": x}, ["y"], 21), device)
+
+    def count(step: int) -> float:
+        state: Any = np.zeros_like(x)
+        for _ in range(40):
+            (state,) = model.run({"x": state, "step": step * x}, keep=["y"])
+        return float(state.numpy()[0, 0])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(count, range(1, 7))) == [40 * step for step in range(1, 7)]
 
 
 def test_wrong_ones_are_named(device: dml.Device, seen_as: Any) -> None:

@@ -13,8 +13,8 @@ def in_todays_words(
 ) -> list[Any] | None:
     """The arguments of an operation as it takes them today; None where no draft said otherwise. constants: their data.
 
-    softmax took no axis, and matrices alone: each row by itself. Scale and zero point had fewer dimensions than what they
-    quantize, and were aligned with its last ones.
+    softmax took no axis, and matrices alone: each row by itself. Scale and zero point had fewer dimensions than what
+    they quantize, and were aligned with its last ones.
     """
     operand = values[0] if values else None
     if not isinstance(operand, MLOperand):

@@ -41,7 +41,7 @@ def drawing(device: dml.Device, height: int, width: int) -> Any:
     edges[0], edges[1] = sobel, sobel.T
     slopes = op.convolution(soft, edges, start_padding=(1, 1), end_padding=(1, 1))
     strength = op.reduce(slopes, dml.DML_REDUCE_FUNCTION_L2, [1])
-    result = op.clip(soft * (1.0 - op.clip(strength, Min=0.0, Max=1.0)), Min=0.0, Max=1.0)
+    result = op.clip(soft * (1.0 - op.clip(strength, min=0.0, max=1.0)), min=0.0, max=1.0)
     return graph.compile({"image": result.transpose(0, 2, 3, 1)})
 
 

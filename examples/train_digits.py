@@ -64,7 +64,7 @@ def training_step(device: dml.Device) -> Any:
     }
     p = state["p"]
     before, hidden, scores = forward(x, p)
-    log_probabilities = op.log_softmax(scores, Axes=[1])
+    log_probabilities = op.log_softmax(scores, axes=[1])
     loss = op.reduce(log_probabilities * labels, dml.DML_REDUCE_FUNCTION_SUM) * (-1 / BATCH)
     d_scores = (op.exp(log_probabilities) - labels) * (1 / BATCH)
     d_hidden = op.gemm(d_scores, p["w2"], transpose_b=True)

@@ -92,7 +92,7 @@ def test_equal_kernels_are_counted(device):
     graph = Builder(device)
     x = graph.input("x", (4, 8))
     for _ in range(3):
-        x = op.softmax(x, Axes=[1])
+        x = op.softmax(x, axes=[1])
     compiled = graph.compile({"y": x})
     kernels = [dispatch.label for dispatch in compiled.program.dispatches]
     most = max(set(kernels), key=kernels.count)

@@ -61,7 +61,7 @@ def activations(
             raise DMLError(f"activation {name!r} is not one of {', '.join(sorted(_ACTIVATIONS))}")
         cls, defaults = _ACTIVATIONS[name.lower()]
         fields = {field: rest[field].pop(0) if rest.get(field) else value for field, value in defaults.items()}
-        made.append(op.fused(cls, **fields))
+        made.append(cls(**fields))
     return tuple(made)
 
 
@@ -182,7 +182,7 @@ class _Direction:
     def activate(self, which: int, x: Tensor) -> Tensor:
         """clip, then f (0) or g (1)."""
         desc, clip = self.activations[which], self.layer.clip
-        clipped = x if clip is None else op.clip(x, Min=-clip, Max=clip)
+        clipped = x if clip is None else op.clip(x, min=-clip, max=clip)
         attributes = {i.name: getattr(desc, i.name) for i in desc.fields_info if i.kind == "attribute"}
         return x.builder.one(type(desc), x.sizes, x.data_type, InputTensor=clipped, **attributes)
 

@@ -97,7 +97,7 @@ def test_graphs_are_as_deep_as_they_like(device, last):
     y = x
     for _ in range(400):
         y = op.relu(y) + 0.5 if last == "chain" else op.reduce(y, dml.DML_REDUCE_FUNCTION_SUM, (0,))
-    compiled = g.compile({"y": op.join([y, op.softmax(y, Axes=(3,))], 2)} if last == "join" else {"y": y})
+    compiled = g.compile({"y": op.join([y, op.softmax(y, axes=(3,))], 2)} if last == "join" else {"y": y})
     a = random(5, x.sizes)
     result = compiled.dispatch({"x": a})["y"]
     if last == "chain":

@@ -372,7 +372,7 @@ def test_the_parameters_of_a_batch_normalization_run_once(device):
     b = Builder(device)
     x = b.input("x", (2, 3, 4, 5))
     parameters = [rounded("FLOAT32", 3, seed=k) + k for k in range(4)]
-    softmax = op.softmax(x, Axes=(3,))
+    softmax = op.softmax(x, axes=(3,))
     y = op.relu(op.batch_normalization(op.sqrt(softmax), *parameters)) * 2.0
     compiled = b.compile({"y": y})
     # With four storage buffers two parameters are copied into one, once, and the neighbours stay apart.
@@ -408,7 +408,7 @@ def test_an_operand_made_after_the_producer(device):
     """The convolution stands first in the graph; fused with the sum it runs after the softmax that the sum adds."""
     b, x, y, xs, ys = branches(device)
     made = convolved(x)
-    total = op.softmax(y, Axes=(3,)) + made
+    total = op.softmax(y, axes=(3,)) + made
     compiled = b.compile({"total": total})
     assert steps(compiled) == 3
     assert "softmax" in compiled.describe().splitlines()[-3]
@@ -433,7 +433,7 @@ def test_an_operand_that_depends_on_the_producer(device):
     """softmax(c) + c: the convolution cannot wait for what waits for it."""
     b, x, _, xs, _ = branches(device)
     made = convolved(x)
-    total = op.softmax(made, Axes=(3,)) + made
+    total = op.softmax(made, axes=(3,)) + made
     compiled = b.compile({"total": total})
     assert steps(compiled) == 4
     c = np_convolved(xs)
@@ -497,7 +497,7 @@ def test_a_sum_in_its_place_in_a_joined_tensor(device):
 
 def test_an_operand_that_is_a_part_of_another_tensor(device):
     b, x, y, xs, ys = branches(device)
-    part = op.slice_(op.softmax(y, Axes=(3,)), (0, 1, 0, 0), (2, 3, 8, 8))
+    part = op.slice_(op.softmax(y, axes=(3,)), (0, 1, 0, 0), (2, 3, 8, 8))
     total = op.average_pooling(x, (1, 1))
     total = op.convolution(total, np.eye(3, 6, dtype=np.float32)[:, :, None, None]) + part
     compiled = b.compile({"total": total})

@@ -205,7 +205,7 @@ def softmax() -> Case:
         "softmax 1024x1024",
         inputs,
         model([helper.make_node("Softmax", ["x"], ["y"], axis=-1)], inputs, ["y"], {}),
-        lambda g, t: {"y": op.softmax(t["x"], Axes=[1])},
+        lambda g, t: {"y": op.softmax(t["x"], axes=[1])},
         ncnn=Ncnn((1024, 1024), lambda i, x, y: f"Softmax softmax{i} 1 1 {x} {y} 0=1 1=1"),
     )
 

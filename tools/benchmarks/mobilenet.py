@@ -31,7 +31,7 @@ def mobilenet_case() -> Case:
                 x, layer.weights, layer.bias, strides=(layer.stride,) * 2, start_padding=pad, end_padding=pad,
                 groups=layer.groups,
             )  # fmt: skip
-            x = op.clip(x, Min=0.0, Max=6.0) if layer.clipped else x
+            x = op.clip(x, min=0.0, max=6.0) if layer.clipped else x
             x = x + block if layer.adds_block else x
         x = op.average_pooling(x, x.sizes[2:]).view((1, 1280))
         return {"y": op.gemm(x, dense, dense_bias.reshape(1, 1000), transpose_b=True)}

@@ -1,7 +1,8 @@
 """The operators as functions of graph tensors, output sizes inferred (DirectMLX's functions under snake_case names).
 
 Each takes the operator's fields by the reference's meaning; see the descriptor's class for data types and rules, which
-the device checks when the node is made. Element-wise functions broadcast as NumPy does.
+the device checks when the node is made. Attributes are named in
+snake_case. Element-wise functions broadcast as NumPy does.
 """
 
 from .activation import (
@@ -30,7 +31,7 @@ from .activation import (
     thresholded_relu,
 )
 from .attention import multihead_attention
-from .convolution import convolution
+from .convolution import convolution, transposed_convolution
 from .elementwise import (
     absolute,
     acos,
@@ -93,11 +94,22 @@ from .elementwise import (
 )
 from .gemm import gemm
 from .indexing import gather, gather_elements, gather_nd, scatter_elements, scatter_nd
-from .movement import depth_to_space, join, one_hot, padding, reverse_subsequences, slice_, space_to_depth, split, tile
+from .movement import (
+    depth_to_space,
+    join,
+    one_hot,
+    padding,
+    reverse_subsequences,
+    slice_,
+    space_to_depth,
+    split,
+    tile,
+    triangular,
+)
 from .normalization import batch_normalization, local_response_normalization, mean_variance_normalization
-from .pooling import average_pooling, max_pooling
+from .pooling import average_pooling, lp_pooling, max_pooling, max_pooling_with_indices
 from .quantization import dequantize_linear, quantize_linear
-from .recurrent import gru
+from .recurrent import gru, lstm, rnn
 from .reduction import cumulative_product, cumulative_sum, reduce, top_k
 from .resample import resample, upsample_2d
 
@@ -167,7 +179,10 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "lp_pooling",
+    "lstm",
     "max_pooling",
+    "max_pooling_with_indices",
     "maximum",
     "mean",
     "mean_variance_normalization",
@@ -188,6 +203,7 @@ __all__ = [
     "relu",
     "resample",
     "reverse_subsequences",
+    "rnn",
     "round_",
     "scaled_elu",
     "scaled_tanh",
@@ -213,5 +229,7 @@ __all__ = [
     "thresholded_relu",
     "tile",
     "top_k",
+    "transposed_convolution",
+    "triangular",
     "upsample_2d",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 from dml import enums
 from dml.arguments import checked
 from dml.capability import short_name
+from dml.compiler.data_types import DATA_TYPES
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import (
@@ -18,6 +19,9 @@ from dml.graph.builder import Operand, Tensor
 from dml.shapes import (
     broadcast_sizes,
 )
+from dml.tensors import DML_SCALE_BIAS
+
+from .attributes import attribute_names, fields_of, scalar_of
 
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
@@ -25,15 +29,16 @@ UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 def unary_function(
     cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None, **defaults: Any
 ) -> Callable[..., Tensor]:
-    """A function of one tensor; attributes by keyword, with the defaults of DirectMLX where it has them."""
-    names = {info.name for info in cls.fields_info}
+    """A function of one tensor; attributes by keyword in snake_case, with DirectMLX's defaults."""
+    names = attribute_names(cls)
 
     def function(x: Tensor, **attributes: Any) -> Tensor:
-        given = {"Axes": (x.rank - 1,), "ScaleBias": None}
-        fields = {name: value for name, value in given.items() if name in names} | defaults | attributes
+        given = {"axes": (x.rank - 1,), "scale_bias": None}
+        chosen = {name: value for name, value in given.items() if name in names} | defaults | attributes
+        fields = fields_of(cls, chosen)
         return x.builder.one(cls, x.sizes, data_type or x.data_type, InputTensor=x, **fields)
 
-    told = [f"{name} {value}" for name, value in defaults.items()] + ["Axes the last one"] * ("Axes" in names)
+    told = [f"{name} {value}" for name, value in defaults.items()] + ["axes the last one"] * ("axes" in names)
     function.__doc__ = (
         f"{cls.__name__} of x: its sizes and, but for predicates, its data type."
         f"{' Where not given: ' + ', '.join(told) + '.' if told else ''}"
@@ -49,7 +54,8 @@ def binary_function(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | N
         second = a.builder.like(b, a)
         sizes = broadcast_sizes(a.sizes, second.sizes)
         inputs = {"ATensor": a.broadcast(sizes), "BTensor": second.broadcast(sizes)}
-        return a.builder.one(cls, sizes, data_type or a.data_type, **inputs, **attributes)
+        fields = fields_of(cls, attributes)
+        return a.builder.one(cls, sizes, data_type or a.data_type, **inputs, **fields)
 
     function.__doc__ = f"{cls.__name__} of a and b, broadcast to each other."
     function.__qualname__ = short_name(cls.OPERATOR_TYPE)
@@ -67,7 +73,6 @@ atanh = unary_function(ew.DML_ELEMENT_WISE_ATANH_OPERATOR_DESC)
 bit_count = unary_function(ew.DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC, UINT8)
 bit_not = unary_function(ew.DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC)
 ceil = unary_function(ew.DML_ELEMENT_WISE_CEIL_OPERATOR_DESC)
-clip = unary_function(ew.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC)
 constant_pow = unary_function(ew.DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC)
 cos = unary_function(ew.DML_ELEMENT_WISE_COS_OPERATOR_DESC)
 cosh = unary_function(ew.DML_ELEMENT_WISE_COSH_OPERATOR_DESC)
@@ -75,7 +80,7 @@ erf = unary_function(ew.DML_ELEMENT_WISE_ERF_OPERATOR_DESC)
 exp = unary_function(ew.DML_ELEMENT_WISE_EXP_OPERATOR_DESC)
 floor = unary_function(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC)
 is_infinity = unary_function(
-    ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, UINT8, InfinityMode=enums.DML_IS_INFINITY_MODE_EITHER
+    ew.DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC, UINT8, infinity_mode=enums.DML_IS_INFINITY_MODE_EITHER
 )
 is_nan = unary_function(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, UINT8)
 log = unary_function(ew.DML_ELEMENT_WISE_LOG_OPERATOR_DESC)
@@ -83,7 +88,7 @@ logical_not = unary_function(ew.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC)
 negate = unary_function(ew.DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC)
 recip = unary_function(ew.DML_ELEMENT_WISE_RECIP_OPERATOR_DESC)
 round_ = unary_function(
-    ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, RoundingMode=enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
+    ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, rounding_mode=enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
 )
 sign = unary_function(ew.DML_ELEMENT_WISE_SIGN_OPERATOR_DESC)
 sin = unary_function(ew.DML_ELEMENT_WISE_SIN_OPERATOR_DESC)
@@ -118,10 +123,31 @@ subtract = binary_function(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC)
 
 
 @checked
+def clip(x: Tensor, min: float, max: float, *, scale_bias: DML_SCALE_BIAS | None = None) -> Tensor:
+    """x kept between min and max, which integers hold exactly. scale_bias: applied first; of float tensors.
+
+    Raises DMLError for limits that x's data type cannot hold.
+    """
+    if DATA_TYPES[x.data_type].kind == "float":
+        return x.builder.one(
+            ew.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, x.sizes, InputTensor=x, ScaleBias=scale_bias, Min=min, Max=max
+        )
+    return x.builder.one(
+        ew.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC,
+        x.sizes,
+        InputTensor=x,
+        ScaleBias=scale_bias,
+        MinMaxDataType=x.data_type,
+        Min=scalar_of("clip: min", min, x.data_type),
+        Max=scalar_of("clip: max", max, x.data_type),
+    )
+
+
+@checked
 def pow_(x: Tensor, exponent: Operand) -> Tensor:
     """x to the power of a number or a tensor."""
     if isinstance(exponent, int | float):
-        return constant_pow(x, Exponent=float(exponent))
+        return constant_pow(x, exponent=float(exponent))
     second = x.builder.like(exponent, x)
     sizes = broadcast_sizes(x.sizes, second.sizes)
     return x.builder.one(

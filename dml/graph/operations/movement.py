@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import Any
 
 from dml import enums
 from dml.arguments import checked
+from dml.compiler.data_types import DATA_TYPES
+from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import (
     DML_DEPTH_TO_SPACE1_OPERATOR_DESC,
+    DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_ONE_HOT_OPERATOR_DESC,
+    DML_PADDING1_OPERATOR_DESC,
     DML_PADDING_OPERATOR_DESC,
     DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
     DML_SLICE1_OPERATOR_DESC,
@@ -30,6 +36,7 @@ from dml.shapes import (
 )
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+from .attributes import scalar_of
 from .sizes import axis_of, given_or, sizes_of
 
 
@@ -75,13 +82,23 @@ def padding(
     mode: enums.DML_PADDING_MODE = enums.DML_PADDING_MODE_CONSTANT,
     value: float = 0.0,
 ) -> Tensor:
-    """x with elements around it."""
+    """x with elements around it. value: what CONSTANT writes, in x's own data type.
+
+    Raises DMLError for a value that the data type cannot hold. Reference: dml_padding1_operator_desc.
+    """
+    if DATA_TYPES[x.data_type].kind == "float":
+        cls: type[OperatorDesc] = DML_PADDING_OPERATOR_DESC
+        fields: dict[str, Any] = {"PaddingValue": value}
+    else:
+        cls = DML_PADDING1_OPERATOR_DESC
+        number = scalar_of("padding: value", value, x.data_type)
+        fields = {"PaddingValue": number, "PaddingValueDataType": x.data_type}
     return x.builder.one(
-        DML_PADDING_OPERATOR_DESC,
+        cls,
         padded_sizes(x.sizes, start, end),
         InputTensor=x,
         PaddingMode=mode,
-        PaddingValue=value,
+        **fields,
         StartPadding=tuple(start),
         EndPadding=tuple(end),
     )
@@ -137,3 +154,28 @@ def reverse_subsequences(x: Tensor, lengths: Operand, axis: int) -> Tensor:
         SequenceLengthsTensor=x.builder.like(lengths, x),
         Axis=axis,
     )
+
+
+@checked
+def triangular(x: Tensor, *, upper: bool = True, diagonal: int = 0) -> Tensor:
+    """The matrices of the last two dimensions with zeros below ``diagonal`` (above it where not ``upper``).
+
+    diagonal: 0 is the main one, positive ones lie right of it. Reference: dml_diagonal_matrix1_operator_desc.
+    """
+    if x.rank < 2:
+        raise DMLError(f"triangular: takes matrices, found sizes {x.sizes}")
+    rows, columns = x.sizes[-2:]
+    begin, end = (-rows, min(diagonal, columns)) if upper else (max(diagonal + 1, -rows), columns)
+    if begin >= end:
+        return x
+    flat = x if x.rank <= 4 else x.reshape(prod(x.sizes[:-2]), rows, columns)
+    made = x.builder.one(
+        DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
+        flat.sizes,
+        InputTensor=flat,
+        ValueDataType=x.data_type,
+        Value=scalar_of("triangular: zero", 0, x.data_type),
+        DiagonalFillBegin=begin,
+        DiagonalFillEnd=end,
+    )
+    return made.view(x.sizes)

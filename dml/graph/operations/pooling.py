@@ -1,18 +1,92 @@
-"""Pooling."""
+"""Pooling over windows of the spatial dimensions of {N, C, spatial...}.
+
+What the functions share: strides and dilations are 1 and padding 0 where not given. The output's size along each
+dimension is the number of windows that fit; with ``ceil_mode`` one more may begin inside the input or its start padding
+and reach beyond the end (as ONNX and PyTorch count). ``output_sizes`` names the spatial sizes outright; either way the
+end padding becomes what those sizes need, and what it grows by counts in no mean. Raises DMLError for sizes that no end
+padding gives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from dml import enums
 from dml.arguments import checked
-from dml.descriptors.pooling import DML_AVERAGE_POOLING_OPERATOR_DESC, DML_MAX_POOLING2_OPERATOR_DESC
-from dml.graph.builder import Tensor
-from dml.shapes import (
-    pooled_sizes,
+from dml.descriptors.pooling import (
+    DML_AVERAGE_POOLING1_OPERATOR_DESC,
+    DML_AVERAGE_POOLING_OPERATOR_DESC,
+    DML_LP_POOLING1_OPERATOR_DESC,
+    DML_LP_POOLING_OPERATOR_DESC,
+    DML_MAX_POOLING2_OPERATOR_DESC,
 )
+from dml.errors import DMLError
+from dml.graph.builder import Tensor
+from dml.shapes import covered_size, each_dimension, pooled_sizes, window_count, window_reach
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
+from .movement import padding
 from .sizes import given_or
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """Where the windows lie, and the sizes that they give."""
+
+    sizes: tuple[int, ...]
+    dilations: tuple[int, ...]
+    fields: dict[str, Any]
+
+    @property
+    def dilated(self) -> bool:
+        return any(gap != 1 for gap in self.dilations)
+
+
+def _windows(
+    name: str, x: Tensor, window: Sequence[int], strides: Sequence[int] | None, start: Sequence[int] | None,
+    end: Sequence[int] | None, dilations: Sequence[int] | None, ceil_mode: bool, output_sizes: Sequence[int] | None,
+) -> _Windows:  # fmt: skip
+    zeros, ones = (0,) * len(window), (1,) * len(window)
+    steps, gaps = given_or(strides, ones), given_or(dilations, ones)
+    before, after = given_or(start, zeros), given_or(end, zeros)
+    if ceil_mode or output_sizes is not None:
+        wanted = output_sizes if output_sizes is not None else _rounded_up(x, window, steps, gaps, before, after)
+        after = _end_padding(name, x, window, steps, gaps, before, wanted)
+    return _Windows(
+        pooled_sizes(x.sizes, window, steps, gaps, before, after),
+        gaps,
+        {"Strides": steps, "WindowSize": tuple(window), "StartPadding": before, "EndPadding": after},
+    )
+
+
+def _rounded_up(
+    x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
+    after: Sequence[int],
+) -> tuple[int, ...]:  # fmt: skip
+    """The windows that begin before the end of the input; the last may reach beyond it."""
+    counts = []
+    for size, taps, step, gap, first, last in each_dimension(x.sizes[2:], window, steps, gaps, before, after):
+        reach = window_reach(taps, gap)
+        count = window_count(size + first + last + max(1, step) - 1, reach, step)
+        counts.append(count - 1 if count > 1 and (count - 1) * step >= size + first else count)
+    return tuple(counts)
+
+
+def _end_padding(
+    name: str, x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
+    wanted: Sequence[int],
+) -> tuple[int, ...]:  # fmt: skip
+    """The least end padding that gives so many windows: none where elements are left behind the last."""
+    needed = []
+    for size, taps, step, gap, first, count in each_dimension(x.sizes[2:], window, steps, gaps, before, wanted):
+        reach = window_reach(taps, gap)
+        more = max(0, covered_size(count, reach, step) - size - first)
+        if count < 1 or window_count(size + first + more, reach, step) != count:
+            raise DMLError(f"{name}: no end padding gives the output sizes {tuple(wanted)} from {x.sizes}")
+        needed.append(more)
+    return tuple(needed)
 
 
 @checked
@@ -23,21 +97,52 @@ def average_pooling(
     strides: Sequence[int] | None = None,
     start_padding: Sequence[int] | None = None,
     end_padding: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
     include_padding: bool = False,
+    ceil_mode: bool = False,
+    output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """The mean over windows of the spatial dimensions of {N, C, spatial...}."""
-    zeros, ones = (0,) * len(window), (1,) * len(window)
-    strides, start, end = given_or(strides, ones), given_or(start_padding, zeros), given_or(end_padding, zeros)
-    return x.builder.one(
-        DML_AVERAGE_POOLING_OPERATOR_DESC,
-        pooled_sizes(x.sizes, window, strides, None, start, end),
-        InputTensor=x,
-        Strides=strides,
-        WindowSize=tuple(window),
-        StartPadding=start,
-        EndPadding=end,
-        IncludePadding=include_padding,
-    )
+    """The mean over each window. include_padding: padding counts as zeros instead of being left out.
+
+    Reference: dml_average_pooling_operator_desc, dml_average_pooling1_operator_desc.
+    """
+    found = _windows("average_pooling", x, window, strides, start_padding, end_padding, dilations, ceil_mode,
+                     output_sizes)  # fmt: skip
+    given = given_or(end_padding, (0,) * len(window))
+    if include_padding and any(more > had for more, had in each_dimension(found.fields["EndPadding"], given)):
+        # Real zeros in place of the padding that counts, so that what lies beyond it does not
+        x = padding(x, (0, 0, *found.fields["StartPadding"]), (0, 0, *given))
+        return average_pooling(x, window, strides=strides, dilations=dilations, output_sizes=found.sizes[2:])
+    fields: dict[str, Any] = {**found.fields, "InputTensor": x, "IncludePadding": include_padding}
+    if found.dilated:
+        return x.builder.one(DML_AVERAGE_POOLING1_OPERATOR_DESC, found.sizes, Dilations=found.dilations, **fields)
+    return x.builder.one(DML_AVERAGE_POOLING_OPERATOR_DESC, found.sizes, **fields)
+
+
+@checked
+def lp_pooling(
+    x: Tensor,
+    window: Sequence[int],
+    *,
+    p: int = 2,
+    strides: Sequence[int] | None = None,
+    start_padding: Sequence[int] | None = None,
+    end_padding: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+    output_sizes: Sequence[int] | None = None,
+) -> Tensor:
+    """The p-norm of each window: (sum |x|^p)^(1/p).
+
+    Reference: dml_lp_pooling_operator_desc, dml_lp_pooling1_operator_desc.
+    """
+    found = _windows("lp_pooling", x, window, strides, start_padding, end_padding, dilations, ceil_mode,
+                     output_sizes)  # fmt: skip
+    if found.dilated:
+        return x.builder.one(
+            DML_LP_POOLING1_OPERATOR_DESC, found.sizes, InputTensor=x, Dilations=found.dilations, P=p, **found.fields
+        )
+    return x.builder.one(DML_LP_POOLING_OPERATOR_DESC, found.sizes, InputTensor=x, P=p, **found.fields)
 
 
 @checked
@@ -49,22 +154,42 @@ def max_pooling(
     start_padding: Sequence[int] | None = None,
     end_padding: Sequence[int] | None = None,
     dilations: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+    output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """The maximum over windows of the spatial dimensions of {N, C, spatial...}."""
-    zeros, ones = (0,) * len(window), (1,) * len(window)
-    strides, start, end = given_or(strides, ones), given_or(start_padding, zeros), given_or(end_padding, zeros)
-    dilations = given_or(dilations, ones)
-    sizes = pooled_sizes(x.sizes, window, strides, dilations, start, end)
+    """The maximum of each window; padding is never it. Reference: dml_max_pooling2_operator_desc."""
+    found = _windows("max_pooling", x, window, strides, start_padding, end_padding, dilations, ceil_mode, output_sizes)
+    return _max_pooling(x, found, None)[0]
+
+
+@checked
+def max_pooling_with_indices(
+    x: Tensor,
+    window: Sequence[int],
+    *,
+    strides: Sequence[int] | None = None,
+    start_padding: Sequence[int] | None = None,
+    end_padding: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+    output_sizes: Sequence[int] | None = None,
+    index_type: enums.DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_UINT32,
+) -> tuple[Tensor, Tensor]:
+    """The maximum of each window, and its place, counted row-major through the whole of x (in ``index_type``)."""
+    found = _windows("max_pooling_with_indices", x, window, strides, start_padding, end_padding, dilations, ceil_mode,
+                     output_sizes)  # fmt: skip
+    values, indices = _max_pooling(x, found, index_type)
+    assert indices is not None
+    return values, indices
+
+
+def _max_pooling(
+    x: Tensor, found: _Windows, index_type: enums.DML_TENSOR_DATA_TYPE | None
+) -> tuple[Tensor, Tensor | None]:
+    outputs = {"OutputTensor": DML_BUFFER_TENSOR_DESC(x.data_type, found.sizes)}
+    if index_type is not None:
+        outputs["OutputIndicesTensor"] = DML_BUFFER_TENSOR_DESC(index_type, found.sizes)
     made = x.builder.node(
-        DML_MAX_POOLING2_OPERATOR_DESC,
-        {"OutputTensor": DML_BUFFER_TENSOR_DESC(x.data_type, sizes)},
-        InputTensor=x,
-        Strides=strides,
-        WindowSize=tuple(window),
-        StartPadding=start,
-        EndPadding=end,
-        Dilations=dilations,
+        DML_MAX_POOLING2_OPERATOR_DESC, outputs, InputTensor=x, Dilations=found.dilations, **found.fields
     )
-    result = made["OutputTensor"]
-    assert isinstance(result, Tensor)
-    return result
+    return made["OutputTensor"], made.get("OutputIndicesTensor")

@@ -9,8 +9,12 @@ from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,
     DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC,
 )
+from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.graph.builder import Operand, Tensor
+from dml.shapes import broadcast_sizes, with_rank
+
+FOUR_BITS = (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4)
 
 
 @checked
@@ -18,10 +22,17 @@ def quantize_linear(
     x: Tensor,
     scale: Operand,
     zero_point: Operand | None = None,
-    data_type: DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_UINT8,
+    data_type: DML_TENSOR_DATA_TYPE | None = None,
 ) -> Tensor:
-    """clamp(round(x / scale) + zero_point) in ``data_type``; scale and zero point broadcast to x."""
-    return _linear(DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC, x, scale, zero_point, data_type)
+    """clamp(round(x / scale) + zero_point) in ``data_type``: where none is given the zero point's, else UINT8.
+
+    scale and zero point broadcast to x, or have its rank and sizes that divide its own: one element for each block.
+    4-bit types take both alike.
+    Reference: dml_element_wise_quantize_linear_operator_desc, dml_quantize_operator_desc.
+    """
+    if data_type is None:
+        data_type = zero_point.data_type if isinstance(zero_point, Tensor) else enums.DML_TENSOR_DATA_TYPE_UINT8
+    return _linear(x, scale, zero_point, data_type, quantizes=True)
 
 
 @checked
@@ -29,30 +40,58 @@ def dequantize_linear(
     x: Tensor,
     scale: Operand,
     zero_point: Operand | None = None,
-    data_type: DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_FLOAT32,
+    data_type: DML_TENSOR_DATA_TYPE | None = None,
 ) -> Tensor:
-    """(x - zero_point) * scale in ``data_type``; scale and zero point broadcast to x."""
-    return _linear(DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC, x, scale, zero_point, data_type)
+    """(x - zero_point) * scale in ``data_type``: where none is given the scale's, else FLOAT32.
+
+    scale and zero point broadcast to x, or have its rank and sizes that divide its own: one element for each block.
+    4-bit types take both alike.
+    Reference: dml_element_wise_dequantize_linear_operator_desc, dml_dequantize_operator_desc.
+    """
+    if data_type is None:
+        data_type = scale.data_type if isinstance(scale, Tensor) else enums.DML_TENSOR_DATA_TYPE_FLOAT32
+    return _linear(x, scale, zero_point, data_type, quantizes=False)
 
 
 def _linear(
-    cls: type[OperatorDesc], x: Tensor, scale: Operand, zero_point: Operand | None, data_type: DML_TENSOR_DATA_TYPE
+    x: Tensor, scale: Operand, zero_point: Operand | None, data_type: DML_TENSOR_DATA_TYPE, *, quantizes: bool
 ) -> Tensor:
-    quantizes = cls is DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC
     floats, integers = (x.data_type, data_type) if quantizes else (data_type, x.data_type)
 
-    def like(value: Operand | None, kind: DML_TENSOR_DATA_TYPE) -> Tensor | None:
-        if value is None:
-            return None
-        if isinstance(value, int | float):
-            value = x.builder.constant(value, kind)
-        return x.builder.like(value, x).broadcast(x.sizes)
+    def like(value: Operand, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
+        tensor = value if isinstance(value, Tensor) else x.builder.constant(value, kind)
+        return x.builder.like(tensor, x)
 
+    scales = like(scale, floats)
+    zeros = None if zero_point is None else like(zero_point, integers)
+    given = [scales] if zeros is None else [scales, zeros]
+    if integers not in FOUR_BITS and all(_broadcasts(tensor, x) for tensor in given):
+        cls: type[OperatorDesc] = DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
+        if quantizes:
+            cls = DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC
+        return x.builder.one(
+            cls,
+            x.sizes,
+            data_type,
+            InputTensor=x,
+            ScaleTensor=scales.broadcast(x.sizes),
+            ZeroPointTensor=None if zeros is None else zeros.broadcast(x.sizes),
+        )
+    blocks = [tensor.view(with_rank(tensor.sizes, x.rank)) for tensor in given]
+    sizes = broadcast_sizes(*(tensor.sizes for tensor in blocks))
     return x.builder.one(
-        cls,
+        DML_QUANTIZE_OPERATOR_DESC if quantizes else DML_DEQUANTIZE_OPERATOR_DESC,
         x.sizes,
         data_type,
         InputTensor=x,
-        ScaleTensor=like(scale, floats),
-        ZeroPointTensor=like(zero_point, integers),
+        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE
+        if zeros is None
+        else enums.DML_QUANTIZATION_TYPE_SCALE_ZERO_POINT,
+        QuantizationTensors=[tensor.broadcast(sizes) for tensor in blocks],
     )
+
+
+def _broadcasts(tensor: Tensor, x: Tensor) -> bool:
+    """Whether each of its sizes is 1 or x's own; blocks of other sizes need the operators that know blocks."""
+    own = with_rank(tensor.sizes, x.rank)
+    return len(own) == x.rank and all(size in (1, whole) for size, whole in zip(own, x.sizes, strict=True))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
 
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors import activation as act
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC
+from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from dml.graph.builder import Operand, Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -34,29 +36,139 @@ def gru(
     weight {1, D, 3H, I}, recurrence {1, D, 3H, H}, bias {1, 1, D, 6H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
     activations: f and g of each direction; sigmoid and tanh when none are given.
     """
-    builder = x.builder
-
-    def like(value: Operand | None) -> Tensor | None:
-        return None if value is None else builder.like(value, x)
-
-    w, r = builder.like(weight, x), builder.like(recurrence, x)
-    _, sequence, batch, _ = sizes_of("gru", x, 4)
-    _, directions, _, size = sizes_of("gru", r, 4)
+    w, r = _like(x, weight), _like(x, recurrence)
+    sizes = _sizes("gru", x, r)
+    sequence, last = sizes.outputs(x)
     default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
-    made = builder.node(
+    made = x.builder.node(
         DML_GRU_OPERATOR_DESC,
-        {
-            "OutputSequenceTensor": DML_BUFFER_TENSOR_DESC(x.data_type, (sequence, directions, batch, size)),
-            "OutputSingleTensor": DML_BUFFER_TENSOR_DESC(x.data_type, (1, directions, batch, size)),
-        },
+        {"OutputSequenceTensor": sequence, "OutputSingleTensor": last},
         InputTensor=x,
         WeightTensor=w,
         RecurrenceTensor=r,
-        BiasTensor=like(bias),
-        HiddenInitTensor=like(hidden),
-        SequenceLengthsTensor=None if lengths is None else builder.like(lengths, x),
-        ActivationDescs=tuple(activations) or default * directions,
+        BiasTensor=_like(x, bias),
+        HiddenInitTensor=_like(x, hidden),
+        SequenceLengthsTensor=_like(x, lengths),
+        ActivationDescs=tuple(activations) or default * sizes.directions,
         Direction=direction,
         LinearBeforeReset=linear_before_reset,
     )
     return made["OutputSequenceTensor"], made["OutputSingleTensor"]
+
+
+@checked
+def lstm(
+    x: Tensor,
+    weight: Operand,
+    recurrence: Operand,
+    bias: Operand | None = None,
+    hidden: Operand | None = None,
+    cell: Operand | None = None,
+    lengths: Operand | None = None,
+    peephole: Operand | None = None,
+    *,
+    activations: Sequence[OperatorDesc] = (),
+    direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
+    clip_threshold: float | None = None,
+    couple_input_forget: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The output sequence {S, D, B, H}, the last state and the last cell {1, D, B, H} of an LSTM over {1, S, B, I}.
+
+    weight {1, D, 4H, I}, recurrence {1, D, 4H, H}, bias {1, 1, D, 8H}, hidden and cell {1, D, B, H}, lengths
+    {1, 1, 1, B}, peephole {1, 1, D, 3H}; gates lie in the order input, output, forget, cell. activations: f, g
+    and h of each direction; sigmoid, tanh and tanh when none are given. Reference: dml_lstm_operator_desc.
+    """
+    w, r = _like(x, weight), _like(x, recurrence)
+    sizes = _sizes("lstm", x, r)
+    sequence, last = sizes.outputs(x)
+    tanh = fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC)
+    default = fused(act.DML_ACTIVATION_SIGMOID_OPERATOR_DESC), tanh, tanh
+    made = x.builder.node(
+        DML_LSTM_OPERATOR_DESC,
+        {"OutputSequenceTensor": sequence, "OutputSingleTensor": last, "OutputCellSingleTensor": last},
+        InputTensor=x,
+        WeightTensor=w,
+        RecurrenceTensor=r,
+        BiasTensor=_like(x, bias),
+        HiddenInitTensor=_like(x, hidden),
+        CellMemInitTensor=_like(x, cell),
+        SequenceLengthsTensor=_like(x, lengths),
+        PeepholeTensor=_like(x, peephole),
+        ActivationDescs=tuple(activations) or default * sizes.directions,
+        Direction=direction,
+        ClipThreshold=clip_threshold or 0.0,
+        UseClipThreshold=clip_threshold is not None,
+        CoupleInputForget=couple_input_forget,
+    )
+    return made["OutputSequenceTensor"], made["OutputSingleTensor"], made["OutputCellSingleTensor"]
+
+
+@checked
+def rnn(
+    x: Tensor,
+    weight: Operand,
+    recurrence: Operand,
+    bias: Operand | None = None,
+    hidden: Operand | None = None,
+    lengths: Operand | None = None,
+    *,
+    activations: Sequence[OperatorDesc] = (),
+    direction: enums.DML_RECURRENT_NETWORK_DIRECTION = enums.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
+) -> tuple[Tensor, Tensor]:
+    """The whole output sequence {S, D, B, H} and the last state {1, D, B, H} of a simple layer over {1, S, B, I}.
+
+    weight {1, D, H, I}, recurrence {1, D, H, H}, bias {1, 1, D, 2H}, hidden {1, D, B, H}, lengths {1, 1, 1, B}.
+    activations: f of each direction; tanh when none are given. Reference: dml_rnn_operator_desc.
+    """
+    w, r = _like(x, weight), _like(x, recurrence)
+    sizes = _sizes("rnn", x, r)
+    sequence, last = sizes.outputs(x)
+    made = x.builder.node(
+        DML_RNN_OPERATOR_DESC,
+        {"OutputSequenceTensor": sequence, "OutputSingleTensor": last},
+        InputTensor=x,
+        WeightTensor=w,
+        RecurrenceTensor=r,
+        BiasTensor=_like(x, bias),
+        HiddenInitTensor=_like(x, hidden),
+        SequenceLengthsTensor=_like(x, lengths),
+        ActivationDescs=tuple(activations) or (fused(act.DML_ACTIVATION_TANH_OPERATOR_DESC),) * sizes.directions,
+        Direction=direction,
+    )
+    return made["OutputSequenceTensor"], made["OutputSingleTensor"]
+
+
+@overload
+def _like(x: Tensor, value: None) -> None: ...
+
+
+@overload
+def _like(x: Tensor, value: Operand) -> Tensor: ...
+
+
+def _like(x: Tensor, value: Operand | None) -> Tensor | None:
+    return None if value is None else x.builder.like(value, x)
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """What input {1, S, B, I} and recurrence {1, D, gates * H, H} say of the outputs."""
+
+    sequence: int
+    directions: int
+    batch: int
+    hidden: int
+
+    def outputs(self, x: Tensor) -> tuple[DML_BUFFER_TENSOR_DESC, DML_BUFFER_TENSOR_DESC]:
+        """The whole sequence and one state."""
+        each = (self.directions, self.batch, self.hidden)
+        return (
+            DML_BUFFER_TENSOR_DESC(x.data_type, (self.sequence, *each)),
+            DML_BUFFER_TENSOR_DESC(x.data_type, (1, *each)),
+        )
+
+
+def _sizes(name: str, x: Tensor, recurrence: Tensor) -> _Sizes:
+    _, sequence, batch, _ = sizes_of(name, x, 4)
+    _, directions, _, hidden = sizes_of(name, recurrence, 4)
+    return _Sizes(sequence, directions, batch, hidden)

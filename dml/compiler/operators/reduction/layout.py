@@ -29,7 +29,7 @@ class ReductionLayout:
 
     @classmethod
     def of(cls, inputs: Sequence[Operand], results: Sequence[Operand], kept: int) -> ReductionLayout:
-        rows = frozenset(i for i in range(1, len(inputs)) if not _varies(inputs[i], kept))
+        rows = frozenset(i for i in range(1, len(inputs)) if not any(inputs[i].strides[kept:]))
         full = [operand for i, operand in enumerate(inputs) if i not in rows]
         unit = adjacent(full, inputs[0].rank - 1)
         wide = adjacent(full, kept - 1) if unit == 1 else 1
@@ -64,11 +64,6 @@ class ReductionLayout:
         if self.wide == 1 and not 0 < first.strides[self.kept - 1] < first.strides[-1]:
             return 0
         return first.sizes[self.kept - 1] * DATA_TYPES[first.data_type].bits // 8
-
-
-def _varies(operand: Operand, kept: int) -> bool:
-    """Whether it has several elements along the reduced dimensions. One of size 1 there may have any stride."""
-    return any(stride and size > 1 for size, stride in zip(operand.sizes[kept:], operand.strides[kept:], strict=True))
 
 
 def kept_first(

@@ -109,51 +109,51 @@ def select(c: IrContext) -> IrValue:
 def clamp(c: IrContext) -> IrValue:
     # Attributes are doubles; models write the largest double where there is no limit.
     low, high = (nearest_float(c.layer.number(name)) for name in ("min", "max"))
-    return op.clip(c.tensor(0), Min=low, Max=high)
+    return op.clip(c.tensor(0), min=low, max=high)
 
 
 @layer("Elu")
 def elu(c: IrContext) -> IrValue:
-    return op.elu(c.tensor(0), Alpha=c.layer.number("alpha"))
+    return op.elu(c.tensor(0), alpha=c.layer.number("alpha"))
 
 
 @layer("Selu")
 def selu(c: IrContext) -> IrValue:
     alpha, gamma = (float(np.ravel(c.known(i))[0]) for i in (1, 2))
-    return op.scaled_elu(c.tensor(0), Alpha=alpha, Gamma=gamma)
+    return op.scaled_elu(c.tensor(0), alpha=alpha, gamma=gamma)
 
 
 @layer("HardSigmoid")
 def hard_sigmoid(c: IrContext) -> IrValue:
     alpha, beta = (float(np.ravel(c.known(i))[0]) for i in (1, 2))
-    return op.hard_sigmoid(c.tensor(0), Alpha=alpha, Beta=beta)
+    return op.hard_sigmoid(c.tensor(0), alpha=alpha, beta=beta)
 
 
 @layer("HSigmoid")
 def hsigmoid(c: IrContext) -> IrValue:
-    return op.hard_sigmoid(c.tensor(0), Alpha=1 / 6, Beta=0.5)
+    return op.hard_sigmoid(c.tensor(0), alpha=1 / 6, beta=0.5)
 
 
 @layer("HSwish")
 def hswish(c: IrContext) -> IrValue:
-    return op.hard_swish(c.tensor(0), Alpha=1 / 6, Beta=0.5)
+    return op.hard_swish(c.tensor(0), alpha=1 / 6, beta=0.5)
 
 
 @layer("SoftPlus")
 def softplus(c: IrContext) -> IrValue:
-    return op.softplus(c.tensor(0), Steepness=1.0)
+    return op.softplus(c.tensor(0), steepness=1.0)
 
 
 @layer("Mish")
 def mish(c: IrContext) -> IrValue:
     x = c.tensor(0)
-    return x * op.tanh(op.softplus(x, Steepness=1.0))
+    return x * op.tanh(op.softplus(x, steepness=1.0))
 
 
 @layer("Swish")
 def swish(c: IrContext) -> IrValue:
     beta = float(np.ravel(c.known(1))[0]) if len(c.values) > 1 else 1.0
-    return op.swish(c.tensor(0), SigmoidInputScale=beta)
+    return op.swish(c.tensor(0), sigmoid_input_scale=beta)
 
 
 @layer("Gelu")
@@ -177,13 +177,13 @@ def prelu(c: IrContext) -> IrValue:
 @layer("SoftMax", "Softmax")
 def softmax(c: IrContext) -> IrValue:
     x = c.tensor(0)
-    return op.softmax(x, Axes=[c.layer.integer("axis", 1) % x.rank])
+    return op.softmax(x, axes=[c.layer.integer("axis", 1) % x.rank])
 
 
 @layer("LogSoftmax")
 def log_softmax(c: IrContext) -> IrValue:
     x = c.tensor(0)
-    return op.log_softmax(x, Axes=[c.layer.integer("axis", -1) % x.rank])
+    return op.log_softmax(x, axes=[c.layer.integer("axis", -1) % x.rank])
 
 
 @layer("Convert", "ConvertLike")

@@ -29,28 +29,28 @@ class ActivationOperations(OperationBuilder):
         """x where it is positive, alpha * (exp(x) - 1) elsewhere."""
         step = self.step("elu", label, input=input)
         step.finite(alpha=alpha)
-        return step.output(input.data_type, input.shape, lambda x: op.elu(x, Alpha=alpha))
+        return step.output(input.data_type, input.shape, lambda x: op.elu(x, alpha=alpha))
 
     @checked
     def hard_sigmoid(self, input: MLOperand, *, alpha: float = 0.2, beta: float = 0.5, label: str = "") -> MLOperand:
         """clamp(alpha * x + beta, 0, 1)."""
         step = self.step("hard_sigmoid", label, input=input)
         step.finite(alpha=alpha, beta=beta)
-        return step.output(input.data_type, input.shape, lambda x: op.hard_sigmoid(x, Alpha=alpha, Beta=beta))
+        return step.output(input.data_type, input.shape, lambda x: op.hard_sigmoid(x, alpha=alpha, beta=beta))
 
     @checked
     def leaky_relu(self, input: MLOperand, *, alpha: float = 0.01, label: str = "") -> MLOperand:
         """x where it is positive, alpha * x elsewhere."""
         step = self.step("leaky_relu", label, input=input)
         step.finite(alpha=alpha)
-        return step.output(input.data_type, input.shape, lambda x: op.leaky_relu(x, Alpha=alpha))
+        return step.output(input.data_type, input.shape, lambda x: op.leaky_relu(x, alpha=alpha))
 
     @checked
     def linear(self, input: MLOperand, *, alpha: float = 1.0, beta: float = 0.0, label: str = "") -> MLOperand:
         """alpha * x + beta."""
         step = self.step("linear", label, input=input)
         step.finite(alpha=alpha, beta=beta)
-        return step.output(input.data_type, input.shape, lambda x: op.linear(x, Alpha=alpha, Beta=beta))
+        return step.output(input.data_type, input.shape, lambda x: op.linear(x, alpha=alpha, beta=beta))
 
     @checked
     def prelu(self, input: MLOperand, slope: MLOperand, *, label: str = "") -> MLOperand:
@@ -75,4 +75,4 @@ class ActivationOperations(OperationBuilder):
         """exp(x) along the axis, divided by their sum."""
         step = self.step("softmax", label, input=input)
         step.axis(axis, input)
-        return step.output(input.data_type, input.shape, lambda x: op.softmax(x, Axes=(axis,)))
+        return step.output(input.data_type, input.shape, lambda x: op.softmax(x, axes=(axis,)))

@@ -1,0 +1,47 @@
+"""Attributes of operators by the names that functions give them: the fields' of the descriptor in snake_case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dml.capability import short_name
+from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.errors import DMLError
+from dml.tensors import DML_SCALAR_UNION, numpy_dtype
+
+
+def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
+    """snake_case -> the name of the field, for all fields of an operator that are no tensors."""
+    return {
+        re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", info.name).lower(): info.name
+        for info in cls.fields_info
+        if not info.is_tensor
+    }
+
+
+def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes by the names of the descriptor's fields. Raises DMLError for one that the operator lacks."""
+    names = attribute_names(cls)
+    unknown = sorted(set(attributes) - set(names))
+    if unknown:
+        name = short_name(cls.OPERATOR_TYPE)
+        raise DMLError(f"{name}: its attributes are {', '.join(names) or 'none'}, found {', '.join(unknown)}")
+    return {names[name]: value for name, value in attributes.items()}
+
+
+def scalar_of(name: str, value: float, data_type: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
+    """A number in a data type. name: of the function and parameter, for the DMLError where the type cannot hold it."""
+    dtype = numpy_dtype(data_type)
+    if dtype.kind in "iu" and value != int(value):
+        raise DMLError(f"{name}: must be an integer as the tensor's elements are, found {value}")
+    try:
+        with np.errstate(over="ignore"):  # a float too large is infinite
+            stored = np.array(value if dtype.kind == "f" else int(value), dtype)
+    except (OverflowError, ValueError):
+        raise DMLError(f"{name}: {value} is outside the range of {data_type.name}") from None
+    return DML_SCALAR_UNION(Bytes=stored.tobytes())

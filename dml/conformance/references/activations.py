@@ -161,8 +161,12 @@ LINES = ("LINEAR", "HARD_SIGMOID", "HARD_SWISH")
 
 
 def cancelled(name: str, x: Array, Alpha: float, Beta: float) -> Array:
-    """What those lose where product and sum cancel: an ulp of float32 of the product."""
+    """What those lose where product and sum cancel: an ulp of float32 of the product. Nothing far from 0 and 1, where
+    those with bounds are at them, however large the product."""
     lost = np.abs(Alpha * x) * 2.0**-23
+    if name != "LINEAR":
+        line = linear(x, Alpha, Beta)
+        lost = np.where((line < -lost) | (line > 1 + lost), 0.0, lost)
     if name == "HARD_SWISH":
         lost = lost * np.abs(x)
     return np.nan_to_num(lost, nan=0.0, posinf=0.0)

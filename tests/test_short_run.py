@@ -77,7 +77,11 @@ def test_what_is_chosen_runs_whole(suite, choice, count):
 
 
 #: What is slow as a whole.
-NOT_AT_ALL = {"tests/frontends/onnx/test_onnx_mutations.py", "tests/runtime/test_large_models.py"}
+NOT_AT_ALL = {
+    "tests/frontends/onnx/test_onnx_mutations.py",
+    "tests/frontends/torch/test_torch_backend.py",
+    "tests/runtime/test_large_models.py",
+}
 
 
 @pytest.mark.slow

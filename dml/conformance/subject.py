@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -40,12 +40,16 @@ class Subject:
     inputs: Callable[[Any, Values], Inputs] | None = None
     layouts: tuple[str, ...] = LAYOUTS
     values: tuple[str, ...] = ("ordinary", "edges")
-    family: str = field(default="", compare=False)
 
     @property
     def name(self) -> str:
         """GRU, ELEMENT_WISE_ADD, ..."""
         return short_name(self.operator.OPERATOR_TYPE)
+
+    @property
+    def family(self) -> str:
+        """The family that the operator's structure stands in: movement, gemm, ..."""
+        return self.operator.__module__.removeprefix("dml.descriptors.").partition(".")[0]
 
     @property
     def all_parameters(self) -> Parameters:
@@ -78,13 +82,13 @@ def subject(operator: type[OperatorDesc], **fields: Any) -> Subject:
 
 
 @cache
+def load(folders: tuple[str, ...]) -> None:
+    """Import the modules of families in these folders, once."""
+    for module in pkgutil.iter_modules(folders):
+        importlib.import_module(f"{families.__name__}.{module.name}")
+
+
 def subjects() -> Mapping[str, Subject]:
     """Every operator's subject by the operator's short name, in the order of the operator types."""
-    found: dict[str, Subject] = {}
-    for module in sorted(pkgutil.iter_modules(families.__path__), key=lambda each: each.name):
-        before = set(_SUBJECTS)
-        importlib.import_module(f"{families.__name__}.{module.name}")
-        for name in _SUBJECTS.keys() - before:
-            object.__setattr__(_SUBJECTS[name], "family", module.name)
-            found[name] = _SUBJECTS[name]
-    return dict(sorted(found.items(), key=lambda item: item[1].operator.OPERATOR_TYPE))
+    load(tuple(families.__path__))
+    return dict(sorted(_SUBJECTS.items(), key=lambda item: item[1].operator.OPERATOR_TYPE))

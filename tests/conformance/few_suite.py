@@ -23,7 +23,7 @@ def use_few(patch: pytest.MonkeyPatch, **odd: str) -> None:
     patch.setattr(families, "__path__", [str(HERE / "few")])
     patch.setattr(subject, "_SUBJECTS", {})
     patch.delitem(sys.modules, "dml.conformance.families.few_subjects", raising=False)
-    subject.subjects.cache_clear()
+    subject.load.cache_clear()
     patch.setattr(process, "WORKER", (sys.executable, str(HERE / "odd_worker.py")))
     make_odd(patch, **odd)
 

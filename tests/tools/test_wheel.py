@@ -89,7 +89,7 @@ def wheel(tmp_path_factory):
 @pytest.mark.slow
 def test_it_brings_kompute_glslang_shaders_and_licenses(wheel):
     python = f"cp3{sys.version_info.minor}"
-    assert wheel.name.startswith(f"dml-{dml_version()}-{python}-{python}-manylinux_2_")
+    assert wheel.name.startswith(f"dml-{dml.__version__}-{python}-{python}-manylinux_2_")
     with zipfile.ZipFile(wheel) as archive:
         files = {info.filename: info for info in archive.infolist()}
         extension = next(archive.read(name) for name in files if name.startswith("dml/_vendor/kp."))
@@ -120,8 +120,3 @@ def test_it_runs_the_example_in_an_empty_environment(wheel, tmp_path):
     assert run.returncode == 0, run.stderr
     assert run.stdout.count(": yes") == 3
     assert list((tmp_path / "cache" / "spirv").rglob("*.spv"))  # shaders were compiled, and none was there before
-
-
-def dml_version():
-    text = (ROOT / "pyproject.toml").read_text()
-    return text.partition('\nversion = "')[2].partition('"')[0]

@@ -36,25 +36,29 @@ from dml.frontends.pydirectml.operators.elementwise import (
     value_scale_2d,
 )
 from dml.frontends.pydirectml.operators.gemm import gemm
+from dml.frontends.pydirectml.operators.graph_functions import functions
 from dml.frontends.pydirectml.operators.movement import gather, join, padding, reinterpret, slice, up_sample_2d
 from dml.frontends.pydirectml.operators.normalization import (
     batch_normalization,
     local_response_normalization,
     mean_variance_normalization,
 )
-from dml.frontends.pydirectml.operators.recurrent import GRUOutputs, gru
+from dml.frontends.pydirectml.operators.recurrent import GRUOutputs, LSTMOutputs, gru, lstm
 from dml.frontends.pydirectml.operators.windows import MaxPoolingOutputs, average_pooling, convolution, max_pooling
 from dml.frontends.pydirectml.tensors import Dimensions, Size2D, TensorDesc, TensorPolicy
 
 globals().update(exported())
+_MORE = functions(globals())
+globals().update(_MORE)
 
 __all__ = [
-    "Binding", "ConvolutionDirection", "ConvolutionMode", "Device", "Dimensions", "ExecutionFlags", "Expression",
-    "FusedActivation", "GRUOutputs", "GraphBuilder", "InterpolationMode", "MatrixTransform", "MaxPoolingOutputs",
-    "Model", "OperatorType", "OutputOptions", "PaddingMode", "RecurrentNetworkDirection", "Size2D", "TensorData",
-    "TensorDataType", "TensorDesc", "TensorFlags", "TensorPolicy", "activation_identity", "activation_linear",
-    "activation_relu", "activation_sigmoid", "activation_soft_max", "activation_tanh", "add", "average_pooling",
-    "batch_normalization", "convolution", "divide", "gather", "gemm", "gru", "input_tensor", "join",
-    "local_response_normalization", "max_pooling", "mean_variance_normalization", "multiply", "padding", "reinterpret",
-    "slice", "subtract", "up_sample_2d", "value_scale_2d", *exported(),
+    "Binding", "ConvolutionDirection", "ConvolutionMode", "Device", "Dimensions", "ExecutionFlags",
+    "Expression", "FusedActivation", "GRUOutputs", "GraphBuilder", "InterpolationMode", "LSTMOutputs",
+    "MatrixTransform", "MaxPoolingOutputs", "Model", "OperatorType", "OutputOptions", "PaddingMode",
+    "RecurrentNetworkDirection", "Size2D", "TensorData", "TensorDataType", "TensorDesc", "TensorFlags",
+    "TensorPolicy", "activation_identity", "activation_linear", "activation_relu", "activation_sigmoid",
+    "activation_soft_max", "activation_tanh", "add", "average_pooling", "batch_normalization", "convolution",
+    "divide", "gather", "gemm", "gru", "input_tensor", "join", "local_response_normalization", "lstm",
+    "max_pooling", "mean_variance_normalization", "multiply", "padding", "reinterpret", "slice", "subtract",
+    "up_sample_2d", "value_scale_2d", *exported(), *_MORE,
 ]  # fmt: skip

@@ -31,7 +31,12 @@ from .activation import (
     thresholded_relu,
 )
 from .attention import multihead_attention
-from .convolution import convolution, transposed_convolution
+from .convolution import (
+    convolution,
+    convolution_integer,
+    quantized_linear_convolution,
+    transposed_convolution,
+)
 from .elementwise import (
     absolute,
     acos,
@@ -93,6 +98,15 @@ from .elementwise import (
     threshold,
 )
 from .gemm import gemm
+from .generation import fill_value_constant, fill_value_sequence, nonzero_coordinates, random_generator
+from .gradients import (
+    batch_normalization_grad,
+    batch_normalization_training,
+    batch_normalization_training_grad,
+    clip_grad,
+    resample_grad,
+    slice_grad,
+)
 from .indexing import gather, gather_elements, gather_nd, scatter_elements, scatter_nd
 from .movement import (
     depth_to_space,
@@ -111,7 +125,8 @@ from .pooling import average_pooling, lp_pooling, max_pooling, max_pooling_with_
 from .quantization import dequantize_linear, quantize_linear
 from .recurrent import gru, lstm, rnn
 from .reduction import cumulative_product, cumulative_sum, reduce, top_k
-from .resample import resample, upsample_2d
+from .regions import roi_align, roi_align_grad
+from .resample import resample, upsample_2d, value_scale_2d
 
 __all__ = [
     "absolute",
@@ -125,6 +140,9 @@ __all__ = [
     "atanh",
     "average_pooling",
     "batch_normalization",
+    "batch_normalization_grad",
+    "batch_normalization_training",
+    "batch_normalization_training_grad",
     "bit_and",
     "bit_count",
     "bit_not",
@@ -136,8 +154,10 @@ __all__ = [
     "ceil",
     "celu",
     "clip",
+    "clip_grad",
     "constant_pow",
     "convolution",
+    "convolution_integer",
     "cos",
     "cosh",
     "cumulative_product",
@@ -150,6 +170,8 @@ __all__ = [
     "equals",
     "erf",
     "exp",
+    "fill_value_constant",
+    "fill_value_sequence",
     "floor",
     "fused",
     "gather",
@@ -192,18 +214,24 @@ __all__ = [
     "multihead_attention",
     "multiply",
     "negate",
+    "nonzero_coordinates",
     "one_hot",
     "padding",
     "parameterized_relu",
     "parametric_softplus",
     "pow_",
     "quantize_linear",
+    "quantized_linear_convolution",
+    "random_generator",
     "recip",
     "reduce",
     "relu",
     "resample",
+    "resample_grad",
     "reverse_subsequences",
     "rnn",
+    "roi_align",
+    "roi_align_grad",
     "round_",
     "scaled_elu",
     "scaled_tanh",
@@ -215,6 +243,7 @@ __all__ = [
     "sin",
     "sinh",
     "slice_",
+    "slice_grad",
     "softmax",
     "softplus",
     "softsign",
@@ -232,4 +261,5 @@ __all__ = [
     "transposed_convolution",
     "triangular",
     "upsample_2d",
+    "value_scale_2d",
 ]

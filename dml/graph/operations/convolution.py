@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from dml import enums
 from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
+from dml.descriptors.convolution import (
+    DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
+    DML_CONVOLUTION_OPERATOR_DESC,
+    DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+)
+from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import convolved_sizes, each_dimension, transposed_sizes
@@ -30,25 +38,19 @@ def convolution(
 ) -> Tensor:
     """Cross-correlation of {N, C, spatial...} with {K, C / groups, window...}; bias {1, K, 1...} or {K}."""
     w = x.builder.like(weights, x)
-    spatial = x.rank - 2
-    ones, zeros = (1,) * spatial, (0,) * spatial
-    strides, dilations = given_or(strides, ones), given_or(dilations, ones)
-    start, end = given_or(start_padding, zeros), given_or(end_padding, zeros)
+    sizes, fields = _forward(x, w, strides, dilations, start_padding, end_padding)
     return x.builder.one(
         DML_CONVOLUTION_OPERATOR_DESC,
-        convolved_sizes(x.sizes, w.sizes, strides, dilations, start, end),
+        sizes,
         InputTensor=x,
         FilterTensor=w,
         BiasTensor=_channels(x, bias),
         Mode=enums.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
         Direction=enums.DML_CONVOLUTION_DIRECTION_FORWARD,
-        Strides=strides,
-        Dilations=dilations,
-        StartPadding=start,
-        EndPadding=end,
-        OutputPadding=zeros,
+        OutputPadding=(0,) * (x.rank - 2),
         GroupCount=groups,
         FusedActivation=activation,
+        **fields,
     )
 
 
@@ -103,6 +105,100 @@ def transposed_convolution(
         GroupCount=groups,
         FusedActivation=activation,
     )
+
+
+@checked
+def convolution_integer(
+    x: Tensor,
+    weights: Operand,
+    zero_point: Operand | None = None,
+    weights_zero_point: Operand | None = None,
+    *,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    start_padding: Sequence[int] | None = None,
+    end_padding: Sequence[int] | None = None,
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of integers less their zero points, in INT32.
+
+    Reference: dml_convolution_integer_operator_desc.
+    """
+    w = x.builder.like(weights, x)
+    sizes, fields = _forward(x, w, strides, dilations, start_padding, end_padding)
+    return x.builder.one(
+        DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
+        sizes,
+        enums.DML_TENSOR_DATA_TYPE_INT32,
+        InputTensor=x,
+        InputZeroPointTensor=_channels(x, zero_point),
+        FilterTensor=w,
+        FilterZeroPointTensor=_channels(w, weights_zero_point),
+        GroupCount=groups,
+        **fields,
+    )
+
+
+@checked
+def quantized_linear_convolution(
+    x: Tensor,
+    scale: Operand,
+    weights: Operand,
+    weights_scale: Operand,
+    output_scale: Operand,
+    bias: Operand | None = None,
+    *,
+    zero_point: Operand | None = None,
+    weights_zero_point: Operand | None = None,
+    output_zero_point: Operand | None = None,
+    data_type: DML_TENSOR_DATA_TYPE | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    start_padding: Sequence[int] | None = None,
+    end_padding: Sequence[int] | None = None,
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of quantized tensors, quantized again: in ``data_type``, else as its zero point, else as x.
+
+    Scales are FLOAT32, the bias INT32 in steps of scale * weights_scale. Reference:
+    dml_quantized_linear_convolution_operator_desc.
+    """
+    w = x.builder.like(weights, x)
+    sizes, fields = _forward(x, w, strides, dilations, start_padding, end_padding)
+    if data_type is None:
+        data_type = output_zero_point.data_type if isinstance(output_zero_point, Tensor) else x.data_type
+    floats = x.builder.constant(np.ones(1, np.float32))
+    return x.builder.one(
+        DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
+        sizes,
+        data_type,
+        InputTensor=x,
+        InputScaleTensor=_channels(x, x.builder.like(scale, floats)),
+        InputZeroPointTensor=_channels(x, zero_point),
+        FilterTensor=w,
+        FilterScaleTensor=_channels(x, x.builder.like(weights_scale, floats)),
+        FilterZeroPointTensor=_channels(w, weights_zero_point),
+        BiasTensor=_channels(x, bias),
+        OutputScaleTensor=_channels(x, x.builder.like(output_scale, floats)),
+        OutputZeroPointTensor=_channels(x, output_zero_point),
+        GroupCount=groups,
+        **fields,
+    )
+
+
+def _forward(
+    x: Tensor, w: Tensor, strides: Sequence[int] | None, dilations: Sequence[int] | None,
+    start: Sequence[int] | None, end: Sequence[int] | None,
+) -> tuple[tuple[int, ...], dict[str, Any]]:  # fmt: skip
+    """The output's sizes and the fields that say where the windows lie."""
+    ones, zeros = (1,) * (x.rank - 2), (0,) * (x.rank - 2)
+    fields = {
+        "Strides": given_or(strides, ones),
+        "Dilations": given_or(dilations, ones),
+        "StartPadding": given_or(start, zeros),
+        "EndPadding": given_or(end, zeros),
+    }
+    return convolved_sizes(x.sizes, w.sizes, *fields.values()), fields
 
 
 def _channels(x: Tensor, bias: Operand | None) -> Tensor | None:

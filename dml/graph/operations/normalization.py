@@ -16,7 +16,7 @@ from dml.graph.builder import Operand, Tensor
 from .sizes import axis_of
 
 
-def _along_channels(x: Tensor, value: Operand) -> Tensor:
+def along_channels(x: Tensor, value: Operand) -> Tensor:
     """{C} as {1, C, 1...}; tensors of x's rank stay as they are."""
     tensor = x.builder.like(value, x)
     return tensor if tensor.rank == x.rank else tensor.view((1, tensor.desc.element_count, *(1,) * (x.rank - 2)))
@@ -39,10 +39,10 @@ def batch_normalization(
         DML_BATCH_NORMALIZATION_OPERATOR_DESC,
         x.sizes,
         InputTensor=x,
-        MeanTensor=_along_channels(x, mean_),
-        VarianceTensor=_along_channels(x, variance),
-        ScaleTensor=_along_channels(x, scale),
-        BiasTensor=_along_channels(x, bias),
+        MeanTensor=along_channels(x, mean_),
+        VarianceTensor=along_channels(x, variance),
+        ScaleTensor=along_channels(x, scale),
+        BiasTensor=along_channels(x, bias),
         Spatial=spatial,
         Epsilon=epsilon,
         FusedActivation=activation,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dml import enums
 from dml.arguments import checked
+from dml.descriptors.movement import DML_VALUE_SCALE_2D_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE1_OPERATOR_DESC, DML_UPSAMPLE_2D_OPERATOR_DESC
 from dml.graph.builder import Tensor
 from dml.shapes import (
@@ -36,15 +37,31 @@ def upsample_2d(
 
 @checked
 def resample(
-    x: Tensor, sizes: Sequence[int], mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR
+    x: Tensor,
+    sizes: Sequence[int],
+    mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR,
+    *,
+    scales: Sequence[float] | None = None,
+    input_pixel_offsets: Sequence[float] | None = None,
+    output_pixel_offsets: Sequence[float] | None = None,
 ) -> Tensor:
-    """x at other sizes, with half-pixel centres."""
+    """x at other sizes. scales: the sizes' quotients where not given; pixels' centres lie at halves where no offsets
+    say else.
+
+    Reference: dml_resample1_operator_desc.
+    """
     return x.builder.one(
         DML_RESAMPLE1_OPERATOR_DESC,
         sizes,
         InputTensor=x,
         InterpolationMode=mode,
-        Scales=tuple(out / size for out, size in each_dimension(sizes, x.sizes)),
-        InputPixelOffsets=(0.5,) * x.rank,
-        OutputPixelOffsets=(-0.5,) * x.rank,
+        Scales=tuple(scales or (out / size for out, size in each_dimension(sizes, x.sizes))),
+        InputPixelOffsets=tuple(input_pixel_offsets or (0.5,) * x.rank),
+        OutputPixelOffsets=tuple(output_pixel_offsets or (-0.5,) * x.rank),
     )
+
+
+@checked
+def value_scale_2d(x: Tensor, scale: float, bias: Sequence[float]) -> Tensor:
+    """{N, C, H, W} times scale, plus one bias for each channel. Reference: dml_value_scale_2d_operator_desc."""
+    return x.builder.one(DML_VALUE_SCALE_2D_OPERATOR_DESC, x.sizes, InputTensor=x, Scale=scale, Bias=tuple(bias))

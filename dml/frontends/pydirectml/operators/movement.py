@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import dml.graph.operations as op
 from dml.descriptors.movement import (
     DML_GATHER_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
-    DML_PADDING_OPERATOR_DESC,
     DML_SLICE1_OPERATOR_DESC,
 )
 from dml.descriptors.resample import DML_UPSAMPLE_2D_OPERATOR_DESC
-from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.enums import DML_PADDING_MODE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.frontends.pydirectml.expressions import Expression, one
 from dml.frontends.pydirectml.tensors import Size2D
 from dml.graph.builder import Tensor
 from dml.shapes import (
     gathered_sizes,
-    padded_sizes,
     sliced_sizes,
     trailing,
 )
@@ -47,20 +46,12 @@ def padding(
     start_padding: Sequence[int],
     end_padding: Sequence[int],
 ) -> Expression:
-    """The input with elements around it; a list entry per dimension."""
-    sizes = input.tensor.sizes
-    if not len(sizes) == len(start_padding) == len(end_padding):
-        raise DMLError(f"pydirectml.padding: start_padding and end_padding need {len(sizes)} entries")
-    return one(
-        DML_PADDING_OPERATOR_DESC,
-        input,
-        padded_sizes(sizes, start_padding, end_padding),
-        InputTensor=input,
-        PaddingMode=int(padding_mode),
-        PaddingValue=padding_value,
-        StartPadding=tuple(start_padding),
-        EndPadding=tuple(end_padding),
-    )
+    """The input with elements around it; a list entry per dimension. padding_value: in the input's own data type."""
+    rank = input.tensor.rank
+    if not rank == len(start_padding) == len(end_padding):
+        raise DMLError(f"pydirectml.padding: start_padding and end_padding need {rank} entries")
+    mode = DML_PADDING_MODE(int(padding_mode))
+    return Expression(op.padding(input.tensor, start_padding, end_padding, mode, padding_value))
 
 
 def slice(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import dml.graph.operations as op
 from dml import enums
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.frontends.pydirectml.enumerations import (
     OutputOptions,
+    RecurrentNetworkDirection,
 )
 from dml.frontends.pydirectml.expressions import Expression, node
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -66,3 +68,45 @@ def gru(
         LinearBeforeReset=bool(linear_before_reset),
     )
     return GRUOutputs(made["OutputSequenceTensor"], made["OutputSingleTensor"])
+
+
+class LSTMOutputs:
+    """What ``lstm`` makes: every state, the last one, and the last cell."""
+
+    def __init__(self, sequence: Expression, single: Expression, cell_single: Expression) -> None:
+        self.sequence = sequence
+        self.single = single
+        self.cell_single = cell_single
+
+
+def lstm(
+    input: Expression,
+    weight: Expression,
+    recurrence: Expression,
+    bias: Expression | None = None,
+    hidden_init: Expression | None = None,
+    cell_mem_init: Expression | None = None,
+    sequence_lengths: Expression | None = None,
+    peephole: Expression | None = None,
+    activation_descs: Sequence[FusedActivation] = (),
+    direction: Any = RecurrentNetworkDirection.FORWARD,
+    clip_threshold: float | None = None,
+    couple_input_forget: bool = False,
+) -> LSTMOutputs:
+    """Long short-term memory over {1, sequence, batch, input}, in the manner of ``gru``.
+
+    activation_descs: f, g and h of each direction; sigmoid, tanh and tanh where none are given. clip_threshold:
+    no limit where it is None.
+    """
+    optional = (bias, hidden_init, cell_mem_init, sequence_lengths, peephole)
+    sequence, single, cell = op.lstm(
+        input.tensor,
+        weight.tensor,
+        recurrence.tensor,
+        *(None if tensor is None else tensor.tensor for tensor in optional),
+        activations=tuple(desc for desc in map(fused, activation_descs) if desc is not None),
+        direction=enums.DML_RECURRENT_NETWORK_DIRECTION(int(direction)),
+        clip_threshold=clip_threshold,
+        couple_input_forget=bool(couple_input_forget),
+    )
+    return LSTMOutputs(Expression(sequence), Expression(single), Expression(cell))

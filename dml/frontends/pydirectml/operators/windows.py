@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import dml.graph.operations as op
 from dml.descriptors.convolution import DML_CONVOLUTION_OPERATOR_DESC
-from dml.descriptors.pooling import DML_AVERAGE_POOLING_OPERATOR_DESC, DML_MAX_POOLING2_OPERATOR_DESC
-from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.frontends.pydirectml.enumerations import (
     ConvolutionDirection,
     ConvolutionMode,
 )
-from dml.frontends.pydirectml.expressions import Expression, node, one
+from dml.frontends.pydirectml.expressions import Expression, one
 from dml.shapes import (
     convolved_sizes,
-    pooled_sizes,
     transposed_sizes,
 )
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .common import FusedActivation, each, fused
 
@@ -100,21 +97,25 @@ def average_pooling(
     start_padding: Sequence[int],
     end_padding: Sequence[int],
     include_padding: bool,
+    dilations: Sequence[int] = (),
+    output_sizes: Sequence[int] = (),
 ) -> Expression:
+    """The mean of each window. output_sizes: all of them, where the end padding is to follow from them."""
     sizes = input.tensor.sizes
     lists = strides, window_sizes, start_padding, end_padding
     if any(len(values) != len(sizes) - 2 for values in lists):
         raise DMLError(f"pydirectml.average_pooling: each list needs {len(sizes) - 2} entries")
-    return one(
-        DML_AVERAGE_POOLING_OPERATOR_DESC,
-        input,
-        pooled_sizes(sizes, window_sizes, strides, None, start_padding, end_padding),
-        InputTensor=input,
-        Strides=tuple(strides),
-        WindowSize=tuple(window_sizes),
-        StartPadding=tuple(start_padding),
-        EndPadding=tuple(end_padding),
-        IncludePadding=bool(include_padding),
+    return Expression(
+        op.average_pooling(
+            input.tensor,
+            window_sizes,
+            strides=strides,
+            start_padding=start_padding,
+            end_padding=end_padding,
+            dilations=dilations,
+            include_padding=bool(include_padding),
+            output_sizes=_spatial("average_pooling", input, output_sizes),
+        )
     )
 
 
@@ -126,27 +127,36 @@ def max_pooling(
     end_padding: Sequence[int] = (),
     dilations: Sequence[int] = (),
     output_indices: bool = False,
+    output_sizes: Sequence[int] = (),
 ) -> MaxPoolingOutputs:
-    """The maximum of each window, and where it was (UINT32) if output_indices."""
+    """The maximum of each window, and where it was (UINT32) if output_indices.
+
+    output_sizes: all of them, where the end padding is to follow from them.
+    """
     sizes, count = input.tensor.sizes, len(window_sizes)
-    steps, gaps = each(strides, count, 1), each(dilations, count, 1)
-    start, end = each(start_padding, count, 0), each(end_padding, count, 0)
-    if not len(sizes) - 2 == count == len(steps) == len(gaps) == len(start) == len(end):
+    given: dict[str, Any] = {
+        "strides": each(strides, count, 1),
+        "dilations": each(dilations, count, 1),
+        "start_padding": each(start_padding, count, 0),
+        "end_padding": each(end_padding, count, 0),
+    }
+    if any(len(values) != len(sizes) - 2 for values in (window_sizes, *given.values())):
         raise DMLError(f"pydirectml.max_pooling: each list needs {len(sizes) - 2} entries")
-    wanted = pooled_sizes(sizes, window_sizes, steps, gaps, start, end)
-    indices = DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE.DML_TENSOR_DATA_TYPE_UINT32, wanted)
-    made = node(
-        DML_MAX_POOLING2_OPERATOR_DESC,
-        {
-            "OutputTensor": DML_BUFFER_TENSOR_DESC(input.tensor.data_type, wanted),
-            "OutputIndicesTensor": indices if output_indices else None,
-        },
-        input,
-        InputTensor=input,
-        Strides=steps,
-        WindowSize=tuple(window_sizes),
-        StartPadding=start,
-        EndPadding=end,
-        Dilations=gaps,
-    )
-    return MaxPoolingOutputs(made["OutputTensor"], made["OutputIndicesTensor"])
+    given["output_sizes"] = _spatial("max_pooling", input, output_sizes)
+    if not output_indices:
+        return MaxPoolingOutputs(Expression(op.max_pooling(input.tensor, window_sizes, **given)), Expression())
+    values, indices = op.max_pooling_with_indices(input.tensor, window_sizes, **given)
+    return MaxPoolingOutputs(Expression(values), Expression(indices))
+
+
+def _spatial(name: str, input: Expression, output_sizes: Sequence[int]) -> tuple[int, ...] | None:
+    """The sizes of an output after its batch and channels, which are the input's; None where there are none."""
+    if not len(output_sizes):
+        return None
+    sizes = input.tensor.sizes
+    if len(output_sizes) != len(sizes) or tuple(output_sizes[:2]) != sizes[:2]:
+        raise DMLError(
+            f"pydirectml.{name}: output_sizes must begin with batch and channels {sizes[:2]} and have {len(sizes)} "
+            f"entries, found {list(output_sizes)}"
+        )
+    return tuple(output_sizes[2:])

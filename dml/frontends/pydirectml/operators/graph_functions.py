@@ -1,0 +1,54 @@
+"""DirectMLX's functions beyond those that PyDirectML binds: the graph builder's, on expressions.
+
+Each is the function of the same name in ``dml.graph.operations``, which says what it takes; activations begin with
+``activation_``, as PyDirectML's do. What it lays out anew, element-wise broadcasting included, happens in the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+
+import dml.graph.operations as op
+from dml.frontends.pydirectml.device import GraphBuilder
+from dml.frontends.pydirectml.expressions import Expression
+from dml.graph.builder import Tensor
+from dml.graph.operations import activation
+
+
+def on_expressions(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of tensors as one of expressions; a GraphBuilder stands for its Builder."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _expressions(function(*map(_tensors, args), **{name: _tensors(value) for name, value in kwargs.items()}))
+
+    return call
+
+
+def _tensors(value: Any) -> Any:
+    if isinstance(value, Expression):
+        return value.tensor
+    if isinstance(value, GraphBuilder):
+        return value.builder
+    if isinstance(value, list | tuple) and any(isinstance(item, Expression) for item in value):
+        return [_tensors(item) for item in value]
+    return value
+
+
+def _expressions(value: Any) -> Any:
+    if value is None or isinstance(value, Tensor):
+        return Expression(value)
+    return type(value)(map(_expressions, value))
+
+
+def functions(own: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Every graph operation under its name here, but for those that PyDirectML has of its own."""
+    made = {}
+    for name in op.__all__:
+        function = getattr(op, name)
+        shown = f"activation_{name}" if hasattr(activation, name) else name
+        if shown not in own and name not in ("fused", "upsample_2d", "slice_"):
+            made[shown] = on_expressions(function)
+    return made

@@ -1,0 +1,100 @@
+"""Tensors made of numbers instead of other tensors, random words, and where elements are not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml import enums
+from dml.arguments import checked
+from dml.descriptors.movement import DML_FILL_VALUE_CONSTANT_OPERATOR_DESC, DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
+from dml.descriptors.random import DML_RANDOM_GENERATOR_OPERATOR_DESC
+from dml.descriptors.reduction import DML_NONZERO_COORDINATES_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.graph.builder import Builder, Tensor
+from dml.shapes import effective_rank
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from .attributes import scalar_of
+
+UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
+
+
+@checked
+def fill_value_constant(
+    graph: Builder,
+    sizes: Sequence[int],
+    value: float,
+    data_type: DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_FLOAT32,
+) -> Tensor:
+    """The value in every element. Reference: dml_fill_value_constant_operator_desc."""
+    return graph.one(
+        DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
+        sizes,
+        data_type,
+        ValueDataType=data_type,
+        Value=scalar_of("fill_value_constant: value", value, data_type),
+    )
+
+
+@checked
+def fill_value_sequence(
+    graph: Builder,
+    sizes: Sequence[int],
+    start: float,
+    delta: float,
+    data_type: DML_TENSOR_DATA_TYPE = enums.DML_TENSOR_DATA_TYPE_FLOAT32,
+) -> Tensor:
+    """start, start + delta, start + 2 * delta, ... in row-major order.
+
+    Reference: dml_fill_value_sequence_operator_desc.
+    """
+    return graph.one(
+        DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC,
+        sizes,
+        data_type,
+        ValueDataType=data_type,
+        ValueStart=scalar_of("fill_value_sequence: start", start, data_type),
+        ValueDelta=scalar_of("fill_value_sequence: delta", delta, data_type),
+    )
+
+
+@checked
+def random_generator(
+    state: Tensor,
+    sizes: Sequence[int],
+    type: enums.DML_RANDOM_GENERATOR_TYPE = enums.DML_RANDOM_GENERATOR_TYPE_PHILOX_4X32_10,
+) -> tuple[Tensor, Tensor]:
+    """Random 32-bit words, and the state that continues the sequence. state: {..., 6} words, counter and key.
+
+    Reference: dml_random_generator_operator_desc.
+    """
+    made = state.builder.node(
+        DML_RANDOM_GENERATOR_OPERATOR_DESC,
+        {
+            "OutputTensor": DML_BUFFER_TENSOR_DESC(UINT32, tuple(sizes)),
+            "OutputStateTensor": DML_BUFFER_TENSOR_DESC(UINT32, state.sizes),
+        },
+        InputStateTensor=state,
+        Type=type,
+    )
+    return made["OutputTensor"], made["OutputStateTensor"]
+
+
+@checked
+def nonzero_coordinates(x: Tensor) -> tuple[Tensor, Tensor]:
+    """How many elements are not zero, and their coordinates, one a row, in row-major order; later rows mean nothing.
+
+    The count has one element in x's rank; a row has a coordinate for each dimension from the first on whose size is not
+    1. Reference: dml_nonzero_coordinates_operator_desc.
+    """
+    made = x.builder.node(
+        DML_NONZERO_COORDINATES_OPERATOR_DESC,
+        {
+            "OutputCountTensor": DML_BUFFER_TENSOR_DESC(UINT32, (1,)),
+            "OutputCoordinatesTensor": DML_BUFFER_TENSOR_DESC(
+                UINT32, (x.desc.element_count, max(1, effective_rank(x.sizes)))
+            ),
+        },
+        InputTensor=x,
+    )
+    return made["OutputCountTensor"], made["OutputCoordinatesTensor"]

@@ -1,0 +1,152 @@
+"""Gradients, as graphs of training need them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dml import enums
+from dml.arguments import checked
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.elementwise import DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC
+from dml.descriptors.movement import DML_SLICE_GRAD_OPERATOR_DESC
+from dml.descriptors.normalization import (
+    DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC,
+    DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+)
+from dml.descriptors.resample import DML_RESAMPLE_GRAD_OPERATOR_DESC
+from dml.graph.builder import Operand, Tensor
+from dml.shapes import each_dimension
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from .normalization import along_channels
+from .sizes import given_or
+
+
+@checked
+def clip_grad(x: Tensor, gradient: Operand, min: float, max: float) -> Tensor:
+    """The gradient where x lies between min and max, zero elsewhere.
+
+    Reference: dml_element_wise_clip_grad_operator_desc.
+    """
+    return x.builder.one(
+        DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC,
+        x.sizes,
+        InputTensor=x,
+        InputGradientTensor=x.builder.like(gradient, x).broadcast(x.sizes),
+        Min=min,
+        Max=max,
+    )
+
+
+@checked
+def slice_grad(
+    gradient: Tensor,
+    sizes: Sequence[int],
+    offsets: Sequence[int],
+    window_sizes: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """The gradient of ``slice_`` for its input of these sizes: zero outside the window.
+
+    Reference: dml_slice_grad_operator_desc.
+    """
+    return gradient.builder.one(
+        DML_SLICE_GRAD_OPERATOR_DESC,
+        sizes,
+        InputGradientTensor=gradient,
+        InputWindowOffsets=tuple(offsets),
+        InputWindowSizes=tuple(window_sizes),
+        InputWindowStrides=given_or(strides, (1,) * gradient.rank),
+    )
+
+
+@checked
+def resample_grad(
+    gradient: Tensor, sizes: Sequence[int], mode: enums.DML_INTERPOLATION_MODE = enums.DML_INTERPOLATION_MODE_LINEAR
+) -> Tensor:
+    """The gradient of ``resample`` for its input of these sizes. Reference: dml_resample_grad_operator_desc."""
+    return gradient.builder.one(
+        DML_RESAMPLE_GRAD_OPERATOR_DESC,
+        sizes,
+        InputGradientTensor=gradient,
+        InterpolationMode=mode,
+        Scales=tuple(out / size for out, size in each_dimension(gradient.sizes, sizes)),
+        InputPixelOffsets=(0.5,) * gradient.rank,
+        OutputPixelOffsets=(-0.5,) * gradient.rank,
+    )
+
+
+@checked
+def batch_normalization_training(
+    x: Tensor,
+    scale: Operand,
+    bias: Operand,
+    fused_add: Tensor | None = None,
+    *,
+    epsilon: float = 1e-5,
+    activation: OperatorDesc | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """x normalized by the batch's own mean and variance per channel, and those two.
+
+    fused_add: added before the activation. Reference: dml_batch_normalization_training_operator_desc.
+    """
+    scales = along_channels(x, scale)
+    made = x.builder.node(
+        DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC,
+        {"OutputTensor": _packed(x), "OutputMeanTensor": _packed(scales), "OutputVarianceTensor": _packed(scales)},
+        InputTensor=x,
+        ScaleTensor=scales,
+        BiasTensor=along_channels(x, bias),
+        FusedAddTensor=fused_add,
+        Epsilon=epsilon,
+        FusedActivation=activation,
+    )
+    return made["OutputTensor"], made["OutputMeanTensor"], made["OutputVarianceTensor"]
+
+
+@checked
+def batch_normalization_grad(
+    x: Tensor, gradient: Tensor, mean: Operand, variance: Operand, scale: Operand, *, epsilon: float = 1e-5
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients for x, scale and bias of ``batch_normalization``, whose statistics are fixed.
+
+    Reference: dml_batch_normalization_grad_operator_desc.
+    """
+    return _normalization_grad(DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, x, gradient, mean, variance, scale, epsilon)
+
+
+@checked
+def batch_normalization_training_grad(
+    x: Tensor, gradient: Tensor, mean: Operand, variance: Operand, scale: Operand, *, epsilon: float = 1e-5
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients for x, scale and bias of ``batch_normalization_training``, through its statistics too.
+
+    Reference: dml_batch_normalization_training_grad_operator_desc.
+    """
+    cls = DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC
+    return _normalization_grad(cls, x, gradient, mean, variance, scale, epsilon)
+
+
+def _normalization_grad(
+    cls: type[OperatorDesc], x: Tensor, gradient: Tensor, mean: Operand, variance: Operand, scale: Operand,
+    epsilon: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    scales = along_channels(x, scale)
+    names = ("OutputGradientTensor", "OutputScaleGradientTensor", "OutputBiasGradientTensor")
+    made = x.builder.node(
+        cls,
+        dict(zip(names, (_packed(x), _packed(scales), _packed(scales)), strict=True)),
+        InputTensor=x,
+        InputGradientTensor=gradient,
+        MeanTensor=along_channels(x, mean),
+        VarianceTensor=along_channels(x, variance),
+        ScaleTensor=scales,
+        Epsilon=epsilon,
+    )
+    return made[names[0]], made[names[1]], made[names[2]]
+
+
+def _packed(x: Tensor) -> DML_BUFFER_TENSOR_DESC:
+    """A new tensor of x's data type and sizes."""
+    return DML_BUFFER_TENSOR_DESC(x.data_type, x.sizes)

@@ -42,6 +42,8 @@ class WorkerProcess:
             WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             encoding="utf-8", errors="replace", env={**os.environ, **variables}, start_new_session=True,
         )  # fmt: skip
+        #: How many requests it has answered.
+        self.answered = 0
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._lines: deque[str] = deque(maxlen=200)
         self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read, self._listen)]
@@ -62,6 +64,7 @@ class WorkerProcess:
         except queue.Empty:
             line = None
         if line is not None and "lost" not in (answer := json.loads(line)):
+            self.answered += 1
             return dict(answer)
         is_late = line is None and time.monotonic() - start >= seconds
         status = self.close()

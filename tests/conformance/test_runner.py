@@ -112,3 +112,15 @@ def test_combinations_without_meaning_are_not_tested(run):
     _, found = run([case], seconds=120)
     assert (found[case]["status"], found[case]["reason"]) == ("not_tested", "one axis has no other one")
     assert Case.parse(case).id == case
+
+
+def test_a_process_runs_a_number_of_cases(run, monkeypatch):
+    """Another one takes its place, and nothing is lost or run twice."""
+    started = []
+    start = runner.WorkerProcess  # type: ignore[attr-defined]  # (imported there)
+    monkeypatch.setattr(runner, "WorkerProcess", lambda *place, **more: started.append(1) or start(*place, **more))
+    monkeypatch.setattr(runner, "CASES_OF_A_PROCESS", 2)  # the first answer is that the device is open
+    made, found = run(CASES, seconds=120)
+    assert made.left == ""
+    assert len(started) == 2
+    assert [found[case]["status"] for case in CASES] == ["passed"] * 3

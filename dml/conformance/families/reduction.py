@@ -13,7 +13,7 @@ from dml.conformance.parameters import Choice, Skip, enumerators, flags, sizes, 
 from dml.conformance.references import reduction
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values, is_float
-from dml.conformance.variety import AXES, Array, any_bits, axis_of, exact
+from dml.conformance.variety import AXES, Array, any_bits, axis_of, chosen, exact
 from dml.enums import DML_AXIS_DIRECTION, DML_REDUCE_FUNCTION
 from dml.shapes import ones_along
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -115,7 +115,9 @@ def _reduced(desc: d.DML_REDUCE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     if function in ("ARGMIN", "ARGMAX"):
         return {"OutputTensor": exact(reduction.arg(function == "ARGMAX", x, desc.Axes).astype(kind))}
     values = reduction.reduce(function, x, desc.Axes)
-    if function in ("MIN", "MAX") or not is_float(kind):
+    if function in ("MIN", "MAX"):
+        return {"OutputTensor": chosen(values)}
+    if not is_float(kind):
         return {"OutputTensor": exact(values)}
     count = x.size // values.size
     ulp = _WEBNN[function](count)

@@ -127,14 +127,14 @@ def bitwise_not(c: IrContext) -> IrValue:
 
 @layer("Round")
 def round_(c: IrContext) -> IrValue:
-    modes = {
-        "half_to_even": enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN,
-        "half_away_from_zero": enums.DML_ROUNDING_MODE_HALVES_AWAY_FROM_ZERO,
-    }
-    mode = c.layer.text("mode", "half_to_even")
-    if mode not in modes:
-        raise c.error(f"mode {mode!r} is not one of {', '.join(modes)}")
-    return op.round_(c.tensor(0), rounding_mode=modes[mode])
+    x, mode = c.tensor(0), c.layer.text("mode", "half_to_even")
+    if mode not in ("half_to_even", "half_away_from_zero"):
+        raise c.error(f"mode {mode!r} is not half_to_even or half_away_from_zero")
+    if mode == "half_to_even":
+        return op.round_(x)
+    size = op.absolute(x)
+    whole = op.floor(size)  # what is left is exact, where adding a half could round up
+    return op.sign(x) * op.if_(op.greater_than_or_equal(size - whole, 0.5), whole + 1.0, whole)
 
 
 @layer("IsInf")

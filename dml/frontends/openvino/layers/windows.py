@@ -61,7 +61,7 @@ def _two(values: Sequence[int], other: int) -> list[int]:
 
 @layer("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def transposed_convolution(c: IrContext) -> IrValue:
-    """What lies before and behind the output is cut off: as given, or where auto_pad lays what the output's sizes leave."""
+    """What lies around the output is cut off: as given, or as auto_pad lays what the output's sizes leave."""
     x, w = c.tensor(0), c.tensor(1)
     groups = 1
     if c.layer.type == "GroupConvolutionBackpropData":
@@ -78,7 +78,7 @@ def transposed_convolution(c: IrContext) -> IrValue:
     ):
         rest = covered_size(size, window_reach(taps, gap), step) - wanted
         before = pad if auto == "explicit" else 0 if auto == "valid" else max(0, rest) // 2
-        if auto == "same_lower":
+        if auto == "same_upper":
             before = max(0, rest) - before
         start.append(before)
         end.append(max(0, rest - before))
@@ -91,13 +91,21 @@ def transposed_convolution(c: IrContext) -> IrValue:
 
 
 def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
-    """What the poolings share; the output's own sizes say whether they are rounded up."""
+    """What the poolings share. Rounding up is more padding at the end, as much as the output's own sizes need.
+
+    It counts where padding does, as in OpenVINO's CPU plugin.
+    """
     window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
     dilations = c.layer.integers("dilations") or [1] * len(window)
     start, end = _padding(c, x, window, strides, dilations)
+    spatial = zip(c.sizes[2:], x.sizes[2:], window, strides, dilations, start, end, strict=True)
+    end = [
+        max(last, covered_size(count, window_reach(taps, gap), step) - size - first)
+        for count, size, taps, step, gap, first, last in spatial
+    ]
     return {
         "window": _two(window, 1), "strides": _two(strides, 1), "dilations": _two(dilations, 1),
-        "start_padding": _two(start, 0), "end_padding": _two(end, 0), "output_sizes": _two(c.sizes[2:], 1),
+        "start_padding": _two(start, 0), "end_padding": _two(end, 0),
     }  # fmt: skip
 
 

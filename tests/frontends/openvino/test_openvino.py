@@ -233,7 +233,7 @@ def test_shapes_are_computed_here(device, tmp_path):
 def test_every_layer_that_cannot_be_mapped_is_listed(device, tmp_path):
     x = parameter("x", (1, 3, 8, 8))
     y = opset.idft(opset.reshape(x, [3, 8, 4, 2], False), [1])
-    z = opset.reorg_yolo(x, [2])
+    z = opset.reorg_yolo(opset.reshape(x, [1, 12, 4, 4], False), [2])
     model = ov.Model([opset.result(y), opset.result(z)], [x], "unknown")
     ov.save_model(model, str(tmp_path / "m.xml"))
     with pytest.raises(dml.DMLError, match=r"cannot be mapped to DirectML: (?=.*IDFT)(?=.*ReorgYolo)") as error:

@@ -66,8 +66,13 @@ def lrn(c: IrContext) -> IrValue:
     x, axes = c.tensor(0), sorted(axis % c.tensor(0).rank for axis in c.integers(1))
     if x.rank != 4 or axes not in ([1], [2, 3]):
         raise c.error(f"takes four dimensions, and the axes 1 or 2 and 3, found sizes {x.sizes} and axes {axes}")
+    size = c.layer.integer("size")
+    if size < 1:
+        raise c.error(f"size must be at least 1, found {size}")
+    # Over an area OpenVINO takes the mean of the squares, DirectML their sum over one side
+    alpha = c.layer.number("alpha") / (1 if axes == [1] else size)
     return op.local_response_normalization(
-        x, local_size=c.layer.integer("size"), alpha=c.layer.number("alpha"), beta=c.layer.number("beta"),
+        x, local_size=size, alpha=alpha, beta=c.layer.number("beta"),
         bias=c.layer.number("bias"), cross_channel=axes == [1],
     )  # fmt: skip
 

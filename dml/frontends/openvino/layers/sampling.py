@@ -146,6 +146,8 @@ def roi_align(c: IrContext) -> IrValue:
     if aligned == "asymmetric":  # such regions are a pixel wide at least
         corner, far = op.split(rois, 1, [2, 2])
         rois = op.join([corner, corner + op.maximum(far - corner, 1 / scale)], 1)
+    else:
+        rois = rois + 0.5
     return op.roi_align(
         x,
         rois,

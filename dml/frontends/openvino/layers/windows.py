@@ -10,7 +10,7 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
-from dml.shapes import covered_size, same_padding, window_reach, with_size, with_spatial
+from dml.shapes import covered_size, pooled_sizes, same_padding, window_reach, with_size, with_spatial
 
 
 def _padding(c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Any:
@@ -91,21 +91,13 @@ def transposed_convolution(c: IrContext) -> IrValue:
 
 
 def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
-    """What the poolings share. Rounding up is more padding at the end, as much as the output's own sizes need.
-
-    It counts where padding does, as in OpenVINO's CPU plugin.
-    """
+    """What the poolings share; the output's own sizes say whether they are rounded up."""
     window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
     dilations = c.layer.integers("dilations") or [1] * len(window)
     start, end = _padding(c, x, window, strides, dilations)
-    spatial = zip(c.sizes[2:], x.sizes[2:], window, strides, dilations, start, end, strict=True)
-    end = [
-        max(last, covered_size(count, window_reach(taps, gap), step) - size - first)
-        for count, size, taps, step, gap, first, last in spatial
-    ]
     return {
         "window": _two(window, 1), "strides": _two(strides, 1), "dilations": _two(dilations, 1),
-        "start_padding": _two(start, 0), "end_padding": _two(end, 0),
+        "start_padding": _two(start, 0), "end_padding": _two(end, 0), "output_sizes": _two(c.sizes[2:], 1),
     }  # fmt: skip
 
 
@@ -126,7 +118,13 @@ def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
 def average_pool(c: IrContext) -> IrValue:
     x = c.tensor(0)
     (flat,) = _flat(x)
-    return op.average_pooling(flat, **_pooled(c, x), include_padding=not c.layer.flag("exclude-pad")).view(c.sizes)
+    shared, counts = _pooled(c, x), not c.layer.flag("exclude-pad")
+    if counts and c.layer.text("rounding_type", "floor") == "ceil":
+        names = ("window", "strides", "dilations", "start_padding", "end_padding")
+        if pooled_sizes(flat.sizes, *(shared[name] for name in names))[2:] != tuple(shared["output_sizes"]):
+            # OpenVINO's own kernels disagree about what counts there; ceil_torch counts as PyTorch does
+            raise c.error("rounding_type ceil with counted padding is not supported")
+    return op.average_pooling(flat, **shared, include_padding=counts).view(c.sizes)
 
 
 @layer("AdaptiveAvgPool", "AdaptiveMaxPool")

@@ -83,9 +83,10 @@ class Runnable(Protocol):
 
 def _dxdispatch(path: Path, device: Device, options: Options) -> Runnable:
     from dml.frontends.dxdispatch import Session, load
+    from dml.frontends.dxdispatch.timing import Timing
 
     model = load(path, allow_paths_outside=options.allow_paths_outside)
-    return Session(model, device, say=options.say, iterations=options.iterations)
+    return Session(model, device, say=options.say, timing=Timing(options.iterations))
 
 
 def _openvino(path: Path, device: Device, options: Options) -> Runnable:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +32,7 @@ from dml.frontends.dxdispatch.model import (
     WriteFileCommand,
 )
 from dml.frontends.dxdispatch.resources import Resource
+from dml.frontends.dxdispatch.timing import Timing
 from dml.runtime.buffer import Buffer
 from dml.runtime.recording import KernelTime
 from dml.tensors import numpy_dtype
@@ -52,16 +51,24 @@ class _Ready:
 class Session:
     """A model on a device, its dispatchables compiled and initialized.
 
-    say: takes each line of output. iterations: how often a dispatch command runs (DxDispatch: --dispatch_iterations).
+    say: takes each line of output. timing: how often a dispatch command runs, and what is said of that. print_commands:
+    say which command begins and ends.
     """
 
     def __init__(
-        self, model: DxModel, device: Device, *, say: Callable[[str], None] = print, iterations: int = 1
+        self,
+        model: DxModel,
+        device: Device,
+        *,
+        say: Callable[[str], None] = print,
+        timing: Timing | None = None,
+        print_commands: bool = False,
     ) -> None:
         self.model = model
         self.device = device
         self._say = say
-        self._iterations = iterations
+        self._timing = timing or Timing()
+        self._print_commands = print_commands
         self.buffers: dict[str, Buffer] = {}
         for name, resource in model.resources.items():
             with _at(f"resources.{name}"):
@@ -76,6 +83,8 @@ class Session:
     def run(self) -> None:
         """Execute the commands in order; what one writes stays for the next. Raises DMLError naming the command."""
         for command in self.model.commands:
+            if self._print_commands:
+                self._say(f"Begin {command.path}: {type(command).__name__.removesuffix('Command')}")
             with _at(command.path):
                 if isinstance(command, DispatchCommand):
                     self._dispatch(command)
@@ -83,6 +92,8 @@ class Session:
                     self._say(self._printed(command))
                 else:
                     self._write(command)
+            if self._print_commands:
+                self._say(f"End {command.path}")
 
     def describe(self) -> str:
         """The dispatchables' programs in words."""
@@ -190,14 +201,8 @@ class Session:
 
     def _dispatch(self, command: DispatchCommand) -> None:
         commands = self._record(command)
-        times = []
-        for _ in range(self._iterations):
-            start = time.perf_counter()
-            commands.execute()
-            times.append(time.perf_counter() - start)
-        # The first is cold: buffers and pipelines are touched for the first time.
-        median = statistics.median(times[1:] or times) * 1000
-        self._say(f"Dispatch '{command.dispatchable.name}': {len(times)} iterations, {median:.4f} ms median (CPU)")
+        for line in self._timing.report(command.dispatchable.name, self._timing.measure(commands.execute)):
+            self._say(line)
 
     def _printed(self, command: PrintCommand) -> str:
         values = self.array(command.resource)

@@ -92,9 +92,16 @@ class DxModel:
 
 
 @checked
-def load(path: str | Path, *, allow_paths_outside: bool = False) -> DxModel:
+def load(
+    path: str | Path,
+    *,
+    allow_paths_outside: bool = False,
+    input_path: Path | None = None,
+    output_path: Path | None = None,
+) -> DxModel:
     """Read a model and the files that it names.
 
+    input_path, output_path: folders in place of the model's own for the files that it reads and writes.
     Raises DMLError, naming the place in the file, for what is no model, breaks a descriptor's form, or belongs to
     Direct3D 12; and for paths out of the model's folder unless ``allow_paths_outside``.
     """
@@ -104,20 +111,21 @@ def load(path: str | Path, *, allow_paths_outside: bool = False) -> DxModel:
     except (OSError, ValueError) as error:
         raise DMLError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     try:
-        return read(data, Folder(path.parent, allow_paths_outside))
+        inputs, outputs = (Folder(root or path.parent, allow_paths_outside) for root in (input_path, output_path))
+        return read(data, inputs, outputs)
     except DMLError as error:
         raise DMLError(f"{path}: {error.message}", error.hresult) from None
 
 
-def read(data: bytes, folder: Folder) -> DxModel:
-    """A model from a file's bytes. See ``load``."""
+def read(data: bytes, folder: Folder, outputs: Folder | None = None) -> DxModel:
+    """A model from a file's bytes; outputs: where it writes, its own folder if None. See ``load``."""
     root = parse(data)
     resources = {name: resource(name, value, folder) for name, value in root.need("resources").members()}
     dispatchables = {
         name: _dispatchable(name, value, resources) for name, value in root.need("dispatchables").members()
     }
     commands = tuple(_command(value, resources, dispatchables) for value in root.need("commands").items())
-    return DxModel(folder, resources, dispatchables, commands)
+    return DxModel(outputs or folder, resources, dispatchables, commands)
 
 
 def refuse_foreign(value: Json) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import dml.graph.operations as op
 from dml import enums
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -35,10 +37,14 @@ def layer(*types: str) -> Callable[[Mapping_], Mapping_]:
 class IrContext:
     """A layer being mapped: its attributes, its inputs and the graph that they go into."""
 
-    def __init__(self, graph: Builder, layer: IrLayer, values: Sequence[IrValue]) -> None:
+    def __init__(
+        self, graph: Builder, layer: IrLayer, values: Sequence[IrValue], read: AbstractSet[int] = frozenset()
+    ) -> None:
         self.graph = graph
         self.layer = layer
         self.values = values
+        #: The outputs that other layers read, by their indices.
+        self.read = read
 
     def tensor(self, index: int) -> Tensor:
         """An input as a tensor of the graph."""
@@ -77,6 +83,11 @@ class IrContext:
         """The data type of the first output."""
         return _data_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[0].element_type]))
 
+    def converted(self, value: Tensor, index: int) -> Tensor:
+        """The value in the data type of that output."""
+        kind = _data_type(np.dtype(ELEMENT_TYPES[self.layer.outputs[index].element_type]))
+        return value if value.data_type == kind else op.cast(value, kind)
+
     def error(self, message: str) -> DMLError:
         return DMLError(f"{self.layer}: {message}", HRESULT.E_INVALIDARG)
 
@@ -97,12 +108,16 @@ def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str
 
     _check(network)
     values: dict[IrLayer, list[IrValue]] = {}
+    read: dict[IrLayer, set[int]] = {}
+    for at in network.layers:
+        for source, index in at.inputs:
+            read.setdefault(source, set()).add(index)
     outputs: dict[str, Tensor] = {}
     parameters: dict[str, IrLayer] = {}
     results: dict[str, IrLayer] = {}
     for at in network.layers:
         inputs = [_output(values, source, index) for source, index in at.inputs]
-        context = IrContext(graph, at, inputs)
+        context = IrContext(graph, at, inputs, read.get(at, set()))
         if at.type == "Parameter":
             parameters[at.name] = at
             values[at] = [graph.input(at.name, context.sizes, context.data_type)]

@@ -232,11 +232,11 @@ def test_shapes_are_computed_here(device, tmp_path):
 
 def test_every_layer_that_cannot_be_mapped_is_listed(device, tmp_path):
     x = parameter("x", (1, 3, 8, 8))
-    y = opset.interpolate(x, [16, 16], "nearest", "sizes", axes=[2, 3])
-    z = opset.topk(x, 2, 1, "max", "value")
-    model = ov.Model([opset.result(y), opset.result(z.output(0))], [x], "unknown")
+    y = opset.idft(opset.reshape(x, [3, 8, 4, 2], False), [1])
+    z = opset.reorg_yolo(opset.reshape(x, [1, 12, 4, 4], False), [2])
+    model = ov.Model([opset.result(y), opset.result(z)], [x], "unknown")
     ov.save_model(model, str(tmp_path / "m.xml"))
-    with pytest.raises(dml.DMLError, match=r"cannot be mapped to DirectML: (?=.*Interpolate)(?=.*TopK)") as error:
+    with pytest.raises(dml.DMLError, match=r"cannot be mapped to DirectML: (?=.*IDFT)(?=.*ReorgYolo)") as error:
         read_model(tmp_path / "m.xml").compile(device)
     assert error.value.hresult == dml.HRESULT.E_NOTIMPL
 

@@ -21,7 +21,10 @@ from dml.tensors import nearest_float
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
 
-def _binary(c: IrContext, cls: Any, data_type: Any = None) -> Tensor:
+def _binary(c: IrContext, cls: Any, data_type: Any = None) -> IrValue:
+    known = _known(c)
+    if known is not None:
+        return known
     a, b = c.tensor(0), c.tensor(1)
     if c.layer.text("auto_broadcast", "numpy") == "none" and a.sizes != b.sizes:
         raise c.error(f"without broadcasting its inputs must agree, found {a.sizes} and {b.sizes}")
@@ -30,11 +33,30 @@ def _binary(c: IrContext, cls: Any, data_type: Any = None) -> Tensor:
     return c.graph.one(cls, sizes, kind, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
 
 
+#: Arithmetic on numbers that are known here, as shapes and limits are made with.
+_ON_NUMBERS = {
+    "Add": np.add, "Subtract": np.subtract, "Multiply": np.multiply, "Maximum": np.maximum, "Minimum": np.minimum,
+    "FloorMod": np.mod,
+}  # fmt: skip
+
+
+def _known(c: IrContext) -> IrValue | None:
+    """The layer's integers where its inputs are known; None where it is the device's."""
+    function = _ON_NUMBERS.get(c.layer.type)
+    a, b = c.values[:2]
+    if function is None or isinstance(a, Tensor) or isinstance(b, Tensor) or a.dtype.kind != "i":
+        return None
+    return np.asarray(function(a, b))
+
+
 def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
     return function(c.tensor(0))
 
 
 for _name, _cls in {
+    "BitwiseAnd": ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC,
+    "BitwiseOr": ew.DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC,
+    "BitwiseXor": ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC,
     "Add": ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
     "Subtract": ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
     "Multiply": ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
@@ -62,6 +84,9 @@ for _name, _cls in {
 for _name, _function in {
     "Abs": op.absolute,
     "Acos": op.acos,
+    "Atanh": op.atanh,
+    "Asinh": op.asinh,
+    "Acosh": op.acosh,
     "Asin": op.asin,
     "Atan": op.atan,
     "Ceiling": op.ceil,
@@ -70,6 +95,7 @@ for _name, _function in {
     "Erf": op.erf,
     "Exp": op.exp,
     "Floor": op.floor,
+    "IsNaN": op.is_nan,
     "Log": op.log,
     "LogicalNot": op.logical_not,
     "Negative": op.negate,
@@ -89,7 +115,44 @@ for _name, _function in {
 
 @layer("NotEqual")
 def not_equal(c: IrContext) -> IrValue:
-    return op.logical_not(_binary(c, ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8))
+    equal = _binary(c, ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8)
+    return op.logical_not(c.as_tensor(equal))
+
+
+@layer("BitwiseNot")
+def bitwise_not(c: IrContext) -> IrValue:
+    boolean = c.layer.outputs[0].element_type == "boolean"
+    return op.logical_not(c.tensor(0)) if boolean else op.bit_not(c.tensor(0))
+
+
+@layer("Round")
+def round_(c: IrContext) -> IrValue:
+    x, mode = c.tensor(0), c.layer.text("mode", "half_to_even")
+    if mode not in ("half_to_even", "half_away_from_zero"):
+        raise c.error(f"mode {mode!r} is not half_to_even or half_away_from_zero")
+    if mode == "half_to_even":
+        return op.round_(x)
+    size = op.absolute(x)
+    whole = op.floor(size)  # what is left is exact, where adding a half could round up
+    return op.sign(x) * op.if_(op.greater_than_or_equal(size - whole, 0.5), whole + 1.0, whole)
+
+
+@layer("IsInf")
+def is_inf(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    negative, positive = (c.layer.flag(f"detect_{name}", True) for name in ("negative", "positive"))
+    if negative and positive:
+        return op.is_infinity(x)
+    if not negative and not positive:
+        return np.zeros(c.layer.outputs[0].sizes, np.bool_)
+    mode = enums.DML_IS_INFINITY_MODE_POSITIVE if positive else enums.DML_IS_INFINITY_MODE_NEGATIVE
+    return op.is_infinity(x, infinity_mode=mode)
+
+
+@layer("IsFinite")
+def is_finite(c: IrContext) -> IrValue:
+    x = c.tensor(0)
+    return op.logical_not(op.logical_or(op.is_nan(x), op.is_infinity(x)))
 
 
 @layer("Power")

@@ -78,17 +78,6 @@ def variadic_split(c: IrContext) -> Sequence[IrValue]:
     return op.split(x, axis, [rest if length < 0 else length for length in lengths])
 
 
-@layer("Gather")
-def gather(c: IrContext) -> IrValue:
-    axis = c.integers(2)[0]
-    if not any(isinstance(value, Tensor) for value in c.values[:2]):
-        return np.take(np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
-    x, indices = c.tensor(0), c.tensor(1)
-    if c.layer.integer("batch_dims", 0):
-        raise c.error("batch_dims other than 0 is not supported")
-    return op.gather(x, indices, axis).reshape(*c.sizes)
-
-
 @layer("Slice")
 def slice_(c: IrContext) -> IrValue:
     x = c.tensor(0)
@@ -114,17 +103,19 @@ def strided_slice(c: IrContext) -> IrValue:
     rank = x.rank if isinstance(x, Tensor) else x.ndim
     begin, end = c.integers(1), c.integers(2)
     step = c.integers(3) if len(c.values) > 3 else [1] * len(begin)
-    if any(c.layer.integers("ellipsis_mask")):
-        raise c.error("ellipsis_mask is not supported")
 
     def mask(name: str) -> list[int]:
         given = c.layer.integers(name)
         return given + [0] * (len(begin) - len(given))
 
-    masks = [mask(f"{name}_mask") for name in ("begin", "end", "new_axis", "shrink_axis")]
+    masks = [mask(f"{name}_mask") for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
+    consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=True))
     slices: dict[int, slice] = {}
     axis = 0
-    for first, last, by, no_first, no_last, new, shrink in zip(begin, end, step, *masks, strict=True):
+    for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
+        if dots:  # all dimensions that no other entry takes
+            axis += rank - consumed
+            continue
         if new:
             continue
         if shrink:

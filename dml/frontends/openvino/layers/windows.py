@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import dml.graph.operations as op
+from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
-from dml.shapes import same_padding, window_reach, with_spatial
+from dml.shapes import covered_size, pooled_sizes, same_padding, window_reach, with_size, with_spatial
 
 
 def _padding(c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Any:
@@ -57,40 +59,96 @@ def _two(values: Sequence[int], other: int) -> list[int]:
     return [other, *values] if len(values) == 1 else list(values)
 
 
+@layer("ConvolutionBackpropData", "GroupConvolutionBackpropData")
+def transposed_convolution(c: IrContext) -> IrValue:
+    """What lies around the output is cut off: as given, or as auto_pad lays what the output's sizes leave."""
+    x, w = c.tensor(0), c.tensor(1)
+    groups = 1
+    if c.layer.type == "GroupConvolutionBackpropData":
+        groups = w.sizes[0]
+        w = w.packed().view((groups * w.sizes[1], *w.sizes[2:]))
+    window = w.sizes[2:]
+    strides = c.layer.integers("strides") or [1] * len(window)
+    dilations = c.layer.integers("dilations") or [1] * len(window)
+    auto = c.layer.text("auto_pad", "explicit")
+    given = c.layer.integers("pads_begin") or [0] * len(window)
+    start, end, more = [], [], []
+    for size, wanted, taps, step, gap, pad in zip(
+        x.sizes[2:], c.sizes[2:], window, strides, dilations, given, strict=True
+    ):
+        rest = covered_size(size, window_reach(taps, gap), step) - wanted
+        before = pad if auto == "explicit" else 0 if auto == "valid" else max(0, rest) // 2
+        if auto == "same_upper":
+            before = max(0, rest) - before
+        start.append(before)
+        end.append(max(0, rest - before))
+        more.append(max(0, before - rest))
+    y = op.transposed_convolution(
+        *_flat(x, w), strides=_two(strides, 1), dilations=_two(dilations, 1), start_padding=_two(start, 0),
+        end_padding=_two(end, 0), output_padding=_two(more, 0), groups=groups,
+    )  # fmt: skip
+    return y.view(c.sizes)
+
+
+def _pooled(c: IrContext, x: Tensor) -> dict[str, Any]:
+    """What the poolings share; the output's own sizes say whether they are rounded up."""
+    window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
+    dilations = c.layer.integers("dilations") or [1] * len(window)
+    start, end = _padding(c, x, window, strides, dilations)
+    return {
+        "window": _two(window, 1), "strides": _two(strides, 1), "dilations": _two(dilations, 1),
+        "start_padding": _two(start, 0), "end_padding": _two(end, 0), "output_sizes": _two(c.sizes[2:], 1),
+    }  # fmt: skip
+
+
 @layer("MaxPool")
 def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
     x = c.tensor(0)
-    window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
-    dilations = c.layer.integers("dilations") or [1] * len(window)
-    start, end = _pool_padding(c, x, window, strides, dilations)
     (flat,) = _flat(x)
-    y = op.max_pooling(
-        flat, _two(window, 1), strides=_two(strides, 1), start_padding=_two(start, 0), end_padding=_two(end, 0),
-        dilations=_two(dilations, 1),
-    )  # fmt: skip
-    return y.view(c.sizes)
+    if 1 not in c.read:
+        return op.max_pooling(flat, **_pooled(c, x)).view(c.sizes)
+    values, indices = op.max_pooling_with_indices(flat, **_pooled(c, x))
+    axis = c.layer.integer("axis", 0) % x.rank
+    if axis:  # counted from that dimension on, where DirectML counts through the whole input
+        indices = op.modulus_truncate(indices, prod(x.sizes[axis:]))
+    return [values.view(c.sizes), c.converted(indices.view(c.sizes), 1)]
 
 
 @layer("AvgPool")
 def average_pool(c: IrContext) -> IrValue:
     x = c.tensor(0)
-    window, strides = c.layer.integers("kernel"), c.layer.integers("strides")
-    start, end = _pool_padding(c, x, window, strides, [1] * len(window))
     (flat,) = _flat(x)
-    y = op.average_pooling(
-        flat, _two(window, 1), strides=_two(strides, 1), start_padding=_two(start, 0), end_padding=_two(end, 0),
-        include_padding=not c.layer.flag("exclude-pad"),
-    )  # fmt: skip
-    return y.view(c.sizes)
+    shared, counts = _pooled(c, x), not c.layer.flag("exclude-pad")
+    if counts and c.layer.text("rounding_type", "floor") == "ceil":
+        names = ("window", "strides", "dilations", "start_padding", "end_padding")
+        if pooled_sizes(flat.sizes, *(shared[name] for name in names))[2:] != tuple(shared["output_sizes"]):
+            # OpenVINO's own kernels disagree about what counts there; ceil_torch counts as PyTorch does
+            raise c.error("rounding_type ceil with counted padding is not supported")
+    return op.average_pooling(flat, **shared, include_padding=counts).view(c.sizes)
 
 
-def _pool_padding(
-    c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
-) -> tuple[list[int], list[int]]:
-    """As for convolutions; rounding up is more padding at the end, up to the output's own sizes."""
-    start, end = _padding(c, x, window, strides, dilations)
-    spatial = zip(c.sizes[2:], x.sizes[2:], window, strides, dilations, start, end, strict=True)
-    needed = [max(e, (o - 1) * s + (w - 1) * d + 1 - size - b) for o, size, w, s, d, b, e in spatial]
-    if needed != list(end) and c.layer.type == "AvgPool" and not c.layer.flag("exclude-pad"):
-        raise c.error("rounding up with counted padding is not supported")
-    return list(start), needed
+@layer("AdaptiveAvgPool", "AdaptiveMaxPool")
+def adaptive_pool(c: IrContext) -> IrValue:
+    """Means or maxima of ranges that cover each spatial dimension, one dimension after another."""
+    if 1 in c.read:
+        raise c.error("its indices are not supported")
+    x = c.tensor(0)
+    means = c.layer.type == "AdaptiveAvgPool"
+    function = enums.DML_REDUCE_FUNCTION_AVERAGE if means else enums.DML_REDUCE_FUNCTION_MAX
+    for axis in range(2, x.rank):
+        size, count = x.sizes[axis], c.sizes[axis]
+        if count == size:
+            continue
+        if size % count == 0:
+            before, behind = x.sizes[:axis], x.sizes[axis + 1 :]
+            ranges = x.reshape(*before, count, size // count, *behind)
+            x = op.reduce(ranges, function, [axis + 1]).reshape(*before, count, *behind)
+            continue
+        parts = []
+        for k in range(count):
+            first, last = k * size // count, -(-(k + 1) * size // count)
+            offsets = tuple(first if d == axis else 0 for d in range(x.rank))
+            part = op.slice_(x, offsets, with_size(x.sizes, axis, last - first))
+            parts.append(op.reduce(part, function, [axis]))
+        x = op.join(parts, axis)
+    return x

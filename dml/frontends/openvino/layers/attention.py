@@ -1,0 +1,40 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.graph.builder import Tensor
+
+
+@layer("ScaledDotProductAttention")
+def scaled_dot_product_attention(c: IrContext) -> IrValue:
+    """Softmax of the scaled products of queries and keys, plus the mask, times the values.
+
+    A boolean mask hides where it is false; a causal one hides the keys behind each query.
+    """
+    query, key, value = c.tensor(0), c.tensor(1), c.tensor(2)
+    if len(c.values) > 4:
+        scale = float(np.ravel(c.known(4))[0])
+    else:
+        scale = query.sizes[-1] ** -0.5
+    scores = op.gemm(query, key, transpose_b=True, alpha=scale)
+    if c.layer.flag("causal"):
+        rows, columns = scores.sizes[-2:]
+        hidden = np.where(np.tri(rows, columns, dtype=bool), 0.0, -np.inf)
+        scores = scores + c.graph.constant(hidden, scores.data_type)
+    elif len(c.values) > 3 and not _is_nothing(c.values[3]):
+        mask = c.tensor(3)
+        if mask.data_type == enums.DML_TENSOR_DATA_TYPE_UINT8:
+            scores = op.if_(mask, scores, -np.inf)
+        else:
+            scores = scores + mask
+    return op.gemm(op.softmax(scores), value).reshape(*c.sizes)
+
+
+def _is_nothing(mask: IrValue) -> bool:
+    """Whether it is the scalar zero that stands for no mask where a scale follows."""
+    return not isinstance(mask, Tensor) and mask.size == 1 and mask.dtype.name != "bool" and not np.any(mask)

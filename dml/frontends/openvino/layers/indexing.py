@@ -1,0 +1,118 @@
+"""Elements picked, placed, counted and ordered by their indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.frontends.openvino.ir import ELEMENT_TYPES
+from dml.graph.builder import Tensor
+from dml.shapes import replaced
+
+UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
+
+
+@layer("Gather")
+def gather(c: IrContext) -> IrValue:
+    axis, batches = c.integers(2)[0], c.layer.integer("batch_dims", 0)
+    if not any(isinstance(value, Tensor) for value in c.values[:2]) and not batches:
+        return np.take(np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
+    x, indices = c.tensor(0), c.tensor(1)
+    axis %= x.rank
+    batches %= indices.rank + 1
+    if not batches:
+        return op.gather(x, indices, axis).reshape(*c.sizes)
+    if axis < batches:
+        raise c.error(f"axis {axis} lies among the {batches} batch_dims")
+    # {batch, before, axis, behind}, of which each batch has its own indices
+    batch, before, behind = prod(x.sizes[:batches]), prod(x.sizes[batches:axis]), prod(x.sizes[axis + 1 :])
+    flat = x.reshape(batch, before, x.sizes[axis], behind)
+    count = prod(indices.sizes[batches:])
+    chosen = indices.reshape(batch, 1, count, 1).broadcast((batch, before, count, behind))
+    return op.gather_elements(flat, chosen, 2).reshape(*c.sizes)
+
+
+@layer("GatherElements")
+def gather_elements(c: IrContext) -> IrValue:
+    return op.gather_elements(c.tensor(0), c.tensor(1), c.layer.integer("axis"))
+
+
+@layer("GatherND")
+def gather_nd(c: IrContext) -> IrValue:
+    return op.gather_nd(c.tensor(0), c.tensor(1), c.layer.integer("batch_dims", 0)).reshape(*c.sizes)
+
+
+@layer("ScatterUpdate")
+def scatter_update(c: IrContext) -> IrValue:
+    x, indices, updates = c.tensor(0), c.tensor(1), c.tensor(2)
+    axis = c.integers(3)[0] % x.rank
+    sizes = replaced(x.sizes, axis, (indices.desc.element_count,))
+    ones = (1,) * (x.rank - axis - 1)
+    chosen = indices.reshape(indices.desc.element_count, *ones).broadcast(sizes)
+    return op.scatter_elements(x, chosen.packed(), updates.reshape(*sizes), axis)
+
+
+@layer("ScatterElementsUpdate")
+def scatter_elements_update(c: IrContext) -> IrValue:
+    if c.layer.text("reduction", "none") != "none":
+        raise c.error(f"reduction {c.layer.text('reduction')!r} is not supported")
+    return op.scatter_elements(c.tensor(0), c.tensor(1), c.tensor(2), c.integers(3)[0])
+
+
+@layer("ScatterNDUpdate")
+def scatter_nd_update(c: IrContext) -> IrValue:
+    if c.layer.text("reduction", "none") != "none":
+        raise c.error(f"reduction {c.layer.text('reduction')!r} is not supported")
+    return op.scatter_nd(c.tensor(0), c.tensor(1), c.tensor(2))
+
+
+@layer("OneHot")
+def one_hot(c: IrContext) -> IrValue:
+    indices = c.tensor(0)
+    axis = c.layer.integer("axis", -1) % len(c.sizes)
+    on, off = (np.ravel(c.known(k))[0] for k in (2, 3))
+    places = indices.reshape(*c.sizes[:axis], 1, *c.sizes[axis + 1 :])
+    made = op.one_hot(places, c.sizes[axis], float(off), float(on), axis)
+    return made if made.data_type == c.data_type else op.cast(made, c.data_type)
+
+
+@layer("TopK")
+def top_k(c: IrContext) -> Sequence[IrValue]:
+    """Equal elements come in the order of their indices."""
+    mode, order = c.layer.text("mode"), c.layer.text("sort")
+    if mode not in ("max", "min") or order not in ("value", "index", "none"):
+        raise c.error(f"mode {mode!r} and sort {order!r} are not max or min, and value, index or none")
+    x, count = c.tensor(0), c.integers(1)[0]
+    axis = c.layer.integer("axis") % x.rank
+    falling = enums.DML_AXIS_DIRECTION_DECREASING
+    values, places = op.top_k(x, count, axis, falling if mode == "max" else enums.DML_AXIS_DIRECTION_INCREASING)
+    if order == "index":
+        places, ranks = op.top_k(places, count, axis, enums.DML_AXIS_DIRECTION_INCREASING)
+        values = op.gather_elements(values, ranks, axis)
+    return [values, c.converted(places, 1)]
+
+
+@layer("CumSum")
+def cumulative_sum(c: IrContext) -> IrValue:
+    axis = c.integers(1)[0] if len(c.values) > 1 else 0
+    rising, falling = enums.DML_AXIS_DIRECTION_INCREASING, enums.DML_AXIS_DIRECTION_DECREASING
+    direction = falling if c.layer.flag("reverse") else rising
+    return op.cumulative_sum(c.tensor(0), axis, direction, exclusive=c.layer.flag("exclusive"))
+
+
+@layer("Range")
+def range_(c: IrContext) -> IrValue:
+    start, stop, step = (np.ravel(c.known(k))[0] for k in range(3))
+    return np.arange(start, stop, step).astype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
+
+
+@layer("Eye")
+def eye(c: IrContext) -> IrValue:
+    rows, columns, diagonal = (c.integers(k)[0] for k in range(3))
+    matrix = np.eye(rows, columns, diagonal, ELEMENT_TYPES[c.layer.outputs[0].element_type])
+    return np.broadcast_to(matrix, c.layer.outputs[0].sizes).copy()

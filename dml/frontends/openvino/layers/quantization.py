@@ -1,0 +1,19 @@
+"""Numbers rounded to levels."""
+
+from __future__ import annotations
+
+import dml.graph.operations as op
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
+
+
+@layer("FakeQuantize")
+def fake_quantize(c: IrContext) -> IrValue:
+    """The nearest of so many levels between the input's limits, as that level between the output's limits."""
+    x, low, high, first, last = c.tensors()
+    steps = c.layer.integer("levels") - 1
+    if steps < 1:
+        raise c.error(f"levels must be at least 2, found {steps + 1}")
+    # The limits may come in either order; the formula takes the first as the place of the first level
+    inside = op.minimum(op.maximum(x, op.minimum(low, high)), op.maximum(low, high))
+    level = op.round_((inside - low) / (high - low) * float(steps))
+    return (level / float(steps) * (last - first) + first).reshape(*c.sizes)

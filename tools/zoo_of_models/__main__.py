@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import onnx
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -28,6 +30,9 @@ from tools.zoo_of_models.entry import ENTRIES, Entry
 #: Steady runs, of which the median counts.
 RUNS = 5
 RIGHT, WRONG, REFUSED, LEFT_OUT = "right", "wrong", "refused", "left out"
+#: The exporter or onnxruntime fails, which says nothing of us.
+NOT_EXPORTED = "not exported"
+VERDICTS = (RIGHT, WRONG, REFUSED, NOT_EXPORTED, LEFT_OUT)
 
 
 @dataclass
@@ -67,14 +72,16 @@ def main(
 
     Errors are by the largest element of each output, or in steps of quantization. Times are CPU seconds of all cores:
     from an open device to the first result, cold with empty caches and warm with full ones; and of a steady run, also
-    as how many times onnxruntime's. Exit status: 0 where all are right, 1 where one is wrong or refused, 2 where
+    as how many times onnxruntime's. Exit status: 0 where all are right, 1 where one is not, 2 where
     something lacks.
     """
     try:
         import_module("tools.zoo_of_models.models")
     except ModuleNotFoundError as error:
         _lack(f"needs {error.name}: tools/setup --zoo")
-    chosen = [entry for name, entry in ENTRIES.items() if not only or any(part in name for part in only)]
+    exact = [part for part in only or [] if part in ENTRIES]
+    parts = [part for part in only or [] if part not in ENTRIES]
+    chosen = [e for name, e in ENTRIES.items() if not only or name in exact or any(part in name for part in parts)]
     if names:
         print("\n".join(entry.name for entry in chosen))
         return
@@ -99,7 +106,7 @@ def main(
         write_whole(report, json.dumps(made, indent=1).encode())
     if markdown is not None:
         write_whole(markdown, _markdown(rows).encode())
-    raise typer.Exit(1 if any(row.verdict in (WRONG, REFUSED) for row in rows) else 0)
+    raise typer.Exit(1 if any(row.verdict in (WRONG, REFUSED, NOT_EXPORTED) for row in rows) else 0)
 
 
 def _row(entry: Entry, folder: Path, device: str, check: bool) -> Row:
@@ -112,12 +119,25 @@ def _row(entry: Entry, folder: Path, device: str, check: bool) -> Row:
     path = folder / "model.onnx"
     if not (folder / "inputs.npz").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        np.savez(folder / "inputs.npz", **entry.make(path))
+        try:
+            logging.disable()  # exporters tell of all they try
+            np.savez(folder / "inputs.npz", **entry.make(path))
+        except Exception as error:  # whatever exporters raise
+            row.verdict, row.why = NOT_EXPORTED, f"{type(error).__name__}: {str(error)[:300]}"
+            return row
+        finally:
+            logging.disable(logging.NOTSET)
+    model = onnx.load(path, load_external_data=False)
+    row.nodes = len(model.graph.node)
+    row.opset = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
     with np.load(folder / "inputs.npz") as file:
         inputs = dict(file)
-    expected, row.theirs = reference(path, inputs, 0 if check else RUNS)
+    try:
+        expected, row.theirs = reference(path, inputs, 0 if check else RUNS)
+    except RuntimeError as error:  # what onnxruntime raises derives from it
+        row.verdict, row.why = NOT_EXPORTED, f"onnxruntime refuses it: {error}"
+        return row
     found = _run(folder, device, check)
-    row.nodes = found.get("nodes", 0)
     if "refused" in found:
         row.verdict, row.why = REFUSED, found["refused"]
         return row
@@ -174,7 +194,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _summary(rows: list[Row]) -> str:
-    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in (RIGHT, WRONG, REFUSED, LEFT_OUT)}
+    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
     host = sum(row.host_parts > 0 for row in rows)
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + f"; {host} with parts on the CPU"
 

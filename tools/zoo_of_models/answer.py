@@ -46,7 +46,6 @@ def answer(folder: Path, device_name: str, runs: int) -> dict[str, Any]:
     if times:
         found["steady"] = statistics.median(times[1:] or times)
     host = [part for part in model.parts if part.on_host]
-    found["nodes"] = len(model.model.graph.node)
     found["host_parts"] = len(host)
     found["host_nodes"] = sorted({node.op_type for part in host for node in part.nodes})
     return found

@@ -27,13 +27,13 @@ def alexnet() -> Exported:
     net = nn.Sequential(
         nn.Conv2d(3, 32, 11, 4, 2), nn.ReLU(), nn.LocalResponseNorm(5), nn.MaxPool2d(3, 2), nn.Conv2d(32, 64, 5, 1, 2),
         nn.ReLU(), nn.LocalResponseNorm(5), nn.MaxPool2d(3, 2), nn.Conv2d(64, 64, 3, 1, 1), nn.ReLU(),
-        nn.MaxPool2d(3, 2), nn.AdaptiveAvgPool2d(3), nn.Flatten(), nn.Dropout(), nn.Linear(576, 128), nn.ReLU(),
+        nn.MaxPool2d(3, 2), nn.Flatten(), nn.Dropout(), nn.Linear(576, 128), nn.ReLU(),
         nn.Linear(128, 100), nn.LogSoftmax(-1),
     )  # fmt: skip
     return Exported(net, (image(127),))
 
 
-@torch_model("vgg-11 with batch normalization", 13)
+@torch_model("vgg-11 with batch normalization", 13, legacy=True)
 def vgg() -> Exported:
     layers: list[nn.Module] = []
     last = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,6 @@ def settle(module: nn.Module) -> None:
 def export(what: Exported, path: Path, opset: int, legacy: bool) -> Arrays:
     """Write the module as an ONNX file; its inputs by the file's names."""
     settle(what.module)
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         if legacy:

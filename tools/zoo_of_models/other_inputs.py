@@ -39,7 +39,7 @@ def wavenet() -> Exported:
 def video() -> Exported:
     net = nn.Sequential(
         nn.Conv3d(3, 8, 3, padding=1), nn.BatchNorm3d(8), nn.ReLU(), nn.MaxPool3d((1, 2, 2)),
-        nn.Conv3d(8, 16, 3, padding=1), nn.ReLU(), nn.AvgPool3d(2), nn.Flatten(), nn.Linear(1024, 10),
+        nn.Conv3d(8, 16, 3, padding=1), nn.ReLU(), nn.AvgPool3d(2), nn.Flatten(), nn.Linear(2048, 10),
     )  # fmt: skip
     return Exported(net, (torch.randn(1, 3, 4, 32, 32),))
 
@@ -119,7 +119,7 @@ class Siamese(nn.Module):
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         first, second = F.normalize(self.net(x)), F.normalize(self.net(y))
-        return F.cosine_similarity(first, second), torch.cdist(first, second)
+        return F.cosine_similarity(first, second), F.pairwise_distance(first, second)
 
 
 @torch_model("siamese", 18)

@@ -19,13 +19,21 @@ class WrongError(Exception):
     """The results are not onnxruntime's; how."""
 
 
-def reference(path: Path, inputs: Arrays, runs: int) -> tuple[list[np.ndarray], float | None]:
-    """onnxruntime's results, and the CPU seconds of one of so many steady runs. Sums are not fused with what follows."""
+def reference(path: Path, inputs: Arrays, runs: int, optimized: bool = True) -> tuple[list[np.ndarray], float | None]:
+    """onnxruntime's results, and the CPU seconds of one of so many steady runs.
+
+    optimized: with its optimizations, some of which round anew: they differ from the graph as it stands, and our results
+    from one of both.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting would count as work
+    # Signed integers are summed as integers, too: as float32, which is this option's default, sums near ties err.
+    options.add_session_config_entry("session.qdqisint8allowed", "1")
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     results = [tensor(result) for result in session.run(None, inputs)]
     times = []

@@ -33,17 +33,18 @@ class Calibration:
         return self._left.pop() if self._left else None
 
 
-def static(name: str, form: str, net: Callable[[], nn.Module], **options: Any) -> None:
+def static(name: str, form: str, net: Callable[[], nn.Module], activations: str = "QUInt8", **options: Any) -> None:
     """An entry of a network of images. form: QDQ or QOperator."""
 
     def make(path: Path) -> Arrays:
-        from onnxruntime.quantization import QuantFormat, quant_pre_process, quantize_static
+        from onnxruntime.quantization import QuantFormat, QuantType, quant_pre_process, quantize_static
 
         seeded()
         raw, ready = path.with_name("float.onnx"), path.with_name("ready.onnx")
         inputs = export(Exported(net(), (image(),)), raw, 17, True)
         quant_pre_process(raw, ready)
-        quantize_static(ready, path, Calibration(inputs), QuantFormat[form], **options)
+        kind = QuantType[activations]
+        quantize_static(ready, path, Calibration(inputs), QuantFormat[form], activation_type=kind, **options)
         return inputs
 
     onnx_model(name, 17, f"quantize_static, {form}", precision="quantized", needs=NEEDS)(make)
@@ -68,6 +69,7 @@ static("quantized resnet-18", "QDQ", resnet_18)
 static("quantized resnet-18, by channels", "QDQ", resnet_18, per_channel=True)
 static("quantized resnet-18 of QLinear operators", "QOperator", resnet_18)
 static("quantized u-net", "QDQ", UNet)
+static("quantized u-net, signed", "QDQ", UNet, "QInt8")
 static("quantized u-net of QLinear operators", "QOperator", UNet)
 static("quantized mobilenet-v2", "QDQ", mobilenet_v2_net, per_channel=True)
 dynamic("quantized bert", "bert")

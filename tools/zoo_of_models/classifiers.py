@@ -17,7 +17,8 @@ def image(size: int = 64, batch: int = 1, channels: int = 3) -> torch.Tensor:
 def lenet() -> Exported:
     net = nn.Sequential(
         nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2),
-        nn.Flatten(), nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Sigmoid(), nn.Linear(84, 10), nn.Softmax(-1),
+        nn.Flatten(), nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Sigmoid(), nn.Linear(84, 10),
+        nn.Softmax(-1),
     )  # fmt: skip
     return Exported(net, (image(28, 2, 1),))
 
@@ -40,17 +41,25 @@ def vgg() -> Exported:
     for width in (16, 0, 32, 0, 48, 48, 0, 64, 64, 0):
         layers.append(conv(last, width) if width else nn.MaxPool2d(2))
         last = width or last
-    return Exported(nn.Sequential(*layers, nn.Flatten(), nn.Linear(1024, 100), nn.ReLU(), nn.Linear(100, 10)), (image(),))
+    return Exported(
+        nn.Sequential(*layers, nn.Flatten(), nn.Linear(1024, 100), nn.ReLU(), nn.Linear(100, 10)), (image(),)
+    )
 
 
 def basic(last: int, width: int, stride: int) -> nn.Module:
     short = conv(last, width, 1, stride, act=nn.Identity()) if stride > 1 or last != width else nn.Identity()
-    return Residual(nn.Sequential(conv(last, width, 3, stride), conv(width, width, act=nn.Identity())), short, nn.ReLU())
+    return Residual(
+        nn.Sequential(conv(last, width, 3, stride), conv(width, width, act=nn.Identity())), short, nn.ReLU()
+    )
 
 
 def bottleneck(last: int, width: int, stride: int, groups: int = 1) -> nn.Module:
     narrow = width // 2
-    deep = (conv(last, narrow, 1), conv(narrow, narrow, 3, stride, groups=groups), conv(narrow, width, 1, act=nn.Identity()))
+    deep = (
+        conv(last, narrow, 1),
+        conv(narrow, narrow, 3, stride, groups=groups),
+        conv(narrow, width, 1, act=nn.Identity()),
+    )
     short = conv(last, width, 1, stride, act=nn.Identity()) if stride > 1 or last != width else nn.Identity()
     return Residual(nn.Sequential(*deep), short, nn.ReLU())
 
@@ -127,7 +136,9 @@ def inception_v3() -> Exported:
             nn.Sequential(nn.AvgPool2d(3, 1, 1), conv(last, 16, 1)),
         )
 
-    return Exported(nn.Sequential(conv(3, 32, 3, 2), block(32), nn.MaxPool2d(3, 2), block(48), head(48, 10)), (image(75),))
+    return Exported(
+        nn.Sequential(conv(3, 32, 3, 2), block(32), nn.MaxPool2d(3, 2), block(48), head(48, 10)), (image(75),)
+    )
 
 
 @torch_model("densenet", 15, legacy=True)

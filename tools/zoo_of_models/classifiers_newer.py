@@ -21,7 +21,11 @@ def mobilenet_v1() -> Exported:
 
 def inverted(last: int, width: int, stride: int, act: type[nn.Module], excite: nn.Module | None = None) -> nn.Module:
     wide = 4 * last
-    inner = (conv(last, wide, 1, act=act()), conv(wide, wide, 3, stride, groups=wide, act=act()), excite or nn.Identity())
+    inner = (
+        conv(last, wide, 1, act=act()),
+        conv(wide, wide, 3, stride, groups=wide, act=act()),
+        excite or nn.Identity(),
+    )
     deep = nn.Sequential(*inner, conv(wide, width, 1, act=nn.Identity()))
     return Residual(deep) if last == width and stride == 1 else deep
 

@@ -43,8 +43,12 @@ class SsdLite(nn.Module):
         first = self.first(x)
         maps = (first, self.second(first))
         batch = x.shape[0]
-        moves = torch.cat([f(m).permute(0, 2, 3, 1).reshape(batch, -1, 4) for f, m in zip(self.places, maps, strict=True)], 1)
-        kinds = [f(m).permute(0, 2, 3, 1).reshape(batch, -1, self.classes) for f, m in zip(self.kinds, maps, strict=True)]
+        moves = torch.cat(
+            [f(m).permute(0, 2, 3, 1).reshape(batch, -1, 4) for f, m in zip(self.places, maps, strict=True)], 1
+        )
+        kinds = [
+            f(m).permute(0, 2, 3, 1).reshape(batch, -1, self.classes) for f, m in zip(self.kinds, maps, strict=True)
+        ]
         middle = self.anchors[:, :2] + 0.1 * moves[..., :2] * self.anchors[:, 2:]
         half = self.anchors[:, 2:] * torch.exp(0.2 * moves[..., 2:]) / 2
         return torch.cat([middle - half, middle + half], -1), torch.cat(kinds, 1).softmax(-1).transpose(1, 2)
@@ -58,7 +62,11 @@ def ssdlite(path: Path) -> Arrays:
     model = onnx.load(path)
     graph = model.graph
     boxes, scores = (output.name for output in graph.output)
-    numbers = {"most": np.array([20], np.int64), "overlap": np.array([0.5], np.float32), "least": np.array([0.2], np.float32)}
+    numbers = {
+        "most": np.array([20], np.int64),
+        "overlap": np.array([0.5], np.float32),
+        "least": np.array([0.2], np.float32),
+    }
     graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in numbers.items())
     graph.initializer.append(numpy_helper.from_array(np.array([0, 2], np.int64), "columns"))
     graph.node.extend(

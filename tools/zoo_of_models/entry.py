@@ -1,4 +1,4 @@
-"""What an architecture of the zoo is, and the list of them, which modules fill by ``torch_model`` and ``onnx_model``."""
+"""What an architecture of the zoo is, and the list of them, filled by ``torch_model`` and ``onnx_model``."""
 
 from __future__ import annotations
 

@@ -65,7 +65,9 @@ class Diffusion(nn.Module):
         x = self.down(self.enter(x), time)
         deep = self.deep(self.shrink(x), time)
         batch, width, high, wide = deep.shape
-        deep = deep + self.attend(self.norm(deep).flatten(2).transpose(1, 2)).transpose(1, 2).view(batch, width, high, wide)
+        deep = deep + self.attend(self.norm(deep).flatten(2).transpose(1, 2)).transpose(1, 2).view(
+            batch, width, high, wide
+        )
         return self.out(self.up(x + F.interpolate(deep, scale_factor=2.0, mode="nearest"), time))
 
 
@@ -81,7 +83,10 @@ class DeepLab(nn.Module):
         super().__init__()
         self.stem = nn.Sequential(conv(3, 16, 3, 2), conv(16, 32, 3, 2))
         self.branches = nn.ModuleList([conv(32, 16, 3, dilation=rate) for rate in (1, 2, 4)])
-        self.mean, self.out = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(32, 16, 1), nn.ReLU()), nn.Conv2d(64, 5, 1)
+        self.mean, self.out = (
+            nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(32, 16, 1), nn.ReLU()),
+            nn.Conv2d(64, 5, 1),
+        )
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         deep = self.stem(x)

@@ -49,7 +49,9 @@ class PointNet(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turn = nn.Sequential(nn.Conv1d(3, 32, 1), nn.BatchNorm1d(32), nn.ReLU(), nn.AdaptiveMaxPool1d(1), nn.Flatten())
+        self.turn = nn.Sequential(
+            nn.Conv1d(3, 32, 1), nn.BatchNorm1d(32), nn.ReLU(), nn.AdaptiveMaxPool1d(1), nn.Flatten()
+        )
         self.matrix = nn.Linear(32, 9)
         self.deep = nn.Sequential(nn.Conv1d(3, 64, 1), nn.BatchNorm1d(64), nn.ReLU(), nn.Conv1d(64, 64, 1))
         self.out = nn.Linear(64, 10)

@@ -50,19 +50,18 @@ def static(name: str, form: str, net: Callable[[], nn.Module], activations: str 
     onnx_model(name, 17, f"quantize_static, {form}", precision="quantized", needs=NEEDS)(make)
 
 
-def dynamic(name: str, of: str, **options: Any) -> None:
+def dynamic(name: str, of: str, opset: int, needs: tuple[str, ...] = ()) -> None:
     """An entry of another's weights as 8-bit integers, and activations as such when they come."""
-    entry = ENTRIES[of]
 
     def make(path: Path) -> Arrays:
         from onnxruntime.quantization import quantize_dynamic
 
         raw = path.with_name("float.onnx")
-        inputs = entry.make(raw)
-        quantize_dynamic(raw, path, **options)
+        inputs = ENTRIES[of].make(raw)
+        quantize_dynamic(raw, path)
         return inputs
 
-    onnx_model(name, entry.opset, "quantize_dynamic", precision="quantized", needs=(*NEEDS, *entry.needs))(make)
+    onnx_model(name, opset, "quantize_dynamic", precision="quantized", needs=(*NEEDS, *needs))(make)
 
 
 static("quantized resnet-18", "QDQ", resnet_18)
@@ -72,7 +71,7 @@ static("quantized u-net", "QDQ", UNet)
 static("quantized u-net, signed", "QDQ", UNet, "QInt8")
 static("quantized u-net of QLinear operators", "QOperator", UNet)
 static("quantized mobilenet-v2", "QDQ", mobilenet_v2_net, per_channel=True)
-dynamic("quantized bert", "bert")
-dynamic("quantized gpt-2", "gpt-2")
-dynamic("quantized lstm tagger", "lstm tagger")
-dynamic("quantized lenet", "lenet")
+dynamic("quantized bert", "bert", 18, ("transformers",))
+dynamic("quantized gpt-2", "gpt-2", 18, ("transformers",))
+dynamic("quantized lstm tagger", "lstm tagger", 14)
+dynamic("quantized lenet", "lenet", 11)

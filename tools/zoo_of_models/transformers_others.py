@@ -35,7 +35,14 @@ def beit() -> Exported:
 
 @torch_model("swin of transformers", 18, needs=NEEDS)
 def swin() -> Exported:
-    settings = {"image_size": 32, "patch_size": 4, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4], "window_size": 4}
+    settings = {
+        "image_size": 32,
+        "patch_size": 4,
+        "embed_dim": 16,
+        "depths": [2, 2],
+        "num_heads": [2, 4],
+        "window_size": 4,
+    }
     return seen("SwinForImageClassification", "SwinConfig", settings)
 
 
@@ -89,7 +96,9 @@ def wav2vec() -> Exported:
         **SMALL, "conv_dim": [16, 16, 16], "conv_stride": [5, 2, 2], "conv_kernel": [10, 3, 2],
         "num_feat_extract_layers": 3, "num_conv_pos_embeddings": 8, "num_conv_pos_embedding_groups": 2,
     }  # fmt: skip
-    return Exported(Outputs(of("Wav2Vec2ForCTC", "Wav2Vec2Config", settings), "input_values", "logits"), (torch.randn(1, 800),))
+    return Exported(
+        Outputs(of("Wav2Vec2ForCTC", "Wav2Vec2Config", settings), "input_values", "logits"), (torch.randn(1, 800),)
+    )
 
 
 @torch_model("sound spectrogram transformer", 18, needs=NEEDS)

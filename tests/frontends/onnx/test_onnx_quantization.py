@@ -53,6 +53,8 @@ def test_quantize_linear_to_four_bits_like_numpy(device: dml.Device, dtype: str)
 QUANTIZED = [
     ("QLinearAdd", ((40, 50), 0.1, 5), ((40, 50), 0.3, 7), (0.2, 11)),
     ("QLinearAdd", ((40, 50), 0.25, 5), ((40, 50), 0.5, 7), (0.5, 11)),
+    # (sums of 14 numbers or less, which terms of up to 300 would round away from 26.5 and the like)
+    ("QLinearAdd", ((256, 256), 0.05971349, 100), ((256, 256), 0.03053836, 0), (0.0352919, 0)),
     ("QLinearMatMul", ((64, 32), 0.02, 5), ((32, 64), 0.05, 7), (0.1, 11)),
     ("QLinearMatMul", ((64, 32), 0.25, 0), ((32, 64), 0.5, 0), (64, 0)),
     ("QLinearConv", ((1, 8, 12, 12), 0.1, 5), ((16, 8, 3, 3), 0.3, 0), (3, 11)),

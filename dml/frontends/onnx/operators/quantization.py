@@ -177,20 +177,17 @@ def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxVa
 
 @onnx_op("QLinearAdd", domain="com.microsoft")
 def qlinear_add(node: OnnxNode) -> OnnxValue:
-    """The sum as ONNX Runtime takes it: scales over the result's scale, and the zero points in one number that is added
-    before the rounding, so that halves go elsewhere than in QUANTIZED_LINEAR_ADD."""
+    """The sum rounded after the result's zero point is added, as in ONNX Runtime: halves go elsewhere than in
+    QUANTIZED_LINEAR_ADD. Zero points come off first, where that is exact: what they come to is far larger than the sum."""
     scale = reshape(node.input(6), ())
 
-    def ratio(at: int) -> OnnxValue:
-        return reshape(node.input(at), ()) / scale
+    def part(at: int) -> OnnxValue:
+        return dequantized(node.input(at), reshape(node.input(at + 1), ()) / scale, node.optional(at + 2))
 
-    def zero_point(at: int) -> OnnxValue:
-        value = node.optional(at)
-        return scale.filled(0) if value is None else reshape(cast(value, FLOAT32), ())
-
-    fixed = zero_point(7) - (ratio(1) * zero_point(2) + ratio(4) * zero_point(5))
-    total = fixed + dequantized(node.input(0), ratio(1), None)
-    total = total + dequantized(node.input(3), ratio(4), None)
+    total = part(0) + part(3)
+    zero = node.optional(7)
+    if zero is not None:
+        total = total + expanded(reshape(cast(zero, FLOAT32), ()), total.shape)
     return quantized(total, scale.filled(1), None, node.input(0).dtype)
 
 

@@ -1,0 +1,83 @@
+"""The command of tools/zoo."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dml.cache import write_whole
+from dml.errors import DMLError
+from dml.runtime.devices import choose
+from tools.zoo_of_models.entry import ENTRIES
+from tools.zoo_of_models.rows import LEFT_OUT, RIGHT, markdown, table
+from tools.zoo_of_models.running import run
+
+
+def main(
+    only: Annotated[list[str] | None, typer.Option(help="a model's name, or a part of it; may be repeated")] = None,
+    device: Annotated[str | None, typer.Option(help="Vulkan device: index or part of its name")] = None,
+    check: Annotated[bool, typer.Option("--check", help="right or wrong, once, with filled caches: no times")] = False,
+    keep: Annotated[Path | None, typer.Option(help="the models' folder: those there are not exported again")] = None,
+    report: Annotated[Path | None, typer.Option("--json", help="write the table there as JSON")] = None,
+    page: Annotated[Path | None, typer.Option("--markdown", help="write the table there as Markdown")] = None,
+    names: Annotated[bool, typer.Option("--list", help="show the models' names, and end")] = False,
+) -> None:
+    """Export architectures with random weights, and compare what the device makes of them with onnxruntime.
+
+    Errors are by the largest element of each output, or in steps of quantization. Times are CPU seconds of all cores:
+    from an open device to the first result, cold with empty caches and warm with full ones; and of a steady run, also
+    as how many times onnxruntime's. Exit status: 0 where all are right, 1 where one is not, 2 where something lacks.
+    """
+    try:
+        import_module("tools.zoo_of_models.models")
+    except ModuleNotFoundError as error:
+        _lack(f"needs {error.name}: tools/setup --zoo")
+    exact = [part for part in only or [] if part in ENTRIES]
+    parts = [part for part in only or [] if part not in ENTRIES]
+    chosen = [e for name, e in ENTRIES.items() if not only or name in exact or any(part in name for part in parts)]
+    if names:
+        print("\n".join(entry.name for entry in chosen))
+        return
+    if not chosen:
+        _lack(f"no model's name has {' or '.join(only or [])} in it; --list shows them")
+    try:
+        vulkan = choose(device)
+    except DMLError as error:
+        _lack(error.message)
+    print(f"{vulkan.name}, {len(chosen)} models", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = []
+        for entry in chosen:
+            row = run(entry, (keep or Path(scratch)) / entry.name, device or "", check)
+            rows.append(row)
+            print(f"{row.name}: {row.verdict} {row.why}", file=sys.stderr, flush=True)
+    Console().print(table(rows))
+    if all(row.verdict == LEFT_OUT for row in rows):
+        _lack(f"nothing could be exported: {rows[0].why}")
+    if report is not None:
+        made = {
+            "device": vulkan.name,
+            "driver": vulkan.driver,
+            "models": [{**asdict(r), "ratio": r.ratio} for r in rows],
+        }
+        write_whole(report, json.dumps(made, indent=1).encode())
+    if page is not None:
+        write_whole(page, markdown(rows).encode())
+    raise typer.Exit(1 if any(row.verdict not in (RIGHT, LEFT_OUT) for row in rows) else 0)
+
+
+def _lack(what: str) -> None:
+    print(f"tools/zoo: {what}", file=sys.stderr)
+    raise typer.Exit(2)
+
+
+if __name__ == "__main__":
+    typer.run(main)

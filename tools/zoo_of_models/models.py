@@ -1,0 +1,17 @@
+"""All models. Imports PyTorch, which most are made with; ModuleNotFoundError where there is none."""
+
+from tools.zoo_of_models import (  # noqa: F401  each lists its models in ENTRIES
+    classifiers,
+    classifiers_newer,
+    detectors,
+    images,
+    language,
+    other_inputs,
+    quantized,
+    recurrent,
+    scikit,
+    transformers_others,
+)
+from tools.zoo_of_models.entry import ENTRIES, Entry
+
+__all__ = ["ENTRIES", "Entry"]

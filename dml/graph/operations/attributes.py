@@ -16,11 +16,11 @@ from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 
 def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
-    """snake_case -> the name of the field, for all fields of an operator that are no tensors."""
+    """snake_case -> the name of the field, for all fields of an operator that are neither tensors nor counts of others."""
     return {
         re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", info.name).lower(): info.name
         for info in cls.fields_info
-        if not info.is_tensor
+        if not info.is_tensor and info.counts is None
     }
 
 

@@ -16,7 +16,7 @@ from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 
 def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
-    """snake_case -> the name of the field, for all fields of an operator that are neither tensors nor counts of others."""
+    """snake_case -> the name of the field, for the fields that are neither tensors nor counts of others."""
     return {
         re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", info.name).lower(): info.name
         for info in cls.fields_info

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +38,7 @@ def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[st
 def scalar_of(name: str, value: float, data_type: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
     """A number in a data type. name: of the function and parameter, for the DMLError where the type cannot hold it."""
     dtype = numpy_dtype(data_type)
-    if dtype.kind in "iu" and value != int(value):
+    if dtype.kind in "iu" and (not math.isfinite(value) or value != int(value)):
         raise DMLError(f"{name}: must be an integer as the tensor's elements are, found {value}")
     try:
         with np.errstate(over="ignore"):  # a float too large is infinite

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import numpy as np
 import pytest
 
 import dml
-from dml.frontends import pydirectml
 from dml.graph import operations
+
+#: Most of its functions are made when it is imported, which type checkers do not see.
+pydirectml: Any = importlib.import_module("dml.frontends.pydirectml")
 
 RNG = np.random.default_rng(8)
 T = pydirectml.TensorDataType

@@ -178,7 +178,8 @@ def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxVa
 @onnx_op("QLinearAdd", domain="com.microsoft")
 def qlinear_add(node: OnnxNode) -> OnnxValue:
     """The sum rounded after the result's zero point is added, as in ONNX Runtime: halves go elsewhere than in
-    QUANTIZED_LINEAR_ADD. Zero points come off first, where that is exact: what they come to is far larger than the sum."""
+    QUANTIZED_LINEAR_ADD. Zero points come off first, where that is exact: alone they may come to far more than
+    the sum."""
     scale = reshape(node.input(6), ())
 
     def part(at: int) -> OnnxValue:

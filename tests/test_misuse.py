@@ -297,7 +297,7 @@ def building(device: dml.Device) -> dict[str, tuple[Callable[..., Any], dict[str
         "y / x": (lambda y: y / x, {"y": 1}),
         "y - x": (lambda y: y - x, {"y": 1}),
         "relu": (operations.relu, {"x": x}),
-        "leaky_relu": (operations.leaky_relu, {"x": x, "Alpha": 0.5}),
+        "leaky_relu": (operations.leaky_relu, {"x": x, "alpha": 0.5}),
         "add": (operations.add, {"a": x, "b": 1.0}),
         "pow_": (operations.pow_, {"x": x, "exponent": 2}),
         "if_": (operations.if_, {"condition": operations.is_nan(x), "a": x, "b": x}),

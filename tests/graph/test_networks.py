@@ -133,7 +133,7 @@ def residual_cnn(device):
     x, y = average_pooling(x, (8, 8)), y.mean((2, 3))
     classes, offset = random(16, 10), random(10)
     logits = gemm(x.reshape(1, 1, 2, 16), b.constant(classes).view((1, 1, 16, 10)))
-    x = softmax(logits + b.constant(offset).view((1, 1, 1, 10)), Axes=(3,))
+    x = softmax(logits + b.constant(offset).view((1, 1, 1, 10)), axes=(3,))
     return Network(b, {"classes": x}, {"image": image}, {"classes": np_softmax(y @ classes + offset)[None, None]})
 
 
@@ -180,7 +180,7 @@ def recurrent(device):
     a = relu(gemm(x, b.constant(w).view((1, 1, *w.shape))) + b.constant(offset).view((1, 1, 1, size)))
     sequence, single = gru(a.view((1, steps, batch, size)), gw, gr, gb)
     y = gemm(sequence.view((1, 1, steps * batch, hidden)), b.constant(v).view((1, 1, *v.shape)))
-    y = softmax(y + b.constant(last).view((1, 1, 1, classes)), Axes=(3,))
+    y = softmax(y + b.constant(last).view((1, 1, 1, classes)), axes=(3,))
     n = np.maximum(frames[0, 0].astype(np.float64) @ w + offset, 0).reshape(steps, batch, size)
     wb, rb = np.split(gb.astype(np.float64).ravel(), 2)
     h, out = np.zeros((batch, hidden)), []

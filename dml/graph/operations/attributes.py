@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -16,11 +17,11 @@ from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 
 def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
-    """snake_case -> the name of the field, for all fields of an operator that are no tensors."""
+    """snake_case -> the name of the field, for the fields that are neither tensors nor counts of others."""
     return {
         re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", info.name).lower(): info.name
         for info in cls.fields_info
-        if not info.is_tensor
+        if not info.is_tensor and info.counts is None
     }
 
 
@@ -37,7 +38,7 @@ def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[st
 def scalar_of(name: str, value: float, data_type: DML_TENSOR_DATA_TYPE) -> DML_SCALAR_UNION:
     """A number in a data type. name: of the function and parameter, for the DMLError where the type cannot hold it."""
     dtype = numpy_dtype(data_type)
-    if dtype.kind in "iu" and value != int(value):
+    if dtype.kind in "iu" and (not math.isfinite(value) or value != int(value)):
         raise DMLError(f"{name}: must be an integer as the tensor's elements are, found {value}")
     try:
         with np.errstate(over="ignore"):  # a float too large is infinite

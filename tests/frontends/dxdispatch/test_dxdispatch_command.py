@@ -80,7 +80,7 @@ def test_devices_and_versions(device):
 
 def test_shaders_are_forgotten_when_asked(device, tmp_path, monkeypatch):
     monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "cache"))
-    kept = cache.folder("shaders") / "kept"
+    kept = cache.folder(cache.FOLDERS[0]) / "kept"
     cache.write(kept, b"a shader")
     assert cache.read(kept) == b"a shader"
     assert invoke(device, "-s", "--clear_shader_caches").exit_code == 0

@@ -17,7 +17,7 @@ class ActivationOperations(OperationBuilder):
     """The specification's activations."""
 
     gelu = unary("gelu", op.gelu, "x times the normal distribution's probability up to x.")
-    hard_swish = unary("hard_swish", partial(op.hard_swish, Alpha=1 / 6, Beta=0.5), "x * clamp(x + 3, 0, 6) / 6.")
+    hard_swish = unary("hard_swish", partial(op.hard_swish, alpha=1 / 6, beta=0.5), "x * clamp(x + 3, 0, 6) / 6.")
     relu = unary("relu", op.relu, "x where it is positive, 0 elsewhere.")
     sigmoid = unary("sigmoid", op.sigmoid, "1 / (1 + exp(-x)).")
     softplus = unary("softplus", op.softplus, "log(1 + exp(x)).")

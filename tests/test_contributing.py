@@ -24,6 +24,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 TESTS = (
     "tests/test_enums.py",
     "tests/cli",
+    "tests/conformance/test_subjects.py",
     "tests/test_axes.py",
     "tests/test_misuse.py",
     "tests/capability",
@@ -33,7 +34,10 @@ TESTS = (
     "tests/operators/movement/test_roll.py",
 )
 #: Those of them that are about ROLL, and those that count operators.
-ONES = "ROLL- or ROLL] or ROLL_ or test_roll or operator_is_here or has_its_class or lists_every or operator_types"
+ONES = (
+    "ROLL- or ROLL] or ROLL_ or test_roll or operator_is_here or has_its_class or lists_every or operator_types "
+    "or has_a_subject"
+)
 
 
 Run = subprocess.CompletedProcess[str]

@@ -172,8 +172,10 @@ def browser() -> Iterator[Page]:
                      "--no-first-run", "--disable-background-networking", "--hide-scrollbars",
                      f"--user-data-dir={folder}", "--remote-debugging-pipe"]  # fmt: skip
         command = ["bash", "-c", f'exec "$@" 3<&{read_commands} 4>&{write_answers}', "browser", *arguments]
+        # A browser has a Vulkan of its own, which is not under test: no layer watches it.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("VK_")}
         process = subprocess.Popen(command, pass_fds=(read_commands, write_answers), stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)  # fmt: skip
         os.close(read_commands)
         os.close(write_answers)
         try:

@@ -132,7 +132,7 @@ def lp_pooling(
     ceil_mode: bool = False,
     output_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """The p-norm of each window: (sum |x|^p)^(1/p).
+    """The p-norm of each window: ``(sum |x|^p)^(1/p)``.
 
     Reference: dml_lp_pooling_operator_desc, dml_lp_pooling1_operator_desc.
     """

@@ -15,6 +15,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 #: By name, a parameter's values by label; the first is what a case has that says nothing of the parameter.
 Parameters = Mapping[str, Mapping[str, Any]]
 
+#: What a label may be, so that a case's id tells it.
 LABEL = re.compile(r"[A-Za-z0-9_.+-]+")
 
 
@@ -40,21 +41,12 @@ class Choice:
         return self._labels[name]
 
 
-def types_of(
-    operator: type[OperatorDesc], tensor: str, function: DML_REDUCE_FUNCTION | None = None, **more: Any
-) -> dict[str, Any]:
+def types_of(operator: type[OperatorDesc], tensor: str, function: DML_REDUCE_FUNCTION | None = None) -> dict[str, Any]:
     """The data types a tensor may have at the latest feature level, FLOAT32 first where it is among them."""
     found = operator_support(operator.OPERATOR_TYPE, function=function)
     assert found is not None
     kinds = sorted(found[tensor].data_types, key=lambda kind: (short_name(kind) != "FLOAT32", kind))
     return {short_name(kind): kind for kind in kinds}
-
-
-def ranks_of(operator: type[OperatorDesc], tensor: str) -> range:
-    """How many dimensions a tensor may have at the latest feature level."""
-    found = operator_support(operator.OPERATOR_TYPE)
-    assert found is not None
-    return found[tensor].dimension_counts
 
 
 def sizes(*texts: str) -> dict[str, tuple[int, ...]]:

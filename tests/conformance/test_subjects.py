@@ -11,6 +11,7 @@ import dml
 from dml.conformance.case import Case, cases
 from dml.conformance.execution import run_case
 from dml.conformance.layouts import repeated, tensors
+from dml.conformance.parameters import LABEL
 from dml.conformance.subject import Subject, subjects
 from dml.descriptors.base import operators
 from dml.tensors import numpy_dtype
@@ -20,6 +21,14 @@ SUBJECTS = [pytest.param(subject, id=name) for name, subject in subjects().items
 
 def test_every_operator_has_a_subject():
     assert [subject.operator for subject in subjects().values()] == list(operators().values())
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_labels_are_told_by_ids(subject: Subject):
+    for name, values in subject.all_parameters.items():
+        assert LABEL.fullmatch(name)
+        assert values
+        assert [label for label in values if not LABEL.fullmatch(label)] == []
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

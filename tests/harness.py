@@ -11,9 +11,9 @@ import pytest
 
 import dml
 import last_run
-from dml.api.operator import Slot
 from dml.compiler.program import Program
 from dml.conformance.compare import Mismatch
+from dml.conformance.execution import run_bound
 from dml.runtime.buffer import Buffer
 
 Array = npt.NDArray[Any]
@@ -92,19 +92,7 @@ def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer],
     """
     last_run.note(device, desc)
     compiled = device.compile_operator(device.create_operator(desc))
-    table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(compiled))
-
-    def bindings(slots: Sequence[Slot], buffers: Sequence[Buffer]) -> list[dml.DML_BUFFER_BINDING | None]:
-        left = iter(buffers)
-        return [None if slot.tensor is None else whole(next(left)) for slot in slots]
-
-    table.bind_inputs(bindings(compiled.input_slots, inputs))
-    table.bind_outputs(bindings(compiled.output_slots, outputs))
-    if temporary := compiled.get_binding_properties().TemporaryResourceSize:
-        table.bind_temporary_resource(whole(device.create_buffer(temporary)))
-    commands = device.create_command_list()
-    device.create_command_recorder().record_dispatch(commands, compiled, table)
-    commands.execute()
+    run_bound(device, compiled, inputs, outputs)
     return compiled.program
 
 

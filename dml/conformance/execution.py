@@ -140,15 +140,20 @@ def _run(device: Device, compiled: CompiledOperator, desc: OperatorDesc, inputs:
     ]
     sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(desc.outputs())]
     results = [device.create_buffer(np.full(size, UNTOUCHED, np.uint8)) for size in sizes]
+    run_bound(device, compiled, given, results)
+    return [buffer.read(np.uint8, size) for buffer, size in zip(results, sizes, strict=True)]
+
+
+def run_bound(device: Device, compiled: CompiledOperator, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    """Run through DirectML's own objects. inputs, outputs: a buffer for each tensor that is there, in order."""
     table = device.create_binding_table(DML_BINDING_TABLE_DESC(compiled))
-    table.bind_inputs(_bindings(compiled.input_slots, given))
-    table.bind_outputs(_bindings(compiled.output_slots, results))
+    table.bind_inputs(_bindings(compiled.input_slots, inputs))
+    table.bind_outputs(_bindings(compiled.output_slots, outputs))
     if temporary := compiled.get_binding_properties().TemporaryResourceSize:
         table.bind_temporary_resource(_whole(device.create_buffer(temporary)))
     commands = device.create_command_list()
     device.create_command_recorder().record_dispatch(commands, compiled, table)
     commands.execute()
-    return [buffer.read(np.uint8, size) for buffer, size in zip(results, sizes, strict=True)]
 
 
 def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer]) -> list[DML_BUFFER_BINDING | None]:

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from dml.capability import short_name
@@ -51,7 +51,7 @@ class Subject:
         """The family that the operator's structure stands in: movement, gemm, ..."""
         return self.operator.__module__.removeprefix("dml.descriptors.").partition(".")[0]
 
-    @property
+    @cached_property
     def all_parameters(self) -> Parameters:
         """The subject's own ones, and how its tensors lie and what they hold."""
         more = {"layout": self.layouts, "values": self.values}

@@ -11,6 +11,7 @@ from dml.capability import operator_introduced, short_name
 from dml.compiler.program import Access, Dispatch, Space
 from dml.enums import DML_OPERATOR_TYPE
 from dml.runtime.recording import KernelTime
+from dml.words import bytes_text
 
 from .model import PictureKernel
 
@@ -46,8 +47,8 @@ def facts_of(
     if programs:
         constants = {id(constant.Data): len(constant.Data) for program in programs for constant in program.constants}
         persistent = sum(program.persistent_size for program in programs)
-        facts.append(("temporary memory", _bytes(max(program.temporary_size for program in programs))))
-        facts.append(("weights", _bytes(persistent + sum(constants.values()))))
+        facts.append(("temporary memory", bytes_text(max(program.temporary_size for program in programs))))
+        facts.append(("weights", bytes_text(persistent + sum(constants.values()))))
     if profile:
         clock = "the device's timestamps" if device.has_timestamps else "the host's clock, a submission each"
         facts.append(("times by", clock))
@@ -66,10 +67,3 @@ def _kernel(dispatch: Dispatch, owner: Mapping[int, int], *, once: bool) -> Pict
         written=sum({region: region.size for region, access in regions if access.writes}.values()),
         weights=sum(region.size for region in known),
     )  # fmt: skip
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"

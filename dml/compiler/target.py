@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dml.compiler.features import Features
+
 
 class DeviceClass(Enum):
     """Kinds of Vulkan device, from VkPhysicalDeviceType; best first."""
@@ -34,6 +36,8 @@ class Target:
     subgroup_size: int = 1
     #: Whether an invocation's value can be given to all of its subgroup (VK_SUBGROUP_FEATURE_BALLOT_BIT, in compute).
     broadcasts: bool = False
+    #: What it was opened with beyond Vulkan 1.1's core.
+    features: Features = Features()
     #: Steps of an invocation where fewer are wanted than the class of the device allows.
     fewer_steps: int | None = None
 

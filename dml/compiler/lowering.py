@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from dml.capability import supports_in_place
 from dml.compiler.apply import apply
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
+from dml.compiler.kernels import sources
 from dml.compiler.memory import place_temporaries
 from dml.compiler.program import Dispatch, Operand, Program, Region, Space
 from dml.compiler.scalar import Expression, Leaf
@@ -141,7 +142,7 @@ def _in_place(dispatch: Dispatch) -> Dispatch:
     spaces = {binding.region.space for binding in dispatch.bindings}
     if not {Space.INPUT, Space.OUTPUT} <= spaces:
         return dispatch
-    return replace(dispatch, source=replace(dispatch.source, aliased=True))
+    return replace(dispatch, source=sources.aliased(dispatch.source))
 
 
 def copy_owned(program: Program, target: Target) -> None:

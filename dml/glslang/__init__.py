@@ -21,7 +21,7 @@ from pathlib import Path
 
 from dml import cache, stages
 from dml.errors import DMLError
-from dml.glslang import library, process, spirv_words
+from dml.glslang import library, process
 from dml.glslang.messages import explain
 from dml.glslang.source import DEBUG_VARIABLE, Files, Flat, Source, flat, identity, wants_debug_information
 
@@ -62,8 +62,6 @@ def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = ()
 
     def make(source: Source) -> bytes:
         made = _compiled(flat(source, files, debug=debug), target)
-        if source.aliased:
-            made = spirv_words.aliased(made)
         cache.write(_entry(cache.folder("spirv"), keys[source]), made)
         _memory.put(keys[source], made)
         stages.saw("compilations", keys[source])

@@ -35,14 +35,12 @@ class Source:
     """One compute shader: its text (from ``#version`` on), macros and generated include files.
 
     ``name`` is what errors call it. ``headers`` are (name, text) pairs that win over files of the same name.
-    aliased: two of its buffers may show the same memory (see ``spirv.aliased``).
     """
 
     name: str
     text: str
     defines: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
-    aliased: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,7 @@ def identity(source: Source, files: Files) -> list[str]:
     """All that the flattened text of ``source`` depends on: its own texts, names and hashes of the files it reaches."""
     own = [text for pair in (*source.defines, *source.headers) for text in pair]
     reached = [text for pair in _reached(source, files) for text in pair]
-    numbers = [str(len(source.defines)), str(len(source.headers))]
-    return [source.name, source.text, *numbers, *own, *reached, *(["aliased"] if source.aliased else [])]
+    return [source.name, source.text, str(len(source.defines)), str(len(source.headers)), *own, *reached]
 
 
 def _reached(source: Source, files: Files) -> Iterator[tuple[str, str]]:

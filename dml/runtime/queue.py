@@ -15,8 +15,8 @@ from dml.runtime.native import THROWN, as_dml_error
 
 #: A wait returns to Python this often, in seconds: an interrupt (Ctrl-C) is noticed there.
 WAIT_SLICE = 0.05
-#: So long, in seconds, a GPU is asked again and again whether it is done, before the thread sleeps: NVIDIA's driver takes
-#: half a millisecond to wake one up.
+#: So long, in seconds, a GPU is asked again and again whether it is done, before the thread sleeps: NVIDIA's driver
+#: takes half a millisecond to wake one up.
 ASKING = 0.001
 
 

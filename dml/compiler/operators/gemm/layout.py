@@ -26,10 +26,10 @@ def with_rows_of_fours(stage: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, s
     return whole.view(tuple(sizes), whole.strides)
 
 
-def quads(operand: Operand, *, store: bool = False) -> str | None:
-    """The direction, "row" or "column", along which four elements can be read (stored) at once, or None.
+def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
+    """The direction, "row" or "column", along which four (``of``) elements can be read (stored) at once, or None.
 
-    They are neighbours in memory and begin at multiples of four elements. Reading may reach beyond the end of a row,
+    They are neighbours in memory and begin at multiples of as many elements. Reading may reach beyond the end of a row,
     never beyond the region.
     """
     *batch, row, column = operand.strides
@@ -37,11 +37,11 @@ def quads(operand: Operand, *, store: bool = False) -> str | None:
     last = operand.base + sum((size - 1) * stride for size, stride in zip(operand.sizes, operand.strides, strict=True))
     elements = operand.region.size * 8 // DATA_TYPES[operand.data_type].bits
     outer = [stride for stride, size in zip(batch, counts, strict=True) if size > 1] + [operand.base]
-    if DATA_TYPES[operand.data_type].bits < 16 or last // 4 * 4 + 4 > elements:
+    if DATA_TYPES[operand.data_type].bits < 16 or last // of * of + of > elements:
         return None
-    if column == 1 and not any(step % 4 for step in (*outer, row if rows > 1 else 0, columns if store else 0)):
+    if column == 1 and not any(step % of for step in (*outer, row if rows > 1 else 0, columns if store else 0)):
         return "row"
-    if row == 1 and rows >= 4 and not store and not any(step % 4 for step in (*outer, column if columns > 1 else 0)):
+    if row == 1 and rows >= of and not store and not any(step % of for step in (*outer, column if columns > 1 else 0)):
         return "column"
     return None
 

@@ -163,7 +163,51 @@ class SharedProduct:
         return self.buffers * self.slab * 4 * (self.rows + self.columns + 8)
 
 
-ProductKernel = TiledProduct | NarrowProduct | VectorProduct | SharedProduct
+@dataclass(frozen=True)
+class MatrixProduct:
+    """gemm/cooperative.comp: a workgroup makes ``rows`` x ``columns`` of the result on matrix units.
+
+    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, buffers, parts:
+    as those of SharedProduct. band: rows of tiles that are under way together. subgroup_size: the device's.
+    """
+
+    rows: int
+    columns: int
+    own: tuple[int, int]
+    shape: tuple[int, int, int]
+    slab: int
+    subgroup_size: int
+    buffers: int = 1
+    parts: int = 1
+    band: int = 8
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns
+
+    @property
+    def subgroups(self) -> int:
+        return self.rows // self.own[0] * (self.columns // self.own[1])
+
+    @property
+    def workgroup(self) -> int:
+        return self.subgroups * self.subgroup_size
+
+    @property
+    def depth(self) -> int:
+        """Products of each sum in a step."""
+        return self.shape[2]
+
+    @property
+    def shared_bytes(self) -> int:
+        """With operands in the direction for which the lines of their slabs take more."""
+        m, n, _ = self.shape
+        slabs = sum(max(size * (self.slab // 8 | 1), self.slab * (size // 8 | 1)) for size in self.tile)
+        return 16 * self.buffers * slabs + 4 * m * n * self.subgroups
+
+
+ProductKernel = TiledProduct | NarrowProduct | VectorProduct | SharedProduct | MatrixProduct
 
 
 def product_kernel(
@@ -176,16 +220,19 @@ def product_kernel(
     a_along_columns: bool,
     b_along_k: bool,
     b_per_vector: int = 0,
+    halves: bool = False,
 ) -> ProductKernel:
     """The kernel for ``batch`` products of m rows and n columns, each a sum of k.
 
     a_along_columns: four neighbours of a column of a are read at once. b_along_k: elements of b along k lie closer
     together than those along n. b_per_vector: so many of these neighbours are read at once as a vector of 16 bytes; 0
-    where none are.
+    where none are. halves: a and b are FLOAT16, and read in vectors.
     """
     if target.is_cpu:
         return _tiled(target, m, n, k, batch, a_along_columns)
     if m >= _NARROW:
+        if halves and (found := _on_matrices(target, m, n, k, batch)):
+            return found
         return _shared(target, m, n, k, batch)
     if m <= _FEW_ROWS and b_per_vector:
         return _vector(m, n, k, batch, b_along_k, b_per_vector)
@@ -194,7 +241,7 @@ def product_kernel(
 
 def part_of_k(kernel: ProductKernel, k: int) -> int:
     """How many of k products the workgroups of one part add: a whole number of steps of every kernel."""
-    if not isinstance(kernel, SharedProduct | VectorProduct):
+    if not isinstance(kernel, SharedProduct | VectorProduct | MatrixProduct):
         return k
     return -(-k // kernel.parts // _PART_OF_K) * _PART_OF_K
 
@@ -287,15 +334,66 @@ _SHARED_TILES = (
 )
 
 
+def _fits(target: Target, kernel: SharedProduct | MatrixProduct) -> bool:
+    """Whether the device's workgroups have the invocations and the shared memory."""
+    most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
+    return kernel.workgroup <= most and kernel.shared_bytes <= target.shared_memory
+
+
 def _shared(target: Target, m: int, n: int, k: int, batch: int) -> SharedProduct:
     """The largest tile that the device's workgroups can make and of which there are enough; k in parts for few."""
     for tile, enough in _SHARED_TILES:
         tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
-        fits = tile.workgroup <= target.max_workgroup_invocations and tile.shared_bytes <= target.shared_memory
-        if fits and tiles >= enough:
+        if _fits(target, tile) and tiles >= enough:
             break
     parts = max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles))
     return replace(tile, parts=parts)
+
+
+#: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.
+_MATRIX_ROWS, _MATRIX_DEPTH = 16, 16
+
+
+def _half_shapes(target: Target) -> list[tuple[int, int, int]]:
+    """The matrices of FLOAT16 that the device multiplies with sums in FLOAT32, the largest first."""
+    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    shapes = {(s.m, s.n, s.k) for s in target.features.cooperative_matrices if (s.a, s.b, s.c, s.result) == wanted}
+    fitting = [shape for shape in shapes if all(size in (8, 16, 32) for size in shape)]
+    return sorted(fitting, key=lambda shape: (shape[0] * shape[1] * shape[2], shape), reverse=True)
+
+
+def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
+    """Whether a product of FLOAT16 goes to matrix units, which take vectors of eight elements."""
+    return bool(not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and _half_shapes(target))
+
+
+def _on_matrices(target: Target, m: int, n: int, k: int, batch: int) -> MatrixProduct | None:
+    """The largest tile that fits and of which there are enough; k in parts for few. None where there is none."""
+    if not multiplies_on_matrices(target, m, n, k):
+        return None
+    shape = _half_shapes(target)[0]
+    found = None
+    for (rows, columns), own, slab, buffers, enough in _MATRIX_TILES:
+        tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size, buffers)
+        if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
+            found = tile
+            if batch * -(-m // rows) * -(-n // columns) >= enough:
+                break
+    if found is None:
+        return None
+    tiles = batch * -(-m // found.rows) * -(-n // found.columns)
+    return replace(found, parts=max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles)))
+
+
+#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, buffers, and with how many they are enough.
+_MATRIX_TILES = (
+    ((256, 128), (64, 64), 16, 2, 128),
+    ((128, 128), (64, 64), 32, 1, 128),
+    ((128, 128), (64, 32), 32, 1, 128),
+    ((64, 64), (32, 32), 32, 2, 64),
+    ((32, 32), (16, 16), 32, 2, 1),
+    ((32, 32), (16, 16), 32, 1, 1),
+)
 
 
 def is_better_transposed(target: Target, m: int, n: int, batch: int) -> bool:

@@ -19,10 +19,12 @@ def transposed(matrix: Operand) -> Operand:
     return matrix.view((*sizes[:-2], sizes[-1], sizes[-2]), (*strides[:-2], strides[-1], strides[-2]))
 
 
-def with_rows_of_fours(stage: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> Operand:
-    """A temporary tensor whose rows begin at multiples of four elements, to be read four at a time."""
+def with_rows_of_fours(
+    stage: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], of: int = 4
+) -> Operand:
+    """A temporary tensor whose rows begin at multiples of four (``of``) elements, to be read so many at a time."""
     *outer, columns = sizes
-    whole = stage.temporary(data_type, (*outer, -(-columns // 4) * 4))
+    whole = stage.temporary(data_type, (*outer, -(-columns // of) * of))
     return whole.view(tuple(sizes), whole.strides)
 
 
@@ -56,5 +58,18 @@ def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
     distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
     stage = builder.prepare(operand)
     copy = with_rows_of_fours(stage, operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, distinct)
+    apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
+    return copy.broadcast(operand.sizes)
+
+
+def in_eights(builder: ProgramBuilder, operand: Operand) -> Operand:
+    """The operand, or a copy in its data type that is read in vectors of eight elements."""
+    if quads(operand, of=8) is not None:
+        return operand
+    if operand.strides[-1] > operand.strides[-2]:
+        return transposed(in_eights(builder, transposed(operand)))
+    distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
+    stage = builder.prepare(operand)
+    copy = with_rows_of_fours(stage, operand.data_type, distinct, of=8)
     apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
     return copy.broadcast(operand.sizes)

@@ -9,23 +9,30 @@ from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import quads, readable, transposed
+from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.gemm import (
+    MatrixProduct,
     NarrowProduct,
     ProductKernel,
     TiledProduct,
     VectorProduct,
     is_better_transposed,
     longest_product,
+    multiplies_on_matrices,
     part_of_k,
     product_kernel,
     product_steps,
 )
 from dml.compiler.target import Target
-from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
+from dml.enums import (
+    DML_TENSOR_DATA_TYPE,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_INT32,
+)
 from dml.tensors import packed_strides
 
 
@@ -52,7 +59,10 @@ def matmul(
     if is_better_transposed(target, m, n, math.prod(result.sizes[:-2])):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
-    a, b = readable(builder, a, uses=n), readable(builder, b, uses=m)
+    if _is_half(a) and _is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
+        a, b = in_eights(builder, a), in_eights(builder, b)
+    else:
+        a, b = readable(builder, a, uses=n), readable(builder, b, uses=m)
     batch = result.sizes[:-2]
     operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
     if c is not None and beta != 0.0:
@@ -130,7 +140,12 @@ def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
         a_along_columns=quads(operands["a"]) == "column",
         b_along_k=along_k,
         b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
+        halves=all(_is_half(operands[name]) and quads(operands[name], of=8) for name in ("a", "b")),
     )
+
+
+def _is_half(operand: Operand) -> bool:
+    return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> tuple[str, dict[str, object]]:
@@ -155,6 +170,17 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
                 "COLUMNS": f"{kernel.columns}u",
                 "LANES": f"{kernel.lanes}u",
                 "SLICES": f"{kernel.slices}u",
+            }
+        case MatrixProduct():
+            return "gemm/cooperative.comp", {
+                "TILE_M": f"{kernel.rows}u",
+                "TILE_N": f"{kernel.columns}u",
+                "TILE_K": f"{kernel.slab}u",
+                "SUB_M": f"{kernel.own[0]}u",
+                "SUB_N": f"{kernel.own[1]}u",
+                **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", kernel.shape, strict=True)},
+                "BUFFERS": kernel.buffers,
+                "BAND": f"{kernel.band}u",
             }
     (rows, columns), (down, across) = kernel.tile, kernel.blocks
     defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.slab}u"}
@@ -255,6 +281,7 @@ def _dispatch(
         along = quads(operand, store=name == "result")
         wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
+        vector |= name != "result" and isinstance(kernel, MatrixProduct)
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)
         defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()
         defines[f"{name.upper()}_WIDE"] = int(wide)

@@ -1,5 +1,8 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
+#if HALVES_EXACT
+#extension GL_EXT_spirv_intrinsics : require
+#endif
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
 // A workgroup makes TILE_M x TILE_N of result and adds TILE_K steps of k at a time, while the next ones are on their
 // way from memory to its registers. Where shared memory has room for two slabs (BUFFERS), one barrier a slab is enough.
@@ -69,7 +72,7 @@ FOUR a_of_raw(A_RAW raw) {
 #if A_WIDE
     return FOUR_OF_BITS(raw);
 #elif A_PAIRS
-    return FOUR(a_decode(raw.x), a_decode(raw.x >> 16), a_decode(raw.y), a_decode(raw.y >> 16));
+    return FOUR(half_pair(raw.x), half_pair(raw.y));
 #else
     return raw;
 #endif
@@ -79,7 +82,7 @@ FOUR b_of_raw(B_RAW raw) {
 #if B_WIDE
     return FOUR_OF_BITS(raw);
 #elif B_PAIRS
-    return FOUR(b_decode(raw.x), b_decode(raw.x >> 16), b_decode(raw.y), b_decode(raw.y >> 16));
+    return FOUR(half_pair(raw.x), half_pair(raw.y));
 #else
     return raw;
 #endif

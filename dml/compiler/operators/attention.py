@@ -1,4 +1,6 @@
-"""Multi-head attention: in one kernel, or two products with a masked softmax between them. Heads and stacked parts are views of tensors.
+"""Multi-head attention: in one kernel, or two products with a masked softmax between them.
+
+Heads and stacked parts are views of tensors.
 
 Sizes: B batch, N query heads, M key and value heads, S queries, K new keys, T all keys, H and V head sizes.
 """

@@ -228,22 +228,20 @@ def _fours(name: str, operand: Operand) -> str:
 
 
 def _unit(name: str, operand: Operand, unit: int) -> str:
-    """GLSL void <name>_unit(from, at, end, v): the elements from ``at`` on, 0 from ``end`` on, of the row at ``from``."""
+    """GLSL void <name>_unit(from, at, end, v): the elements from ``at`` on, 0 from ``end`` on, of a row."""
     if unit > 1:
         count = unit // 4
         lines = [
             _fours(name, operand),
             f"void {name}_unit(uint from, uint at, uint end, out vec4 v[{count}]) {{",
-            f"    uvec4 w = uvec4(0u);",
+            "    uvec4 w = uvec4(0u);",
             f"    if (at < end) w = {name}_vector((from + at) / {unit}u);",
             *(f"    v[{h}] = {name}_four(w, {h}u);" for h in range(count)),
             "}",
         ]
         return "\n".join(lines)
     stride = f"{name}_STRIDE_{operand.rank - 1}"
-    elements = ", ".join(
-        f"at + {k}u < end ? {name}_load(from + (at + {k}u) * {stride}) : 0.0" for k in range(4)
-    )
+    elements = ", ".join(f"at + {k}u < end ? {name}_load(from + (at + {k}u) * {stride}) : 0.0" for k in range(4))
     lines = [
         f"#define {name}_UNIT 4u",
         f"void {name}_unit(uint from, uint at, uint end, out vec4 v[1]) {{ v[0] = vec4({elements}); }}",

@@ -221,20 +221,30 @@ class _Compiler:
         program = self.program
         before = len(program.dispatches), len(program.initialize), program.persistent_size
         try:
+            if self._comes_back(desc, builder, operands, written):
+                return False
             self._lower(desc, builder, operands)
-            stores = [
-                binding.access
-                for dispatch in builder.dispatches[before[builder.dispatches is program.initialize] :]
-                for binding in dispatch.bindings
-                if binding.region.overlaps(written)
-            ]
-            if all(access is Access.WRITE for access in stores):
-                return True
+            return True
         except EpilogueTooWideError:
-            pass
-        del program.dispatches[before[0] :], program.initialize[before[1] :]
-        program.persistent_size = before[2]
-        return False
+            del program.dispatches[before[0] :], program.initialize[before[1] :]
+            program.persistent_size = before[2]
+            return False
+
+    def _comes_back(
+        self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
+    ) -> bool:
+        """Whether an operator's kernels read what they wrote of ``written``, which others of its tensors may overlap."""
+        aside = ProgramBuilder(Program(), builder.target)
+        aside = aside.initialization() if builder.initializes else aside
+        apart = replace(written, index=-1)
+        result = {
+            name: replace(operand, region=apart)
+            for name, operand in operands.items()
+            if isinstance(operand, Operand) and operand.region == written
+        }
+        self._lower(desc, aside, {**operands, **result})
+        bound = (binding for dispatch in aside.dispatches for binding in dispatch.bindings)
+        return any(binding.region.overlaps(apart) and binding.access is not Access.WRITE for binding in bound)
 
     def _operands(self, node: Node, builder: ProgramBuilder) -> dict[str, OperandOrArray]:
         assert node.desc is not None

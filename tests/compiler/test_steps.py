@@ -89,6 +89,10 @@ CASES = {
         OutputTensor="INT32 1x1x18x20",
     ),
     "convolution": of("CONVOLUTION", InputTensor="1x300x4x6", FilterTensor="4x300x3x3", exact=False),
+    "convolution of many channels": of(
+        "CONVOLUTION",
+        InputTensor="1x300x4x6", FilterTensor="12x300x3x3", BiasTensor="1x12x1x1", OutputTensor="1x12x4x6", exact=False,
+    ),
     "convolution of halves": of(
         "CONVOLUTION",
         InputTensor="FLOAT16 1x2x5x320", FilterTensor="FLOAT16 4x2x2x300", BiasTensor="FLOAT16 1x4x1x1",

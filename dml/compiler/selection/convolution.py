@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dml.compiler.selection import compile_cost, max_steps, tile_compilation
 from dml.compiler.selection.gemm import product_cost
@@ -63,6 +63,11 @@ class WindowSizes:
     def rows_of_taps(self) -> int:
         """Rounds of the direct kernel's innermost loop: each takes a row of a window in an input channel."""
         return self.inputs * self.taps[0] * self.taps[1]
+
+    @property
+    def products(self) -> int:
+        """The terms of one result."""
+        return self.inputs * math.prod(self.taps)
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,66 @@ def stores_in_loops(target: Target) -> bool:
     loop reads in memory.
     """
     return target.is_cpu
+
+
+# --- The implicit product of GPUs -------------------------------------------------------------------------------------
+
+#: Fewer output channels of a group, or terms, than this leave most of a tile empty.
+_FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
+#: Tiles that fill a GPU.
+_ENOUGH_TILES = 128
+
+
+@dataclass(frozen=True)
+class ImplicitTile:
+    """What a workgroup of implicit.comp makes: channels of places, ``slab`` steps of k at a time.
+
+    fours: of an invocation's sums, down and across. buffers: of shared memory. weight: what its speed is worth, by the
+    sums of an invocation.
+    """
+
+    channels: int
+    places: int
+    fours: tuple[int, int]
+    workgroup: int
+    slab: int = 8
+    buffers: int = 1
+    weight: float = 1.0
+
+    def memory(self) -> int:
+        """Bytes of shared memory."""
+        return 4 * self.buffers * self.slab * (self.channels + self.places)
+
+
+_IMPLICIT_TILES = (
+    ImplicitTile(128, 128, (2, 2), 256, weight=1.0),
+    ImplicitTile(64, 128, (2, 2), 128, weight=0.9),
+    ImplicitTile(64, 64, (1, 2), 128, weight=0.7),
+    ImplicitTile(32, 128, (1, 2), 128, weight=0.6),
+    ImplicitTile(32, 64, (1, 1), 128, weight=0.4),
+    ImplicitTile(16, 128, (1, 1), 128, weight=0.35),
+)
+
+
+def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
+    """The tile of a convolution that is made as a product of matrices through shared memory; None where it is not."""
+    if target.is_cpu or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < _FEWEST_TERMS:
+        return None
+    places = sizes.batch * math.prod(sizes.places)
+
+    def cost(tile: ImplicitTile) -> float:
+        tiles = sizes.groups * -(-sizes.outputs // tile.channels) * -(-places // tile.places)
+        return -(-tiles // _ENOUGH_TILES) * tile.channels * tile.places / tile.weight
+
+    tile = min((t for t in _IMPLICIT_TILES if t.workgroup <= target.max_workgroup_invocations), key=cost)
+    # As much of k at a time, twice if possible, as fits.
+    for slab, buffers in ((16, 2), (16, 1), (8, 2), (8, 1)):
+        larger = replace(tile, slab=slab, buffers=buffers)
+        if larger.memory() <= target.shared_memory and (slab == 8 or sizes.inputs % 16 == 0 or sizes.inputs % 8):
+            break
+    matrix = 4 * sizes.groups * -(-sizes.products // larger.slab) * larger.slab * -(-sizes.outputs // 4) * 4
+    too_long = sizes.products // larger.slab >= max_steps(target)
+    return None if matrix > target.max_region or too_long else larger
 
 
 # --- The general kernel -----------------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
+from dml.compiler.operators.convolution.implicit import implicit
 from dml.compiler.operators.convolution.parts import parts
 from dml.compiler.operators.convolution.product import by_product, is_product
 from dml.compiler.operators.convolution.windows import windowed_sums
 from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Expression, Leaf, node, substitute
-from dml.compiler.selection.convolution import direct_tile, is_cheaper_by_winograd
+from dml.compiler.selection.convolution import direct_tile, implicit_tile, is_cheaper_by_winograd
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
@@ -56,6 +57,12 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         return
     if len(sums) == 1 and is_product(sums[0]):
         by_product(builder, sums[0], finish)
+        return
+    implicits = [implicit_tile(builder.target, each.sizes) for each in sums]
+    found = [tile for tile in implicits if tile is not None]
+    if len(found) == len(sums):
+        for each, product in zip(sums, found, strict=True):
+            implicit(builder, each, product, finish)
         return
     tiles = [direct_tile(builder.target, each.sizes) for each in sums]
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):

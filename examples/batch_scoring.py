@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
     node: str
     host: str
-    index: int
+    number: int
     name: str
     is_cpu: bool
 
@@ -151,7 +151,7 @@ class Run:
 
     def start(self, place: Place) -> None:
         worker = ray.remote(num_cpus=0)(Scorer).options(scheduling_strategy=on(place.node))
-        worker = worker.remote(self.model, place.index)
+        worker = worker.remote(self.model, place.number)
         self.running[worker.process.remote()] = worker, place, None
 
     def take(self, answer: Any, worker: Any, place: Place, path: Path | None) -> None:

@@ -7,6 +7,7 @@ those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import prod
 from typing import Any
@@ -132,6 +133,19 @@ class OnnxValue:
 
     def equals(self, other: OnnxValue | float) -> OnnxValue:
         return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, other)
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """A tensor of the graph whose rows are counted as it runs: there are ``count`` of them, the first of ``rows``.
+
+    The value is these on the host, transposed where it is ``turned``, of a dtype. Nothing in its graph can take it.
+    """
+
+    rows: OnnxValue
+    count: OnnxValue
+    dtype: DType
+    turned: bool = False
 
 
 def constant(builder: Builder, array: npt.ArrayLike) -> OnnxValue:

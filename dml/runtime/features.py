@@ -44,7 +44,7 @@ class _Structure(NamedTuple):
         return version >= self.core or self.extension in extensions
 
 
-_STRUCTURES = (
+STRUCTURES = (
     _Structure(
         "VkPhysicalDevice16BitStorageFeatures",
         1000083000,
@@ -155,7 +155,7 @@ def opening(features: Features, version: Version) -> tuple[list[str], dict[int, 
     version = min(version, INSTANCE_VERSION)
     extensions: list[str] = []
     structures: dict[int, list[bool]] = {}
-    for structure in _STRUCTURES:
+    for structure in STRUCTURES:
         wanted = [bool(field and getattr(features, field)) for field in structure.booleans]
         if any(wanted):
             structures[structure.type] = wanted
@@ -168,7 +168,7 @@ def opening(features: Features, version: Version) -> tuple[list[str], dict[int, 
 
 def _read(vk: Any, instance: Any, physical: Any, version: Version) -> Features:
     extensions = {one.extensionName for one in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
-    present = [structure for structure in _STRUCTURES if structure.is_there(version, extensions)]
+    present = [structure for structure in STRUCTURES if structure.is_there(version, extensions)]
     chain: list[Any] = []
     for structure in present:
         chain.append(getattr(vk, structure.name)(**({"pNext": chain[-1]} if chain else {})))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import hypothesis
 import pytest
@@ -132,6 +133,17 @@ def seen_as(device: dml.Device) -> Callable[..., dml.Device]:
     """``seen_as("discrete", max_workgroup_invocations=256)``: the device under test as an axis of ``axes.AXES`` has it,
     and with these limits; without an axis, with the limits alone."""
     return functools.partial(axes.open_as, device.vulkan)
+
+
+@pytest.fixture(scope="session")
+def fast_halves(device: dml.Device, request: pytest.FixtureRequest) -> dml.Device:
+    """The device under test with its own conversions of FLOAT16: where the float controls promise what those do, and on
+    lavapipe, which does the same with the instructions of processors since 2012 and does not promise subnormals."""
+    features = device.vulkan.target.features
+    is_known = "llvmpipe Mesa" in device.vulkan.driver and not request.config.getoption("--vulkan-validation")
+    if not (features.float16_exact or is_known):
+        pytest.skip("this device promises too little of its conversions of FLOAT16")
+    return axes.open_as(device.vulkan, features=replace(features, float16_exact=True))
 
 
 @pytest.fixture(scope="session")

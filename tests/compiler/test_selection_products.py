@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from dml.compiler.features import NO_FEATURES, Features
 from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.attention import attention_softmax
 from dml.compiler.selection.convolution import (
@@ -110,11 +111,11 @@ def test_rows_are_shared_by_the_lanes_of_a_subgroup_of_eight() -> None:
         kernel = product_kernel(target, m, 512, 512, 1, a_along_columns=a_along_columns, b_along_k=False)
         return isinstance(kernel, TiledProduct) and kernel.shares_rows
 
-    able = replace(LLVMPIPE, broadcasts=True)
+    able = replace(LLVMPIPE, features=Features(subgroup_operations=frozenset({"ballot"})))
     assert shares(able, 512)
     assert not shares(able, 1)
     assert not shares(able, 512, a_along_columns=True)
-    for other in (replace(able, broadcasts=False), replace(able, subgroup_size=4), replace(able, subgroup_size=64)):
+    for other in (replace(able, features=NO_FEATURES), replace(able, subgroup_size=4), replace(able, subgroup_size=64)):
         assert not shares(other, 512)
 
 

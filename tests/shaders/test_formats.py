@@ -193,6 +193,40 @@ CASES = [
 ]
 
 
+#: lib/half_hardware.glsl defines the same names as macros.
+FAST = [
+    Case(
+        "half_hardware.glsl",
+        "half_decode",
+        CASES[0].arguments,
+        CASES[0].check,
+        "float decoded(uint h) { return half_decode(h); }",
+        ("half_decode",),
+    ),
+    Case(
+        "half_hardware.glsl",
+        "half_encode",
+        CASES[1].arguments,
+        CASES[1].check,
+        "uint encoded(float v) { return half_encode(v); }",
+        ("half_encode",),
+    ),
+    Case(
+        "half_hardware.glsl",
+        "both",
+        CASES[1].arguments,
+        equal_floats(lambda x: x.astype(np.float16).astype(np.float32)),
+        "float rounded(float v) { return half_decode(half_encode(v)); }",
+        ("half_decode", "half_encode"),
+    ),
+]
+
+
 @parametrized(CASES)
 def test_function(device, case):
     case.run(device)
+
+
+@parametrized(FAST)
+def test_function_in_hardware(fast_halves, case):
+    case.run(fast_halves)

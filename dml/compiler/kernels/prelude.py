@@ -46,6 +46,8 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 PUSH_WORDS = 32
 #: What a kernel writes behind a number's name to divide by it.
 DIVISOR = "_DIVISOR"
+#: The functions of lib/half.glsl that the device's instructions can do.
+_CONVERSIONS = {"half_decode", "half_encode"}
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -150,11 +152,12 @@ def prelude(
     workgroup: tuple[int, int, int],
     push: Sequence[str],
     code: str,
+    fast_halves: bool = False,
 ) -> Head:
     """The head of a kernel under shaders/.
 
     space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
-    code: GLSL for the end.
+    code: GLSL for the end. fast_halves: whether FLOAT16 is converted by the device's own instructions.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
     named = {**_layout_constants(tensors, space), **constants}
@@ -169,6 +172,7 @@ def prelude(
         tuple(push),
         tuple((name, emitted.code) for name, emitted in epilogues.items()),
         code,
+        fast_halves,
     )
     words = tuple(word for name in text.names for word in _words(name, named))
     if text.in_block:
@@ -225,6 +229,7 @@ def _text(
     push: tuple[str, ...],
     epilogues: tuple[tuple[str, str], ...],
     code: str,
+    fast_halves: bool,
 ) -> _Text:
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
     body = _body(tensors, rank, dict(epilogues), code, used)
@@ -256,6 +261,8 @@ def _text(
         lines += [f"    {member}" for member in members] + ["} parameters_;"]
     lines += [f"#define {name} push_.{name}" for name in push]
     lines += ['#include "lib/grid.glsl"', '#include "lib/divide.glsl"', '#include "lib/half.glsl"']
+    if fast_halves and not used.isdisjoint(_CONVERSIONS):
+        lines.append('#include "lib/half_hardware.glsl"')
     lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
     return _Text("\n".join([*lines, body]) + "\n", tuple(names), in_block)
 

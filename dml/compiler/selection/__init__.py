@@ -72,6 +72,12 @@ def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> Ele
     return ElementwiseWalk(steps // unrolled * unrolled, unrolled, vector)
 
 
+def has_fast_halves(target: Target) -> bool:
+    """Whether FLOAT16 is converted by the device's instructions: where they are promised to do what lib/half.glsl does.
+    That takes ten times as many on AMD's GPUs."""
+    return target.features.float16_exact
+
+
 # --- What a variant costs to compile ----------------------------------------------------------------------------------
 
 #: Runs in which a kernel has to make up for what it takes longer to compile than another, on a CPU's driver.

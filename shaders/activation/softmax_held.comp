@@ -7,8 +7,8 @@
 #include "lib/reduce.glsl"
 
 #if LANES > 1
-WORKGROUP_REDUCTION(lanes_max, float, reduce_max)
-WORKGROUP_REDUCTION(lanes_sum, float, REDUCE_ADD)
+LANES_REDUCTION(lanes_max, float, reduce_max)
+LANES_REDUCTION(lanes_sum, float, REDUCE_ADD)
 #endif
 
 void main() {
@@ -31,7 +31,7 @@ void main() {
         [[unroll]] for (uint k = 0u; k < UNIT; ++k) most = reduce_max(most, v[step][k]);
     }
 #if LANES > 1
-    most = lanes_max(most, lane, LANES);
+    most = lanes_max(most, lane);
 #endif
     float total = 0.0;
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
@@ -47,7 +47,7 @@ void main() {
         if ((step * LANES + lane) * UNIT < end) total += part;
     }
 #if LANES > 1
-    total = lanes_sum(total, lane, LANES);
+    total = lanes_sum(total, lane);
 #endif
     // exp_nonpositive() is not defined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
     bool finite = !is_nan(most) && !is_inf(most);

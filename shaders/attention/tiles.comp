@@ -2,24 +2,24 @@
 #extension GL_EXT_control_flow_attributes : require
 // Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores never leave the workgroup: each row keeps the
 // largest score so far, and the weights and weighted values that came before are scaled down where a larger one comes.
-// Queries and keys come to shared memory DEPTH elements at a time, values VALUES_TILE keys at a time. An invocation has
-// every 16th row, and of these every eighth key of a tile, and four of every 32 columns of the result. The prelude ends
-// with q_unit(), k_unit() and v_unit(): neighbouring elements as float.
+// Queries and keys come to shared memory DEPTH elements at a time, values VALUES_TILE keys at a time. ACROSS
+// neighbours have the same rows, and of these every ACROSS-th key of a tile and four columns of the result. The prelude
+// ends with q_unit(), k_unit() and v_unit(): neighbouring elements as float.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
 #include "attention/mask.glsl"
 #include "attention/part.glsl"
 
-const uint ACROSS = 8u, DOWN = WORKGROUP / ACROSS;
-const uint MY_ROWS = ROWS_TILE / DOWN, MY_KEYS = KEYS_TILE / ACROSS, MY_FOURS = COLUMNS / 32u;
+const uint DOWN = WORKGROUP / ACROSS, SHARES = ACROSS / 4u;
+const uint MY_ROWS = ROWS_TILE / DOWN, MY_KEYS = KEYS_TILE / ACROSS, MY_FOURS = COLUMNS / (4u * ACROSS);
 // From a staged row to the next, in vectors: odd, so that neighbours lie in different banks.
 const uint STAGED_ROW = DEPTH / 4u + 1u, WEIGHTS_ROW = KEYS_TILE / 4u + 1u;
 const uint NO_ROW = 0xffffffffu;
 
 shared vec4 staged[STAGED];
 shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
-shared vec4 exchanged[ROWS_TILE * ACROSS / 4u];
+shared vec4 exchanged[ROWS_TILE * SHARES];
 shared uint row_begins[ROWS_TILE];
 
 // Brings COUNT rows of WIDTH elements, from `column` on, to staged[TO...]. BEGINS: where row `row` begins in T, or NO_ROW;
@@ -100,14 +100,15 @@ void main() {
                 s[i][j] = key < stop ? scored(s[i][j], relative_rows[i], mask_rows[i], key) : LEAST;
                 own = reduce_max(own, s[i][j]);
             }
-            exchanged[(ty + i * DOWN) * (ACROSS / 4u) + tx / 4u][tx & 3u] = own;
+            exchanged[(ty + i * DOWN) * SHARES + tx / 4u][tx & 3u] = own;
         }
         barrier();
         [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
-            vec4 a = exchanged[(ty + i * DOWN) * 2u], b = exchanged[(ty + i * DOWN) * 2u + 1u];
-            float larger = reduce_max(reduce_max(reduce_max(a.x, a.y), reduce_max(a.z, a.w)),
-                                      reduce_max(reduce_max(b.x, b.y), reduce_max(b.z, b.w)));
-            larger = reduce_max(most[i], larger);
+            float larger = most[i];
+            [[unroll]] for (uint k = 0u; k < SHARES; ++k) {
+                vec4 a = exchanged[(ty + i * DOWN) * SHARES + k];
+                larger = reduce_max(larger, reduce_max(reduce_max(a.x, a.y), reduce_max(a.z, a.w)));
+            }
             float shift = shift_of(larger), factor = exp_nonpositive(most[i] - shift), sum = 0.0;
             most[i] = larger;
             [[unroll]] for (uint j = 0u; j < MY_KEYS; ++j) {
@@ -139,13 +140,14 @@ void main() {
         }
     }
     barrier();
-    [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) exchanged[(ty + i * DOWN) * 2u + tx / 4u][tx & 3u] = total[i];
+    [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) exchanged[(ty + i * DOWN) * SHARES + tx / 4u][tx & 3u] = total[i];
     barrier();
     [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
         uint row = first_row + ty + i * DOWN;
         if (row >= ROWS) continue;
-        vec4 both = exchanged[(ty + i * DOWN) * 2u] + exchanged[(ty + i * DOWN) * 2u + 1u];
-        float weight = (both.x + both.y) + (both.z + both.w);
+        vec4 all = vec4(0.0);
+        [[unroll]] for (uint k = 0u; k < SHARES; ++k) all += exchanged[(ty + i * DOWN) * SHARES + k];
+        float weight = (all.x + all.y) + (all.z + all.w);
 #if IN_PARTS
         if (tx == 0u) store_statistics(row, most[i], weight);
 #endif

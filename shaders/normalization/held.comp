@@ -8,8 +8,8 @@
 #include "lib/reduce.glsl"
 
 #if LANES > 1
-WORKGROUP_REDUCTION(sum_lanes, float, REDUCE_ADD)
-WORKGROUP_REDUCTION(sum_both, vec2, REDUCE_ADD)
+LANES_REDUCTION(sum_lanes, float, REDUCE_ADD)
+LANES_REDUCTION(sum_both, vec2, REDUCE_ADD)
 #endif
 
 float v[STEPS][UNIT];
@@ -45,7 +45,7 @@ void main() {
 #if USE_MEAN
     float sum = row_sums(lane, end, 0.0).x;
 #if LANES > 1
-    sum = sum_lanes(sum, lane, LANES);
+    sum = sum_lanes(sum, lane);
 #endif
     mean = divide(sum, count);
 #endif
@@ -53,7 +53,7 @@ void main() {
     // What the mean was rounded by shows in the differences to it, however far from 0 it lies.
     vec2 apart = row_sums(lane, end, mean);
 #if LANES > 1
-    apart = sum_both(apart, lane, LANES);
+    apart = sum_both(apart, lane);
 #endif
 #if USE_MEAN
     float rest = apart.x / count;

@@ -46,6 +46,17 @@ _PART_KEYS = 128
 _ROWS_TOGETHER, _FEW_ROWS = 4, 16
 
 
+#: Tiles in the order of preference: rows, keys, depth, neighbours across, invocations, and columns at most.
+_TILES = (
+    (64, 64, 32, 8, 128, 96),
+    (64, 64, 32, 16, 256, 256),
+    (64, 64, 16, 8, 128, 96),
+    (64, 64, 16, 16, 256, 256),
+    (32, 32, 16, 8, 128, 256),
+    (16, 32, 16, 8, 128, 512),
+)
+
+
 @dataclass(frozen=True)
 class AttentionShape:
     """What is attended: ``heads`` key and value heads of all batches, each with ``rows`` queries of its query heads.
@@ -67,7 +78,7 @@ class AttentionTiles:
     """How attention/tiles.comp goes about it. parts: how many workgroups share the keys of a row.
 
     rows, keys: of a tile. depth: elements of queries and keys in shared memory at once. values: keys whose values are.
-    columns: of the result, as many as the registers have room for.
+    columns: of the result, in whole vectors of the ``across`` neighbours that share rows.
     """
 
     rows: int
@@ -75,8 +86,10 @@ class AttentionTiles:
     depth: int
     values: int
     columns: int
-    parts: int
-    steps: int
+    parts: int = 1
+    steps: int = 1
+    across: int = 8
+    workgroup: int = WORKGROUP
 
     @property
     def staged(self) -> int:
@@ -86,7 +99,7 @@ class AttentionTiles:
     @property
     def shared(self) -> int:
         """Bytes of shared memory."""
-        return 16 * (self.staged + self.rows * (self.keys // 4 + 1) + self.rows * 2) + 4 * self.rows
+        return 16 * (self.staged + self.rows * (self.keys // 4 + 1) + self.rows * self.across // 4) + 4 * self.rows
 
 
 @dataclass(frozen=True)
@@ -136,16 +149,20 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
 
 
 def _tiles(target: Target, of: AttentionShape) -> AttentionTiles | None:
-    """64 x 64 where shared memory holds that, else 32 x 32, which the 16 KiB of every device do."""
-    columns = -(-of.value_size // _COLUMNS) * _COLUMNS
-    for rows, keys, depth, most in ((64, 64, 32, 8), (64, 64, 16, 8), (32, 32, 16, 16)):
+    """64 x 64 where shared memory holds that, else 32 x 32, which the 16 KiB of every device do.
+
+    Sixteen neighbours share rows of many columns, whose sums would not fit the registers of eight.
+    """
+    for rows, keys, depth, across, workgroup, most in _TILES:
+        columns = -(-of.value_size // (4 * across)) * 4 * across
         values = keys
         while values > 4 and values * columns > max(2048, (rows + keys) * (depth + 4)):
             values //= 2
         groups = of.heads * -(-of.rows // rows)
         steps = -(-of.keys // keys) * (-(-of.size // depth) * depth // 4 + keys // 4)
         parts = _parts(target, of, groups, steps, keys)
-        found = AttentionTiles(rows, keys, depth, values, columns, parts, -(-steps // parts))
-        if found.shared <= target.shared_memory and columns <= most * _COLUMNS:
+        found = AttentionTiles(rows, keys, depth, values, columns, parts, -(-steps // parts), across, workgroup)
+        fits = found.shared <= target.shared_memory and workgroup <= target.max_workgroup_invocations
+        if fits and columns <= most:
             return found
     return None

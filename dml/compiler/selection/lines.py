@@ -81,10 +81,10 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
         parallel = min(CPU_PARALLEL // max(1, results), steps // SUM_BLOCK)
         workgroup = min(CPU_WORKGROUP, target.max_workgroup_invocations)
         return LineSharing(1, workgroup, chunks=max(1, parallel, -(-steps // longest)))
-    lanes = 1 if row else _lanes(target, steps, each=2)
+    lanes = 1 if row else _lanes(target, steps, each=GPU_TOGETHER)
     parallel = min(GPU_PARALLEL // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
     chunks = max(1, parallel, -(-steps // (longest * lanes)))
-    return LineSharing(lanes, target.workgroup, chunks, together=GPU_TOGETHER)
+    return LineSharing(lanes, min(HOLDERS, target.max_workgroup_invocations), chunks, together=GPU_TOGETHER)
 
 
 #: Elements of a line of a scan that are worth a chunk of their own on a CPU.
@@ -143,11 +143,11 @@ def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int
     return WALKS * -(-steps // softmax_sharing(target, steps).lanes) <= max_steps(target)
 
 
-#: Vectors, or single elements, of a row that an invocation of a GPU holds, while fewer neighbours than the limit share
-#: the row; and at most. Four loads of 16 bytes of each invocation on their way are what an H100's memory asks for.
-HELD_STEPS, MOST_HELD_STEPS = 4, 8
-#: Neighbours that share a held row at most.
-MOST_HOLDERS = 512
+#: Vectors, or single elements, of a row that an invocation of a GPU holds, while as few neighbours as the second number
+#: share the row; and at most. Four loads of 16 bytes of each invocation on their way are what an H100's memory asks for.
+HELD_STEPS, FEW_HOLDERS, MOST_HELD_STEPS = 4, 128, 8
+#: Neighbours that share a held row at most, and invocations of a workgroup at least.
+MOST_HOLDERS, HOLDERS = 512, 128
 
 
 @dataclass(frozen=True)
@@ -165,14 +165,15 @@ def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
     if target.is_cpu:
         return None
     steps, lanes = -(-length // unit), 1
-    while lanes < min(MOST_HOLDERS, target.max_workgroup_invocations) and steps > HELD_STEPS * lanes:
+    most = min(MOST_HOLDERS, target.max_workgroup_invocations)
+    while lanes < most and steps > lanes * (HELD_STEPS if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
         lanes *= 2
     each = 1
     while each * lanes < steps:
         each *= 2
     if each > MOST_HELD_STEPS:
         return None
-    return HeldRows(lanes, each, max(lanes, target.workgroup))
+    return HeldRows(lanes, each, max(lanes, min(HOLDERS, target.max_workgroup_invocations)))
 
 
 @dataclass(frozen=True)

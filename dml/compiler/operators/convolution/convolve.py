@@ -9,17 +9,25 @@ from __future__ import annotations
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.operators.convolution.depthwise import depthwise
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
 from dml.compiler.operators.convolution.implicit import implicit
 from dml.compiler.operators.convolution.parts import parts
-from dml.compiler.operators.convolution.product import by_product, is_product
+from dml.compiler.operators.convolution.product import by_product, is_one_matrix, is_product
 from dml.compiler.operators.convolution.windows import windowed_sums
 from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Expression, Leaf, node, substitute
-from dml.compiler.selection.convolution import direct_tile, implicit_tile, is_cheaper_by_winograd
+from dml.compiler.selection.convolution import (
+    depthwise_tile,
+    direct_tile,
+    implicit_tile,
+    is_cheaper_by_winograd,
+    joins_images,
+)
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
@@ -55,14 +63,22 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if sums is None:
         general(builder, convolution, finish)
         return
+    bits = DATA_TYPES[convolution.result.data_type].bits
     if len(sums) == 1 and is_product(sums[0]):
-        by_product(builder, sums[0], finish)
-        return
+        if is_one_matrix(sums[0]) or not joins_images(builder.target, sums[0].sizes, bits):
+            by_product(builder, sums[0], finish)
+            return
     implicits = [implicit_tile(builder.target, each.sizes) for each in sums]
     found = [tile for tile in implicits if tile is not None]
     if len(found) == len(sums):
         for each, product in zip(sums, found, strict=True):
             implicit(builder, each, product, finish)
+        return
+    strips = [depthwise_tile(builder.target, each.sizes, bits) for each in sums]
+    rows = [tile for tile in strips if tile is not None]
+    if len(rows) == len(sums):
+        for each, strip in zip(sums, rows, strict=True):
+            depthwise(builder, each, strip, finish)
         return
     tiles = [direct_tile(builder.target, each.sizes) for each in sums]
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):

@@ -35,7 +35,7 @@ def _places(sums: WindowedSum, *more: int) -> tuple[tuple[int, ...], list[tuple[
 
 
 def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """A matrix of weights times one of x, {input channel, place}, for each image and group; for all images if it can."""
+    """A matrix of weights times one of x, {input channel, place}, for each group and image, or all images."""
     places, strides = _places(sums, 0) if is_one_matrix(sums) else _places(sums)
     step_x, step_result = (own[0] if own else 1 for own in strides)
     groups, outputs, inputs = sums.weights.sizes[:3]

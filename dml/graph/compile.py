@@ -233,7 +233,7 @@ class _Compiler:
     def _comes_back(
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
-        """Whether an operator's kernels read what they wrote of ``written``, which others of its tensors may overlap."""
+        """Whether an operator's kernels read what they write of ``written``, which its inputs may overlap."""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
         apart = replace(written, index=-1)

@@ -37,6 +37,7 @@ void load_a(uint matrix, uint m0, uint k0) {
 }
 
 // Where a place's window begins: channel 0 of its group in x, and the coordinates there, which wrap around below zero.
+// Elements outside of x are read somewhere inside, since a load behind a branch would wait for those before it.
 struct Window {
     uint from, z, y, x;
 };
@@ -52,19 +53,20 @@ const uint OWN_K = 1u, NEXT_K = WORKGROUP / TILE_N;
 // tap: of the window, depth, height and width; channel: the first of these steps.
 void load_b(Window window, uint tap[3], uint channel) {
     uint z = window.z + tap[0] * DILATION_0, y = window.y + tap[1] * DILATION_1, x = window.x + tap[2] * DILATION_2;
-    [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) next_b[i] = SUM(0);
-    if (z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4) {
-        uint own = gl_LocalInvocationIndex / TILE_N * OWN_K;
-        uint at = window.from + z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + (channel + own) * x_STRIDE_1;
+    bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
+    uint place = inside ? z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 : 0u;
+    uint at = window.from + place + (channel + gl_LocalInvocationIndex / TILE_N * OWN_K) * x_STRIDE_1;
 #if X_FOURS
-        [[unroll]] for (uint i = 0u; i < LOADS_B / 4u; ++i) {
-            FOUR four = FOUR_OF_BITS(x_vector((at + i * NEXT_K) >> 2));
-            [[unroll]] for (uint p = 0u; p < 4u; ++p) next_b[4u * i + p] = four[p];
-        }
-#else
-        [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) next_b[i] = SUM(x_load(at + i * NEXT_K * x_STRIDE_1));
-#endif
+    [[unroll]] for (uint i = 0u; i < LOADS_B / 4u; ++i) {
+        FOUR four = FOUR_OF_BITS(x_vector((at + i * NEXT_K) >> 2));
+        [[unroll]] for (uint p = 0u; p < 4u; ++p) next_b[4u * i + p] = inside ? four[p] : SUM(0);
     }
+#else
+    [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
+        SUM v = SUM(x_load(at + i * NEXT_K * x_STRIDE_1));
+        next_b[i] = inside ? v : SUM(0);
+    }
+#endif
 }
 #else
 void load_b(Window window, uint k0) {
@@ -75,10 +77,10 @@ void load_b(Window window, uint k0) {
         uint x = window.x + take_coordinate(tap, TAPS_2_DIVISOR) * DILATION_2;
         uint y = window.y + take_coordinate(tap, TAPS_1_DIVISOR) * DILATION_1;
         uint z = window.z + tap * DILATION_0;
-        next_b[i] = SUM(0);
-        if (inside && z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4) {
-            next_b[i] = SUM(x_load(window.from + z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1));
-        }
+        inside = inside && z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
+        uint at = z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1;
+        SUM v = SUM(x_load(window.from + (inside ? at : 0u)));
+        next_b[i] = inside ? v : SUM(0);
     }
 }
 #endif

@@ -189,6 +189,21 @@ _IMPLICIT_TILES = (
 )
 
 
+#: Places of an image from which on a product for each image fills its last tiles well enough.
+_PLACES_OF_PRODUCTS = 2048
+
+
+def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
+    """Whether windows of one element are better made as places of all images than as a product for each of them.
+
+    bits: of an element. Products of halves go to matrix units where there are some.
+    """
+    places = math.prod(sizes.places)
+    fills_tiles = places % 128 == 0 or places >= _PLACES_OF_PRODUCTS
+    on_matrix_units = bits == 16 and bool(target.features.cooperative_matrices)
+    return not target.is_cpu and sizes.batch > 1 and not (fills_tiles or on_matrix_units)
+
+
 def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
     """The tile of a convolution that is made as a product of matrices through shared memory; None where it is not."""
     if target.is_cpu or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < _FEWEST_TERMS:
@@ -208,6 +223,40 @@ def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
     matrix = 4 * sizes.groups * -(-sizes.products // larger.slab) * larger.slab * -(-sizes.outputs // 4) * 4
     too_long = sizes.products // larger.slab >= max_steps(target)
     return None if matrix > target.max_region or too_long else larger
+
+
+# --- The depthwise kernel of GPUs -------------------------------------------------------------------------------------
+
+#: Elements of x that an invocation may read, which are all unrolled.
+_MOST_READS = 128
+
+
+@dataclass(frozen=True)
+class DepthwiseTile:
+    """What an invocation of depthwise.comp makes of a channel."""
+
+    rows: int
+    columns: int
+
+
+def depthwise_tile(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTile | None:
+    """The tile of a convolution whose groups have one input channel; None where that kernel is not for it.
+
+    bits: of an element of the result: halves go in pairs, a word to an invocation.
+    """
+    if target.is_cpu or sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
+        return None
+    for rows, columns in ((8, 32 // bits), (4, 32 // bits), (2, 32 // bits), (1, 32 // bits), (1, 1)):
+        down, across = (_elements_read(sizes, d, count) for d, count in ((1, rows), (2, columns)))
+        if down * across <= _MOST_READS and (rows == 1 or sizes.places[1] > rows // 2):
+            return DepthwiseTile(rows, columns)
+    return None
+
+
+def _elements_read(sizes: WindowSizes, axis: int, count: int) -> int:
+    """Elements of x along an axis that ``count`` neighbouring windows have."""
+    taps = range(sizes.taps[axis])
+    return len({at * sizes.strides[axis] + k * sizes.dilations[axis] for at in range(count) for k in taps})
 
 
 # --- The general kernel -----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from convolution_cases import BACKWARD, build, check, of
+from convolution_cases import BACKWARD, CONVOLUTION, build, check, of
 
 from dml.compiler.selection import convolution as selection
 
@@ -58,4 +58,24 @@ def test_slabs(as_discrete, monkeypatch, slab, buffers, direction):
     case = {**CASES[0], "strides": (2, 2), "direction": BACKWARD} if direction == "backward" else CASES[0]
     made = build("FLOAT32", 2, **case)
     assert runs_implicit(as_discrete, made[0])
+    check(as_discrete, *made)
+
+
+@pytest.mark.parametrize("layout", ["packed", "nhwc"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        of(6, 1, 1, (19, 14), (3, 3), start=(1, 1), end=(1, 1)),
+        of(4, 1, 2, (9, 11), (3, 2), strides=(2, 1), start=(0, 1), mode=CONVOLUTION),
+        of(3, 1, 1, (30, 8), (5, 5), dilations=(4, 3), start=(8, 6), end=(8, 6)),
+        of(2, 1, 1, (4, 5, 8), (2, 3, 3), start=(1, 1, 1), end=(0, 1, 1)),
+        of(2, 1, 3, (7, 6), (3, 3), strides=(2, 2), direction=BACKWARD),
+    ],
+    ids=range(5),
+)
+def test_depthwise(as_discrete, dtype, layout, case):
+    made = build(dtype, 2, layout=layout, **case)
+    compiled = as_discrete.compile_operator(as_discrete.create_operator(made[0]))
+    assert "convolution/depthwise.comp" in compiled.program.describe()
     check(as_discrete, *made)

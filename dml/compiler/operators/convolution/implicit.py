@@ -69,7 +69,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
 
 
 def _matrix(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile) -> Operand:
-    """{group, element of the window and input channel, output channel}, in 32-bit words; once, where they are static."""
+    """{group, element of the window and input channel, output channel}, in 32-bit words; once, where static."""
     sizes, windows = sums.sizes, sums.windows
     _, words = sum_type(sums.result)
     stage = builder.prepare(sums.weights)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from dml import glslang
-from dml.compiler.features import Features, MatrixShape
+from dml.compiler.features import Features, FloatMode, MatrixShape
 from dml.errors import DMLError
 
 #: Names of features that devices do as if they lacked, separated by commas; "all" are all.
@@ -87,11 +87,8 @@ STRUCTURES = (
 
 #: Float controls are no features: a device that has them has them enabled.
 _FLOAT_CONTROLS, _FLOAT_CONTROLS_CORE = "VK_KHR_shader_float_controls", (1, 2, 0)
-_EXACT = (
-    "shaderRoundingModeRTEFloat16",
-    "shaderDenormPreserveFloat16",
-    "shaderSignedZeroInfNanPreserveFloat16",
-)
+#: VkShaderFloatControlsIndependence -> for floats of which bits a mode is to be set together with that for 16.
+_TOGETHER = {0: (16, 64), 1: (16,), 2: (16, 32, 64)}
 
 _SUBGROUP_OPERATIONS = {
     "vote": 0x2,
@@ -184,7 +181,7 @@ def _read(vk: Any, instance: Any, physical: Any, version: Version) -> Features:
     features = Features(
         **found,
         subgroup_operations=_subgroup_operations(vk, physical),
-        float16_exact=_is_exact(vk, physical, version, extensions),
+        float16_exact=_exact(vk, physical, version, extensions),
         cooperative_matrices=tuple(_matrices(vk, instance, physical)) if matrices else (),
     )
     return features.without()
@@ -202,11 +199,22 @@ def _subgroup_operations(vk: Any, physical: Any) -> frozenset[str]:
     return frozenset(name for name, bit in _SUBGROUP_OPERATIONS.items() if int(found.supportedOperations) & bit)
 
 
-def _is_exact(vk: Any, physical: Any, version: Version, extensions: Iterable[str]) -> bool:
+def _exact(vk: Any, physical: Any, version: Version, extensions: Iterable[str]) -> tuple[FloatMode, ...]:
+    """The modes in which conversions of FLOAT16 are exact; empty where the device does not have all of them."""
     if version < _FLOAT_CONTROLS_CORE and _FLOAT_CONTROLS not in extensions:
-        return False
-    found = _properties(vk, physical, vk.VkPhysicalDeviceFloatControlsProperties())
-    return all(getattr(found, name) for name in _EXACT)
+        return ()
+    return exact_modes(_properties(vk, physical, vk.VkPhysicalDeviceFloatControlsProperties()))
+
+
+def exact_modes(controls: Any) -> tuple[FloatMode, ...]:
+    """As Features has them, by a VkPhysicalDeviceFloatControlsProperties."""
+    modes = [
+        FloatMode("SignedZeroInfNanPreserve", 16),
+        *(FloatMode("DenormPreserve", bits) for bits in _TOGETHER[int(controls.denormBehaviorIndependence)]),
+        *(FloatMode("RoundingModeRTE", bits) for bits in _TOGETHER[int(controls.roundingModeIndependence)]),
+    ]
+    has_all = all(getattr(controls, f"shader{mode.name}Float{mode.bits}") for mode in modes)
+    return tuple(modes) if has_all else ()
 
 
 def _matrices(vk: Any, instance: Any, physical: Any) -> Iterable[MatrixShape]:

@@ -35,9 +35,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS, DataType
+from dml.compiler.features import FloatMode
 from dml.compiler.kernels import sources
 from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name
 from dml.compiler.kernels.expression import Emitted
+from dml.compiler.kernels.float_modes import float_modes
 from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant
 from dml.enums import DML_TENSOR_DATA_TYPE
@@ -152,12 +154,12 @@ def prelude(
     workgroup: tuple[int, int, int],
     push: Sequence[str],
     code: str,
-    fast_halves: bool = False,
+    fast_halves: tuple[FloatMode, ...] = (),
 ) -> Head:
     """The head of a kernel under shaders/.
 
     space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
-    code: GLSL for the end. fast_halves: whether FLOAT16 is converted by the device's own instructions.
+    code: GLSL for the end. fast_halves: the modes in which the device's own instructions convert FLOAT16.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
     named = {**_layout_constants(tensors, space), **constants}
@@ -229,7 +231,7 @@ def _text(
     push: tuple[str, ...],
     epilogues: tuple[tuple[str, str], ...],
     code: str,
-    fast_halves: bool,
+    fast_halves: tuple[FloatMode, ...],
 ) -> _Text:
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
     body = _body(tensors, rank, dict(epilogues), code, used)
@@ -262,7 +264,7 @@ def _text(
     lines += [f"#define {name} push_.{name}" for name in push]
     lines += ['#include "lib/grid.glsl"', '#include "lib/divide.glsl"', '#include "lib/half.glsl"']
     if fast_halves and not used.isdisjoint(_CONVERSIONS):
-        lines.append('#include "lib/half_hardware.glsl"')
+        lines += [float_modes(fast_halves), '#include "lib/half_hardware.glsl"']
     lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
     return _Text("\n".join([*lines, body]) + "\n", tuple(names), in_block)
 

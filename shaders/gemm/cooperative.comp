@@ -51,41 +51,46 @@ uvec4 first_halves(uvec4 bits, uint count) {
     return bits & (low | high);
 }
 
+// As in shared.comp, loads are behind no branch, and what lies beyond the edges is read from the last that is there.
 void load_a(uint a0, uint m0, uint k0, uint end, out uvec4 raw[VECTORS_OF_A]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        raw[l] = uvec4(0u);
 #if A_ALONG == COLUMN
-        uint k = k0 + i / A_LINE, m = m0 + i % A_LINE * PER;
+        uint k = min(k0 + i / A_LINE, end - 1u), m = min(m0 + i % A_LINE * PER, (M - 1u) & ~(PER - 1u));
+        raw[l] = a_vector((a0 + m + k * A_COLUMN) / PER);
 #else
-        uint m = m0 + i / A_LINE, k = k0 + i % A_LINE * PER;
+        uint m = min(m0 + i / A_LINE, M - 1u), k = min(k0 + i % A_LINE * PER, (end - 1u) & ~(PER - 1u));
+        raw[l] = a_vector((a0 + m * A_ROW + k) / PER);
 #endif
-        if (i < A_LINES * A_LINE && m < M && k < end) raw[l] = a_vector((a0 + m * A_ROW + k * A_COLUMN) / PER);
     }
 }
 
 void load_b(uint b0, uint n0, uint k0, uint end, out uvec4 raw[VECTORS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        raw[l] = uvec4(0u);
 #if B_ALONG == COLUMN
-        uint n = n0 + i / B_LINE, k = k0 + i % B_LINE * PER;
+        uint n = min(n0 + i / B_LINE, N - 1u), k = min(k0 + i % B_LINE * PER, (end - 1u) & ~(PER - 1u));
+        raw[l] = b_vector((b0 + n * B_COLUMN + k) / PER);
 #else
-        uint k = k0 + i / B_LINE, n = n0 + i % B_LINE * PER;
+        uint k = min(k0 + i / B_LINE, end - 1u), n = min(n0 + i % B_LINE * PER, (N - 1u) & ~(PER - 1u));
+        raw[l] = b_vector((b0 + n + k * B_ROW) / PER);
 #endif
-        if (i < B_LINES * B_LINE && n < N && k < end) raw[l] = b_vector((b0 + n * B_COLUMN + k * B_ROW) / PER);
     }
 }
 
+// Steps of k from end on are zero in both.
 void keep_a(uint buffer_, uint k0, uint end, uvec4 raw[VECTORS_OF_A]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
         uvec4 bits = raw[l];
-#if A_ALONG == ROW
+#if A_ALONG == COLUMN
+        if (k0 + TILE_K > end && k0 + i / A_LINE >= end) bits = uvec4(0u);
+#else
         uint k = k0 + i % A_LINE * PER;
         if (k0 + TILE_K > end) bits = first_halves(bits, max(end, k) - k);
 #endif
-        if (i < A_LINES * A_LINE) tile_a[(buffer_ * A_LINES + i / A_LINE) * A_STEP + i % A_LINE] = bits;
+        bool is_mine = A_LINES * A_LINE % WORKGROUP == 0u || i < A_LINES * A_LINE;
+        if (is_mine) tile_a[(buffer_ * A_LINES + i / A_LINE) * A_STEP + i % A_LINE] = bits;
     }
 }
 
@@ -96,8 +101,11 @@ void keep_b(uint buffer_, uint k0, uint end, uvec4 raw[VECTORS_OF_B]) {
 #if B_ALONG == COLUMN
         uint k = k0 + i % B_LINE * PER;
         if (k0 + TILE_K > end) bits = first_halves(bits, max(end, k) - k);
+#else
+        if (k0 + TILE_K > end && k0 + i / B_LINE >= end) bits = uvec4(0u);
 #endif
-        if (i < B_LINES * B_LINE) tile_b[(buffer_ * B_LINES + i / B_LINE) * B_STEP + i % B_LINE] = bits;
+        bool is_mine = B_LINES * B_LINE % WORKGROUP == 0u || i < B_LINES * B_LINE;
+        if (is_mine) tile_b[(buffer_ * B_LINES + i / B_LINE) * B_STEP + i % B_LINE] = bits;
     }
 }
 
@@ -133,7 +141,7 @@ void main() {
     barrier();
     uint buffer_ = 0u;
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
-        // Behind the last slab lies one of zeros, which nobody adds.
+        // (Behind the last slab this reads its end again, which nobody adds.)
         load_a(a0, m0, k0 + TILE_K, end, raw_a);
         load_b(b0, n0, k0 + TILE_K, end, raw_b);
         [[unroll]] for (uint k = 0u; k < TILE_K; k += MATRIX_K) {

@@ -116,70 +116,84 @@ FOUR first_of(FOUR four, uint count) {
     uint i = ((l) * 4u + (q)) * WORKGROUP + gl_LocalInvocationIndex;       \
     uint n = B_ALONG_N ? i % TILE_N : i / TILE_K, k = B_ALONG_N ? i / TILE_N : i % TILE_K;
 
+// Loads are behind no branch, where they would wait for each other: what lies beyond the edges is read from the last
+// row, column or step of k that is there. Sums of such rows and columns are not stored; such steps are taken as zero.
 void load_a(uint a0, uint m0, uint k0, uint end, out A_RAW raw[FOURS_OF_A]) {
     [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
-        raw[l] = A_RAW(0);
 #if A_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             A_SINGLE(l, q)
-            if (m0 + m < M && k0 + k < end) raw[l][q] = a_load(a0 + (m0 + m) * A_ROW + (k0 + k) * A_COLUMN);
+            raw[l][q] = a_load(a0 + min(m0 + m, M - 1u) * A_ROW + min(k0 + k, end - 1u) * A_COLUMN);
         }
 #else
         A_PLACE(l)
-        if (m0 + m < M && k0 + k < end) raw[l] = a_raw(a0 + (m0 + m) * A_ROW + (k0 + k) * A_COLUMN);
+#if A_ALONG == COLUMN
+        raw[l] = a_raw(a0 + min(m0 + m, (M - 1u) & ~3u) + min(k0 + k, end - 1u) * A_COLUMN);
+#else
+        raw[l] = a_raw(a0 + min(m0 + m, M - 1u) * A_ROW + min(k0 + k, (end - 1u) & ~3u));
+#endif
 #endif
     }
 }
 
 void load_b(uint b0, uint n0, uint k0, uint end, out B_RAW raw[FOURS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < FOURS_OF_B; ++l) {
-        raw[l] = B_RAW(0);
 #if B_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             B_SINGLE(l, q)
-            if (n0 + n < N && k0 + k < end) raw[l][q] = b_load(b0 + (n0 + n) * B_COLUMN + (k0 + k) * B_ROW);
+            raw[l][q] = b_load(b0 + min(n0 + n, N - 1u) * B_COLUMN + min(k0 + k, end - 1u) * B_ROW);
         }
 #else
         B_PLACE(l)
-        if (n0 + n < N && k0 + k < end) raw[l] = b_raw(b0 + (n0 + n) * B_COLUMN + (k0 + k) * B_ROW);
+#if B_ALONG == ROW
+        raw[l] = b_raw(b0 + min(n0 + n, (N - 1u) & ~3u) + min(k0 + k, end - 1u) * B_ROW);
+#else
+        raw[l] = b_raw(b0 + min(n0 + n, N - 1u) * B_COLUMN + min(k0 + k, (end - 1u) & ~3u));
+#endif
 #endif
     }
 }
 
 void keep_a(uint buffer_, uint k0, uint end, A_RAW raw[FOURS_OF_A]) {
+    bool cut = k0 + TILE_K > end;
     [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
 #if A_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             A_SINGLE(l, q)
-            tile_a[buffer_][k][m / 4u][m % 4u] = raw[l][q];
+            tile_a[buffer_][k][m / 4u][m % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
         }
-#elif A_ALONG == COLUMN
-        A_PLACE(l)
-        tile_a[buffer_][k][m / 4u] = a_of_raw(raw[l]);
 #else
         A_PLACE(l)
         FOUR four = a_of_raw(raw[l]);
-        if (k0 + TILE_K > end) four = first_of(four, max(end, k0 + k) - (k0 + k));
+#if A_ALONG == COLUMN
+        if (cut && k0 + k >= end) four = FOUR(0);
+        tile_a[buffer_][k][m / 4u] = four;
+#else
+        if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
         [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_a[buffer_][k + q][m / 4u][m % 4u] = four[q];
+#endif
 #endif
     }
 }
 
 void keep_b(uint buffer_, uint k0, uint end, B_RAW raw[FOURS_OF_B]) {
+    bool cut = k0 + TILE_K > end;
     [[unroll]] for (uint l = 0u; l < FOURS_OF_B; ++l) {
 #if B_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             B_SINGLE(l, q)
-            tile_b[buffer_][k][n / 4u][n % 4u] = raw[l][q];
+            tile_b[buffer_][k][n / 4u][n % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
         }
-#elif B_ALONG == ROW
-        B_PLACE(l)
-        tile_b[buffer_][k][n / 4u] = b_of_raw(raw[l]);
 #else
         B_PLACE(l)
         FOUR four = b_of_raw(raw[l]);
-        if (k0 + TILE_K > end) four = first_of(four, max(end, k0 + k) - (k0 + k));
+#if B_ALONG == ROW
+        if (cut && k0 + k >= end) four = FOUR(0);
+        tile_b[buffer_][k][n / 4u] = four;
+#else
+        if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
         [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_b[buffer_][k + q][n / 4u][n % 4u] = four[q];
+#endif
 #endif
     }
 }
@@ -214,7 +228,7 @@ void main() {
     barrier();
     uint buffer_ = 0u;
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
-        // Behind the last slab lies one of zeros, which nobody adds.
+        // (Behind the last slab this reads its end again, which nobody adds.)
         load_a(a0, m0, k0 + TILE_K, end, raw_a);
         load_b(b0, n0, k0 + TILE_K, end, raw_b);
         STEPS_OF_K for (uint k = 0u; k < TILE_K; ++k) {

@@ -9,7 +9,7 @@
 //
 // B_ALONG COLUMN: a vector holds PER steps of k of a column, and neighbouring invocations take neighbouring ones. ROW:
 // it holds PER (= COLUMNS) columns, an invocation takes four steps of k, and neighbouring ones neighbouring columns.
-// K_PART, K_PART_STRIDE: as in shared.comp.
+// UNROLL: so many times that at once. K_PART, K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -26,17 +26,15 @@ FOUR first_of(FOUR four, uint count) {
     return mix(FOUR(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
 }
 
-// Four steps of k of a row of a, of which those from end on are zero.
-FOUR steps_of_a(uint row, uint k, uint end) {
+// Four steps of k of a row of a. cut: those from end on are zero. (Loads behind branches would wait for each other.)
+FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
 #if A_ALONG == ROW
-    if (k >= end) return FOUR(0);
-    FOUR four = a_four(row + k);
-    return k + 4u <= end ? four : first_of(four, end - k);
+    FOUR four = a_four(row + (cut ? min(k, (end - 1u) & ~3u) : k));
 #else
     FOUR four;
-    [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = k + q < end ? a_load(row + (k + q) * A_COLUMN) : SUM(0);
-    return four;
+    [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = a_load(row + (cut ? min(k + q, end - 1u) : k + q) * A_COLUMN);
 #endif
+    return cut ? first_of(four, max(end, k) - k) : four;
 }
 
 // Four of the elements of a vector of b: the first or, where it has eight, the second.
@@ -49,7 +47,58 @@ FOUR four_of_b(uvec4 bits, uint which) {
 #endif
 }
 
-SUM sum_of_four(FOUR four) { return four.x + four.y + (four.z + four.w); }
+SUM with_products(SUM sum, FOUR a, FOUR b) {
+    [[unroll]] for (uint q = 0u; q < 4u; ++q) sum += a[q] * b[q];
+    return sum;
+}
+
+#if B_ALONG == COLUMN
+const uint STEP = SLICES * PER;
+
+// Adds the products of count vectors of each column, STEP apart from k on. cut: steps from end on count as zero.
+#define ADD(count, cut)                                                                                              \
+    uvec4 b[count][COLUMNS];                                                                                         \
+    [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) b[u][c] = b_vector((columns[c] + k + u * STEP) / PER);        \
+    }                                                                                                                \
+    [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        [[unroll]] for (uint p = 0u; p < PER / 4u; ++p) {                                                            \
+            uint from = k + u * STEP + 4u * p;                                                                       \
+            FOUR four[COLUMNS];                                                                                      \
+            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {                                                         \
+                four[c] = four_of_b(b[u][c], p);                                                                     \
+                if (cut) four[c] = first_of(four[c], max(end, from) - from);                                         \
+            }                                                                                                        \
+            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {                                                          \
+                FOUR a = steps_of_a(rows[m], from, end, cut);                                                        \
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = with_products(sums[m][c], a, four[c]);   \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+#else
+const uint STEP = SLICES * 4u;
+
+// Adds the products of four steps of k, count times, STEP apart from k on. cut: steps from end on count as zero.
+#define ADD(count, cut)                                                                                              \
+    uvec4 b[count][4];                                                                                               \
+    [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {                                                                  \
+            uint step_ = k + u * STEP + q;                                                                           \
+            b[u][q] = b_vector((column + (cut ? min(step_, end - 1u) : step_) * B_ROW) / PER);                       \
+        }                                                                                                            \
+    }                                                                                                                \
+    [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        FOUR a[TILE_M];                                                                                              \
+        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) a[m] = steps_of_a(rows[m], k + u * STEP, end, cut);            \
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {                                                                  \
+            [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) {                                                    \
+                FOUR four = four_of_b(b[u][q], c);                                                                   \
+                if (cut && k + u * STEP + q >= end) four = FOUR(0);                                                  \
+                [[unroll]] for (uint m = 0u; m < TILE_M; ++m) sums[m][c] += a[m][q] * four;                          \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+#endif
 
 void main() {
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
@@ -77,49 +126,23 @@ void main() {
     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
         columns[c] = b_batch(at) + min(n0 + lane * COLUMNS + c, N - 1u) * B_COLUMN;
     }
-    // Four products of each sum side by side, added at the end.
-    FOUR sums[TILE_M][COLUMNS];
+    SUM sums[TILE_M][COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = FOUR(0);
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = SUM(0);
     }
-    for (uint k = begin + slice * PER; k < end; k += SLICES * PER) {
-        uvec4 b[COLUMNS];
-        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) b[c] = b_vector((columns[c] + k) / PER);
-        [[unroll]] for (uint p = 0u; p < PER / 4u; ++p) {
-            uint first = k + 4u * p;
-            FOUR four[COLUMNS];
-            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) four[c] = four_of_b(b[c], p);
-            if (first + 4u > end) {
-                uint count = max(first, end) - first;
-                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) four[c] = first_of(four[c], count);
-            }
-            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-                FOUR a = steps_of_a(rows[m], first, end);
-                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] += a * four[c];
-            }
-        }
-    }
+    uint k = begin + slice * PER;
+    const uint last = (UNROLL - 1u) * STEP + PER;
 #else
     uint column = b_batch(at) + min(n0 + lane * COLUMNS, (N - 1u) / PER * PER);
     FOUR sums[TILE_M][COLUMNS / 4u];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) sums[m][c] = FOUR(0);
     }
-    for (uint k = begin + slice * 4u; k < end; k += SLICES * 4u) {
-        uvec4 b[4];
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) {
-            b[q] = k + q < end ? b_vector((column + (k + q) * B_ROW) / PER) : uvec4(0u);
-        }
-        FOUR a[TILE_M];
-        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) a[m] = steps_of_a(rows[m], k, end);
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) {
-            [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) {
-                FOUR four = four_of_b(b[q], c);
-                [[unroll]] for (uint m = 0u; m < TILE_M; ++m) sums[m][c] += a[m][q] * four;
-            }
-        }
-    }
+    uint k = begin + slice * 4u;
+    const uint last = (UNROLL - 1u) * STEP + 4u;
 #endif
+    for (; k + last <= end; k += UNROLL * STEP) { ADD(UNROLL, false) }
+    for (; k < end; k += STEP) { ADD(1u, true) }
 
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
@@ -127,7 +150,7 @@ void main() {
 #if B_ALONG == COLUMN
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
             uint own = lane * COLUMNS + c;
-            partial[slice][own / 4u][own % 4u] = sum_of_four(sums[m][c]);
+            partial[slice][own / 4u][own % 4u] = sums[m][c];
         }
 #else
         [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) partial[slice][lane * (COLUMNS / 4u) + c] = sums[m][c];

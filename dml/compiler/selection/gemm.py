@@ -101,7 +101,7 @@ class VectorProduct:
     """gemm/vector.comp: ``slices`` invocations share the products of each of ``lanes`` times ``columns`` columns.
 
     along_k: a vector of b holds neighbours along k, else ``columns`` neighbouring columns. per_vector: how many. parts:
-    into how many sums, of different workgroups, k goes.
+    into how many sums, of different workgroups, k goes. unroll: steps that an invocation makes at once.
     """
 
     rows: int
@@ -111,6 +111,7 @@ class VectorProduct:
     along_k: bool
     per_vector: int
     parts: int = 1
+    unroll: int = 2
 
     @property
     def tile(self) -> tuple[int, int]:

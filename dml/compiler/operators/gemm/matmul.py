@@ -171,6 +171,7 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
                 "COLUMNS": f"{kernel.columns}u",
                 "LANES": f"{kernel.lanes}u",
                 "SLICES": f"{kernel.slices}u",
+                "UNROLL": f"{kernel.unroll}u",
             }
         case MatrixProduct():
             return "gemm/cooperative.comp", {

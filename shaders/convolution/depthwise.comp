@@ -1,22 +1,27 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Convolution of groups of one input channel each, for GPUs: an invocation makes TILE_Y rows of TILE_X elements of a
+// Convolution of groups of one input channel each: an invocation makes TILE_Y rows of TILE_X elements of a
 // channel, and reads each element of x that their windows reach once. Neighbouring invocations make neighbouring
 // columns. The window has TAPS_0 planes of TAPS_1 x TAPS_2 elements, whose tap j along axis d is the filter's FIRST_d + j *
-// STEP_d; windows are MOVE_d apart, their elements DILATION_d, and PADDING_d elements come before x. The space counts
-// {batch, channel, depth, tile of rows, tile of columns}. RESULT_PAIRS: float16, and tiles are whole words.
+// STEP_d; windows are MOVE_d apart, their elements DILATION_d, and PADDING_d elements come before x. A tile's rows are
+// GAP_1 apart, its columns GAP_2: the dilation, where windows move by one, so that theirs have elements in common. The
+// space counts {batch, channel, depth, tile of rows, tile of columns}, tiles that begin within a gap one after the other.
+// RESULT_PAIRS: float16, and tiles are whole words.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
-const uint ROWS = (TILE_Y - 1u) * MOVE_1 + (TAPS_1 - 1u) * DILATION_1 + 1u;
-const uint COLUMNS = (TILE_X - 1u) * MOVE_2 + (TAPS_2 - 1u) * DILATION_2 + 1u;
+// From one window to the next of a tile, and from one element to the next, in gaps.
+const uint MOVED_1 = GAP_1 > 1u ? 1u : MOVE_1, DILATED_1 = GAP_1 > 1u ? 1u : DILATION_1;
+const uint MOVED_2 = GAP_2 > 1u ? 1u : MOVE_2, DILATED_2 = GAP_2 > 1u ? 1u : DILATION_2;
+const uint ROWS = (TILE_Y - 1u) * MOVED_1 + (TAPS_1 - 1u) * DILATED_1 + 1u;
+const uint COLUMNS = (TILE_X - 1u) * MOVED_2 + (TAPS_2 - 1u) * DILATED_2 + 1u;
 
 void main() {
     uint i = global_index();
     if (i >= COUNT) return;
     uint c[RANK];
     coordinates(i, c);
-    uint y0 = c[3] * TILE_Y, x0 = c[4] * TILE_X;
+    uint y0 = c[3] / GAP_1 * (TILE_Y * GAP_1) + c[3] % GAP_1, x0 = c[4] / GAP_2 * (TILE_X * GAP_2) + c[4] % GAP_2;
     uint group = divided(c[1], GROUP_OUTPUTS_DIVISOR);
     uint corner[5] = uint[5](c[0], group, 0u, 0u, 0u);
     uint tap[6] = uint[6](group, c[1] - group * GROUP_OUTPUTS, 0u, uint(FIRST_0), uint(FIRST_1), uint(FIRST_2));
@@ -37,19 +42,20 @@ void main() {
             }
         }
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-            uint row = from + z * x_STRIDE_2 + (y + r) * x_STRIDE_3;
+            uint down = y + r * GAP_1, row = from + z * x_STRIDE_2 + down * x_STRIDE_3;
             SUM found[COLUMNS];
             [[unroll]] for (uint s = 0u; s < COLUMNS; ++s) {
-                bool inside = y + r < x_SIZE_3 && x + s < x_SIZE_4;
-                SUM value = SUM(x_load(inside ? row + (x + s) * x_STRIDE_4 : from));
+                uint across = x + s * GAP_2;
+                bool inside = down < x_SIZE_3 && across < x_SIZE_4;
+                SUM value = SUM(x_load(inside ? row + across * x_STRIDE_4 : from));
                 found[s] = inside ? value : SUM(0);
             }
             [[unroll]] for (uint v = 0u; v < TILE_Y; ++v) {
                 [[unroll]] for (uint ky = 0u; ky < TAPS_1; ++ky) {
-                    if (v * MOVE_1 + ky * DILATION_1 != r) continue;
+                    if (v * MOVED_1 + ky * DILATED_1 != r) continue;
                     [[unroll]] for (uint u = 0u; u < TILE_X; ++u) {
                         [[unroll]] for (uint kx = 0u; kx < TAPS_2; ++kx) {
-                            sums[v][u] += found[u * MOVE_2 + kx * DILATION_2] * w[ky][kx];
+                            sums[v][u] += found[u * MOVED_2 + kx * DILATED_2] * w[ky][kx];
                         }
                     }
                 }
@@ -64,9 +70,9 @@ void main() {
     uint first[5] = uint[5](c[0], c[1], c[2], y0, x0);
     uint to = result_at(first);
     [[unroll]] for (uint v = 0u; v < TILE_Y; ++v) {
-        if (y0 + v < result_SIZE_3) {
+        if (y0 + v * GAP_1 < result_SIZE_3) {
 #if RESULT_PAIRS
-            uint e = to + v * result_STRIDE_3;
+            uint e = to + v * GAP_1 * result_STRIDE_3;
             [[unroll]] for (uint u = 0u; u < TILE_X; u += 2u) {
                 if (x0 + u < result_SIZE_4) {
                     result_word_store((e + u) >> 1, result_encode_at(e + u, finish(sums[v][u] + bias)) |
@@ -75,8 +81,8 @@ void main() {
             }
 #else
             [[unroll]] for (uint u = 0u; u < TILE_X; ++u) {
-                if (x0 + u < result_SIZE_4) {
-                    result_store(to + v * result_STRIDE_3 + u * result_STRIDE_4, finish(sums[v][u] + bias));
+                if (x0 + u * GAP_2 < result_SIZE_4) {
+                    result_store(to + v * GAP_1 * result_STRIDE_3 + u * GAP_2 * result_STRIDE_4, finish(sums[v][u] + bias));
                 }
             }
 #endif

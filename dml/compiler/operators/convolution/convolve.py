@@ -1,8 +1,8 @@
 """Convolutions, forward and backward (transposed), of floats and of integers: which kernels make one.
 
 Every convolution has three spatial dimensions here. It is a product of matrices (windows of one element; on GPUs of any
-number, ``implicit``), a sum kept in registers over a padded copy of the input (``direct``; for a channel of its own on
-GPUs without the copy, ``depthwise``), the same by fewer products (``winograd``, 3 x 3), or, where none of these fits,
+number, ``implicit``), a sum kept in registers over a padded copy of the input (``direct``; for channels of their own
+without the copy, ``depthwise``), the same by fewer products (``winograd``, 3 x 3), or, where none of these fits,
 ``general``: one invocation per element.
 """
 

@@ -1,4 +1,4 @@
-"""Convolutions of groups of one input channel on GPUs: rows in registers, and no copy of x."""
+"""Convolutions of groups of one input channel: tiles in registers, and no copy of x."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, f
     defines: dict[str, object] = {"TILE_Y": f"{tile.rows}u", "TILE_X": f"{tile.columns}u"}
     for d in (1, 2):
         defines |= {f"TAPS_{d}": f"{windows.taps[d]}u", f"MOVE_{d}": f"{windows.strides[d]}u"}
-        defines[f"DILATION_{d}"] = f"{windows.dilations[d]}u"
+        defines |= {f"DILATION_{d}": f"{windows.dilations[d]}u", f"GAP_{d}": f"{tile.gaps[d - 1]}u"}
     builder.dispatch(
         "convolution/depthwise.comp",
         tensors,
-        space=(*result.sizes[:2], depth, -(-height // tile.rows), -(-width // tile.columns)),
+        space=(*result.sizes[:2], depth, tile.tiles(height, 0), tile.tiles(width, 1)),
         constants={**constants, **emitted.constants},
         defines={
             **defines,
             "SUM_IS_INT": int(kind == "int"),
             "HAS_BIAS": int(sums.bias is not None),
-            "RESULT_PAIRS": int(tile.columns % 2 == 0 and _stores_pairs(result)),
+            "RESULT_PAIRS": int(tile.columns % 2 == 0 and tile.gaps[1] == 1 and _stores_pairs(result)),
         },
         code=emitted.code,
         steps=windows.taps[0],

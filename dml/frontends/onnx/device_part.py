@@ -14,7 +14,7 @@ from dml.errors import DMLError
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
 
-from .dtypes import BFLOAT16, Array, DType, Shape
+from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
 from .node import NodeFacts
 from .plans import Plans
 from .trace import GraphFacts, Guard, Trace, run
@@ -78,8 +78,8 @@ class OnnxPlan:
 
 
 def _stays(result: Result) -> bool:
-    """What is counted comes to the host; bfloat16 goes by it, which rounds."""
-    return isinstance(result, Result) and result.array is None and result.dtype != BFLOAT16
+    """What is counted comes to the host; bfloat16 and float8 go by it, which rounds."""
+    return isinstance(result, Result) and result.array is None and result.dtype not in HELD_AS_FLOAT32
 
 
 def _described(item: Any, name: str) -> Any:

@@ -25,7 +25,7 @@ from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike, SharedConstants
 
-from .dtypes import BFLOAT16, BOOL, Array, DType, Shape, storage
+from .dtypes import BOOL, HELD_AS_FLOAT32, Array, DType, Shape, storage
 from .folding import fold
 from .loading import initial_arrays
 from .node import LateCount, NodeFacts, OnnxNode, Unsupported, noted
@@ -85,7 +85,7 @@ def held(array: Array | DeviceArray) -> Array | DeviceArray:
         return array
     if array.dtype == BOOL:
         return array.astype(np.uint8).reshape(array.shape or (1,))
-    if array.dtype == BFLOAT16:
+    if array.dtype in HELD_AS_FLOAT32:
         return array.astype(np.float32).reshape(array.shape or (1,))
     return array.reshape(array.shape or (1,))
 

@@ -1,7 +1,8 @@
 """ONNX values while a model is traced, and the operators that all mappings are made of.
 
 An ``OnnxValue`` is a constant (an array on the host), or a tensor of the graph being built. Its shape and dtype are
-those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device and bfloat16 FLOAT32.
+those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device, bfloat16 and
+float8 are FLOAT32.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
 from dml.tensors import packed_tensor
 
-from .dtypes import _SUBSTITUTES, BFLOAT16, BOOL, Array, DType, storage
+from .dtypes import _SUBSTITUTES, BOOL, HELD_AS_FLOAT32, Array, DType, storage
 
 
 class OnnxValue:
@@ -71,7 +72,7 @@ class OnnxValue:
             assert self.array is not None
             if not self.size:
                 raise DMLError("a tensor without elements cannot go to the device", HRESULT.DXGI_ERROR_UNSUPPORTED)
-            held = self.array.astype(np.float32) if self.dtype == BFLOAT16 else self.array
+            held = self.array.astype(np.float32) if self.dtype in HELD_AS_FLOAT32 else self.array
             storage(held.dtype)
             if held.dtype == BOOL:
                 held = held.astype(np.uint8)

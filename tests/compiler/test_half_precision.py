@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import dml
-from dml.compiler.features import Features
+from dml.compiler.features import Features, FloatMode, MatrixShape
 from dml.compiler.kernels import sources
 from dml.compiler.lowering import compile_operator
 from dml.compiler.target import DeviceClass, Target
-from dml.glslang import Source, compile, compile_many
+from dml.glslang import Source, compile, compile_many, has_extension
 from harness import tensor
 from sample_descriptors import NAMES, sample
 
-#: Results of these are rounded: sums, products, quotients, remainders, dot products, GLSL.std.450, products of matrices.
+#: What rounds: sums, products, quotients, remainders, dot products, functions of GLSL.std.450, products of matrices.
 _ARITHMETIC = {127, 129, 131, 133, 136, 140, 141, 142, 143, 144, 145, 146, 147, 148, 12, 4459}
 _FLOAT, _VECTOR, _COOPERATIVE_MATRIX = 22, 23, 4456
 
@@ -28,12 +28,8 @@ def half_arithmetic(module: bytes) -> list[int]:
     found, at = [], 5
     while at < len(words):
         count, number = words[at] >> 16, words[at] & 0xFFFF
-        if (
-            number == _FLOAT
-            and words[at + 2] == 16
-            or number in (_VECTOR, _COOPERATIVE_MATRIX)
-            and words[at + 2] in halves
-        ):
+        is_half = number == _FLOAT and words[at + 2] == 16
+        if is_half or (number in (_VECTOR, _COOPERATIVE_MATRIX) and words[at + 2] in halves):
             halves.add(words[at + 1])
         if number in _ARITHMETIC and words[at + 1] in halves:
             found.append(number)
@@ -55,9 +51,12 @@ def test_it_is_found(expression: str) -> None:
 @pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
 def test_no_kernel_computes_in_halves(kind: DeviceClass) -> None:
     """Whatever the device can do."""
+    sums = ("FLOAT16", "FLOAT32") if has_extension("GL_KHR_cooperative_matrix") else ()
     every = Features(
         **{field.name: True for field in fields(Features) if field.type == "bool"},
         subgroup_operations=frozenset({"vote", "arithmetic", "ballot", "shuffle", "shuffle_relative", "clustered"}),
+        float16_exact=(FloatMode("DenormPreserve", 16), FloatMode("RoundingModeRTE", 16)),
+        cooperative_matrices=tuple(MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", sum, sum) for sum in sums),
     )
     target = Target(kind, 1024, (1024, 1024, 64), shared_memory=49152, subgroup_size=32, features=every)
     used = []
@@ -77,7 +76,7 @@ def test_no_kernel_computes_in_halves(kind: DeviceClass) -> None:
 @pytest.mark.parametrize(
     "flags",
     [dml.DML_EXECUTION_FLAG_NONE, dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION],
-    ids=["not", "allowed"],
+    ids=["", "allowed"],
 )
 @pytest.mark.parametrize("operator", ["product", "sum"])
 def test_long_sums(each_kind: dml.Device, operator: str, flags: dml.DML_EXECUTION_FLAGS) -> None:

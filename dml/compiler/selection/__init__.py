@@ -88,6 +88,20 @@ def single_stores(target: Target) -> frozenset[int]:
     return frozenset(bits for bits, is_there in found.items() if is_there)
 
 
+#: Invocations of a workgroup of elementwise/transpose.comp.
+TRANSPOSE_WORKGROUP = 128
+
+
+def transpose_tile(target: Target, bits: int) -> int | None:
+    """Elements along a tile of transposed data that goes through shared memory; None where caches do as well.
+
+    bits: of an element that is written. A CPU's driver has its caches, and pays for barriers.
+    """
+    if target.is_cpu:
+        return None
+    return 32 if bits >= 16 else 16
+
+
 # --- What a variant costs to compile ----------------------------------------------------------------------------------
 
 #: Runs in which a kernel has to make up for what it takes longer to compile than another, on a CPU's driver.

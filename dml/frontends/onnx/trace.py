@@ -4,12 +4,12 @@ Every value's shape is known when its node is reached, so nothing is inferred be
 constants is computed at once (shapes and what is made of them), every other one is mapped. Where a mapping needs the
 number in a tensor (the shape given to Reshape, a Loop's count), a constant has it; a tensor that depends on the model's
 inputs is computed on the device by the graph built so far, and becomes a guard: the compiled model holds only for
-inputs that give the same number.
+inputs that give the same number. A node that counts what it gives ends the graph instead, where that can be cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
@@ -25,10 +25,10 @@ from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike, SharedConstants
 
-from .dtypes import BFLOAT16, BOOL, Array, DType, Shape, storage
+from .dtypes import BOOL, HELD_AS_FLOAT32, Array, DType, Shape, storage
 from .folding import fold
 from .loading import initial_arrays
-from .node import NodeFacts, OnnxNode, Unsupported, noted
+from .node import LateCount, NodeFacts, OnnxNode, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
 from .value import OnnxValue, constant
 
@@ -85,7 +85,7 @@ def held(array: Array | DeviceArray) -> Array | DeviceArray:
         return array
     if array.dtype == BOOL:
         return array.astype(np.uint8).reshape(array.shape or (1,))
-    if array.dtype == BFLOAT16:
+    if array.dtype in HELD_AS_FLOAT32:
         return array.astype(np.float32).reshape(array.shape or (1,))
     return array.reshape(array.shape or (1,))
 
@@ -160,7 +160,10 @@ class Trace:
         self._nested: dict[int, tuple[Any, GraphFacts]] = {}
         #: In the order in which they were mapped: the nodes of a body before the one that has it.
         self.record: list[NodeRecord] = []
-        self._depth = 0
+        self.depth = 0
+        #: Whether the graph can be cut behind its nodes, and behind which it is: their outputs may be ``LateRows``.
+        self.may_cut = False
+        self.late: Collection[NodeFacts] = ()
 
     # Values
 
@@ -243,8 +246,11 @@ class Trace:
                 failed.append((proto, error))
                 missing.update(proto.output)
         if failed:
+            # (what can be cut off is looked at again when everything else is as it will be)
+            late = all(isinstance(error, LateCount) for _, error in failed)
+            failed = [(proto, error) for proto, error in failed if late or not isinstance(error, LateCount)]
             words = "; ".join(dict.fromkeys(error.message for _, error in failed))
-            raise Unsupported(words, [(proto, error.message) for proto, error in failed])
+            raise (LateCount if late else Unsupported)(words, [(proto, error.message) for proto, error in failed])
 
     def node(self, proto: NodeFacts, scope: Scope) -> None:
         self.count += 1
@@ -256,7 +262,7 @@ class Trace:
             if not value.is_held:
                 raise Unsupported(f"{node}: no DirectML data type holds {value.dtype}")
         before = len(self.builder._nodes)
-        self._depth += 1
+        self.depth += 1
         try:
             results = self.results(node)
         except DMLError as error:
@@ -267,12 +273,12 @@ class Trace:
             noted(error, f"while {node} of an ONNX model was mapped")
             raise
         finally:
-            self._depth -= 1
+            self.depth -= 1
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
         kinds = [item.Operator.desc.OPERATOR_TYPE for item in made]
         numbers = range(before, len(self.builder._nodes))
         values = _facts(proto.input, inputs), _facts(proto.output, results)
-        self.record.append(NodeRecord(str(node), kinds, numbers, self._depth, *values))
+        self.record.append(NodeRecord(str(node), kinds, numbers, self.depth, *values))
         for name, item in zip(proto.output, results, strict=False):
             if name:
                 scope.items[name] = item

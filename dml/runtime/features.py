@@ -31,7 +31,7 @@ class _Structure(NamedTuple):
     """A structure of features in Vulkan.
 
     type: its VkStructureType. core: since when its features need no extension. booleans: Features' field that each of
-    its booleans is for, "" for those that no kernel needs.
+    its booleans is needed for, "" for those that no kernel needs.
     """
 
     name: str
@@ -74,7 +74,8 @@ STRUCTURES = (
         1000211000,
         (1, 2, 0),
         "VK_KHR_vulkan_memory_model",
-        ("memory_model", "", ""),
+        # Where the model is enabled and its scope of the whole device is not, atomics are not allowed
+        ("memory_model", "memory_model", ""),
     ),
     _Structure(
         "VkPhysicalDeviceCooperativeMatrixFeaturesKHR",
@@ -173,9 +174,8 @@ def _read(vk: Any, instance: Any, physical: Any, version: Version) -> Features:
     found: dict[str, Any] = {}
     for structure, answer in zip(present, chain, strict=True):
         names = [name for name, _ in vk.ffi.typeof(structure.name).fields if name not in ("sType", "pNext")]
-        found.update(
-            {field: bool(getattr(answer, name)) for name, field in zip(names, structure.booleans, strict=True)}
-        )
+        for name, feature in zip(names, structure.booleans, strict=True):
+            found[feature] = bool(getattr(answer, name)) and found.get(feature, True)
     found.pop("", None)
     matrices = found.pop("cooperative_matrices", False)
     features = Features(

@@ -124,6 +124,8 @@ def test_only_the_wanted_booleans_of_a_structure() -> None:
     float16_int8 = 1000082000
     assert features.opening(Features(int8=True), (1, 2, 0))[1] == {float16_int8: [False, True]}
     assert features.opening(Features(float16=True), (1, 2, 0))[1] == {float16_int8: [True, False]}
+    memory_model = 1000211000  # of the whole device, too, or atomics are not allowed
+    assert features.opening(Features(memory_model=True), (1, 2, 0))[1] == {memory_model: [True, True, False]}
 
 
 def controls(denormals: int, rounding: int, **lacking: bool) -> SimpleNamespace:

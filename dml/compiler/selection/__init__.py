@@ -82,6 +82,12 @@ def fast_halves(target: Target) -> tuple[FloatMode, ...]:
     return target.features.float16_exact
 
 
+def single_stores(target: Target) -> frozenset[int]:
+    """Bits of the elements narrower than a word that a kernel stores by themselves, without an atomic on their word."""
+    found = {16: target.features.storage_16bit, 8: target.features.storage_8bit}
+    return frozenset(bits for bits, is_there in found.items() if is_there)
+
+
 #: Invocations of a workgroup of elementwise/transpose.comp.
 TRANSPOSE_WORKGROUP = 128
 

@@ -415,11 +415,6 @@ def is_worth_packing(target: Target, uses: int) -> bool:
     return target.is_cpu and uses >= _WORTH_PACKING
 
 
-def converts_halves(target: Target, kernel: ProductKernel) -> bool:
-    """Whether the device's own conversions of FLOAT16 are taken: a GPU's, where they keep subnormals."""
-    return target.features.float16_exact and isinstance(kernel, VectorProduct | SharedProduct)
-
-
 def product_steps(kernel: ProductKernel, k: int) -> int:
     """The steps (see Dispatch) of an invocation that adds k products to each of its sums, parts together."""
     return -(-part_of_k(kernel, k) // kernel.depth) + _OTHER_STEPS

@@ -19,7 +19,6 @@ from dml.compiler.selection.gemm import (
     ProductKernel,
     TiledProduct,
     VectorProduct,
-    converts_halves,
     is_better_transposed,
     longest_product,
     multiplies_on_matrices,
@@ -277,7 +276,6 @@ def _dispatch(
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int"), **tile}
-    defines["HALVES_EXACT"] = int(converts_halves(builder.target, kernel))
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]

@@ -25,8 +25,8 @@ class MatrixShape(NamedTuple):
 class Features:
     """Optional features that the device was opened with. The defaults are what every Vulkan 1.1 device has: none.
 
-    storage_16bit, storage_8bit: storage buffers may be declared as arrays of such elements. float16, int8: arithmetic in
-    them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: of "vote", "arithmetic", "ballot",
+    storage_16bit, storage_8bit: storage buffers may be declared as arrays of such elements. float16, int8: arithmetic
+    in them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: of "vote", "arithmetic", "ballot",
     "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: conversions of FLOAT16 round to
     nearest even and keep subnormals, signed zeros, infinities and NaN (float controls). memory_model: Vulkan's, which
     cooperative matrices need. cooperative_matrices: of subgroup scope.
@@ -41,3 +41,6 @@ class Features:
     float16_exact: bool = False
     memory_model: bool = False
     cooperative_matrices: tuple[MatrixShape, ...] = ()
+
+
+NO_FEATURES = Features()

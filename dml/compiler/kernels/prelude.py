@@ -244,6 +244,9 @@ def _text(
     in_block = len(words) + len(members) > PUSH_WORDS
     x, y, z = workgroup
     lines = [
+        "#ifndef STORAGE",  # what sources.aliased defines
+        "#define STORAGE(declared) declared",
+        "#endif",
         f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;",
         f"const uint WORKGROUP = {x * y * z}u;",
         f"layout(push_constant) uniform Push {{ {' '.join(words if in_block else words + members)} }} push_;",
@@ -362,7 +365,8 @@ def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str])
     qualifier = "" if tensor.access.writes else "readonly "
     element = "uvec4" if tensor.vector else "uint"
     lines = [
-        f"layout(set = 0, binding = {binding}, std430) {qualifier}buffer {name}_Buffer {{ {element} {name}_data[]; }};",
+        f"STORAGE(layout(set = 0, binding = {binding}, std430) {qualifier}buffer) {name}_Buffer "
+        f"{{ {element} {name}_data[]; }};",
         f"#define {name}_VALUE {row.glsl}",
         f"#define {name}_BITS {row.bits}u",
         f"#define {name}_PER_WORD {row.per_word}u",

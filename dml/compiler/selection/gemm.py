@@ -168,8 +168,8 @@ class SharedProduct:
 class MatrixProduct:
     """gemm/cooperative.comp: a workgroup makes ``rows`` x ``columns`` of the result on matrix units.
 
-    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, buffers, parts:
-    as those of SharedProduct. band: rows of tiles that are under way together. subgroup_size: the device's.
+    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, buffers,
+    parts: as those of SharedProduct. band: rows of tiles that are under way together. subgroup_size: the device's.
     """
 
     rows: int

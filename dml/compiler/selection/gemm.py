@@ -168,8 +168,8 @@ class SharedProduct:
 class MatrixProduct:
     """gemm/cooperative.comp: a workgroup makes ``rows`` x ``columns`` of the result on matrix units.
 
-    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, buffers, parts:
-    as those of SharedProduct. band: rows of tiles that are under way together. subgroup_size: the device's.
+    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, buffers,
+    parts: as those of SharedProduct. band: rows of tiles that are under way together. subgroup_size: the device's.
     """
 
     rows: int
@@ -317,6 +317,23 @@ def _vector(m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int
     groups = batch * -(-n // (lanes * per_vector))
     parts = max(1, min(_MOST_PARTS, k // 512, _ENOUGH_GROUPS // groups))
     return VectorProduct(rows, per_vector, lanes, _NARROW_WORKGROUP // lanes, False, per_vector, parts)
+
+
+#: Numbers of four bits in a vector: what a kernel reads at once, of one block.
+_NUMBERS = 32
+
+
+def streams_blocks(target: Target, m: int, n: int, k: int, block: int) -> bool:
+    """Whether weights {n, k} of four bits, in such blocks along k, are multiplied as they are: by a GPU, by few rows."""
+    powers = block >= _NUMBERS and block & (block - 1) == 0
+    return not target.is_cpu and m <= _FEW_ROWS and n >= 4 and powers and k % block == 0
+
+
+def block_product(target: Target, m: int, n: int) -> VectorProduct:
+    """The sizes of gemm/blocks.comp."""
+    del target
+    rows = 1 << (m - 1).bit_length()
+    return VectorProduct(rows, 4 if rows <= 4 else 2, 4, 32, True, _NUMBERS)
 
 
 #: Parts of k, at most, whose sums are added in a second dispatch; and the workgroups that keep a GPU busy.

@@ -67,7 +67,7 @@ def matmul(
     operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
-    operands = _merge_batch(operands)
+    operands = merge_batch(operands)
     for products in _parts(operands, target):
         _sum_of_products(builder, products, alpha, beta, activation or Leaf(0))
 
@@ -192,7 +192,7 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
     return "gemm/shared.comp", defines
 
 
-def _merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
+def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     """The operands, whose batch dimensions have equal sizes, with those merged; at least one is left."""
     batch = operands["result"].sizes[:-2]
     sizes, strides = merge_dimensions(batch, [operand.strides[:-2] for operand in operands.values()])
@@ -204,7 +204,7 @@ def _merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     }
 
 
-def _matrix_code(operands: Mapping[str, Operand]) -> str:
+def matrix_code(operands: Mapping[str, Operand]) -> str:
     """For each operand ``t``: t_batch(at), the index where a batch element's matrix begins, and T_ROW, T_COLUMN."""
     lines = []
     for name, operand in operands.items():
@@ -214,6 +214,18 @@ def _matrix_code(operands: Mapping[str, Operand]) -> str:
         lines.append(f"#define {name.upper()}_ROW {name}_STRIDE_{rank}")
         lines.append(f"#define {name.upper()}_COLUMN {name}_STRIDE_{rank + 1}")
     return "\n".join(lines)
+
+
+def matrix_defines(name: str, operand: Operand) -> tuple[dict[str, object], bool]:
+    """How gemm/matrix.glsl reads or, for "result", stores a matrix, and whether it is bound as vectors for that."""
+    along = quads(operand, store=name == "result")
+    wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
+    which = name.upper()
+    return {
+        f"{which}_ALONG": (along or "nowhere").upper(),
+        f"{which}_WIDE": int(wide),
+        f"{which}_PAIRS": int(along is not None and not wide),
+    }, wide
 
 
 def _product(
@@ -279,14 +291,11 @@ def _dispatch(
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]
-        along = quads(operand, store=name == "result")
-        wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
+        own, wide = matrix_defines(name, operand)
+        defines |= own
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct)
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)
-        defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()
-        defines[f"{name.upper()}_WIDE"] = int(wide)
-        defines[f"{name.upper()}_PAIRS"] = int(along is not None and not wide)
     constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(alpha)}
     constants |= {"K_PART": part_of_k(kernel, k), "K_PART_STRIDE": stride}
     builder.dispatch(
@@ -298,7 +307,7 @@ def _dispatch(
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,
         push={"K": k},  # no constant: drivers would unroll a short loop whose body is long as it is
-        code=_matrix_code(operands) + "\n" + emitted.code,
+        code=matrix_code(operands) + "\n" + emitted.code,
         steps=product_steps(kernel, k),
         each=kernel.depth * math.prod(kernel.tile) // kernel.workgroup,
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
+
+from dml.errors import DMLError
 
 
 class MatrixShape(NamedTuple):
@@ -19,6 +22,9 @@ class MatrixShape(NamedTuple):
     b: str
     c: str
     result: str
+
+    def __str__(self) -> str:
+        return f"{self.m} x {self.n} x {self.k} {self.a} {self.b} + {self.c} = {self.result}"
 
 
 @dataclass(frozen=True)
@@ -42,5 +48,50 @@ class Features:
     memory_model: bool = False
     cooperative_matrices: tuple[MatrixShape, ...] = ()
 
+    @property
+    def broadcasts(self) -> bool:
+        """Whether an invocation's value can be given to all of its subgroup."""
+        return "ballot" in self.subgroup_operations
 
+    @property
+    def names(self) -> list[str]:
+        """Those that are there, by the names that ``without`` takes."""
+        return [name for name, field in FEATURES.items() if getattr(self, field)]
+
+    def described(self) -> dict[str, bool | str]:
+        """Each by its name: whether it is there, or which ones, in words."""
+        found = {name: getattr(self, field) for name, field in FEATURES.items()}
+        found["subgroup_operations"] = ", ".join(sorted(self.subgroup_operations))
+        found["cooperative_matrix"] = "; ".join(map(str, self.cooperative_matrices))
+        return found
+
+    def without(self, *names: str) -> Features:
+        """These without some, by name, and without what needs those; "all" leaves none.
+
+        Raises DMLError for a name that is none of FEATURES.
+        """
+        for name in names:
+            if name != "all" and name not in FEATURES:
+                raise DMLError(f"there is no feature {name!r}; there are {', '.join(FEATURES)}, and all")
+        if "all" in names:
+            return NO_FEATURES
+        left = replace(self, **{FEATURES[name]: getattr(NO_FEATURES, FEATURES[name]) for name in names})
+        return replace(left, cooperative_matrices=tuple(_possible(left)))
+
+
+def _possible(features: Features) -> Iterable[MatrixShape]:
+    """The cooperative matrices that can be used with the other features."""
+    if not features.memory_model:
+        return ()
+    needed = {"FLOAT16": features.float16, "INT8": features.int8, "UINT8": features.int8}
+    lacking = {kind for kind, is_there in needed.items() if not is_there}
+    return (shape for shape in features.cooperative_matrices if lacking.isdisjoint(shape))
+
+
+#: What every device has.
 NO_FEATURES = Features()
+
+#: Name -> field of Features: the field's own name, in the singular.
+FEATURES = {
+    {"cooperative_matrices": "cooperative_matrix"}.get(field.name, field.name): field.name for field in fields(Features)
+}

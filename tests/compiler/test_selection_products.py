@@ -284,6 +284,10 @@ def test_winograd_tiles_cover_the_result(places: tuple[int, int, int]) -> None:
     assert 0 <= 4 * grid.high - places[1] < 4
     assert 0 <= 4 * grid.wide - places[2] < 4
     assert grid.count == 2 * places[0] * grid.high * grid.wide
+    dilated = winograd_grid(2, places, (1, 3, 2))
+    assert (dilated.high % 3, dilated.wide % 2) == (0, 0)
+    assert 0 <= 4 * dilated.high - places[1] < 12
+    assert 0 <= 4 * dilated.wide - places[2] < 8
 
 
 # --- Recurrences ------------------------------------------------------------------------------------------------------
@@ -304,8 +308,15 @@ def test_recurrences(target: Target) -> None:
     """Limits hold, and every unit and row has its place."""
     for sizes, cut in cuts(target):
         assert cut.workgroup <= target.max_workgroup_invocations
-        assert cut.tiles * cut.units * cut.workgroup >= sizes.hidden
-        assert (cut.tiles - 1) * cut.units * cut.workgroup < sizes.hidden
+        units = cut.units * (1 if cut.slices else cut.workgroup)
+        assert (cut.tiles - 1) * units < sizes.hidden <= cut.tiles * units
+        if cut.slices:
+            # All blocks of a workgroup's rows in each slice, an invocation's cells of one row, sums in shared memory.
+            assert cut.workgroup * cut.block == cut.slices * cut.rows
+            assert cut.workgroup % cut.rows == 0
+            assert cut.units_of_invocation * cut.workgroup >= cut.units * cut.rows
+            sums = sizes.gates * cut.units * cut.rows + cut.rows // cut.block
+            assert 4 * cut.slices * sums <= target.shared_memory
         assert 1 <= cut.rows <= sizes.batch
         if not cut.stepwise:
             assert 2 * 16 * sizes.fours * cut.rows <= target.shared_memory

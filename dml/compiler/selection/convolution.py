@@ -327,17 +327,20 @@ _WEIGHT_COST = 3.0
 
 @dataclass(frozen=True)
 class WinogradGrid:
-    """The tiles of 4 x 4 results: those of a slice along height and width, and those of all slices of all images."""
+    """The tiles of 4 x 4 results: those of a slice along height and width, and those of all slices of all images.
+
+    The results of a tile lie a dilation apart.
+    """
 
     high: int
     wide: int
     count: int
 
 
-def winograd_grid(batch: int, places: Three) -> WinogradGrid:
+def winograd_grid(batch: int, places: Three, dilations: Three = (1, 1, 1)) -> WinogradGrid:
     """The tiles of a result {batch, channel, depth, height, width}; places: its last three sizes."""
     depth, height, width = places
-    high, wide = -(-height // 4), -(-width // 4)
+    high, wide = (-(-size // (4 * apart)) * apart for size, apart in ((height, dilations[1]), (width, dilations[2])))
     return WinogradGrid(high, wide, batch * depth * high * wide)
 
 
@@ -354,7 +357,11 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
 
     Devices with registers and caches of their own would need costs of their own: none is known yet.
     """
-    inputs, outputs, tiles = sizes.inputs, sizes.outputs, winograd_grid(sizes.batch, sizes.places).count
+    inputs, outputs, tiles = (
+        sizes.inputs,
+        sizes.outputs,
+        winograd_grid(sizes.batch, sizes.places, sizes.dilations).count,
+    )
     # Rows begin at multiples of four elements.
     input_row, output_row = -(-inputs // 4) * 4, -(-outputs // 4) * 4
     largest = 4 * WINOGRAD_POINTS * max(tiles * max(input_row, output_row), inputs * output_row)

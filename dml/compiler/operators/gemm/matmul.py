@@ -13,15 +13,16 @@ from dml.compiler.operators.gemm.layout import quads, readable, transposed
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection import stores_fours
 from dml.compiler.selection.gemm import (
     NarrowProduct,
     ProductKernel,
-    TiledProduct,
     is_better_transposed,
     longest_product,
     product_kernel,
     product_steps,
 )
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct, reads_a_singly
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
 from dml.tensors import packed_strides
@@ -47,10 +48,12 @@ def matmul(
     Leaf(0), the sum.
     """
     target, (m, n) = builder.target, result.sizes[-2:]
-    if is_better_transposed(target, m, n, math.prod(result.sizes[:-2])):
+    if is_better_transposed(target, m, n):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
-    a, b = readable(builder, a, uses=n), readable(builder, b, uses=m)
+    if not reads_a_singly(target, _sizes(a, b, result)):
+        a = readable(builder, a, uses=n)
+    b = readable(builder, b, uses=m)
     batch = result.sizes[:-2]
     operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
     if c is not None and beta != 0.0:
@@ -113,19 +116,16 @@ def _sum_of_products(
         _product(builder, operands, alpha, beta, finish if is_last else Leaf(0))
 
 
+def _sizes(a: Operand, b: Operand, result: Operand) -> ProductSizes:
+    *batch, m, n = result.sizes
+    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static)
+
+
 def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
-    result = operands["result"]
-    m, n = result.sizes[-2:]
+    sizes = _sizes(operands["a"], operands["b"], operands["result"])
     down, across = operands["b"].strides[-2:]
-    return product_kernel(
-        target,
-        m,
-        n,
-        operands["a"].sizes[-1],
-        math.prod(result.sizes[:-2]),
-        a_along_columns=quads(operands["a"]) == "column",
-        b_along_k=down < across,
-    )
+    along_columns = _along(target, "a", operands) == "column"
+    return product_kernel(target, sizes, a_along_columns=along_columns, b_along_k=down < across)
 
 
 def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> tuple[str, dict[str, object]]:
@@ -150,6 +150,16 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
         down, across = operands[name].strides[-2:]
         defines[along] = "true" if (across <= down) == row else "false"
     return "gemm/shared.comp", defines
+
+
+def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | None:
+    """The direction in which the kernel reads or stores four elements of an operand at once."""
+    operand, is_result = operands[name], name == "result"
+    if name == "a" and reads_a_singly(target, _sizes(operand, operands["b"], operands["result"])):
+        return None
+    if is_result and DATA_TYPES[operand.data_type].bits == 32 and not stores_fours(target):
+        return None
+    return quads(operand, store=is_result)
 
 
 def _merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
@@ -189,7 +199,7 @@ def _product(
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]
-        along = quads(operand, store=name == "result")
+        along = _along(builder.target, name, operands)
         wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
         tensors[name] = (write if name == "result" else read)(operand, vector=wide)
         defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()

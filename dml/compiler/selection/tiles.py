@@ -86,8 +86,7 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
     if sizes.m <= _FEW_ROWS:
         if a_along_columns:
             return _COLUMNS_IN_FOURS
-        has_weights = sizes.b_known or sizes.batch == 1
-        return _LONG_ROW if has_weights and sizes.n * sizes.k >= _LONG_ROWS_FROM else _SHORT_ROW
+        return _LONG_ROW if sizes.b_known and sizes.n * sizes.k >= _LONG_ROWS_FROM else _SHORT_ROW
     work = sizes.m * sizes.n * sizes.k
     if sizes.b_known:
         large = sizes.n * sizes.k >= _LARGE_WEIGHTS
@@ -106,7 +105,7 @@ def reads_a_singly(target: Target, sizes: ProductSizes) -> bool:
     Lanes that share rows read few, so that it takes at most a tenth longer. It is for products without weights, as
     attention's, whose rows have any length: they need no copy and have one kernel.
     """
-    return target.is_cpu and _may_share(target) and sizes.batch > 1 and not (sizes.a_known or sizes.b_known)
+    return target.is_cpu and _may_share(target) and not (sizes.a_known or sizes.b_known)
 
 
 def _may_share(target: Target) -> bool:

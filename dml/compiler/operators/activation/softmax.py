@@ -23,7 +23,7 @@ from dml.compiler.operators.reduction.reduce import arg_reduce
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
-from dml.compiler.selection.lines import WALKS, softmax_fits_one_dispatch, softmax_sharing
+from dml.compiler.selection.lines import WALKS, softmax_fits_one_dispatch, softmax_sharing, softmax_takes_vectors
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
@@ -42,7 +42,7 @@ def softmax(
         return
     x, y = rows
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
-    unit = adjacent((x, y), x.rank - 1)
+    unit = _unit(builder, x, y)
     outer, most = range(x.rank - 1), builder.target.max_region
     if not softmax_fits_one_dispatch(builder.target, count, length, length // unit) or cut(rows, most, outer) is None:
         _in_passes(builder, source, result, axes, logarithm)
@@ -54,7 +54,7 @@ def softmax(
 def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool) -> None:
     """In one dispatch."""
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
-    unit = adjacent((x, y), x.rank - 1)
+    unit = _unit(builder, x, y)
     sharing = softmax_sharing(builder.target, length // unit)
     builder.dispatch(
         KERNEL,
@@ -67,6 +67,11 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
         steps=WALKS * -(-length // (unit * sharing.lanes)),
         each=unit,
     )
+
+
+def _unit(builder: ProgramBuilder, x: Operand, y: Operand) -> int:
+    """Elements that an invocation takes at once."""
+    return adjacent((x, y), x.rank - 1) if softmax_takes_vectors(builder.target, x.count) else 1
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:

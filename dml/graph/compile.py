@@ -142,8 +142,8 @@ class _Compiler:
             return
         blocks = blocks_of(node, self.target, self._read) if static else None
         if blocks is not None:
-            ((_, result),) = filter(None, node.outputs)
-            self.blocks[result] = blocks
+            ((_, weights),) = filter(None, node.outputs)
+            self.blocks[weights] = blocks
             return
         if node.desc is not None and isinstance(node.desc, DML_JOIN_OPERATOR_DESC):
             self._join(node, node.desc, builder)

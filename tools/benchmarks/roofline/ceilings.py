@@ -48,7 +48,9 @@ def _copy(device: dml.Device) -> float:
 
 def _multiply_add(device: dml.Device, *, half: bool) -> float:
     busy = _BUSY_ON_CPUS if device.vulkan.target.is_cpu else _BUSY
-    seconds = _seconds(device, "multiply_add.comp", {"HALF": int(half)}, (busy // 128, 1, 1), (_given(device),), _ROUNDS)
+    seconds = _seconds(
+        device, "multiply_add.comp", {"HALF": int(half)}, (busy // 128, 1, 1), (_given(device),), _ROUNDS
+    )
     return 2 * 16 * (2 if half else 1) * _ROUNDS * busy / seconds
 
 

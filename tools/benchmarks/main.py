@@ -2,6 +2,8 @@
 
     tools/bench [--device llvmpipe] [--rounds 15] [case ...]
     tools/bench --first-result [--model resnet18]    how long models take to their first result; --help says more
+    tools/bench --roofline [case ...]                operators as fractions of what the device can do; likewise
+    tools/bench --compare before.json after.json     two reports (--json FILE) side by side
 
 Every round measures each peer once, so that all see the same weather, as the slope from one evaluation to five in a
 row; the table shows medians. The Vulkan peers run on the same device; ONNX Runtime on the CPU. Data stays on the
@@ -11,13 +13,18 @@ device.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
 import time
+from pathlib import Path
 
+import comparison
 import first_result
 import numpy as np
+import roofline.main
 from cases import CASES, Case
+from geometric import geometric_mean
 from peers import PEERS, VULKAN
 from rich.console import Console
 from rich.table import Table
@@ -79,28 +86,46 @@ def main() -> None:
     if sys.argv[1:2] == ["--first-result"]:
         first_result.main(sys.argv[2:])
         return
+    if sys.argv[1:2] == ["--roofline"]:
+        roofline.main.main(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["--compare"]:
+        sys.exit(comparison.main(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", nargs="*", choices=[[], *CASES], help="which cases; all when none is named")
     parser.add_argument("--device", help="index of the Vulkan device, or part of its name")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the figures, for tools/bench --compare")
     parser.add_argument("--peers", default=",".join(PEERS), help="comma-separated: " + ", ".join(PEERS))
     options = parser.parse_args()
     device = dml.create_device(options.device)
     console = Console()
     console.print(f"{device.vulkan.name} ({device.vulkan.driver}); median ms of {options.rounds} rounds")
     table = Table("case", *PEERS, "GFLOP/s", "dml / best Vulkan peer")
+    all_ratios, measured = [], {}
     for name in options.case or CASES:
         case = CASES[name]()
         found = measure(case, device, options.rounds, options.peers.split(","))
         cells = [f"{found[peer] * 1e3:.2f}" if peer in found else "-" for peer in PEERS]
         rate = f"{case.flops / found['dml'] / 1e9:.1f}" if case.flops and "dml" in found else ""
         rivals = [found[peer] for peer in VULKAN if found.get(peer)]
-        ratio = f"{found['dml'] / min(rivals):.2f}" if rivals and "dml" in found else ""
+        ratio = ""
+        if rivals and "dml" in found:
+            all_ratios.append(found["dml"] / min(rivals))
+            ratio = f"{all_ratios[-1]:.2f}"
+        if "dml" in found:
+            peers = {peer: time for peer, time in found.items() if peer != "dml"}
+            measured[case.name] = {"seconds": found["dml"], "peers": peers}
         table.add_row(case.name, *cells, rate, ratio)
         print(
             f"{case.name}: {', '.join(cells)}; {rate or '-'} GFLOP/s; ratio {ratio or '-'}", file=sys.stderr, flush=True
         )
     console.print(table)
+    if all_ratios:
+        console.print(f"geometric mean of dml / best Vulkan peer {geometric_mean(all_ratios):.2f}")
+    if options.json:
+        report = {"device": device.vulkan.name, "driver": device.vulkan.driver, "cases": measured}
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
     console.print(f"one-element operator, short way: {host_share(device):.0f} us a dispatch, host and device")
 
 

@@ -1,0 +1,11 @@
+"""The mean of ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """1.0 where there are none."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0

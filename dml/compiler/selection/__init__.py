@@ -37,6 +37,14 @@ def lanes(target: Target) -> int:
     return max(_FEWEST_LANES, min(_MOST_LANES, target.subgroup_size))
 
 
+def stores_fours(target: Target) -> bool:
+    """Whether sums of 32 bits are stored four at a time where the result's rows begin at multiples of four.
+
+    CPUs' drivers store lane by lane, which takes as long either way: there all rows share a kernel.
+    """
+    return not target.is_cpu
+
+
 #: Lines of GLSL for the elements that an invocation takes at once above which the arithmetic outweighs what a workgroup
 #: costs.
 LONG_ARITHMETIC = 64

@@ -55,6 +55,8 @@ class OnnxPlan:
                     tensors[at] = value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
         self.record = trace.record
+        #: The nodes that count what they give, in words.
+        self.late_nodes = [made.node for made in trace.record if made.is_late]
         #: Which node of the compiled graph is which of the Builder's.
         self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
 

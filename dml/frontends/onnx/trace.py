@@ -20,8 +20,8 @@ import onnx
 from onnx import helper
 
 from dml.api.device_array import DeviceArray
+from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
-from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike, SharedConstants
 
@@ -49,16 +49,17 @@ class ValueFacts(NamedTuple):
 class NodeRecord(NamedTuple):
     """What became of a node, for ``explain``. Sequences and absent values are not among its inputs and outputs.
 
-    kinds: the DirectML operators. numbers: these among the Builder's nodes. depth: 0 for a node of the model's graph,
-    more in the bodies of functions, loops and branches.
+    operators: DirectML's. numbers: these among the Builder's nodes. depth: 0 for a node of the model's graph,
+    more in the bodies of functions, loops and branches. is_late: whether it gives ``LateRows``.
     """
 
     node: str
-    kinds: list[DML_OPERATOR_TYPE]
+    operators: list[OperatorDesc]
     numbers: range
     depth: int
     inputs: list[ValueFacts]
     outputs: list[ValueFacts]
+    is_late: bool = False
 
 
 class Guard:
@@ -67,12 +68,23 @@ class Guard:
     ``of``: what the graph depends on, where that is less than the whole number.
     """
 
-    def __init__(self, compiled: Any, name: str, array: Array, of: Callable[[Array], Any] | None = None) -> None:
+    def __init__(
+        self, compiled: Any, name: str, array: Array, of: Callable[[Array], Any] | None = None, reader: str = ""
+    ) -> None:
         self.compiled = compiled
+        #: The node of the model's graph that needs it, in words.
+        self.reader = reader
         self.name = name
         self.array = array
         self.of = of or np.ndarray.tobytes
         self.expected = self.of(array)
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of what it is computed from."""
+        if self.compiled is None:
+            return [self.name]
+        return [name for name, tensor in self.compiled.input_fields if tensor is not None]
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         found = np.asarray(feeds[self.name]) if self.compiled is None else run(self.compiled, feeds)[self.name]
@@ -161,6 +173,7 @@ class Trace:
         #: In the order in which they were mapped: the nodes of a body before the one that has it.
         self.record: list[NodeRecord] = []
         self.depth = 0
+        self._reader = ""
         #: Whether the graph can be cut behind its nodes, and behind which it is: their outputs may be ``LateRows``.
         self.may_cut = False
         self.late: Collection[NodeFacts] = ()
@@ -187,7 +200,7 @@ class Trace:
         held = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
         self.known(held)
         guard = self.guards.pop()
-        self.guards.append(Guard(guard.compiled, guard.name, guard.array, of))
+        self.guards.append(Guard(guard.compiled, guard.name, guard.array, of, self._reader))
         return self.guards[-1].expected
 
     def known(self, value: OnnxValue) -> Array:
@@ -203,7 +216,7 @@ class Trace:
             name = "known"
             compiled = self.builder.compile({name: value.tensor})
             array = run(compiled, self.feeds)[name]
-        self.guards.append(Guard(compiled, name, array))
+        self.guards.append(Guard(compiled, name, array, reader=self._reader))
         array = array.reshape(value.shape).astype(value.dtype)
         value.array = array
         return array
@@ -262,6 +275,8 @@ class Trace:
             if not value.is_held:
                 raise Unsupported(f"{node}: no DirectML data type holds {value.dtype}")
         before = len(self.builder._nodes)
+        if not self.depth:
+            self._reader = str(node)
         self.depth += 1
         try:
             results = self.results(node)
@@ -275,10 +290,10 @@ class Trace:
         finally:
             self.depth -= 1
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
-        kinds = [item.Operator.desc.OPERATOR_TYPE for item in made]
+        operators = [item.Operator.desc for item in made]
         numbers = range(before, len(self.builder._nodes))
         values = _facts(proto.input, inputs), _facts(proto.output, results)
-        self.record.append(NodeRecord(str(node), kinds, numbers, self.depth, *values))
+        self.record.append(NodeRecord(str(node), operators, numbers, self.depth, *values, proto in self.late))
         for name, item in zip(proto.output, results, strict=False):
             if name:
                 scope.items[name] = item

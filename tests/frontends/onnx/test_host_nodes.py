@@ -283,7 +283,7 @@ def test_what_no_runtime_knows_is_named(device: dml.Device) -> None:
 
 def test_explain_and_profile_name_what_the_host_does(device: dml.Device, tmp_path: Path) -> None:
     model, feeds = determinants()
-    rows = explain(prepared_with(model, device, "Det"), feeds)
+    rows = explain(prepared_with(model, device, "Det"), feeds).rows
     on_host = [row for row in rows if row.on_host]
     assert [row.node for row in on_host] == ["node 'first' (Det)", "node 'second' (Det)"]
     assert "onnxruntime's CPU provider (no mapping for ai.onnx::Det version" in on_host[0].on_host

@@ -127,7 +127,7 @@ _ROWS = (
         "float",
         "half_decode(bits & 0xffffu)",
         "half_encode(v)",
-        "half_decode(half_encode($x0))",
+        "half_rounded($x0)",
     ),
     DataType(enums.DML_TENSOR_DATA_TYPE_UINT32, "uint", "uint", "uint(bits)", "uint(v)"),
     DataType(enums.DML_TENSOR_DATA_TYPE_UINT16, "uint", "uint", "bits & 65535u", "uint(v) & 65535u"),

@@ -19,3 +19,6 @@ uint half_encode(float v) {
     uint normal = (u + 0xc8000fffu + ((u >> 13) & 1u)) >> 13;
     return sign | mix(mix(normal, subnormal, u < 0x38800000u), special, u >= 0x47800000u);
 }
+
+// The nearest number that a half holds.
+float half_rounded(float v) { return half_decode(half_encode(v)); }

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -273,3 +274,22 @@ def test_without_the_compiler_the_error_says_what_to_install(tmp_path):
     assert run.returncode != 0
     assert "DMLError" in run.stderr
     assert "install glslang-tools" in run.stderr
+
+
+def test_extensions_that_the_compiler_knows(monkeypatch):
+    """Whichever compiler it is; a kernel may ask for those and for no others."""
+    for choice in ("", "process"):
+        monkeypatch.setenv(glslang.COMPILER_VARIABLE, choice)
+        assert glslang.has_extension("GL_EXT_spirv_intrinsics")
+        assert not glslang.has_extension("GL_EXT_there_is_none")
+        matrices = "#version 450\n#extension GL_KHR_cooperative_matrix : require\nvoid main() {}\n"
+        known = glslang.has_extension("GL_KHR_cooperative_matrix")
+        with contextlib.nullcontext() if known else pytest.raises(DMLError, match="GL_KHR_cooperative_matrix"):
+            glslang.compile(Source("matrices.comp", matrices))
+
+
+def test_without_a_compiler_no_extension_is_known(monkeypatch, tmp_path):
+    code = "from dml.glslang import has_extension\nprint(has_extension('GL_EXT_spirv_intrinsics'))"
+    environment = {**os.environ, "PATH": str(tmp_path), "DML_GLSLANG": "process"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert run.stdout == "False\n", run.stderr

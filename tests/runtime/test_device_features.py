@@ -92,6 +92,20 @@ def test_an_unknown_name_in_the_variable_is_refused(
         read_again()
 
 
+def test_what_cannot_be_compiled_is_left_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrices need a compiler that knows them: glslang from 13 on."""
+    has = Features(float16=True, memory_model=True, cooperative_matrices=(MATRIX,))
+    monkeypatch.setattr(features, "_read", lambda *_: has)
+    monkeypatch.setenv(features.DISABLE_VARIABLE, "")
+    monkeypatch.setattr("dml.glslang.has_extension", lambda name: name == "GL_KHR_cooperative_matrix")
+    assert features.read(None, None, None, (1, 3, 0)) == (has, ())
+    monkeypatch.setattr("dml.glslang.has_extension", lambda name: False)
+    found = features.read(None, None, None, (1, 3, 0))
+    assert found.features == has.without("cooperative_matrix")
+    assert [line.partition(":")[0] for line in found.left] == ["cooperative_matrix"]
+    assert "cannot compile it, version 13 can" in found.left[0]
+
+
 ALL = Features(
     storage_16bit=True,
     storage_8bit=True,

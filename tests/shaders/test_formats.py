@@ -155,6 +155,12 @@ CASES = [
     ),
     Case("half.glsl", "half_encode", halves_and_ties, check_halves),
     Case(
+        "half.glsl",
+        "half_rounded",
+        halves_and_ties,
+        equal_floats(lambda x: x.astype(np.float16).astype(np.float32)),
+    ),
+    Case(
         "float64.glsl",
         "shift_right_sticky",
         crossed(U64, lambda rng: rng.integers(0, 130, 2000).astype(np.uint32)),
@@ -216,11 +222,11 @@ FAST = [
     ),
     Case(
         "half_hardware.glsl",
-        "both",
-        CASES[1].arguments,
-        equal_floats(lambda x: x.astype(np.float16).astype(np.float32)),
-        "float rounded(float v) { return half_decode(half_encode(v)); }",
-        ("half_decode", "half_encode"),
+        "half_rounded",
+        CASES[2].arguments,
+        CASES[2].check,
+        "float rounded(float v) { return half_rounded(v); }",
+        ("half_rounded", "half_packed(float)"),
     ),
 ]
 

@@ -127,7 +127,7 @@ def test_what_is_committed(tmp_path: Path) -> None:
 def test_exit_status(
     reports: list[Report], missing: list[Driver], status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "_compile", lambda *_: (reports, missing))
+    monkeypatch.setattr(command, "_compile", lambda *_, **__: (reports, missing))
     monkeypatch.setattr(record, "load", recorded)
     assert command.main(["--check"]) == status
 

@@ -2,6 +2,7 @@
 
     tools/gpu_compile                        a table for each generation, the worst first
     tools/gpu_compile --filter GEMM          kernels with that in their names
+    tools/gpu_compile --loops                also multiply-adds of all instructions in each kernel's innermost loop
     tools/gpu_compile --check                against recorded.json: no spills, no growth by more than a quarter
     tools/gpu_compile --record               writes recorded.json anew
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"no kernel has {options.filter!r} in its name", file=sys.stderr)
         return 2
-    reports, missing = _compile(options.generation or _GENERATIONS, chosen)
+    reports, missing = _compile(options.generation or _GENERATIONS, chosen, loops=options.loops)
     status = 3 if any(driver.suite is None for driver in missing) else 0
     known = record.load()
     for report in reports:
@@ -73,6 +74,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--generation", action="append", choices=_GENERATIONS, help="only this one; may be repeated")
     parser.add_argument("--worst", type=int, metavar="N", help="so many kernels of each generation")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    parser.add_argument("--loops", action="store_true", help="count in the machine code of innermost loops")
     options = parser.parse_args(arguments)
     if options.record and options.filter:
         parser.error("--record writes all kernels, and takes no --filter")
@@ -81,7 +83,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _compile(generations: Sequence[str], chosen: Sequence[Workload]) -> tuple[list[Report], list[Driver]]:
+def _compile(
+    generations: Sequence[str], chosen: Sequence[Workload], *, loops: bool
+) -> tuple[list[Report], list[Driver]]:
     """The reports in the order of the generations, and the drivers that are not to be had."""
     reports: list[Report] = []
     missing: list[Driver] = []
@@ -97,7 +101,7 @@ def _compile(generations: Sequence[str], chosen: Sequence[Workload]) -> tuple[li
                 continue
             for generation in wanted:
                 assert installation is not None
-                running.append((driver, pool.submit(compile_generation, installation, generation, chosen)))
+                running.append((driver, pool.submit(compile_generation, installation, generation, chosen, loops=loops)))
         for driver, future in running:
             try:
                 reports.append(future.result())
@@ -126,13 +130,13 @@ def _show(report: Report, most: int) -> None:
     if not most:
         return
     table = Table("kernel", title=f"{report.generation}, Mesa {report.mesa}")
-    columns = ("instructions", "VGPRs", "SGPRs", "spilled", "scratch B", "LDS B", "waves", "ms")
+    columns = ("instructions", "VGPRs", "SGPRs", "spilled", "scratch B", "LDS B", "waves", "ms", "loop")
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for name, found in kernels[:most]:
         spilled = found.vgpr_spills + found.sgpr_spills
         numbers = (found.instructions, found.vgprs, found.sgprs, spilled, found.scratch, found.lds, found.waves)
-        table.add_row(name, *map(str, numbers), f"{found.milliseconds:.0f}")
+        table.add_row(name, *map(str, numbers), f"{found.milliseconds:.0f}", str(found.loop))
     # Redirected, a table is as wide as it needs to be.
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 

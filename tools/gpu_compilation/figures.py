@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tools.gpu_compilation.loops import NO_LOOP, Loop, hottest
+
 
 @dataclass(frozen=True)
 class Figures:
-    """registers: vector and scalar ones of an invocation's wave. waves: how many a SIMD holds. scratch, lds: bytes."""
+    """registers: vector and scalar ones of an invocation's wave. waves: how many a SIMD holds. scratch, lds: bytes.
+
+    loop: of the innermost one with the most multiply-adds, where machine code was asked for.
+    """
 
     instructions: int
     vgprs: int
@@ -19,6 +24,7 @@ class Figures:
     lds: int
     waves: int
     milliseconds: float = 0.0
+    loop: Loop = NO_LOOP
 
     @property
     def spills(self) -> bool:
@@ -26,8 +32,8 @@ class Figures:
         return bool(self.vgpr_spills or self.sgpr_spills or self.scratch)
 
     @staticmethod
-    def of(statistics: Mapping[str, float], milliseconds: float) -> Figures:
-        """From the statistics by the names that RADV gives them.
+    def of(statistics: Mapping[str, float], milliseconds: float, assembly: str = "") -> Figures:
+        """From the statistics by the names that RADV gives them, and the machine code.
 
         Raises KeyError where the driver has none of a name.
         """
@@ -42,4 +48,4 @@ class Figures:
             "waves": "Subgroups per SIMD",
         }
         found = {name: int(statistics[shown]) for name, shown in names.items()}
-        return Figures(**found, milliseconds=milliseconds)
+        return Figures(**found, milliseconds=milliseconds, loop=hottest(assembly))

@@ -36,9 +36,13 @@ class Report:
     refused: dict[str, str] = field(default_factory=dict)
 
 
-def compile_generation(installation: Installation, generation: str, workloads: Sequence[Workload]) -> Report:
-    """Raises NoDriverError where the driver makes no device of this generation."""
-    command = [*installation.python, "-m", "tools.gpu_compilation.worker"]
+def compile_generation(
+    installation: Installation, generation: str, workloads: Sequence[Workload], *, loops: bool = False
+) -> Report:
+    """loops: whether the figures tell of the innermost loops.
+
+    Raises NoDriverError where the driver makes no device of this generation."""
+    command = [*installation.python, "-m", "tools.gpu_compilation.worker", *(["--loops"] if loops else [])]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, cwd=_ROOT, env=environment(installation, generation), stdin=pipe, stdout=pipe, stderr=pipe

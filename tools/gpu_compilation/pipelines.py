@@ -32,12 +32,17 @@ class Kernel:
 class PipelineCompiler:
     """Makes pipelines on the first device of the one driver that the loader was given."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, *, assembly: bool) -> None:
         self._device = device
+        self._flags = vk.VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
+        if assembly:
+            self._flags |= vk.VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR
+        self._assembly = assembly
         self._statistics_of = vk.vkGetDeviceProcAddr(device, "vkGetPipelineExecutableStatisticsKHR")
 
-    def compile(self, kernel: Kernel) -> tuple[dict[str, float], float]:
-        """The driver's statistics by the names that it gives them, and the milliseconds of processor that it took.
+    def compile(self, kernel: Kernel) -> tuple[dict[str, float], float, str]:
+        """The driver's statistics by the names that it gives them, the milliseconds of processor that it took, and the
+        machine code as text, where that is wanted.
 
         Raises vulkan.VkError where the driver refuses the kernel.
         """
@@ -45,14 +50,12 @@ class PipelineCompiler:
             stage = vk.VkPipelineShaderStageCreateInfo(
                 stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName="main"
             )
-            info = vk.VkComputePipelineCreateInfo(
-                flags=vk.VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR, stage=stage, layout=layout
-            )
+            info = vk.VkComputePipelineCreateInfo(flags=self._flags, stage=stage, layout=layout)
             start = time.process_time()
             (pipeline,) = vk.vkCreateComputePipelines(self._device, vk.ffi.NULL, 1, [info], None)
             took = (time.process_time() - start) * 1e3
             try:
-                return self._statistics(pipeline), took
+                return self._statistics(pipeline), took, self._machine_code(pipeline) if self._assembly else ""
             finally:
                 vk.vkDestroyPipeline(self._device, pipeline, None)
 
@@ -66,6 +69,26 @@ class PipelineCompiler:
             vk.VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR: "f64",
         }
         return {s.name: getattr(s.value, members[s.format]) for s in self._statistics_of(self._device, info)}
+
+    def _machine_code(self, pipeline: Any) -> str:
+        """What the driver calls "Assembly"; empty where it has none, as without LLVM."""
+        # (The package knows the structures, not the function's arrays.)
+        address = vk.lib.vkGetDeviceProcAddr(self._device, b"vkGetPipelineExecutableInternalRepresentationsKHR")
+        kind = "VkPipelineExecutableInternalRepresentationKHR"
+        get = vk.ffi.cast(f"VkResult(*)(VkDevice, VkPipelineExecutableInfoKHR *, uint32_t *, {kind} *)", address)
+        info = vk.VkPipelineExecutableInfoKHR(pipeline=pipeline, executableIndex=0)
+        count = vk.ffi.new("uint32_t *")
+        get(self._device, vk.ffi.addressof(info), count, vk.ffi.NULL)
+        found = vk.ffi.new(f"{kind}[]", count[0])
+        for one in found:
+            one.sType = vk.VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR
+        get(self._device, vk.ffi.addressof(info), count, found)
+        texts = [vk.ffi.new("char[]", one.dataSize) for one in found]
+        for one, text in zip(found, texts, strict=True):
+            one.pData = text
+        get(self._device, vk.ffi.addressof(info), count, found)
+        named = {vk.ffi.string(one.name): text for one, text in zip(found, texts, strict=True)}
+        return vk.ffi.string(named[b"Assembly"]).decode(errors="replace") if b"Assembly" in named else ""
 
     @contextmanager
     def _module(self, spirv: bytes) -> Iterator[Any]:
@@ -110,7 +133,7 @@ def _structure(kind: int, booleans: Sequence[bool], following: Any) -> Any:
 
 
 @contextmanager
-def pipeline_compiler(used: VulkanDevice) -> Iterator[PipelineCompiler]:
+def pipeline_compiler(used: VulkanDevice, *, assembly: bool = False) -> Iterator[PipelineCompiler]:
     """A compiler on the first device, which ``used`` tells of. Raises vulkan.VkError where it gives no statistics."""
     version = features.packed(features.INSTANCE_VERSION)
     application = vk.VkApplicationInfo(pApplicationName="dml", apiVersion=version)
@@ -132,7 +155,7 @@ def pipeline_compiler(used: VulkanDevice) -> Iterator[PipelineCompiler]:
             None,
         )
         try:
-            yield PipelineCompiler(device)
+            yield PipelineCompiler(device, assembly=assembly)
         finally:
             vk.vkDestroyDevice(device, None)
     finally:

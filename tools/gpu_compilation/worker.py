@@ -1,6 +1,7 @@
 """A process of one driver and generation: says what its device is, is given kernels, answers with each one's figures.
 
 Messages are pickles: out the VulkanDevice, in a list of kernels, out for each the Figures, or why it was refused.
+With --loops, the figures tell of the kernel's innermost loop.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def main() -> None:
     devices = list_devices()
     if not devices:
         sys.exit("no device")
-    with pipeline_compiler(devices[0]) as compiler:
+    with pipeline_compiler(devices[0], assembly="--loops" in sys.argv) as compiler:
         answer(devices[0])
         for kernel in pickle.load(sys.stdin.buffer):
             try:

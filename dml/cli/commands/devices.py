@@ -23,7 +23,8 @@ def devices(
 ) -> None:
     """List the Vulkan devices: name, driver, type, limits, features. Where there is none, say what to install.
 
-    A tensor may be as large as the largest buffer; what is larger than the largest binding goes in parts.
+    A tensor may be as large as the largest buffer; what is larger than the largest binding goes in parts. Features have
+    the names by which DML_DISABLE_FEATURES=float16,cooperative_matrix turns them off; -v says which are left unused.
     """
     from ...runtime.advice import no_vulkan
     from ...runtime.devices import list_devices

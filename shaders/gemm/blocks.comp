@@ -86,11 +86,16 @@ void main() {
         }
     }
 
-    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+    // (A loop that stays one, as in shared.comp.)
+    [[dont_unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         if (m > 0u) barrier();  // those who stored the row before have read it
-        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-            uint own = lane * COLUMNS + c;
-            partial[slice][own / 4u][own % 4u] = sums[m][c];
+        [[unroll]] for (uint p = 0u; p < TILE_M; ++p) {
+            if (m == p) {
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                    uint own = lane * COLUMNS + c;
+                    partial[slice][own / 4u][own % 4u] = sums[p][c];
+                }
+            }
         }
         barrier();
         for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {

@@ -145,16 +145,23 @@ void main() {
     for (; k < end; k += STEP) { ADD(1u, true) }
 
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
-    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+    // (A loop that stays one, as in shared.comp.)
+    [[dont_unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         if (m > 0u) barrier();  // those who stored the row before have read it
+        [[unroll]] for (uint p = 0u; p < TILE_M; ++p) {
+            if (m == p) {
 #if B_ALONG == COLUMN
-        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-            uint own = lane * COLUMNS + c;
-            partial[slice][own / 4u][own % 4u] = sums[m][c];
-        }
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                    uint own = lane * COLUMNS + c;
+                    partial[slice][own / 4u][own % 4u] = sums[p][c];
+                }
 #else
-        [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) partial[slice][lane * (COLUMNS / 4u) + c] = sums[m][c];
+                [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) {
+                    partial[slice][lane * (COLUMNS / 4u) + c] = sums[p][c];
+                }
 #endif
+            }
+        }
         barrier();
         // Sums of as many slices at once as there are invocations for them.
         for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {

@@ -18,7 +18,7 @@ from dml.runtime.devices import VulkanDevice
 from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.pipelines import Pipelines
-from dml.runtime.queue import Fence, Gate, Queue
+from dml.runtime.queue import ASKING, Fence, Gate, Queue
 
 #: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
 #: even a full one holds at most so many allocations: every driver allows that many.
@@ -59,7 +59,8 @@ class Context:
         #: S_OK until Vulkan says that the device is lost.
         self.removed_reason = HRESULT.S_OK
         self.gate = Gate()
-        self.queue = Queue(self.manager, self.gate, device.name, self._lost)
+        asking = 0.0 if self.compiles_late else ASKING
+        self.queue = Queue(self.manager, self.gate, device.name, self._lost, asking)
         self.pipelines = Pipelines(device, self.manager, self.gate, named=self.named, late=self.compiles_late)
         self._process = os.getpid()
         self._pools: dict[Use, Pool] = {}

@@ -1,8 +1,5 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-#if HALVES_EXACT
-#extension GL_EXT_spirv_intrinsics : require
-#endif
 // result = finish(ALPHA * a x b + BETA * c) where the result has few rows and b comes as numbers of 4 bits, in blocks of
 // 2^BLOCK_SHIFT (32 or more) steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound
 // as vectors of 32 numbers, and nothing of it is written anywhere else. A workgroup makes TILE_M rows of LANES * COLUMNS

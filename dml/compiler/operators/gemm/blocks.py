@@ -13,7 +13,7 @@ from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matrix_code, matrix_defines, merge_batch
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
-from dml.compiler.selection.gemm import block_product, converts_halves
+from dml.compiler.selection.gemm import block_product
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT4
 
 
@@ -61,7 +61,7 @@ def product_of_blocks(
         tensors["zeros"] = read(b.zeros)
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "HAS_ZEROS": int(b.zeros is not None), "SUM_IS_INT": 0}
     for name in ("a", "result"):
-        own, wide = matrix_defines(name, operands[name])
+        own, wide = matrix_defines(name, operands[name], quads(operands[name], store=name == "result"))
         defines |= own
         tensors[name] = (write if name == "result" else read)(operands[name], vector=wide)
     constants: dict[str, Constant] = {"M": m, "N": n, "BLOCK_SHIFT": b.size.bit_length() - 1, "ALPHA": float(alpha)}
@@ -76,7 +76,6 @@ def product_of_blocks(
             **defines,
             "B_WIDE": 0,
             "B_PAIRS": 0,
-            "HALVES_EXACT": int(converts_halves(builder.target, kernel)),
             "IS_SIGNED": int(b.numbers.data_type == DML_TENSOR_DATA_TYPE_INT4),
             "TILE_M": f"{kernel.rows}u",
             "COLUMNS": f"{kernel.columns}u",

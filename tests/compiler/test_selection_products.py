@@ -178,7 +178,8 @@ def test_larger_products_get_no_smaller_tiles() -> None:
 
 def test_half_products_go_to_matrix_units_where_there_are_some() -> None:
     def on(target: Target, m: int, n: int, *, halves: bool = True) -> ProductKernel:
-        return product_kernel(target, m, n, 512, 1, a_along_columns=False, b_along_k=False, halves=halves)
+        sizes = ProductSizes(m, n, 512, 1)
+        return product_kernel(target, sizes, a_along_columns=False, b_along_k=False, halves=halves)
 
     found = on(MATRICES, 512, 512)
     assert isinstance(found, MatrixProduct)

@@ -9,6 +9,8 @@
 #include "gemm/matrix.glsl"
 
 shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
+// 32 steps of a for each slice, in fours, as those read them who stand side by side.
+shared FOUR steps[TILE_M][8][SLICES + 1u];
 
 // Bytes as floats.
 vec4 four_bytes(uint bytes) {
@@ -31,14 +33,15 @@ void main() {
     coordinates(0u, at);
 
     // Rows and columns beyond the edges read the last ones again; their sums are not stored.
-    uint rows[TILE_M], columns[COLUMNS];
-    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
+    uint columns[COLUMNS];
     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + lane * COLUMNS + c, N - 1u);
     SUM sums[TILE_M][COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = 0.0;
     }
-    for (uint k = slice * 32u; k < K; k += SLICES * 32u) {
+    for (uint k0 = 0u; k0 < K; k0 += SLICES * 32u) {
+        // Beyond the last block it is read again; a is zero there.
+        uint k = min(k0 + slice * 32u, K - 32u);
         uvec4 b[COLUMNS];
         SUM scale[COLUMNS], zero[COLUMNS];
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
@@ -56,6 +59,13 @@ void main() {
             zero[c] += 8.0;
 #endif
         }
+        if (k0 > 0u) barrier();  // the steps before have been read
+        for (uint i = gl_LocalInvocationIndex; i < TILE_M * 8u * SLICES; i += WORKGROUP) {
+            uint m = i / (8u * SLICES), four = i % (8u * SLICES), from = k0 + 4u * four;
+            FOUR made = a_four(a_batch(at) + min(m0 + m, M - 1u) * A_ROW + min(from, K - 4u));
+            steps[m][four % 8u][four / 8u] = from < K ? made : FOUR(0);
+        }
+        barrier();
         // Sums of a alone are what the zero points are taken off by.
         SUM products[TILE_M][COLUMNS], ones[TILE_M];
         [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
@@ -69,7 +79,7 @@ void main() {
                 odd[c] = four_bytes(b[c][w] >> 4 & 0x0f0f0f0fu);
             }
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-                FOUR low = a_four(rows[m] + k + 8u * w), high = a_four(rows[m] + k + 8u * w + 4u);
+                FOUR low = steps[m][2u * w][slice], high = steps[m][2u * w + 1u][slice];
                 FOUR of_even = FOUR(low.xz, high.xz), of_odd = FOUR(low.yw, high.yw);
                 ones[m] = with_products(with_products(ones[m], of_even, FOUR(1.0)), of_odd, FOUR(1.0));
                 [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
@@ -83,11 +93,16 @@ void main() {
         }
     }
 
-    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+    // (A loop that stays one, as in shared.comp.)
+    [[dont_unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         if (m > 0u) barrier();  // those who stored the row before have read it
-        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-            uint own = lane * COLUMNS + c;
-            partial[slice][own / 4u][own % 4u] = sums[m][c];
+        [[unroll]] for (uint p = 0u; p < TILE_M; ++p) {
+            if (m == p) {
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                    uint own = lane * COLUMNS + c;
+                    partial[slice][own / 4u][own % 4u] = sums[p][c];
+                }
+            }
         }
         barrier();
         for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {

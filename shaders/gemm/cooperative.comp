@@ -176,25 +176,31 @@ void main() {
         barrier();
     }
 
+    // One matrix after another in a loop that stays one, and picks its matrix by constant indices: NVIDIA's compiler does
+    // not unroll loops of long bodies, and keeps what they index in memory from the start.
     const uint FOURS = MATRIX_M * MATRIX_N / 4u;
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE, own = gl_SubgroupID * FOURS;
-    [[unroll]] for (uint i = 0u; i < MATRICES_M; ++i) {
-        [[unroll]] for (uint j = 0u; j < MATRICES_N; ++j) {
-            coopMatStore(sums[i][j], staged, own, MATRIX_N / 4u, gl_CooperativeMatrixLayoutRowMajor);
-            subgroupBarrier();
-            for (uint four = gl_SubgroupInvocationID; four < FOURS; four += gl_SubgroupSize) {
-                uint m = m0 + own_m + i * MATRIX_M + four / (MATRIX_N / 4u);
-                uint n = n0 + own_n + j * MATRIX_N + four % (MATRIX_N / 4u) * 4u;
-                if (m < M && n < N) {
-#if HAS_C
-                    uint c_row = c_batch(at) + m * C_ROW;
-#else
-                    const uint c_row = 0u;
-#endif
-                    store_four(first + m * RESULT_ROW, c_row, n, staged[own + four]);
+    [[dont_unroll]] for (uint i = 0u; i < MATRICES_M * MATRICES_N; ++i) {
+        [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+            [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) {
+                if (i == m * MATRICES_N + n) {
+                    coopMatStore(sums[m][n], staged, own, MATRIX_N / 4u, gl_CooperativeMatrixLayoutRowMajor);
                 }
             }
-            subgroupBarrier();
         }
+        subgroupBarrier();
+        uint down = m0 + own_m + i / MATRICES_N * MATRIX_M, across = n0 + own_n + i % MATRICES_N * MATRIX_N;
+        for (uint four = gl_SubgroupInvocationID; four < FOURS; four += gl_SubgroupSize) {
+            uint m = down + four / (MATRIX_N / 4u), n = across + four % (MATRIX_N / 4u) * 4u;
+            if (m < M && n < N) {
+#if HAS_C
+                uint c_row = c_batch(at) + m * C_ROW;
+#else
+                const uint c_row = 0u;
+#endif
+                store_four(first + m * RESULT_ROW, c_row, n, staged[own + four]);
+            }
+        }
+        subgroupBarrier();
     }
 }

@@ -246,8 +246,14 @@ void main() {
         barrier();
     }
 
+    // Loops that stay loops, and pick sums by constant indices: NVIDIA's compiler does not unroll loops of long bodies, and
+    // keeps what they index in memory from the start.
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
-    [[unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
+    [[dont_unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
+        FOUR fours[FOURS_N];
+        [[unroll]] for (uint p = 0u; p < 4u * FOURS_M; ++p) {
+            if (i == p) fours = sums[p];
+        }
         uint m = m0 + (own_m + i / 4u * GROUPS_M) * 4u + i % 4u;
         if (m < M) {
             uint row = first + m * RESULT_ROW;
@@ -256,9 +262,13 @@ void main() {
 #else
             const uint c_row = 0u;
 #endif
-            [[unroll]] for (uint j = 0u; j < FOURS_N; ++j) {
+            [[dont_unroll]] for (uint j = 0u; j < FOURS_N; ++j) {
+                FOUR four = fours[0];
+                [[unroll]] for (uint p = 1u; p < FOURS_N; ++p) {
+                    if (j == p) four = fours[p];
+                }
                 uint n = n0 + (own_n + j * GROUPS_N) * 4u;
-                if (n < N) store_four(row, c_row, n, sums[i][j]);
+                if (n < N) store_four(row, c_row, n, four);
             }
         }
     }

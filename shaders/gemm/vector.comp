@@ -6,7 +6,8 @@
 //
 // B_ALONG COLUMN: a vector holds PER steps of k of a column, and neighbouring invocations take neighbouring ones. ROW:
 // it holds PER (= COLUMNS) columns, an invocation takes four steps of k, and neighbouring ones neighbouring columns.
-// UNROLL: so many times that at once. K_PART, K_PART_STRIDE: as in shared.comp.
+// A_EIGHTS: rows of a are FLOAT16 and read in vectors of eight as well. UNROLL: so many times that at once. K_PART,
+// K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
@@ -34,6 +35,17 @@ FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
     return cut ? first_of(four, max(end, k) - k) : four;
 }
 
+#if A_EIGHTS
+// Eight steps of k of a row of a, as they come; those from the last that are there are read again.
+uvec4 eight_of_a(uint row, uint k, uint end, bool cut) { return a_vector((row + (cut ? min(k, (end - 1u) & ~7u) : k)) / 8u); }
+
+// Four of those eight. cut: steps from end on are zero.
+FOUR four_of_eight(uvec4 bits, uint which, uint k, uint end, bool cut) {
+    FOUR four = which == 0u ? FOUR(half_pair(bits.x), half_pair(bits.y)) : FOUR(half_pair(bits.z), half_pair(bits.w));
+    return cut ? first_of(four, max(end, k) - k) : four;
+}
+#endif
+
 // Four of the elements of a vector of b: the first or, where it has eight, the second.
 FOUR four_of_b(uvec4 bits, uint which) {
 #if B_WIDE
@@ -52,6 +64,16 @@ SUM with_products(SUM sum, FOUR a, FOUR b) {
 #if B_ALONG == COLUMN
 const uint STEP = SLICES * PER;
 
+#if A_EIGHTS
+#define RAW_A(u, cut)     \
+    uvec4 raw_a[TILE_M]; \
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) raw_a[m] = eight_of_a(rows[m], k + u * STEP, end, cut);
+#define STEPS_OF_A(m, p, from, cut) four_of_eight(raw_a[m], p, from, end, cut)
+#else
+#define RAW_A(u, cut)
+#define STEPS_OF_A(m, p, from, cut) steps_of_a(rows[m], from, end, cut)
+#endif
+
 // Adds the products of count vectors of each column, STEP apart from k on. cut: steps from end on count as zero.
 #define ADD(count, cut)                                                                                              \
     uvec4 b[count][COLUMNS];                                                                                         \
@@ -59,6 +81,7 @@ const uint STEP = SLICES * PER;
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) b[u][c] = b_vector((columns[c] + k + u * STEP) / PER);        \
     }                                                                                                                \
     [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        RAW_A(u, cut)                                                                                                \
         [[unroll]] for (uint p = 0u; p < PER / 4u; ++p) {                                                            \
             uint from = k + u * STEP + 4u * p;                                                                       \
             FOUR four[COLUMNS];                                                                                      \
@@ -67,7 +90,7 @@ const uint STEP = SLICES * PER;
                 if (cut) four[c] = first_of(four[c], max(end, from) - from);                                         \
             }                                                                                                        \
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {                                                          \
-                FOUR a = steps_of_a(rows[m], from, end, cut);                                                        \
+                FOUR a = STEPS_OF_A(m, p, from, cut);                                                                \
                 [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = with_products(sums[m][c], a, four[c]);   \
             }                                                                                                        \
         }                                                                                                            \
@@ -142,16 +165,23 @@ void main() {
     for (; k < end; k += STEP) { ADD(1u, true) }
 
     uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
-    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+    // (A loop that stays one, as in shared.comp.)
+    [[dont_unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         if (m > 0u) barrier();  // those who stored the row before have read it
+        [[unroll]] for (uint p = 0u; p < TILE_M; ++p) {
+            if (m == p) {
 #if B_ALONG == COLUMN
-        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-            uint own = lane * COLUMNS + c;
-            partial[slice][own / 4u][own % 4u] = sums[m][c];
-        }
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                    uint own = lane * COLUMNS + c;
+                    partial[slice][own / 4u][own % 4u] = sums[p][c];
+                }
 #else
-        [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) partial[slice][lane * (COLUMNS / 4u) + c] = sums[m][c];
+                [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) {
+                    partial[slice][lane * (COLUMNS / 4u) + c] = sums[p][c];
+                }
 #endif
+            }
+        }
         barrier();
         // Sums of as many slices at once as there are invocations for them.
         for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {

@@ -41,7 +41,7 @@ def dequantized(graph: Builder, numbers: Any, scales: Any, zeros: Any | None) ->
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("kind", [ml_dtypes.uint4, ml_dtypes.int4], ids=["uint4", "int4"])
 @pytest.mark.parametrize(
-    "m, n, k, block, points", [(1, 70, 1088, 32, True), (5, 9, 256, 128, False), (8, 33, 64, 64, True)]
+    "m, n, k, block, points", [(1, 70, 1088, 32, True), (5, 9, 640, 128, False), (8, 33, 64, 64, True)]
 )
 def test_few_rows_stream_the_numbers(as_discrete, dtype, kind, m, n, k, block, points):
     rng = np.random.default_rng(7)

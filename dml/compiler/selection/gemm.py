@@ -241,10 +241,11 @@ def streams_blocks(target: Target, m: int, n: int, k: int, block: int) -> bool:
 
 
 def block_product(target: Target, m: int, n: int) -> VectorProduct:
-    """The sizes of gemm/blocks.comp."""
-    del target
+    """The sizes of gemm/blocks.comp: the more rows, the fewer slices, whose steps of a all lie in shared memory."""
+    del target, n
     rows = 1 << (m - 1).bit_length()
-    return VectorProduct(rows, 4 if rows <= 4 else 2, 4, 32, True, _NUMBERS)
+    slices = {1: 32, 2: 32, 4: 16, 8: 8}[rows]
+    return VectorProduct(rows, 4 if rows <= 4 else 2, _NARROW_WORKGROUP // slices, slices, True, _NUMBERS)
 
 
 #: Parts of k, at most, whose sums are added in a second dispatch; and the workgroups that keep a GPU busy.

@@ -312,6 +312,10 @@ def _dispatch(
         defines |= own
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct)
+        if name == "a" and isinstance(kernel, VectorProduct):
+            eights = kernel.along_k and kernel.per_vector == 8 and _is_half(operand) and quads(operand, of=8) == "row"
+            defines["A_EIGHTS"] = int(eights)
+            vector |= eights
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)
     constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(alpha)}
     constants |= {"K_PART": part_of_k(kernel, k), "K_PART_STRIDE": stride}

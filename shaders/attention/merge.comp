@@ -1,4 +1,5 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // Puts the parts of each row of an attention together, in their order (see "attention/part.glsl").
 #include "prelude.glsl"
 #include "lib/math.glsl"
@@ -6,13 +7,27 @@
 
 result_VALUE value(uint c[RANK]) {
     uint from = sums_at(c), told = statistics_at(c);
-    float most = uintBitsToFloat(0xff800000u);
-    for (uint part = 0u; part < PARTS; ++part) most = reduce_max(most, statistics_load(told + 2u * part));
-    float shift = floatBitsToUint(most) == 0xff800000u ? 0.0 : most, sum = 0.0, weight = 0.0;
-    for (uint part = 0u; part < PARTS; ++part) {
-        float factor = exp_nonpositive(statistics_load(told + 2u * part) - shift);
-        weight += factor * statistics_load(told + 2u * part + 1u);
-        sum += factor * sums_load(from + part * VALUE_SIZE);
+    float most = uintBitsToFloat(0xff800000u), sum = 0.0, weight = 0.0;
+    // Four parts' loads are on their way at once.
+    for (uint part = 0u; part < PARTS; part += 4u) {
+        float larger[4], more[4], part_sum[4];
+        [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+            uint at = min(part + k, PARTS - 1u);
+            bool there = part + k < PARTS;
+            larger[k] = there ? statistics_load(told + 2u * at) : uintBitsToFloat(0xff800000u);
+            more[k] = there ? statistics_load(told + 2u * at + 1u) : 0.0;
+            part_sum[k] = there ? sums_load(from + at * VALUE_SIZE) : 0.0;
+        }
+        float before = most;
+        [[unroll]] for (uint k = 0u; k < 4u; ++k) most = reduce_max(most, larger[k]);
+        float shift = floatBitsToUint(most) == 0xff800000u ? 0.0 : most, factor = exp_nonpositive(before - shift);
+        sum *= factor;
+        weight *= factor;
+        [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+            factor = exp_nonpositive(larger[k] - shift);
+            sum += factor * part_sum[k];
+            weight += factor * more[k];
+        }
     }
     // A NaN or +infinity among the scores shows in `most`, and makes the row NaN.
     return is_nan(most) || is_inf(most) && most > 0.0 ? NOT_A_NUMBER : sum * reciprocal(weight);

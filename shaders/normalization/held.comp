@@ -1,9 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// Normalizes rows as "rows.comp" does, of one segment each, that their invocations hold: read once, written once. LANES
-// neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements. The variance is the mean of
-// squared differences to the mean. The generated prelude ends with row_coordinates(), start_segment(), read_held(),
-// load_step() and write_held().
+// Normalizes rows as "rows.comp" does, that their invocations hold: read once, written once. LANES neighbours of a
+// workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of LENGTH. The
+// variance is the mean of squared differences to the mean. The generated prelude ends with row_coordinates(),
+// segment_coordinates(), start_segment(), read_held(), load_step() and write_held().
 #include "prelude.glsl"
 #include "lib/reduce.glsl"
 
@@ -28,20 +28,34 @@ vec2 row_sums(uint lane, uint end, float shift) {
     return sums;
 }
 
+// Where a step of the row lies in its segment, which starts.
+uint start_step(uint at, inout uint c[x_RANK]) {
+#if SEGMENTED
+    uint segment = divided(at, LENGTH_DIVISOR);
+    segment_coordinates(segment, c);
+    start_segment(0u, c);
+    return at - segment * LENGTH;
+#else
+    return at;
+#endif
+}
+
 void main() {
     uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
     uint lane = gl_LocalInvocationIndex % LANES;
     bool inside = slot < ROWS;
-    uint c[x_RANK], end = inside ? LENGTH : 0u;
+    uint c[x_RANK], length = SEGMENTS * LENGTH, end = inside ? length : 0u;
     for (uint d = 0u; d < x_RANK; ++d) c[d] = 0u;
     row_coordinates(min(slot, ROWS - 1u), c);
+#if !SEGMENTED
     start_segment(0u, c);
+#endif
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         uint at = (step * LANES + lane) * UNIT;
         [[unroll]] for (uint k = 0u; k < UNIT; ++k) v[step][k] = 0.0;
-        if (at < end) read_held(at, v[step]);
+        if (at < end) read_held(start_step(at, c), v[step]);
     }
-    float count = float(LENGTH), mean = 0.0, variance = 0.0, factor = 1.0;
+    float count = float(length), mean = 0.0, variance = 0.0, factor = 1.0;
 #if USE_MEAN
     float sum = row_sums(lane, end, 0.0).x;
 #if LANES > 1
@@ -69,6 +83,8 @@ void main() {
 #endif
 #ifdef variance_VALUE
     if (inside && lane == 0u) {
+        for (uint d = 0u; d < x_RANK; ++d) c[d] = 0u;
+        row_coordinates(slot, c);
         mean_store(mean_at(c), mean);
         variance_store(variance_at(c), variance);
     }
@@ -78,6 +94,7 @@ void main() {
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         uint at = (step * LANES + lane) * UNIT;
         if (at < end) {
+            at = start_step(at, c);
             load_step(at);
             write_held(at, v[step]);
         }

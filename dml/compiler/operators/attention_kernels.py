@@ -20,11 +20,16 @@ from dml.compiler.scalar import Constant
 from dml.compiler.selection.attention import (
     WORKGROUP,
     AttentionFew,
+    AttentionMatrices,
     AttentionShape,
     AttentionTiles,
     attention_sharing,
 )
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+
+
+#: FLOAT16 of a vector.
+_HALVES = 8
 
 
 @dataclass(frozen=True)
@@ -78,16 +83,19 @@ def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
     size, value_size = of.query.sizes[4], of.value.sizes[3]
     unit = min(adjacent((operand,), 3) for operand in (of.key, of.value))
     unit = unit if of.key.data_type == of.value.data_type else 1
-    shape = AttentionShape(batch * heads, of.rows, of.key.sizes[2], size, value_size, unit)
+    halves = all(adjacent((operand,), operand.rank - 1) == _HALVES for operand in (of.query, of.key, of.value))
+    shape = AttentionShape(batch * heads, of.rows, of.key.sizes[2], size, value_size, unit, halves)
     chosen = attention_sharing(target, shape)
     if chosen is None:
         return False
-    tile = chosen.keys if isinstance(chosen, AttentionTiles) else chosen.round * WORKGROUP // chosen.lanes
+    tile = chosen.round * WORKGROUP // chosen.lanes if isinstance(chosen, AttentionFew) else chosen.keys
     part_keys = -(-of.key.sizes[2] // (chosen.parts * tile)) * tile
     parts = -(-of.key.sizes[2] // part_keys)
     written = _written(builder, of, parts)
     if isinstance(chosen, AttentionTiles):
         _tiles(builder, of, chosen, written, parts, part_keys)
+    elif isinstance(chosen, AttentionMatrices):
+        _on_matrices(builder, of, chosen, written, parts, part_keys)
     else:
         _few(builder, of, chosen, written, parts, part_keys)
     if parts > 1:
@@ -143,6 +151,42 @@ def _tiles(
         "\n".join(_unit(name, operand, units[name]) for name, operand in read_.items()),
         chosen.steps,
         chosen.rows * chosen.keys * 4 // chosen.workgroup,
+    )
+
+
+def _on_matrices(
+    builder: ProgramBuilder,
+    of: AttentionOperands,
+    chosen: AttentionMatrices,
+    written: Mapping[str, Operand],
+    parts: int,
+    part_keys: int,
+) -> None:
+    batch, heads = of.query.sizes[:2]
+    operands = {"q": of.query, "k": of.key, "v": of.value}
+    _dispatch(
+        builder,
+        of,
+        "attention/matrices.comp",
+        {**{name: read(operand, vector=True) for name, operand in operands.items()}, **_bound(of, written)},
+        (batch, heads, parts, -(-of.rows // chosen.rows)),
+        {
+            "ROWS_TILE": f"{chosen.rows}u",
+            "KEYS_TILE": f"{chosen.keys}u",
+            "SUB_ROWS": f"{chosen.own}u",
+            "DEPTH": f"{chosen.depth}u",
+            "COLUMNS": f"{chosen.columns}u",
+            "TILES": chosen.tiles,
+            "OWN": f"{chosen.scores}u",
+            "SUBGROUP": f"{chosen.subgroup}u",
+            **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", chosen.shape, strict=True)},
+        },
+        parts,
+        part_keys,
+        chosen.workgroup,
+        "",
+        chosen.steps,
+        math.prod(chosen.shape) // chosen.subgroup,
     )
 
 

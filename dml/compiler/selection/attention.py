@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
 from dml.compiler.target import Target
@@ -61,8 +61,8 @@ _TILES = (
 class AttentionShape:
     """What is attended: ``heads`` key and value heads of all batches, each with ``rows`` queries of its query heads.
 
-    vector: bytes of a key's and a value's elements that lie together, in 16-byte vectors, or 0 where they do not.
-    unit: elements of such a vector.
+    unit: elements of keys and values that lie together in vectors of 16 bytes, 1 where they do not. halves: queries, keys
+    and values are FLOAT16 and read in vectors.
     """
 
     heads: int
@@ -71,6 +71,7 @@ class AttentionShape:
     size: int
     value_size: int
     unit: int
+    halves: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,47 @@ class AttentionTiles:
 
 
 @dataclass(frozen=True)
+class AttentionMatrices:
+    """How attention/matrices.comp goes about it: each subgroup has ``own`` of the ``rows`` of a workgroup's tile, in
+    matrices of ``shape`` (m, n, k).
+
+    depth, columns: the sizes of keys and values in whole matrices.
+    """
+
+    rows: int
+    keys: int
+    own: int
+    shape: tuple[int, int, int]
+    depth: int
+    columns: int
+    subgroup: int
+    parts: int = 1
+    steps: int = 1
+
+    @property
+    def workgroup(self) -> int:
+        return self.rows // self.own * self.subgroup
+
+    @property
+    def tiles(self) -> int:
+        """Vectors of shared memory for keys and values, and before them queries."""
+        key, value = self.depth // 8 | 1, self.columns // 8 | 1
+        return max(self.keys * (key + value), self.rows * key)
+
+    @property
+    def scores(self) -> int:
+        """Vectors for the scores of a subgroup, and then its weights."""
+        return self.own * max(self.keys // 4 | 1, 2 * (self.keys // 8 | 1))
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory."""
+        subgroups = self.rows // self.own
+        vectors = self.tiles + subgroups * (self.scores + self.own * self.shape[1] // 4)
+        return 16 * vectors + 4 * self.workgroup + 8 * self.rows
+
+
+@dataclass(frozen=True)
 class AttentionFew:
     """How attention/few.comp goes about it. rows: of an invocation. lanes: that share a key. round: keys of a group of
     lanes that are on their way at once."""
@@ -114,14 +156,17 @@ class AttentionFew:
     steps: int
 
 
-def attention_sharing(target: Target, of: AttentionShape) -> AttentionTiles | AttentionFew | None:
+AttentionWay = AttentionTiles | AttentionMatrices | AttentionFew
+
+
+def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None:
     """None where scores go to memory, between two products: on CPU drivers, whose products go by other tiles and whose
     caches hold the scores of a head, and where a row's sums do not fit the registers."""
     if target.is_cpu:
         return None
     if of.rows <= _FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
         return _few(target, of)
-    return _tiles(target, of)
+    return _on_matrices(target, of) or _tiles(target, of)
 
 
 def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: int) -> int:
@@ -146,6 +191,33 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     steps = -(-of.keys // tile) * (lanes + tile)
     parts = _parts(target, of, groups, steps, tile)
     return AttentionFew(rows, lanes, round_, parts, -(-steps // parts))
+
+
+#: Tiles for matrix units in the order of preference: rows, keys, matrices of a subgroup down.
+_MATRIX_TILES = ((64, 64, 1), (64, 32, 1), (32, 32, 1), (16, 32, 1))
+#: Elements of a key and of a value that matrices in an invocation's registers hold.
+_MOST_ON_MATRICES = 128
+
+
+def _on_matrices(target: Target, of: AttentionShape) -> AttentionMatrices | None:
+    """FLOAT16 on matrix units with sums in float32: None where the device has none of the kind, or rows do not fit."""
+    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    shapes = sorted(s[:3] for s in target.features.cooperative_matrices if s[3:] == wanted)
+    if not (of.halves and shapes and max(of.size, of.value_size) <= _MOST_ON_MATRICES):
+        return None
+    m, n, k = shape = shapes[-1]
+    for rows, keys, down in _MATRIX_TILES:
+        own = m * down
+        lanes = target.subgroup_size // own
+        depth, columns = -(-of.size // k) * k, -(-of.value_size // n) * n
+        found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size)
+        divides = lanes and not (rows % own or keys % max(n, k) or keys // lanes % 8 or target.subgroup_size % own)
+        if divides and found.shared <= target.shared_memory and found.workgroup <= target.max_workgroup_invocations:
+            groups = of.heads * -(-of.rows // rows)
+            steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
+            parts = _parts(target, of, groups, steps, keys)
+            return replace(found, parts=parts, steps=-(-steps // parts))
+    return None
 
 
 def _tiles(target: Target, of: AttentionShape) -> AttentionTiles | None:

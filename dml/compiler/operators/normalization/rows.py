@@ -46,7 +46,7 @@ def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
     """Add the dispatch, or answer False where the rows want reductions that split them."""
     whole = _operands(what)
     views, outer, most = tuple(whole.named.values()), range(whole.kept), builder.target.max_region
-    held = held_rows(builder.target, whole.x.sizes[-1], whole.unit) if whole.is_held else None
+    held = None if whole.rows.beside else held_rows(builder.target, whole.rows.segments * whole.x.sizes[-1], whole.unit)
     if held is None and not normalization_fits_one_dispatch(builder.target, whole.rows):
         return False
     if cut(views, most, outer) is None:
@@ -88,8 +88,15 @@ def _dispatch_held(builder: ProgramBuilder, what: Normalization, of: RowOperands
         _bound(what, of),
         count=of.rows.rows * held.lanes,
         workgroup=held.workgroup,
-        constants={"ROWS": of.rows.rows, "LENGTH": of.x.sizes[-1], "EPSILON": what.epsilon, **constants},
+        constants={
+            "ROWS": of.rows.rows,
+            "SEGMENTS": of.rows.segments,
+            "LENGTH": of.x.sizes[-1],
+            "EPSILON": what.epsilon,
+            **constants,
+        },
         defines={
+            "SEGMENTED": int(of.x.rank - of.kept > 1),
             "LANES": held.lanes,
             "STEPS": held.steps,
             "UNIT": of.unit,

@@ -60,11 +60,6 @@ class RowOperands:
     def unit(self) -> int:
         return lanes.adjacent([self.x, self.y, *(self.named[name] for name in self.varying)], self.last)
 
-    @property
-    def is_held(self) -> bool:
-        """Whether a row is one segment whose neighbours lie together, as kernels that hold rows take them."""
-        return self.rows.segments == 1 and not self.rows.beside
-
     @cached_property
     def rows(self) -> Rows:
         sizes = self.x.sizes

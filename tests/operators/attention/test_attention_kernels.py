@@ -1,0 +1,120 @@
+"""The kernels of attention that GPUs get, on sizes that reach each of them and its edges, against float64 NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from attention_cases import Case, check, data, describe
+
+import dml
+from dml.compiler.lowering import compile_operator
+from dml.compiler.target import DeviceClass, Target
+from harness import run
+
+TILES, FEW, MERGE, MATRICES = (f"attention/{name}.comp" for name in ("tiles", "few", "merge", "matrices"))
+
+
+def labels(device: dml.Device, case: Case) -> list[str]:
+    case = case.consistent
+    program = compile_operator(describe(case, data(case)), device.vulkan.target)
+    return [dispatch.label for dispatch in program.dispatches]
+
+
+#: What runs, and a case that reaches it: sizes are batch, queries, new keys, past keys, head size, value head size.
+CASES = {
+    "a tile, not filled": ([TILES], Case((1, 20, 30, 0, 20, 12), (1, 1))),
+    "tiles of several keys": ([TILES], Case((2, 70, 100, 0, 40, 24), (2, 2), mask="BOOLEAN", relative=True)),
+    "wide results": ([TILES], Case((1, 40, 70, 0, 16, 136), (1, 1), mask="KEY_SEQUENCE_END_START")),
+    "parts of keys": ([TILES, MERGE], Case((1, 65, 300, 0, 8, 40), (1, 1), mask="KEY_SEQUENCE_LENGTH")),
+    "heads that share": ([TILES], Case((1, 30, 50, 0, 36, 16), (6, 2), relative=True)),
+    "not in vectors": ([TILES], Case((1, 20, 30, 0, 7, 5), (1, 1), layouts=("padded", "reversed"))),
+    "few rows": ([FEW], Case((2, 1, 100, 0, 64, 32), (2, 2), mask="BOOLEAN")),
+    "few rows in parts": ([FEW, MERGE], Case((1, 3, 700, 0, 24, 40), (4, 2), relative=True)),
+    "few rows, wide": ([FEW], Case((1, 2, 40, 0, 256, 128), (1, 1))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+def test_what_a_gpu_gets(as_discrete: dml.Device, name: str, data_type: str) -> None:
+    kernels, case = CASES[name]
+    case = Case(**{**case.__dict__, "data_type": data_type})
+    assert labels(as_discrete, case) == kernels
+    check(as_discrete, case)
+
+
+@pytest.mark.parametrize("queries", [2, 40])
+def test_what_memory_every_device_has(seen_as: Callable[..., dml.Device], queries: int) -> None:
+    """16 KiB of shared memory, 128 invocations and four storage buffers."""
+    smallest = seen_as("minimum", device_class=DeviceClass.DISCRETE)
+    check(smallest, Case((1, queries, 70, 0, 40, 136), (2, 2)))
+
+
+def test_wide_results_go_through_memory() -> None:
+    """Beyond what registers hold: two products with a softmax between."""
+    case = Case((1, 70, 80, 0, 16, 600), (1, 1)).consistent
+    program = compile_operator(describe(case, data(case)), Target(DeviceClass.DISCRETE))
+    assert "attention/softmax.comp" in [dispatch.label for dispatch in program.dispatches]
+
+
+@pytest.mark.parametrize("queries", [1, 40])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_rows_without_a_number_are_alone(as_discrete: dml.Device, queries: int, value: float) -> None:
+    """A score that is no number makes its row NaN; other rows do not see it."""
+    case = Case((2, queries, 300, 0, 8, 8), (1, 1)).consistent
+    inputs = data(case)
+    inputs["QueryTensor"][1, queries - 1] = value
+    result = run(as_discrete, describe(case, inputs), inputs)["OutputTensor"]
+    assert np.isnan(result[1, queries - 1]).all()
+    result[1, queries - 1] = 0
+    assert np.isfinite(result).all()
+
+
+@pytest.mark.parametrize("queries", [1, 40])
+def test_keys_filtered_by_minus_infinity(as_discrete: dml.Device, queries: int) -> None:
+    """The first tiles are -infinity as a whole; what comes behind decides."""
+    case = Case((1, queries, 400, 0, 8, 8), (1, 1), mask="KEY_SEQUENCE_END_START", filter_value=-np.inf).consistent
+    inputs = data(case)
+    inputs["MaskTensor"][:] = [[390], [350]]
+    result = run(as_discrete, describe(case, inputs), inputs)["OutputTensor"].astype(np.float64)
+    open_ = slice(350, 390)
+    query, key, value = (inputs[f"{name}Tensor"][0].astype(np.float64) for name in ("Query", "Key", "Value"))
+    scores = query @ key[open_].T / np.sqrt(8)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    expected = weights @ value[open_] / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(result[0], expected, 1e-5, 1e-5)  # (as attention_cases.check has it)
+
+
+@pytest.fixture
+def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
+    """The device as a GPU with its own subgroups, and matrix units for FLOAT16."""
+    device = seen_as("subgroups")
+    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    if wanted not in [shape[3:] for shape in device.vulkan.target.features.cooperative_matrices]:
+        pytest.skip("the device has no matrices of FLOAT16 with sums in FLOAT32")
+    return device
+
+
+MATRIX_CASES = {
+    "whole tiles": ([MATRICES], Case((1, 64, 64, 0, 16, 16), (1, 1))),
+    "edges": ([MATRICES], Case((2, 70, 100, 0, 40, 24), (4, 2), mask="KEY_SEQUENCE_LENGTH")),
+    "every mask": ([MATRICES], Case((1, 33, 65, 0, 24, 8), (2, 2), mask="BOOLEAN", relative=True)),
+    "parts of keys": ([MATRICES, MERGE], Case((1, 70, 300, 0, 128, 64), (1, 1))),
+    "stacked": ([MATRICES], Case((2, 40, 40, 0, 32, 32), (2, 2), source="query key value")),
+}
+
+
+@pytest.mark.parametrize("name", MATRIX_CASES)
+def test_on_matrix_units(on_matrices: dml.Device, name: str) -> None:
+    """Within the tolerance of the other kernels: weights are not rounded to FLOAT16."""
+    kernels, case = MATRIX_CASES[name]
+    case = Case(**{**case.__dict__, "data_type": "FLOAT16"})
+    assert labels(on_matrices, case) == kernels
+    check(on_matrices, case)
+
+
+def test_without_the_feature_the_portable_kernel(seen_as: Callable[..., dml.Device], on_matrices: dml.Device) -> None:
+    without = seen_as("subgroups", features=on_matrices.vulkan.target.features.without("cooperative_matrix"))
+    assert labels(without, Case((1, 64, 64, 0, 16, 16), (1, 1), data_type="FLOAT16")) == [TILES]

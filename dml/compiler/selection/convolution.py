@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import compile_cost, max_steps, tile_compilation
-from dml.compiler.selection.gemm import product_cost
+from dml.compiler.selection.gemm import half_shapes, product_cost
 from dml.compiler.target import Target
 from dml.shapes import covered_size, window_reach
 
@@ -188,6 +188,67 @@ _IMPLICIT_TILES = (
     ImplicitTile(32, 64, (1, 1), 128, weight=0.73),
     ImplicitTile(16, 128, (1, 1), 128, weight=0.6),
 )
+
+
+@dataclass(frozen=True)
+class ImplicitMatrixTile:
+    """What a workgroup of implicit_matrix.comp makes: channels of places, ``slab`` steps of k at a time.
+
+    own: what a subgroup makes of that, in matrices of ``shape`` (m, n, k).
+    """
+
+    channels: int
+    places: int
+    own: tuple[int, int]
+    slab: int
+    shape: tuple[int, int, int]
+    subgroup_size: int
+
+    @property
+    def workgroup(self) -> int:
+        return self.channels // self.own[0] * (self.places // self.own[1]) * self.subgroup_size
+
+    def memory(self) -> int:
+        """Bytes of shared memory, with x's elements in the direction in which they take more."""
+        lines = self.slab * (self.channels // 8 | 1)
+        lines += max(self.slab * (self.places // 8 | 1), self.places * (self.slab // 8 | 1))
+        m, n, _ = self.shape
+        return 16 * lines + 4 * m * n * self.workgroup // self.subgroup_size
+
+
+#: Channels and places, those of a subgroup, and with how many tiles they are enough.
+_MATRIX_TILES = (
+    (128, 128, (64, 32), 132),
+    (64, 128, (32, 32), 132),
+    (64, 64, (32, 16), 132),
+    (32, 64, (16, 16), 1),
+)
+
+
+def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTile | None:
+    """The tile of a convolution of FLOAT16 on matrix units; None where there are none, or too little work for them."""
+    shapes = half_shapes(target)
+    if target.is_cpu or not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
+        return None
+    places = sizes.batch * math.prod(sizes.places)
+    slab = 32 if sizes.inputs % 32 == 0 else 16
+    found = None
+    for channels, beside, own, enough in _MATRIX_TILES:
+        tile = ImplicitMatrixTile(channels, beside, own, slab, shapes[0], target.subgroup_size)
+        m, n, k = tile.shape
+        threads = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
+        divides = own[0] % m == own[1] % n == slab % k == 0 and tile.workgroup % (beside // 2) == 0
+        if not divides or tile.workgroup > threads or tile.memory() > target.shared_memory:
+            continue
+        found = tile
+        if (
+            sizes.outputs > channels // 2
+            and sizes.groups * -(-sizes.outputs // channels) * -(-places // beside) >= enough
+        ):
+            break
+    too_long = sizes.products // slab >= max_steps(target)
+    matrix = 2 * sizes.groups * (sizes.products + slab) * (sizes.outputs + 8)
+    return None if too_long or matrix > target.max_region else found
 
 
 #: Places of an image from which on a product for each image fills its last tiles well enough.

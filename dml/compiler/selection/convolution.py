@@ -258,12 +258,11 @@ _PLACES_OF_PRODUCTS = 2048
 def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
     """Whether windows of one element are better made as places of all images than as a product for each of them.
 
-    bits: of an element. Products of halves go to matrix units where there are some.
+    bits: of an element. The products of halves on matrix units want rows of eights.
     """
     places = math.prod(sizes.places)
-    fills_tiles = places % 128 == 0 or places >= _PLACES_OF_PRODUCTS
-    on_matrix_units = bits == 16 and bool(target.features.cooperative_matrices)
-    return not target.is_cpu and sizes.batch > 1 and not (fills_tiles or on_matrix_units)
+    fills_tiles = places % 128 == 0 or (places >= _PLACES_OF_PRODUCTS and (bits == 32 or places % 8 == 0))
+    return not target.is_cpu and sizes.batch > 1 and not fills_tiles
 
 
 def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:

@@ -61,7 +61,7 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
         count=-(-result.count // (unit * walk.steps)),
         workgroup=walk.workgroup,
         constants={"STEPS": walk.steps, **emitted.constants},
-        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(result.count % unit > 0)},
+        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(result.rank == 1)},
         code="\n".join([emitted.code, scalar_body(named, result.rank), vector_body(named, result, unit)]),
         steps=walk.steps * rounds,
         each=-(-unit // rounds),

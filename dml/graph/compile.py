@@ -19,6 +19,7 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc, description_key
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
+from dml.graph.blocks import blocks_of
 from dml.graph.fusion import fuse
 from dml.graph.joins import JoinPlan, is_readable, plan_joins
 from dml.graph.model import Graph, Node, Port, Value
@@ -45,6 +46,8 @@ class _Compiler:
         self.regions: dict[Value, Region] = {}
         #: Values whose operator was removed: views of what it read, and the tensors that it would have written.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
+        #: Weights that products take in blocks of four bits: what these read in the stead of each.
+        self.blocks: dict[Value, dict[str, Operand]] = {}
         #: Values that lie in joined tensors.
         self.joins = JoinPlan()
         #: Those of ``joins.copied`` whose copy has been made.
@@ -136,6 +139,11 @@ class _Compiler:
             builder = builder.initialization()
         builder.node = node.label
         if self.optimize and self._became_view(node):
+            return
+        blocks = blocks_of(node, self.target, self._read) if static else None
+        if blocks is not None:
+            ((_, weights),) = filter(None, node.outputs)
+            self.blocks[weights] = blocks
             return
         if node.desc is not None and isinstance(node.desc, DML_JOIN_OPERATOR_DESC):
             self._join(node, node.desc, builder)
@@ -255,7 +263,10 @@ class _Compiler:
                 operands[name] = tuple(self._read(e[1], e[0].tensor) for e in (next(entries) for _ in tensor) if e)
             else:
                 entry = next(entries)
-                operands[name] = None if entry is None else self._read(entry[1], entry[0].tensor)
+                if entry is not None and entry[1] in self.blocks:
+                    operands.update(self.blocks[entry[1]])
+                else:
+                    operands[name] = None if entry is None else self._read(entry[1], entry[0].tensor)
         entries = iter(node.outputs)
         for name, tensor in node.desc.outputs():
             if isinstance(tensor, tuple):

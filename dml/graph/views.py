@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dml.compiler.builder import merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
 from dml.compiler.scalar import ScalarNode
@@ -69,9 +70,38 @@ def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_T
     view = view.as_type(seen.DataType)
     if seen.Sizes == made.Sizes and seen.strides == made.strides:
         return view
-    if view.is_packed and made.is_packed:
-        return view.view(seen.Sizes, seen.strides)
-    return None
+    if not made.is_packed:
+        return None
+    if not view.is_packed and _without_ones(seen.Sizes) == _without_ones(made.Sizes):
+        # (It may be a batch of one that the reader flattened: of two it would want a copy, and so it gets one.)
+        return None
+    strides = _strides_through(view, seen)
+    return None if strides is None else view.view(seen.Sizes, strides)
+
+
+def _without_ones(sizes: tuple[int, ...]) -> list[int]:
+    return [size for size in sizes if size > 1]
+
+
+def _strides_through(view: Operand, seen: DML_BUFFER_TENSOR_DESC) -> tuple[int, ...] | None:
+    """The strides in the view's memory of a tensor that is described over the view's elements, packed."""
+    sizes, (steps,) = merge_dimensions(view.sizes, [view.strides])
+    packed = packed_strides(sizes)
+    room = [size - 1 for size in sizes]
+    strides: list[int] = []
+    for size, stride in zip(seen.Sizes, seen.strides, strict=True):
+        at = next((d for d, whole in enumerate(packed) if stride and stride % whole == 0), None)
+        if at is None:
+            strides.append(0)
+            if stride and size > 1:
+                return None
+            continue
+        times = stride // packed[at]
+        room[at] -= times * (size - 1)
+        if room[at] < 0:
+            return None
+        strides.append(times * steps[at] % 2**32)
+    return tuple(strides)
 
 
 def reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand | None:

@@ -1,8 +1,5 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-#if HALVES_EXACT
-#extension GL_EXT_spirv_intrinsics : require
-#endif
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require

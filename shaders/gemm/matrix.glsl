@@ -12,15 +12,8 @@
 
 #include "lib/sum.glsl"
 
-// The two halves of a word. HALVES_EXACT: the device's own conversions keep what half_decode does, by the modes that ask
-// for it (SPV_KHR_float_controls: DenormPreserve and SignedZeroInfNanPreserve of 16 bits).
-#if HALVES_EXACT
-spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4464], 4459, 16);
-spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 16);
-vec2 half_pair(uint word) { return unpackHalf2x16(word); }
-#else
+// The two halves of a word.
 vec2 half_pair(uint word) { return vec2(half_decode(word & 0xffffu), half_decode(word >> 16)); }
-#endif
 
 // Elements i to i + 3 of a, and of b: two functions, since GLSL passes no buffers to functions.
 FOUR a_four(uint i) {

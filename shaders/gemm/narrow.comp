@@ -1,8 +1,5 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-#if HALVES_EXACT
-#extension GL_EXT_spirv_intrinsics : require
-#endif
 // result = finish(ALPHA * a x b + BETA * c) where the result has few rows. A workgroup makes TILE_M rows of LANES
 // columns. SLICES invocations share the products of each column; their sums are then added in pairs, in an order that
 // never changes. K_FIRST: neighbouring invocations take neighbouring k, else neighbouring columns.

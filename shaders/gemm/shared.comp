@@ -1,8 +1,5 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-#if HALVES_EXACT
-#extension GL_EXT_spirv_intrinsics : require
-#endif
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
 // A workgroup makes TILE_M x TILE_N of result and adds TILE_K steps of k at a time, while the next ones are on their
 // way from memory to its registers. Where shared memory has room for two slabs (BUFFERS), one barrier a slab is enough.

@@ -1,8 +1,5 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-#if HALVES_EXACT
-#extension GL_EXT_spirv_intrinsics : require
-#endif
 #if SHARES_ROWS
 #extension GL_KHR_shader_subgroup_ballot : require
 #endif

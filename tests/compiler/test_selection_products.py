@@ -24,7 +24,6 @@ from dml.compiler.selection.gemm import (
     NarrowProduct,
     ProductKernel,
     SharedProduct,
-    TiledProduct,
     VectorProduct,
     is_better_transposed,
     is_worth_packing,
@@ -34,6 +33,7 @@ from dml.compiler.selection.gemm import (
     product_steps,
 )
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct
 from dml.compiler.target import DeviceClass, Target
 
 LLVMPIPE = Target(device_class=DeviceClass.CPU, max_workgroup_invocations=1024, shared_memory=32768, subgroup_size=8)
@@ -78,7 +78,12 @@ def kernels(target: Target) -> dict[tuple[int, int, int, bool, bool, int, bool],
     cases = itertools.product(SIZES, SIZES, (1, 64), (False, True), (False, True), (0, 8), (False, True))
     return {
         (m, n, batch, a, b, vectors, halves): product_kernel(
-            target, m, n, 4096, batch, a_along_columns=a, b_along_k=b, b_per_vector=vectors, halves=halves
+            target,
+            ProductSizes(m, n, 4096, batch),
+            a_along_columns=a,
+            b_along_k=b,
+            b_per_vector=vectors,
+            halves=halves,
         )
         for m, n, batch, a, b, vectors, halves in cases
     }
@@ -123,16 +128,35 @@ def test_columns_of_a_are_read_in_fours() -> None:
 
 def test_tiles_on_cpus_earn_their_compilation() -> None:
     sizes = ((24, 128), (24, 512), (512, 512), (1024, 1024))
-    kernels = [product_kernel(LLVMPIPE, m, n, n, 1, a_along_columns=False, b_along_k=False) for m, n in sizes]
+    kernels = [
+        product_kernel(LLVMPIPE, ProductSizes(m, n, n, 1), a_along_columns=False, b_along_k=False) for m, n in sizes
+    ]
     sums = [kernel.rows * kernel.columns for kernel in kernels if isinstance(kernel, TiledProduct)]
     assert sums == sorted(sums)
     assert sums[0] <= 64
     assert sums[-1] == 256
 
 
+def test_tiles_on_cpus_do_not_depend_on_how_many_rows_weights_get() -> None:
+    def tile(m: int, n: int, k: int, batch: int) -> tuple[int, int]:
+        sizes = ProductSizes(m, n, k, batch, b_known=True)
+        return product_kernel(LLVMPIPE, sizes, a_along_columns=False, b_along_k=False).tile
+
+    for n, k in itertools.product(SIZES, SIZES):
+        assert len({tile(m, n, k, 1) for m in range(1, 5)}) == 1
+        assert len({tile(m, n, k, 1) for m in (5, 16, 45, 4096)}) == 1
+
+
+def test_tiles_on_cpus_do_not_depend_on_how_many_products_there_are() -> None:
+    for m, n, k, known in itertools.product(SIZES, SIZES, SIZES, (False, True)):
+        several = [ProductSizes(m, n, k, batch, a_known=known) for batch in (1, 2, 3, 96)]
+        kernels = [product_kernel(LLVMPIPE, each, a_along_columns=False, b_along_k=False) for each in several]
+        assert len({kernel.tile for kernel in kernels}) == 1
+
+
 def test_rows_are_shared_by_the_lanes_of_a_subgroup_of_eight() -> None:
     def shares(target: Target, m: int, *, a_along_columns: bool = False) -> bool:
-        kernel = product_kernel(target, m, 512, 512, 1, a_along_columns=a_along_columns, b_along_k=False)
+        kernel = product_kernel(target, ProductSizes(m, 512, 512, 1), a_along_columns=a_along_columns, b_along_k=False)
         return isinstance(kernel, TiledProduct) and kernel.shares_rows
 
     able = replace(LLVMPIPE, features=Features(subgroup_operations=frozenset({"ballot"})))
@@ -144,7 +168,8 @@ def test_rows_are_shared_by_the_lanes_of_a_subgroup_of_eight() -> None:
 
 
 def test_larger_products_get_no_smaller_tiles() -> None:
-    sizes = [product_kernel(DESKTOP, n, n, n, 1, a_along_columns=False, b_along_k=False) for n in (64, 256, 1024, 4096)]
+    every = (ProductSizes(n, n, n, 1) for n in (64, 256, 1024, 4096))
+    sizes = [product_kernel(DESKTOP, each, a_along_columns=False, b_along_k=False) for each in every]
     squares = [kernel.rows for kernel in sizes if isinstance(kernel, SharedProduct)]
     assert squares == sorted(squares)
     assert len(squares) == len(sizes)
@@ -153,7 +178,8 @@ def test_larger_products_get_no_smaller_tiles() -> None:
 
 def test_half_products_go_to_matrix_units_where_there_are_some() -> None:
     def on(target: Target, m: int, n: int, *, halves: bool = True) -> ProductKernel:
-        return product_kernel(target, m, n, 512, 1, a_along_columns=False, b_along_k=False, halves=halves)
+        sizes = ProductSizes(m, n, 512, 1)
+        return product_kernel(target, sizes, a_along_columns=False, b_along_k=False, halves=halves)
 
     found = on(MATRICES, 512, 512)
     assert isinstance(found, MatrixProduct)
@@ -183,19 +209,20 @@ def test_products_go_in_parts_that_an_invocation_may_make(target: Target) -> Non
 
 @every_target
 def test_transposing_is_never_better_both_ways(target: Target) -> None:
-    for m, n, batch in itertools.product(SIZES, SIZES, (1, 64)):
-        assert not (is_better_transposed(target, m, n, batch) and is_better_transposed(target, n, m, batch))
+    for m, n in itertools.product(SIZES, SIZES):
+        assert not (is_better_transposed(target, m, n) and is_better_transposed(target, n, m))
 
 
 def test_columns_alone_are_better_transposed() -> None:
     for target in (LLVMPIPE, DESKTOP, MINIMUM):
-        assert is_better_transposed(target, 4096, 1, 1)
+        assert is_better_transposed(target, 4096, 1)
 
 
 def test_only_cpus_copy_operands_that_are_used_often() -> None:
-    assert is_worth_packing(LLVMPIPE, 4096)
-    assert not is_worth_packing(LLVMPIPE, 1)
-    assert not is_worth_packing(DESKTOP, 4096)
+    assert is_worth_packing(LLVMPIPE, 4096, known=False)
+    assert not is_worth_packing(LLVMPIPE, 1, known=False)
+    assert is_worth_packing(LLVMPIPE, 1, known=True)
+    assert not is_worth_packing(DESKTOP, 4096, known=True)
 
 
 # --- Convolutions -----------------------------------------------------------------------------------------------------
@@ -317,7 +344,7 @@ def test_recurrences(target: Target) -> None:
             assert cut.units_of_invocation * cut.workgroup >= cut.units * cut.rows
             sums = sizes.gates * cut.units * cut.rows + cut.rows // cut.block
             assert 4 * cut.slices * sums <= target.shared_memory
-        assert 1 <= cut.rows <= sizes.batch
+        assert 1 <= cut.rows <= max(2, sizes.batch)
         if not cut.stepwise:
             assert 2 * 16 * sizes.fours * cut.rows <= target.shared_memory
             assert cut.at_once == sizes.steps or cut.at_once % 2 == 0
@@ -332,8 +359,17 @@ def test_only_wide_vectors_hold_weights() -> None:
     assert not any(held[name] for name in ("SwiftShader", "desktop", "Vulkan's minimum"))
 
 
-def test_two_cores_share_the_rows() -> None:
+def test_one_sequence_has_the_kernel_of_some() -> None:
+    of_one = {replace(sizes, batch=1): cut for sizes, cut in cuts(LLVMPIPE) if sizes.batch == 1}
+    of_two = {replace(sizes, batch=1): cut for sizes, cut in cuts(LLVMPIPE) if sizes.batch == 2}
+    for sizes, cut in of_two.items():
+        assert cut.rows == of_one[sizes].rows
+
+
+def test_two_cores_share_many_rows() -> None:
     for sizes, cut in cuts(LLVMPIPE):
+        if sizes.batch <= 4:
+            continue
         groups = sizes.directions * -(-sizes.batch // cut.rows)
         assert groups >= min(2, sizes.directions * sizes.batch)
 

@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import compile_cost, max_steps, tile_compilation
-from dml.compiler.selection.gemm import half_shapes, product_cost
+from dml.compiler.selection.gemm import half_shapes
+from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.target import Target
 from dml.shapes import covered_size, window_reach
 
@@ -26,11 +27,15 @@ _MOST_PHASES = 36
 
 #: Output channels, rows and columns that an invocation of a GPU may make.
 _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)))
-#: The same of a CPU's driver. Of all those above, these few make the layers of ResNet-18, MobileNetV2, SqueezeNet and a
-#: U-Net at most a third slower than the best, most of them not at all, with two thirds of the kernels to compile.
-_TILES = ((1, 2, 16), (1, 2, 8), (4, 1, 16), (4, 2, 8), (8, 2, 8), (8, 4, 4), (16, 1, 16))
+#: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take it 0.1 (the third)
+#: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
+#: third, other layers of ResNet-18 and MobileNetV2 within an eighth by the first. Narrow results take a tile of their
+#: own: 512 channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, which is no kernel
+#: more.
+_TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
+_NARROW_TILE, _NARROW = (8, 4, 4), 8
 #: What an invocation's tile reaches, at most, along a row or a column of the result.
-LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (*_TILES, *_TILES_OF_GPUS))
+LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (_NARROW_TILE, *_TILES, *_TILES_OF_GPUS))
 #: The sums that an invocation may keep; fewer where registers are real.
 _MOST_SUMS, _MOST_SUMS_OF_GPUS = 256, 32
 #: The products that a round of its innermost loop may add: longer code no longer stays in a CPU's instruction cache.
@@ -75,7 +80,8 @@ class DirectTile:
     """What an invocation of the direct kernel makes: rows of columns in each of some output channels.
 
     span: the elements of a row of x that ``columns`` windows reach, in fours. padded: sizes of the copy of x that all
-    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution, compiling it included.
+    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution, on a CPU's driver of one image
+    and compiling it included.
     """
 
     channels: int
@@ -96,15 +102,19 @@ def goes_by_phases(strides: Three) -> bool:
 
 
 def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
-    """The cheapest tile of the direct kernel.
+    """The tile of the direct kernel: a GPU's cheapest, a CPU's driver's whatever the number of images is.
 
     None where the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of
     the weights is too large for a binding.
     """
     if sizes.rows_of_taps > max_steps(target):
         return None
-    tiles = (_direct_tile(target, sizes, *tile) for tile in (_TILES if target.is_cpu else _TILES_OF_GPUS))
-    best = min((tile for tile in tiles if tile is not None), key=lambda tile: tile.cost, default=None)
+    if target.is_cpu:
+        ordered = (_NARROW_TILE, *_TILES) if sizes.places[2] <= _NARROW else _TILES
+        best = next(filter(None, (_direct_tile(target, sizes, *tile) for tile in ordered)), None)
+    else:
+        tiles = (_direct_tile(target, sizes, *tile) for tile in _TILES_OF_GPUS)
+        best = min(filter(None, tiles), key=lambda tile: tile.cost, default=None)
     if best is None:
         return None
     weights = sizes.groups * -(-sizes.outputs // best.channels) * best.channels * sizes.rows_of_taps * sizes.taps[2]
@@ -121,7 +131,8 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     reach = covered_size(columns, window_reach(taps, sizes.dilations[2]), sizes.strides[2])
     span = -(-reach // 4) * 4
     tiles_y, tiles_x = -(-height // rows), -(-width // columns)
-    invocations = sizes.batch * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
+    images = 1 if target.is_cpu else sizes.batch
+    invocations = images * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
     # Weights are read in fours where the tile's channels are.
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if target.is_cpu:
@@ -376,6 +387,8 @@ WINOGRAD_POINTS = 36
 WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
+#: Fewer tiles of an image leave the products' tiles mostly empty.
+_FEWEST_TILES = 5
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
 #: is most of it.
 _INPUT_COST, _RESULT_COST = 5000.0, 2700.0
@@ -413,21 +426,20 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTil
 
 
 def winograd_cost(target: Target, sizes: WindowSizes) -> float:
-    """What Winograd's products cost, in the units of DirectTile's cost; infinite where they are not to be used.
+    """What Winograd's products of an image cost, in the units of DirectTile's cost; infinite where they are not to be
+    used.
 
     Devices with registers and caches of their own would need costs of their own: none is known yet.
     """
-    inputs, outputs, tiles = (
-        sizes.inputs,
-        sizes.outputs,
-        winograd_grid(sizes.batch, sizes.places, sizes.dilations).count,
-    )
+    inputs, outputs, tiles = sizes.inputs, sizes.outputs, winograd_grid(1, sizes.places, sizes.dilations).count
     # Rows begin at multiples of four elements.
     input_row, output_row = -(-inputs // 4) * 4, -(-outputs // 4) * 4
-    largest = 4 * WINOGRAD_POINTS * max(tiles * max(input_row, output_row), inputs * output_row)
-    if not target.is_cpu or min(inputs, outputs) < _FEWEST_CHANNELS or largest > target.max_region:
+    largest = 4 * WINOGRAD_POINTS * max(sizes.batch * tiles * max(input_row, output_row), inputs * output_row)
+    is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < _FEWEST_TILES
+    if not target.is_cpu or is_small or largest > target.max_region:
         return math.inf
     transforms = tiles * (inputs * _INPUT_COST + outputs * _RESULT_COST) / 8
     weights = _WEIGHT_COST * WINOGRAD_POINTS * inputs * outputs
-    products = inputs * product_cost(target, tiles, outputs, WINOGRAD_POINTS)
+    points = ProductSizes(tiles, outputs, inputs, WINOGRAD_POINTS, b_known=True)
+    products = product_cost(target, points)
     return transforms + weights + products + compile_cost(_TRANSFORMS_COMPILATION)

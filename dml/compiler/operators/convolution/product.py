@@ -52,7 +52,7 @@ def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -
     b = matrices(sums.x, inputs, step_x)
     c = bias and bias.view((groups, outputs, 1), (outputs * bias.strides[1], bias.strides[1], 0))
     result = matrices(sums.result, outputs, step_result)
-    if result.strides[-2] == 1 < result.strides[-1]:
+    if b.strides[-2] == result.strides[-2] == 1 < result.strides[-1]:
         # Channels are neighbours: kernels store along rows.
         a, b, c, result = transposed(b), transposed(a), c and transposed(c), transposed(result)
     matmul(builder, a, b, c, result, activation=finish)

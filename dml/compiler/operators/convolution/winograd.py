@@ -17,6 +17,7 @@ from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
+from dml.compiler.selection import stores_fours
 from dml.compiler.selection.convolution import WINOGRAD_POINTS, WINOGRAD_WORKGROUP, WinogradGrid, winograd_grid
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -87,8 +88,10 @@ def _results_of_points(
 ) -> None:
     """products: {point, tile, output channel}."""
     emitted = emit(finish, ["float"], "finish")
-    rows = quads(sums.result, store=True) == "row" and sums.windows.dilations[2] == 1
-    wide = rows and DATA_TYPES[sums.result.data_type].bits == 32
+    whole_words = DATA_TYPES[sums.result.data_type].bits == 32
+    rows = quads(sums.result, store=True) == "row" and (stores_fours(builder.target) or not whole_words)
+    rows = rows and sums.windows.dilations[2] == 1
+    wide = rows and whole_words
     tensors = {"products": read(products), "result": write(sums.result, vector=wide)}
     if sums.bias is not None:
         tensors["bias"] = read(sums.bias)

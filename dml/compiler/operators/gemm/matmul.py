@@ -13,13 +13,12 @@ from dml.compiler.operators.gemm.layout import in_eights, quads, readable, trans
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection import stores_fours
 from dml.compiler.selection.gemm import (
     MatrixProduct,
     NarrowProduct,
     ProductKernel,
-    TiledProduct,
     VectorProduct,
-    converts_halves,
     is_better_transposed,
     longest_product,
     multiplies_on_matrices,
@@ -27,6 +26,7 @@ from dml.compiler.selection.gemm import (
     product_kernel,
     product_steps,
 )
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct, reads_a_singly
 from dml.compiler.target import Target
 from dml.enums import (
     DML_TENSOR_DATA_TYPE,
@@ -57,18 +57,20 @@ def matmul(
     Leaf(0), the sum.
     """
     target, (m, n) = builder.target, result.sizes[-2:]
-    if is_better_transposed(target, m, n, math.prod(result.sizes[:-2])):
+    if is_better_transposed(target, m, n):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
     if _is_half(a) and _is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
         a, b = in_eights(builder, a), in_eights(builder, b)
     else:
-        a, b = readable(builder, a, uses=n), readable(builder, b, uses=m)
+        if not reads_a_singly(target, _sizes(a, b, result)):
+            a = readable(builder, a, uses=n)
+        b = readable(builder, b, uses=m)
     batch = result.sizes[:-2]
     operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
-    operands = _merge_batch(operands)
+    operands = merge_batch(operands)
     for products in _parts(operands, target):
         _sum_of_products(builder, products, alpha, beta, activation or Leaf(0))
 
@@ -126,19 +128,21 @@ def _sum_of_products(
         _product(builder, operands, alpha, beta, finish if is_last else Leaf(0))
 
 
+def _sizes(a: Operand, b: Operand, result: Operand) -> ProductSizes:
+    *batch, m, n = result.sizes
+    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static)
+
+
 def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
-    result, b = operands["result"], operands["b"]
-    m, n = result.sizes[-2:]
+    sizes = _sizes(operands["a"], operands["b"], operands["result"])
+    b = operands["b"]
     down, across = b.strides[-2:]
     along_k = down < across
     per_vector = DATA_TYPES[b.data_type].per_vector
     return product_kernel(
         target,
-        m,
-        n,
-        operands["a"].sizes[-1],
-        math.prod(result.sizes[:-2]),
-        a_along_columns=quads(operands["a"]) == "column",
+        sizes,
+        a_along_columns=_along(target, "a", operands) == "column",
         b_along_k=along_k,
         b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
         halves=all(_is_half(operands[name]) and quads(operands[name], of=8) for name in ("a", "b")),
@@ -193,7 +197,17 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
     return "gemm/shared.comp", defines
 
 
-def _merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
+def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | None:
+    """The direction in which the kernel reads or stores four elements of an operand at once."""
+    operand, is_result = operands[name], name == "result"
+    if name == "a" and reads_a_singly(target, _sizes(operand, operands["b"], operands["result"])):
+        return None
+    if is_result and DATA_TYPES[operand.data_type].bits == 32 and not stores_fours(target):
+        return None
+    return quads(operand, store=is_result)
+
+
+def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     """The operands, whose batch dimensions have equal sizes, with those merged; at least one is left."""
     batch = operands["result"].sizes[:-2]
     sizes, strides = merge_dimensions(batch, [operand.strides[:-2] for operand in operands.values()])
@@ -205,7 +219,7 @@ def _merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     }
 
 
-def _matrix_code(operands: Mapping[str, Operand]) -> str:
+def matrix_code(operands: Mapping[str, Operand]) -> str:
     """For each operand ``t``: t_batch(at), the index where a batch element's matrix begins, and T_ROW, T_COLUMN."""
     lines = []
     for name, operand in operands.items():
@@ -215,6 +229,20 @@ def _matrix_code(operands: Mapping[str, Operand]) -> str:
         lines.append(f"#define {name.upper()}_ROW {name}_STRIDE_{rank}")
         lines.append(f"#define {name.upper()}_COLUMN {name}_STRIDE_{rank + 1}")
     return "\n".join(lines)
+
+
+def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict[str, object], bool]:
+    """How gemm/matrix.glsl reads or, for "result", stores a matrix, and whether it is bound as vectors for that.
+
+    along: the direction of four neighbours that it takes at once.
+    """
+    wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
+    which = name.upper()
+    return {
+        f"{which}_ALONG": (along or "nowhere").upper(),
+        f"{which}_WIDE": int(wide),
+        f"{which}_PAIRS": int(along is not None and not wide),
+    }, wide
 
 
 def _product(
@@ -277,18 +305,14 @@ def _dispatch(
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int"), **tile}
-    defines["HALVES_EXACT"] = int(converts_halves(builder.target, kernel))
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]
-        along = quads(operand, store=name == "result")
-        wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
+        own, wide = matrix_defines(name, operand, _along(builder.target, name, operands))
+        defines |= own
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct)
         tensors[name] = (write if name == "result" else read)(operand, vector=vector)
-        defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()
-        defines[f"{name.upper()}_WIDE"] = int(wide)
-        defines[f"{name.upper()}_PAIRS"] = int(along is not None and not wide)
     constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(alpha)}
     constants |= {"K_PART": part_of_k(kernel, k), "K_PART_STRIDE": stride}
     builder.dispatch(
@@ -300,7 +324,7 @@ def _dispatch(
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,
         push={"K": k},  # no constant: drivers would unroll a short loop whose body is long as it is
-        code=_matrix_code(operands) + "\n" + emitted.code,
+        code=matrix_code(operands) + "\n" + emitted.code,
         steps=product_steps(kernel, k),
         each=kernel.depth * math.prod(kernel.tile) // kernel.workgroup,
     )

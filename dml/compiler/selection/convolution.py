@@ -273,7 +273,7 @@ def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
     """
     places = math.prod(sizes.places)
     fills_tiles = places % 128 == 0 or (places >= _PLACES_OF_PRODUCTS and (bits == 32 or places % 8 == 0))
-    return not target.is_cpu and sizes.batch > 1 and not fills_tiles
+    return sizes.batch > 1 and not fills_tiles and implicit_tile(target, sizes) is not None
 
 
 def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:

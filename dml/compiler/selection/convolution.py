@@ -165,6 +165,8 @@ def stores_in_loops(target: Target) -> bool:
 
 #: Fewer output channels of a group, or terms, than this leave most of a tile empty.
 _FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
+#: Steps of k of which a table is kept, at most, and what the windows of such may reach.
+_LARGEST_TABLE, _MOST_REACH = 512, 1023
 #: Workgroups of which a GPU runs one of each at a time, and what one of them alone on a core takes longer.
 _CORES, _ALONE = 132, 1.3
 
@@ -174,7 +176,7 @@ class ImplicitTile:
     """What a workgroup of implicit.comp makes: channels of places, ``slab`` steps of k at a time.
 
     fours: of an invocation's sums, down and across. buffers: of shared memory. weight: what its speed is worth, by the
-    sums of an invocation.
+    sums of an invocation. table: steps of k in shared memory, a power of two, or none.
     """
 
     channels: int
@@ -184,10 +186,11 @@ class ImplicitTile:
     slab: int = 8
     buffers: int = 1
     weight: float = 1.0
+    table: int = 0
 
     def memory(self) -> int:
         """Bytes of shared memory."""
-        return 4 * self.buffers * self.slab * (self.channels + self.places)
+        return 4 * self.buffers * self.slab * (self.channels + self.places) + 8 * self.table
 
 
 #: On an H100, 64 x 128 makes 27 TFLOP/s of 3 x 3 over 64 channels of 56 x 56, 32 images; the weights are how others did
@@ -199,6 +202,16 @@ _IMPLICIT_TILES = (
     ImplicitTile(32, 64, (1, 1), 128, weight=0.73),
     ImplicitTile(16, 128, (1, 1), 128, weight=0.6),
 )
+
+
+def _with_table(target: Target, sizes: WindowSizes, tile: ImplicitTile) -> ImplicitTile:
+    """Few input channels: where each step of k finds its element is worked out once for all of them."""
+    reaches = (window_reach(taps, apart) for taps, apart in zip(sizes.taps, sizes.dilations, strict=True))
+    if sizes.inputs % tile.slab == 0 or max(reaches) > _MOST_REACH:
+        return tile
+    table = 1 << (-(-sizes.products // tile.slab) * tile.slab - 1).bit_length()
+    found = replace(tile, table=table)
+    return found if table <= _LARGEST_TABLE and found.memory() <= target.shared_memory else tile
 
 
 @dataclass(frozen=True)
@@ -291,6 +304,7 @@ def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
     larger = replace(tile, slab=16)
     if larger.memory() > target.shared_memory or (sizes.inputs % 16 and sizes.inputs % 8 == 0):
         larger = tile
+    larger = _with_table(target, sizes, larger)
     matrix = 4 * sizes.groups * -(-sizes.products // larger.slab) * larger.slab * -(-sizes.outputs // 4) * 4
     too_long = sizes.products // larger.slab >= max_steps(target)
     return None if matrix > target.max_region or too_long else larger

@@ -36,6 +36,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
         "BUFFERS": tile.buffers,
         "SUM_IS_INT": int(kind == "int"),
         "ONE_TAP": int(one_tap),
+        "TABLE": tile.table,
         "X_FOURS": int(x_fours),
         "RESULT_FOURS": int(fours),
         "RESULT_WIDE": int(fours and bits == 32),

@@ -40,6 +40,24 @@ _TAKES_EPILOGUE = frozenset(
         enums.DML_OPERATOR_MAX_POOLING,
         enums.DML_OPERATOR_MAX_POOLING1,
         enums.DML_OPERATOR_MAX_POOLING2,
+        enums.DML_OPERATOR_UPSAMPLE_2D,
+        enums.DML_OPERATOR_RESAMPLE,
+        enums.DML_OPERATOR_RESAMPLE1,
+        enums.DML_OPERATOR_RESAMPLE2,
+        enums.DML_OPERATOR_RESAMPLE3,
+        enums.DML_OPERATOR_GATHER,
+        enums.DML_OPERATOR_GATHER_ELEMENTS,
+        enums.DML_OPERATOR_GATHER_ND,
+        enums.DML_OPERATOR_GATHER_ND1,
+    }
+)
+#: The same for those whose kernels want rows in memory as they read them: only to a result that lies as their own.
+_TAKES_EPILOGUE_IN_PLACE = frozenset(
+    {
+        enums.DML_OPERATOR_ACTIVATION_SOFTMAX,
+        enums.DML_OPERATOR_ACTIVATION_SOFTMAX1,
+        enums.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX,
+        enums.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
     }
 )
 #: How deeply an expression may nest: as a kernel of its own, and as an epilogue, whose code is repeated for each of the
@@ -229,7 +247,7 @@ def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYP
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None
     kind = producer.desc.OPERATOR_TYPE
-    if kind not in _TAKES_EPILOGUE or not taken(kind) or not value.is_private:
+    if kind not in _TAKES_EPILOGUE | _TAKES_EPILOGUE_IN_PLACE or not taken(kind) or not value.is_private:
         return None
     made, *more = (port for port, _ in filter(None, producer.outputs))
     ((result, written),) = filter(None, at.outputs)
@@ -237,6 +255,8 @@ def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYP
         return None
     floats = all(DATA_TYPES[port.tensor.DataType].kind == "float" for port in (seen, result))
     if not floats or result.tensor.Sizes != seen.tensor.Sizes:
+        return None
+    if kind in _TAKES_EPILOGUE_IN_PLACE and result.tensor.strides != made.tensor.strides:
         return None
     if not same_layout(made.tensor, seen.tensor) and not _reshaped(made.tensor, seen.tensor, result.tensor):
         return None

@@ -7,7 +7,8 @@
 // A workgroup makes TILE_M channels of TILE_N places, TILE_K steps of k at a time. An invocation keeps 4 * FOURS_M x
 // 4 * FOURS_N sums, as in gemm/shared.comp, and holds what it has read for the next TILE_K steps while it adds. BUFFERS:
 // of shared memory; where there are two, one barrier between steps is enough. The filter lies as filter.comp writes it.
-// ONE_TAP: TILE_K divides the input channels, so that TILE_K steps are of one element of the windows. X_FOURS: channels
+// ONE_TAP: TILE_K divides the input channels, so that TILE_K steps are of one element of the windows. TABLE, where that is
+// not so: at most so many steps of k, whose places in a window are worked out once. X_FOURS: channels
 // of x are neighbours and read in fours. RESULT_FOURS: four places from a multiple of four are neighbours (WIDE: bound
 // as uvec4). MOVE_d, DILATION_d, PADDING_d: of windows along depth, height and width.
 #include "prelude.glsl"
@@ -67,6 +68,33 @@ void load_b(Window window, uint tap[3], uint channel) {
         next_b[i] = inside ? v : SUM(0);
     }
 #endif
+}
+#elif TABLE > 0
+// Of each step of k: how far its element lies behind the window's first one, and how many planes, rows and columns (ten
+// bits each).
+shared uvec2 steps_of_k[TABLE];
+
+void fill_table() {
+    for (uint k = gl_LocalInvocationIndex; k < K; k += WORKGROUP) {
+        uint tap = k, channel = take_coordinate(tap, GROUP_INPUTS_DIVISOR);
+        uint x = take_coordinate(tap, TAPS_2_DIVISOR) * DILATION_2, y = take_coordinate(tap, TAPS_1_DIVISOR) * DILATION_1;
+        uint z = tap * DILATION_0;
+        // (behind the last step the filter is zero: any element that is there does)
+        bool is_there = k < K_ALL;
+        uint behind = z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1;
+        steps_of_k[k] = is_there ? uvec2(behind, z << 20 | y << 10 | x) : uvec2(0u);
+    }
+}
+
+void load_b(Window window, uint k0) {
+    uint first = window.from + window.z * x_STRIDE_2 + window.y * x_STRIDE_3 + window.x * x_STRIDE_4;
+    [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
+        uvec2 own = steps_of_k[k0 + gl_LocalInvocationIndex / TILE_N + i * NEXT_K];
+        uint z = window.z + (own.y >> 20), y = window.y + (own.y >> 10 & 1023u), x = window.x + (own.y & 1023u);
+        bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
+        SUM v = SUM(x_load(inside ? first + own.x : window.from));
+        next_b[i] = inside ? v : SUM(0);
+    }
 }
 #else
 void load_b(Window window, uint k0) {
@@ -134,6 +162,10 @@ void main() {
         [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] = FOUR(0);
     }
     load_a(matrix, m0, 0u);
+#if !ONE_TAP && TABLE > 0
+    fill_table();
+    barrier();
+#endif
 #if ONE_TAP
     uint tap[3] = uint[3](0u, 0u, 0u), channel = 0u;
     load_b(window, tap, 0u);

@@ -59,9 +59,22 @@ uint time_of(uint step, uint row) {
     return backward && step < n ? n - 1u - step : step;
 }
 
-float projected(uint step, uint row, uint gate, uint unit) {
+#if AHEAD
+// The input's part of each gate of the invocation's one cell: read before the products, which take long.
+float gates_ahead[GATES];
+#endif
+
+float projection(uint step, uint row, uint gate, uint unit) {
     return gates_load(gates_at(uint[4](direction, time_of(step, row), clamped_row(row),
                                        gate * HIDDEN + min(unit, HIDDEN - 1u))));
+}
+
+float projected(uint step, uint row, uint gate, uint unit) {
+#if AHEAD
+    return gates_ahead[gate];
+#else
+    return projection(step, row, gate, unit);
+#endif
 }
 
 #if STEPWISE
@@ -172,7 +185,15 @@ void multiply(uint first, uint end, uint which, uint tile) {
             [[unroll]] for (uint r = 0u; r < BLOCK_ROWS; ++r) sums[g][u][r] = 0.0;
         }
     }
-    for (uint k4 = slice; k4 < K4; k4 += SLICES) {
+#if AHEAD
+    [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+        if (g >= first && g < end) gates_ahead[g] = projection(STEP, 0u, g, unit_of(tile, 0u));
+    }
+#endif
+    // (of a constant number of rounds, so that drivers read ahead)
+    for (uint i = 0u; i < (K4 + SLICES - 1u) / SLICES; ++i) {
+        uint k4 = slice + i * SLICES;
+        if (K4 % SLICES != 0u && k4 >= K4) break;
         vec4 state[BLOCK_ROWS];
         [[unroll]] for (uint r = 0u; r < BLOCK_ROWS; ++r) state[r] = uintBitsToFloat(state_vector(state_rows[r] + k4));
         uint at = ((direction * TILES + tile) * K4 + k4) * GATES * GROUP_UNITS;

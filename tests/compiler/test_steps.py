@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import dml
+from dml.compiler.features import NO_FEATURES, Features, MatrixShape
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.selection import CPU_ITERATIONS, GPU_STEPS, max_steps
@@ -92,6 +94,11 @@ CASES = {
     "convolution of many channels": of(
         "CONVOLUTION",
         InputTensor="1x300x4x6", FilterTensor="12x300x3x3", BiasTensor="1x12x1x1", OutputTensor="1x12x4x6", exact=False,
+    ),
+    "convolution of many halves": of(
+        "CONVOLUTION",
+        InputTensor="FLOAT16 1x300x4x6", FilterTensor="FLOAT16 12x300x3x3", BiasTensor="FLOAT16 1x12x1x1",
+        OutputTensor="FLOAT16 1x12x4x6", exact=False,
     ),
     "convolution of each channel": of(
         "CONVOLUTION",
@@ -255,6 +262,7 @@ OF_ANY_SIZE = {
     "convolution/winograd_input.comp": "six by six points",
     "convolution/winograd_result.comp": "six by six points",
     "convolution/winograd_weights.comp": "six by six points",
+    "elementwise/transpose.comp": "the elements of a tile",
     "movement/fill_value_sequence.comp": "six parts of a product",
     "movement/gather.comp": "the coordinates of a tuple",
     "movement/scatter_mark.comp": "the coordinates of a tuple",
@@ -262,6 +270,11 @@ OF_ANY_SIZE = {
     "random/philox.comp": "rounds of the generator",
     "training/adam.comp": "elements of a vector",
 }
+#: Of a device with matrix units.
+MATRICES = Features(
+    memory_model=True, float16=True, subgroup_operations=frozenset({"vote"}),
+    cooperative_matrices=(MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32"),),
+)  # fmt: skip
 _SHADERS = Path(dml.__file__).parents[1] / "shaders"
 _LOOP = re.compile(r"\b(for|while) \(")
 _INCLUDE = re.compile(r'#include "((?!lib/|prelude).+?)"')
@@ -280,8 +293,10 @@ def test_every_kernel_that_loops_says_for_how_long() -> None:
     assert set(OF_ANY_SIZE) <= looping
     told: dict[str, int] = {}
     for case in CASES.values():
-        for device_class in CLASSES:
-            target = Target(device_class, 1024, (1024, 1024, 64), subgroup_size=8, max_storage_buffers=16)
+        for device_class, features in itertools.product(CLASSES, (NO_FEATURES, MATRICES)):
+            target = Target(
+                device_class, 1024, (1024, 1024, 64), subgroup_size=8, max_storage_buffers=16, features=features
+            )
             for kernel, steps in longest(compile_operator(case.desc, target)).items():
                 told[kernel] = max(steps, told.get(kernel, 0))
     silent = {kernel for kernel in looping - set(OF_ANY_SIZE) if told.get(kernel, 0) <= 2}

@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dml import enums
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.loops import ranges, rounds
 from dml.compiler.lowering import lowering
-from dml.compiler.operators.movement.views import copy, merge_between, raw, split
+from dml.compiler.operators.movement.views import merge_between, raw, split
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant
+from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection import max_steps
 from dml.descriptors import resample as d
 
@@ -113,7 +114,8 @@ _DIRECTIONS = {enums.DML_AXIS_DIRECTION_INCREASING: "ceil", enums.DML_AXIS_DIREC
 
 def _resample(builder: ProgramBuilder, task: Resampling) -> None:
     if task.kernel.mode == NEAREST:
-        task = replace(task, result=raw(task.result), source=raw(task.source))
+        if task.result.epilogue is None:  # (which is given values)
+            task = replace(task, result=raw(task.result), source=raw(task.source))
         if task.kernel.rounding == "half_up" and _repeats(task):
             _repeat(builder, task.result, task.source)
             return
@@ -155,7 +157,7 @@ def _repeat(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
         result = split(result, at, block)
         sizes = [*block, *sizes]
         strides = [source.strides[at], 0, *strides]
-    copy(builder, result, source.view(tuple(sizes), tuple(strides)))
+    apply(builder, Leaf(0), result, [source.view(tuple(sizes), tuple(strides))])
 
 
 def _is_wide(axis: AxisScale, kernel: Filter) -> bool:

@@ -15,7 +15,7 @@ from dml.compiler.operators.convolution.depthwise import depthwise
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
-from dml.compiler.operators.convolution.implicit import implicit
+from dml.compiler.operators.convolution.implicit import implicit, implicit_on_matrices
 from dml.compiler.operators.convolution.parts import parts
 from dml.compiler.operators.convolution.product import by_product, is_one_matrix, is_product
 from dml.compiler.operators.convolution.windows import WindowedSum, windowed_sums
@@ -25,11 +25,13 @@ from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.compiler.selection.convolution import (
     depthwise_tile,
     direct_tile,
+    implicit_matrix_tile,
     implicit_tile,
     is_cheaper_by_winograd,
     joins_images,
 )
 from dml.compiler.target import Target
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
@@ -73,6 +75,13 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):
         winograd(builder, sums[0], finish)
         return
+    if _are_halves(convolution):
+        matrices = [implicit_matrix_tile(builder.target, each.sizes) for each in sums]
+        on_matrices = [tile for tile in matrices if tile is not None]
+        if len(on_matrices) == len(sums):
+            for each, tile in zip(sums, on_matrices, strict=True):
+                implicit_on_matrices(builder, each, tile, finish)
+            return
     implicits = [implicit_tile(builder.target, each.sizes) for each in sums]
     found = [tile for tile in implicits if tile is not None]
     if len(found) == len(sums):
@@ -89,8 +98,13 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if len(chosen) < len(sums):
         general(builder, convolution, finish)
         return
-    for each, tile in zip(sums, chosen, strict=True):
-        direct(builder, each, tile, finish)
+    for each, best in zip(sums, chosen, strict=True):
+        direct(builder, each, best, finish)
+
+
+def _are_halves(convolution: Convolution) -> bool:
+    operands = (convolution.x, convolution.weights, convolution.result)
+    return all(operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 for operand in operands)
 
 
 def _goes_by_product(target: Target, sums: WindowedSum, bits: int) -> bool:

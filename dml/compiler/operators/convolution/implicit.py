@@ -9,29 +9,76 @@ import numpy as np
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
-from dml.compiler.kernels.prelude import read, write
+from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
-from dml.compiler.selection.convolution import ImplicitTile
+from dml.compiler.selection.convolution import ImplicitMatrixTile, ImplicitTile
+from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, finish: Expression) -> None:
     """``result = finish(sums)``, an expression of Leaf(0)."""
-    sizes, windows, result = sums.sizes, sums.windows, sums.result
-    kind, _ = sum_type(result)
-    emitted = emit(finish, [kind], "finish")
-    weights = _matrix(builder, sums, tile)
-    one_tap = sizes.inputs % tile.slab == 0
-    x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels_in_fours(sums.x)
-    bits = DATA_TYPES[result.data_type].bits
-    fours = bits in (16, 32) and _stores_fours(result)
+    kind, words = sum_type(sums.result)
+    one_tap = sums.sizes.inputs % tile.slab == 0
+    x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
+    bits = DATA_TYPES[sums.result.data_type].bits
+    fours = bits in (16, 32) and _stores_fours(sums.result)
     tensors = {
         "x": read(sums.x, vector=x_fours),
-        "filter": read(weights, vector=True),
-        "result": write(result, vector=fours and bits == 32),
+        "filter": read(_matrix(builder, sums, words, tile.slab, 4), vector=True),
+        "result": write(sums.result, vector=fours and bits == 32),
     }
+    defines = {
+        "FOURS_M": f"{tile.fours[0]}u",
+        "FOURS_N": f"{tile.fours[1]}u",
+        "BUFFERS": tile.buffers,
+        "SUM_IS_INT": int(kind == "int"),
+        "ONE_TAP": int(one_tap),
+        "TABLE": tile.table,
+        "X_FOURS": int(x_fours),
+        "RESULT_FOURS": int(fours),
+        "RESULT_WIDE": int(fours and bits == 32),
+    }
+    _dispatch(builder, "convolution/implicit.comp", sums, tile, tensors, defines, finish)
+
+
+def implicit_on_matrices(
+    builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitMatrixTile, finish: Expression
+) -> None:
+    """As ``implicit``, of FLOAT16 tensors on matrix units."""
+    one_tap = sums.sizes.inputs % tile.slab == 0
+    x_eights = one_tap and _reads_channels(sums.x, 8)
+    tensors = {
+        "x": read(sums.x, vector=x_eights),
+        "filter": read(_matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16, tile.slab, 8), vector=True),
+        "result": write(sums.result),
+    }
+    defines = {
+        "SUB_M": f"{tile.own[0]}u",
+        "SUB_N": f"{tile.own[1]}u",
+        **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", tile.shape, strict=True)},
+        "SUM_IS_INT": 0,
+        "ONE_TAP": int(one_tap),
+        "X_EIGHTS": int(x_eights),
+        "RESULT_FOURS": int(_stores_fours(sums.result)),
+    }
+    _dispatch(builder, "convolution/implicit_matrix.comp", sums, tile, tensors, defines, finish)
+
+
+def _dispatch(
+    builder: ProgramBuilder,
+    kernel: str,
+    sums: WindowedSum,
+    tile: ImplicitTile | ImplicitMatrixTile,
+    tensors: dict[str, Bound],
+    defines: dict[str, object],
+    finish: Expression,
+) -> None:
+    sizes, windows = sums.sizes, sums.windows
+    kind, _ = sum_type(sums.result)
+    emitted = emit(finish, [kind], "finish")
     if sums.bias is not None:
         tensors["bias"] = read(sums.bias)
     places = sizes.batch * math.prod(sizes.places)
@@ -40,9 +87,9 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     for d in range(3):
         constants |= {f"TAPS_{d}": windows.taps[d], f"MOVE_{d}": windows.strides[d]}
         constants |= {f"DILATION_{d}": windows.dilations[d], f"PADDING_{d}": np.int32(windows.padding[d])}
-    k = weights.sizes[1]
+    k = tensors["filter"].operand.sizes[1]
     builder.dispatch(
-        "convolution/implicit.comp",
+        kernel,
         tensors,
         groups=sizes.groups * -(-sizes.outputs // tile.channels) * -(-places // tile.places),
         workgroup=tile.workgroup,
@@ -51,15 +98,8 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
             "TILE_M": f"{tile.channels}u",
             "TILE_N": f"{tile.places}u",
             "TILE_K": f"{tile.slab}u",
-            "FOURS_M": f"{tile.fours[0]}u",
-            "FOURS_N": f"{tile.fours[1]}u",
-            "BUFFERS": tile.buffers,
-            "SUM_IS_INT": int(kind == "int"),
-            "ONE_TAP": int(one_tap),
-            "X_FOURS": int(x_fours),
-            "RESULT_FOURS": int(fours),
-            "RESULT_WIDE": int(fours and bits == 32),
             "HAS_BIAS": int(sums.bias is not None),
+            **defines,
         },
         push={"K": k},  # no constant, as in gemm/shared.comp
         code=emitted.code,
@@ -68,13 +108,17 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     )
 
 
-def _matrix(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile) -> Operand:
-    """{group, element of the window and input channel, output channel}, in 32-bit words; once, where static."""
+def _matrix(
+    builder: ProgramBuilder, sums: WindowedSum, data_type: DML_TENSOR_DATA_TYPE, slab: int, together: int
+) -> Operand:
+    """{group, element of the window and input channel, output channel}, once, where the weights are static.
+
+    together: the output channels are filled up to a multiple of it.
+    """
     sizes, windows = sums.sizes, sums.windows
-    _, words = sum_type(sums.result)
     stage = builder.prepare(sums.weights)
-    deep = -(-sizes.products // tile.slab) * tile.slab
-    matrix = stage.temporary(words, (sizes.groups, deep, -(-sizes.outputs // 4) * 4))
+    deep = -(-sizes.products // slab) * slab
+    matrix = stage.temporary(data_type, (sizes.groups, deep, -(-sizes.outputs // together) * together))
     stage.for_each(
         "convolution/filter.comp",
         matrix,
@@ -86,9 +130,10 @@ def _matrix(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile) -> O
     return matrix
 
 
-def _reads_channels_in_fours(x: Operand) -> bool:
+def _reads_channels(x: Operand, together: int) -> bool:
+    """Whether so many neighbouring channels are a vector."""
     others = [stride for d, (stride, size) in enumerate(zip(x.strides, x.sizes, strict=True)) if d != 1 and size > 1]
-    return x.strides[1] == 1 and not any(step % 4 for step in (x.base, *others))
+    return x.strides[1] == 1 and not any(step % together for step in (x.base, *others))
 
 
 def _stores_fours(result: Operand) -> bool:

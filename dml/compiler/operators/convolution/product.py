@@ -6,6 +6,7 @@ import math
 
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.operators.convolution.windows import WindowedSum
+from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression
@@ -47,11 +48,11 @@ def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -
         return tensor.view(sizes, (batch, rows * channel, channel, step))
 
     bias = sums.bias
-    matmul(
-        builder,
-        sums.weights.view((groups, outputs, inputs), sums.weights.strides[:3]),
-        matrices(sums.x, inputs, step_x),
-        bias and bias.view((groups, outputs, 1), (outputs * bias.strides[1], bias.strides[1], 0)),
-        matrices(sums.result, outputs, step_result),
-        activation=finish,
-    )
+    a = sums.weights.view((groups, outputs, inputs), sums.weights.strides[:3])
+    b = matrices(sums.x, inputs, step_x)
+    c = bias and bias.view((groups, outputs, 1), (outputs * bias.strides[1], bias.strides[1], 0))
+    result = matrices(sums.result, outputs, step_result)
+    if b.strides[-2] == result.strides[-2] == 1 < result.strides[-1]:
+        # Channels are neighbours: kernels store along rows.
+        a, b, c, result = transposed(b), transposed(a), c and transposed(c), transposed(result)
+    matmul(builder, a, b, c, result, activation=finish)

@@ -44,7 +44,9 @@ def _gather(
     dimensions: (size, stride) of the input's dimensions that a tuple of indices gives the coordinates of. step: from
     one index of a tuple to the next.
     """
-    result, source, indices = merge(raw(result), raw(source), indices)
+    if result.epilogue is None:  # (which is given values)
+        result, source = raw(result), raw(source)
+    result, source, indices = merge(result, source, indices)
     whole = _Lookup(result, source, indices, tuple(dimensions), step)
     for box, part in whole.parts(builder):
         extents, pitches, code = indexed(dimensions)

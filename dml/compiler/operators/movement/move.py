@@ -38,7 +38,11 @@ def move_each(
     for part, *others in in_parts((result, *moved.values(), *still.values()), builder.target.max_region, alike):
         named = dict(zip((*moved, *still), others, strict=True))
         unit = _elements_together(part, [named[name] for name in moved], [named[name] for name in still])
-        if part.rank - 1 in keep or any(pitch % unit for pitch in strides.values()):
+        # Epilogues go by values, of which vectors hold FLOAT32 alone.
+        values = part.epilogue is not None and any(
+            DATA_TYPES[one.data_type].bits < 32 for one in (part, *(named[name] for name in moved))
+        )
+        if part.rank - 1 in keep or values or any(pitch % unit for pitch in strides.values()):
             unit = 1
         counted = {**(constants or {}), **{name: pitch // unit for name, pitch in strides.items()}}
         access = "load" if unit == 1 else "vector"

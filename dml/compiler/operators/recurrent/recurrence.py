@@ -176,6 +176,7 @@ def _defines(cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str
         "ROWS": f"{cut.rows_of_invocation}u",
         "SLICED": int(cut.slices > 0),
         "SLICES": f"{cut.slices}u",
+        "AHEAD": int(cut.slices > 0 and cut.units_of_invocation == 1),
         "GROUP_UNITS": f"{cut.units}u",
         "GROUP_ROWS": f"{cut.rows}u",
         "BLOCK_ROWS": f"{cut.block}u",

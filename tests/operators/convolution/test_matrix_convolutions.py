@@ -1,0 +1,56 @@
+"""FLOAT16 convolutions on cooperative matrices, where the device has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from convolution_cases import BACKWARD, build, check, of
+
+KERNEL = "convolution/implicit_matrix.comp"
+
+CASES = [
+    of(1, 32, 40, (9, 11), (3, 3), start=(1, 1), end=(1, 1)),
+    of(1, 16, 20, (8, 8), (3, 3), start=(1, 1), end=(1, 1), dilations=(3, 2)),
+    of(2, 16, 36, (7, 10), (3, 2), strides=(2, 1), start=(0, 1)),
+    of(1, 3, 17, (15, 13), (7, 7), strides=(2, 2), start=(3, 3), end=(3, 3)),
+    of(1, 24, 130, (6, 6), (1, 1), strides=(1, 2)),
+    of(1, 16, 13, (3, 4, 5), (2, 3, 2), start=(1, 0, 1)),
+    of(1, 16, 16, (5, 6), (3, 3), strides=(2, 2), direction=BACKWARD),
+]
+
+
+@pytest.fixture(scope="module")
+def on_matrices(seen_as):
+    device = seen_as("subgroups")
+    shapes = device.vulkan.target.features.cooperative_matrices
+    if not any(shape[3:] == ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32") for shape in shapes):
+        pytest.skip("the device has no matrices of FLOAT16 with sums in FLOAT32")
+    return device
+
+
+def labels(device, desc):
+    compiled = device.compile_operator(device.create_operator(desc))
+    return [dispatch.label for dispatch in compiled.program.dispatches]
+
+
+@pytest.mark.parametrize("layout", ["packed", "nhwc", "padded"])
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_convolutions(on_matrices, layout, case):
+    made = build("FLOAT16", 2, layout=layout, **case)
+    assert KERNEL in labels(on_matrices, made[0])
+    check(on_matrices, *made)
+
+
+def test_sums_are_kept_in_float32(on_matrices):
+    """2048 + 1 rounds away in FLOAT16: a sum of ones would stop there."""
+    desc, arrays, *_ = build("FLOAT16", 1, 1, 512, 16, (4, 4), (3, 3), bias=False)
+    ones = {name: np.ones_like(array) for name, array in arrays.items()}
+    assert KERNEL in labels(on_matrices, desc)
+    result = on_matrices.compile_operator(on_matrices.create_operator(desc)).dispatch(ones)["OutputTensor"]
+    np.testing.assert_array_equal(result, 4608)
+
+
+def test_without_the_feature_the_portable_kernel(seen_as, on_matrices):
+    made = build("FLOAT16", 1, **CASES[0])
+    without = seen_as("subgroups", features=on_matrices.vulkan.target.features.without("cooperative_matrix"))
+    assert "convolution/implicit.comp" in labels(without, made[0])

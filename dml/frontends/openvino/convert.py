@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -107,47 +107,89 @@ def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str
     from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
 
     _check(network)
+    outputs: dict[str, Tensor] = {}
+    parameters: dict[str, IrLayer] = {}
+    results: dict[str, IrLayer] = {}
+
+    def parameter(context: IrContext) -> IrValue:
+        parameters[context.layer.name] = context.layer
+        return graph.input(context.layer.name, context.sizes, context.data_type)
+
+    def result(context: IrContext) -> None:
+        source, index = context.layer.inputs[0]
+        name = (*source.outputs[index].names, source.name)[0]
+        name = name if name not in outputs else context.layer.name
+        outputs[name] = context.tensor(0)
+        results[name] = context.layer
+
+    _run(network, graph, parameter, result)
+    return outputs, parameters, results
+
+
+def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -> dict[int, IrValue]:
+    """Put the network of a layer's body into the graph: from its Parameters' values to its Results', by their ids."""
+    found: dict[int, IrValue] = {}
+
+    def parameter(context: IrContext) -> IrValue:
+        if context.layer.id not in given:
+            raise context.error("nothing outside gives its value")
+        return given[context.layer.id]
+
+    def result(context: IrContext) -> None:
+        found[context.layer.id] = context.values[0]
+
+    _run(network, graph, parameter, result)
+    return found
+
+
+def _run(
+    network: Network,
+    graph: Builder,
+    parameter: Callable[[IrContext], IrValue],
+    result: Callable[[IrContext], None],
+) -> None:
+    """Put the layers into the graph, in order."""
     values: dict[IrLayer, list[IrValue]] = {}
     read: dict[IrLayer, set[int]] = {}
     for at in network.layers:
         for source, index in at.inputs:
             read.setdefault(source, set()).add(index)
-    outputs: dict[str, Tensor] = {}
-    parameters: dict[str, IrLayer] = {}
-    results: dict[str, IrLayer] = {}
     for at in network.layers:
         inputs = [_output(values, source, index) for source, index in at.inputs]
         context = IrContext(graph, at, inputs, read.get(at, set()))
         if at.type == "Parameter":
-            parameters[at.name] = at
-            values[at] = [graph.input(at.name, context.sizes, context.data_type)]
+            values[at] = [parameter(context)]
         elif at.type == "Const":
             values[at] = [network.constant(at)]
         elif at.type == "Result":
-            source, index = at.inputs[0]
-            name = (*source.outputs[index].names, source.name)[0]
-            name = name if name not in outputs else at.name
-            outputs[name] = context.tensor(0)
-            results[name] = at
+            result(context)
         else:
             made = _LAYERS[at.type](context)
             values[at] = list(made) if isinstance(made, Sequence) else [made]
-    return outputs, parameters, results
+
+
+def _every(network: Network) -> Iterator[IrLayer]:
+    """The layers of a network and of the bodies inside."""
+    for at in network.layers:
+        yield at
+        for body in at.bodies.values():
+            yield from _every(body.network)
 
 
 def _check(network: Network) -> None:
     """Raise DMLError that lists every layer that cannot be mapped, or those whose shapes are dynamic."""
     special = ("Parameter", "Const", "Result")
-    unknown = [str(at) for at in network.layers if at.type not in _LAYERS and at.type not in special]
+    layers = list(_every(network))
+    unknown = [str(at) for at in layers if at.type not in _LAYERS and at.type not in special]
     kinds = [
         f"{at} has an output of element type {port.element_type!r}"
-        for at in network.layers
+        for at in layers
         for port in at.outputs
         if port.element_type not in ELEMENT_TYPES
     ]
     if unknown or kinds:
         raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
-    dynamic = [str(at) for at in network.layers if any(min(port.sizes, default=1) < 0 for port in at.outputs)]
+    dynamic = [str(at) for at in layers if any(min(port.sizes, default=1) < 0 for port in at.outputs)]
     if dynamic:
         raise DMLError(
             f"sizes must be static (save the model after model.reshape); dynamic are {'; '.join(dynamic[:5])}"

@@ -69,6 +69,8 @@ class IrLayer:
     input_ports: list[int] = field(default_factory=list)
     outputs: list[IrPort] = field(default_factory=list)
     inputs: list[tuple[IrLayer, int]] = field(default_factory=list)
+    #: Networks inside, by their tags: body, then_body, else_body.
+    bodies: dict[str, IrBody] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"layer {self.id} ({self.type} {self.name!r})"
@@ -116,6 +118,34 @@ class IrLayer:
             return [int(item) for item in self.texts(name)]
         except ValueError:
             raise DMLError(f"{self}: attribute {name} must be integers, found {self.attributes[name]!r}") from None
+
+
+@dataclass(frozen=True)
+class PortMap:
+    """Which port of a layer is which Parameter or Result of its body, by their ids; port -1 is none.
+
+    axis: along which the port's value is taken in parts, one for each iteration; None for all of it. start, end, stride
+    and part: from where to where, how far on, and how much.
+    """
+
+    port: int
+    layer: int
+    purpose: str
+    axis: int | None
+    start: int
+    end: int
+    stride: int
+    part: int
+
+
+@dataclass
+class IrBody:
+    """A network inside a layer. back: Parameter -> the Result that it is in the next iteration."""
+
+    network: Network
+    inputs: list[PortMap]
+    outputs: list[PortMap]
+    back: dict[int, int]
 
 
 @dataclass
@@ -174,8 +204,8 @@ def read_network(path: str | Path, weights: str | Path | None = None) -> Network
         raise DMLError(f"{path}: {error.message}", error.hresult) from error
 
 
-def _integer(element: Element, name: str) -> int:
-    value = element.get(name, "")
+def _integer(element: Element, name: str, default: int | None = None) -> int:
+    value = element.get(name, "" if default is None else str(default))
     try:
         return int(value)
     except ValueError:
@@ -188,9 +218,18 @@ def _network(root: Element, weights: npt.NDArray[np.uint8]) -> Network:
     version = _integer(root, "version")
     if version not in (10, 11):
         raise DMLError(f"IR version {version} is not supported; 10 and 11 are")
+    return _layers(root, version, weights)
+
+
+def _layers(root: Element, version: int, weights: npt.NDArray[np.uint8]) -> Network:
+    """What is in a <net> or in the body of a layer."""
     layers: dict[int, IrLayer] = {}
     for element in root.iterfind("layers/layer"):
         layer = _layer(element)
+        for name in ("body", "then_body", "else_body"):
+            inside = element.find(name)
+            if inside is not None:
+                layer.bodies[name] = _body(element, name, _layers(inside, version, weights))
         if layer.id in layers:
             raise DMLError(f"{layer}: another layer has this id")
         layers[layer.id] = layer
@@ -210,6 +249,28 @@ def _network(root: Element, weights: npt.NDArray[np.uint8]) -> Network:
                 raise DMLError(f"{layer}: its input port {number} is not connected")
             layer.inputs.append(sources[layer.id, number])
     return Network(root.get("name", ""), version, _ordered(list(layers.values())), weights)
+
+
+def _body(element: Element, name: str, network: Network) -> IrBody:
+    branch = name.removesuffix("body")
+    inputs, outputs = (
+        [
+            PortMap(
+                _integer(entry, "external_port_id"),
+                _integer(entry, "internal_layer_id"),
+                entry.get("purpose", ""),
+                _integer(entry, "axis") if entry.get("axis") is not None else None,
+                _integer(entry, "start", 0),
+                _integer(entry, "end", -1),
+                _integer(entry, "stride", 1),
+                _integer(entry, "part_size", 1),
+            )
+            for entry in element.iterfind(f"{branch}port_map/{side}")
+        ]
+        for side in ("input", "output")
+    )
+    edges = element.iterfind("back_edges/edge")
+    return IrBody(network, inputs, outputs, {_integer(e, "to-layer"): _integer(e, "from-layer") for e in edges})
 
 
 def _layer(element: Element) -> IrLayer:

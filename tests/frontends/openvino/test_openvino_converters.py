@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ir_peer import both, random
 
 import dml
 from dml.frontends.openvino import read_model
@@ -11,29 +12,7 @@ from dml.frontends.openvino import read_model
 ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
 o = pytest.importorskip("openvino.opset13")
 o8, o14 = (pytest.importorskip(f"openvino.opset{n}") for n in (8, 14))
-RNG = np.random.default_rng(21)
-
-
-def random(*sizes):
-    return RNG.standard_normal(sizes).astype(np.float32)
-
-
-def both(device, tmp_path, make, *arrays, tolerance=2e-5):
-    """Build, save, run by both; every output equal within float32's rounding of values around one."""
-    inputs = [o.parameter(list(array.shape), array.dtype, name=f"x{k}") for k, array in enumerate(arrays)]
-    made = make(*inputs)
-    made = made if isinstance(made, list) else [made]
-    outputs = [node.output(0) if hasattr(node, "output") else node for node in made]
-    path = tmp_path / "model.xml"
-    ov.save_model(ov.Model([o.result(output) for output in outputs], inputs, "m"), str(path), compress_to_fp16=False)
-    core = ov.Core()
-    compiled = core.compile_model(core.read_model(str(path)), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    expected = list(compiled(list(arrays)).values())
-    found = read_model(path).compile(device)({f"x{k}": array for k, array in enumerate(arrays)})
-    assert len(found) == len(expected)
-    for result, reference in zip(found.values(), expected, strict=True):
-        assert (result.shape, result.dtype) == (reference.shape, reference.dtype)
-        np.testing.assert_allclose(result.astype(float), reference.astype(float), rtol=tolerance, atol=tolerance)
+RNG = np.random.default_rng(22)
 
 
 def test_elements(device, tmp_path):

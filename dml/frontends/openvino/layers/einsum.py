@@ -1,0 +1,89 @@
+"""Einsum: sums of products over labelled dimensions, two operands at a time."""
+
+from __future__ import annotations
+
+from math import prod
+
+import dml.graph.operations as op
+from dml import enums
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.graph.builder import Tensor
+
+
+@layer("Einsum")
+def einsum(c: IrContext) -> IrValue:
+    """Dimensions that both operands have, and the rest needs, are batches of products; others are summed."""
+    tensors = c.tensors()
+    terms, output = _equation(c, tensors)
+    operands = [_diagonal(tensor, term) for tensor, term in zip(tensors, terms, strict=True)]
+    made, labels = operands[0]
+    for at, (tensor, own) in enumerate(operands[1:], 1):
+        needed = set(output).union(*(term for _, term in operands[at + 1 :]))
+        made, labels = _contracted(*_summed(made, labels, {*own, *needed}), tensor, own, needed)
+    made, labels = _summed(made, labels, set(output))
+    order = [labels.index(label) for label in output]
+    return (made.transpose(*order) if len(order) > 1 else made).reshape(*c.sizes)
+
+
+def _equation(c: IrContext, tensors: list[Tensor]) -> tuple[list[str], str]:
+    """Labels of each operand and of the result, letters; those of "..." are other characters, aligned at the right."""
+    left, arrow, right = c.layer.text("equation").replace(" ", "").partition("->")
+    sides = left.split(",")
+    if len(sides) != len(tensors):
+        raise c.error(f"equation {left!r} has {len(sides)} operands, found {len(tensors)}")
+    hidden = [tensor.rank - len(side.replace("...", "")) for side, tensor in zip(sides, tensors, strict=True)]
+    widest = max(0, *hidden)
+    dots = [chr(0xE000 + at) for at in range(widest)]
+    if any(count < 0 or (count and "..." not in side) for side, count in zip(sides, hidden, strict=True)):
+        raise c.error(f"equation {left!r} does not fit tensors of sizes {[tensor.sizes for tensor in tensors]}")
+    terms = [side.replace("...", "".join(dots[widest - n :])) for side, n in zip(sides, hidden, strict=True)]
+    every = "".join(terms)
+    once = sorted(label for label in set(every) if every.count(label) == 1 and label not in dots)
+    output = right.replace("...", "".join(dots)) if arrow else "".join([*dots, *once])
+    if not set(output) <= set(every) or len(set(output)) != len(output):
+        raise c.error(f"equation {left!r}->{right!r}: its result has labels that no operand has, or one twice")
+    return terms, output
+
+
+def _diagonal(tensor: Tensor, term: str) -> tuple[Tensor, str]:
+    """A label that comes twice walks the diagonal: its strides add up."""
+    labels = "".join(dict.fromkeys(term))
+    if labels == term:
+        return tensor, term
+    axes = [[at for at, name in enumerate(term) if name == label] for label in labels]
+    strides = [sum(tensor.desc.strides[at] for at in some) for some in axes]
+    return tensor.view([tensor.sizes[some[0]] for some in axes], strides), labels
+
+
+def _summed(tensor: Tensor, labels: str, kept: set[str]) -> tuple[Tensor, str]:
+    """Without the dimensions that nothing needs."""
+    gone = [at for at, label in enumerate(labels) if label not in kept]
+    if not gone:
+        return tensor, labels
+    left = "".join(label for label in labels if label in kept)
+    sizes = [tensor.sizes[at] for at in range(tensor.rank) if at not in gone]
+    return op.reduce(tensor, enums.DML_REDUCE_FUNCTION_SUM, gone).reshape(*(sizes or [1])), left
+
+
+def _contracted(a: Tensor, a_labels: str, b: Tensor, b_labels: str, needed: set[str]) -> tuple[Tensor, str]:
+    """The product of two operands, summed over the labels that nothing else needs."""
+    b, b_labels = _summed(b, b_labels, {*a_labels, *needed})
+    size: dict[str, int] = {}
+    for tensor, labels in ((a, a_labels), (b, b_labels)):
+        for label, count in zip(labels, tensor.sizes, strict=False):
+            size[label] = max(size.get(label, 1), count)
+    batch = [label for label in a_labels if label in b_labels and label in needed]
+    inner = [label for label in a_labels if label in b_labels and label not in needed]
+    rows = [label for label in a_labels if label not in b_labels]
+    columns = [label for label in b_labels if label not in a_labels]
+
+    def arranged(tensor: Tensor, labels: str, groups: list[list[str]]) -> Tensor:
+        order = [label for group in groups for label in group]
+        if len(order) > 1:
+            tensor = tensor.transpose(*(labels.index(label) for label in order))
+        whole = tensor.broadcast([size[label] for label in order]) if order else tensor
+        return whole.reshape(1, *(prod(size[label] for label in group) for group in groups))
+
+    product = op.gemm(arranged(a, a_labels, [batch, rows, inner]), arranged(b, b_labels, [batch, inner, columns]))
+    left = "".join([*batch, *rows, *columns])
+    return product.reshape(*([size[label] for label in left] or [1])), left

@@ -1,0 +1,102 @@
+"""Fourier transforms, axis by axis as products with the matrix of the transform."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+import dml.graph.operations as op
+from dml.frontends.openvino.convert import IrContext, IrValue, layer
+from dml.graph.builder import Tensor
+
+
+@layer("DFT", "IDFT")
+def fourier(c: IrContext) -> IrValue:
+    """Of complex numbers, pairs in the last dimension."""
+    x = c.tensor(0)
+    axes, sizes = _axes(c, x.rank - 1, x.sizes)
+    for axis, size in zip(axes, sizes, strict=True):
+        x = _complex(x, axis, size, inverse=c.layer.type == "IDFT")
+    return x
+
+
+@layer("RDFT")
+def real_fourier(c: IrContext) -> IrValue:
+    """Of real numbers; the last of the axes has half of its frequencies, for the others are conjugates."""
+    x = c.tensor(0)
+    axes, sizes = _axes(c, x.rank, x.sizes)
+    last, size = axes[-1], sizes[-1]
+    used = min(size, x.sizes[last])
+    x = op.slice_(x, *_first(x, last, used)) if used < x.sizes[last] else x
+    waves = _waves(size, inverse=False)[:used, : size // 2 + 1]
+    matrix = np.stack([waves.real, waves.imag], -1).reshape(waves.shape[0], -1)
+    made = _product(x.view((*x.sizes, 1)), last, matrix, 2)
+    for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
+        made = _complex(made, axis, size, inverse=False)
+    return made
+
+
+@layer("IRDFT")
+def inverse_real_fourier(c: IrContext) -> IrValue:
+    """Of half the frequencies along the last of the axes to real numbers."""
+    x = c.tensor(0)
+    own = x.sizes[:-1]
+    axes, sizes = _axes(c, x.rank - 1, own)
+    last = axes[-1]
+    size = c.integers(2)[-1] if len(c.values) > 2 else -1
+    size = 2 * (own[last] - 1) if size == -1 else size
+    for axis, count in zip(axes[:-1], sizes[:-1], strict=True):
+        x = _complex(x, axis, count, inverse=True)
+    half = min(size // 2 + 1, own[last])
+    waves = _waves(size, inverse=True)[:half]
+    # A frequency that has a conjugate counts for both; those of 0 and of half the size have none
+    twice = np.where((np.arange(half) == 0) | (2 * np.arange(half) == size), 1.0, 2.0)[:, None]
+    matrix = np.stack([waves.real * twice, -waves.imag * twice], 1).reshape(2 * half, size)
+    made = _product(op.slice_(x, *_first(x, last, half)) if half < own[last] else x, last, matrix, 1)
+    return made.view(made.sizes[:-1])
+
+
+def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """The axes, and the sizes of the signals along them; -1 is that of the input."""
+    axes = [axis % rank for axis in c.integers(1)]
+    given = c.integers(2) if len(c.values) > 2 else [-1] * len(axes)
+    if len(given) != len(axes) or not axes:
+        raise c.error(f"signal sizes {given} do not fit axes {axes}")
+    return axes, [own[axis] if size == -1 else size for axis, size in zip(axes, given, strict=True)]
+
+
+def _waves(size: int, *, inverse: bool) -> npt.NDArray[np.complex128]:
+    """{signal, frequency} of the transform, or {frequency, signal} of its inverse, over the size."""
+    turns = np.outer(np.arange(size), np.arange(size)) % size / size
+    waves: npt.NDArray[np.complex128] = np.exp((2j if inverse else -2j) * np.pi * turns)
+    return waves / size if inverse else waves
+
+
+def _complex(x: Tensor, axis: int, size: int, *, inverse: bool) -> Tensor:
+    """Pairs along an axis; what is behind ``size`` is left out, what is missing is zero."""
+    used = min(size, x.sizes[axis])
+    if used < x.sizes[axis]:
+        x = op.slice_(x, *_first(x, axis, used))
+    waves = _waves(size, inverse=inverse)[:used]
+    # (a + b i)(c + d i): a gives (c, d), b gives (-d, c)
+    matrix = np.stack([np.stack([waves.real, waves.imag], -1), np.stack([-waves.imag, waves.real], -1)], 1)
+    return _product(x, axis, matrix.reshape(2 * used, 2 * size), 2)
+
+
+def _first(x: Tensor, axis: int, count: int) -> tuple[list[int], list[int], list[int]]:
+    """The arguments of a slice of the first ones along an axis."""
+    return [0] * x.rank, [count if at == axis else size for at, size in enumerate(x.sizes)], [1] * x.rank
+
+
+def _product(x: Tensor, axis: int, matrix: npt.NDArray[np.float64], parts: int) -> Tensor:
+    """The axis and the last dimension together times a matrix, whose columns are those of the axis and ``parts``."""
+    order = [at for at in range(x.rank - 1) if at != axis]
+    turned = x.transpose(*order, axis, x.rank - 1)
+    rows = prod(x.sizes[at] for at in order)
+    flat = turned.reshape(1, 1, rows, matrix.shape[0])
+    made = op.gemm(flat, x.builder.constant(matrix[None, None], x.data_type))
+    made = made.reshape(*(x.sizes[at] for at in order), matrix.shape[1] // parts, parts)
+    back = [*order, axis, x.rank - 1]
+    return made.transpose(*(back.index(at) for at in range(x.rank)))

@@ -1,0 +1,47 @@
+"""Models made with OpenVINO's Python API, saved as IR, run by OpenVINO's CPU plugin and by dml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import dml
+from dml.frontends.openvino import read_model
+
+Array = npt.NDArray[Any]
+_RNG = np.random.default_rng(21)
+
+
+def random(*sizes: int) -> Array:
+    return _RNG.standard_normal(sizes).astype(np.float32)
+
+
+def both(device: dml.Device, tmp_path: Path, make: Callable[..., Any], *arrays: Array, tolerance: float = 2e-5) -> None:
+    """Build, save, run by both; every output equal within float32's rounding of values around one."""
+    ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
+    o = pytest.importorskip("openvino.opset13")
+    inputs = [o.parameter(list(array.shape), array.dtype, name=f"x{k}") for k, array in enumerate(arrays)]
+    made = make(*inputs)
+    made = made if isinstance(made, list) else [made]
+    outputs = [node.output(0) if hasattr(node, "output") else node for node in made]
+    path = tmp_path / "model.xml"
+    ov.save_model(ov.Model([o.result(output) for output in outputs], inputs, "m"), str(path), compress_to_fp16=False)
+    agree(device, path, {f"x{k}": array for k, array in enumerate(arrays)}, tolerance)
+
+
+def agree(device: dml.Device, path: Path, inputs: dict[str, Array], tolerance: float) -> None:
+    """The model's outputs are the CPU plugin's, in its types and shapes; inputs in the order of its parameters."""
+    ov = pytest.importorskip("openvino")
+    core = ov.Core()
+    compiled = core.compile_model(core.read_model(str(path)), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    expected = list(compiled(list(inputs.values())).values())
+    found = read_model(path).compile(device)(inputs)
+    assert len(found) == len(expected)
+    for result, reference in zip(found.values(), expected, strict=True):
+        assert (result.shape, result.dtype) == (reference.shape, reference.dtype)
+        np.testing.assert_allclose(result.astype(float), reference.astype(float), rtol=tolerance, atol=tolerance)

@@ -1,0 +1,75 @@
+"""Einsum, Fourier transforms and sampled grids of OpenVINO's IR, against OpenVINO's CPU plugin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ir_peer import both, random
+
+o = pytest.importorskip("openvino.opset13", reason="the openvino package is a test dependency (extra `test`)")
+o9 = pytest.importorskip("openvino.opset9")
+
+
+@pytest.mark.parametrize(
+    "equation, shapes",
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("bij,bjk->bki", [(2, 3, 4), (2, 4, 5)]),
+        ("bhid,bhjd->bhij", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+        ("ab,cd->abcd", [(2, 3), (4, 5)]),
+        ("i,i->", [(5,), (5,)]),
+        ("ij->j", [(3, 4)]),
+        ("ii->i", [(4, 4)]),
+        ("abc->ca", [(2, 3, 4)]),
+        ("ab,bc,cd->ad", [(2, 3), (3, 4), (4, 5)]),
+        ("b...ij,b...jk->b...ik", [(2, 3, 4, 5), (2, 3, 5, 6)]),
+        ("ij,jk", [(2, 3), (3, 4)]),
+    ],
+)
+def test_einsum(device, tmp_path, equation, shapes):
+    both(device, tmp_path, lambda *x: o.einsum(list(x), equation), *(random(*shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("kind", ["dft", "idft"])
+def test_fourier_transforms(device, tmp_path, kind):
+    """One axis, several, and signals that are cut off or continued by zeros."""
+    transform = getattr(o9, kind)
+
+    def make(a):
+        return [
+            transform(a, np.array([1])), transform(a, np.array([0, 2])), transform(a, np.array([-1, 0])),
+            transform(a, np.array([1, 2]), np.array([4, 9])), transform(a, np.array([0]), np.array([-1])),
+        ]  # fmt: skip
+
+    both(device, tmp_path, make, random(3, 6, 7, 2))
+
+
+def test_fourier_transforms_of_real_numbers(device, tmp_path):
+    def make(a):
+        return [
+            o9.rdft(a, np.array([2])), o9.rdft(a, np.array([0, 1])), o9.rdft(a, np.array([1, 2]), np.array([4, 5])),
+        ]  # fmt: skip
+
+    both(device, tmp_path, make, random(3, 6, 7))
+
+
+def test_fourier_transforms_to_real_numbers(device, tmp_path):
+    """Of spectra that real numbers have; what else there is, runtimes make nothing or something of."""
+    x = np.random.default_rng(4).standard_normal((3, 8, 6))
+    even, odd = np.fft.rfft(x, axis=2), np.fft.rfft2(x[:, :, :5], axes=(1, 2))
+    pairs = [np.stack([one.real, one.imag], -1).astype(np.float32) for one in (even, odd)]
+
+    def make(a, b):
+        return [o9.irdft(a, np.array([2])), o9.irdft(b, np.array([1, 2]), np.array([8, 5]))]
+
+    both(device, tmp_path, make, *pairs)
+
+
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_grid_sample(device, tmp_path, mode, padding, corners):
+    """Points in the image and well outside it."""
+    attributes = {"mode": mode, "padding_mode": padding, "align_corners": corners}
+    grid = np.random.default_rng(2).uniform(-1.9, 1.9, (2, 4, 5, 2)).astype(np.float32)
+    both(device, tmp_path, lambda a, b: o.grid_sample(a, b, attributes), random(2, 3, 5, 6), grid)

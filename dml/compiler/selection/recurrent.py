@@ -11,9 +11,9 @@ from dml.compiler.target import Target
 
 #: Rows of a workgroup at most, and workgroups at least, so that two cores have work.
 _MOST_ROWS, _FEWEST_GROUPS = 8, 2
-#: Rows of a workgroup where there are few, so that one sequence has the kernel of some. 20 steps of an LSTM of 64 units in
-#: two directions take llvmpipe 2.6, 4.6 and 8.3 ms of CPU time for 1, 2 and 4 sequences by one row, 3.0, 3.2 and 5.7 by
-#: two, 3.6, 3.8 and 4.5 by four.
+#: Rows of a workgroup where there are few, so that one sequence has the kernel of some. 20 steps of an LSTM of 64 units
+#: in two directions take llvmpipe 2.6, 4.6 and 8.3 ms of CPU time for 1, 2 and 4 sequences by one row, 3.0, 3.2 and 5.7
+#: by two, 3.6, 3.8 and 4.5 by four.
 _FEW_SEQUENCES, _ROWS_OF_FEW = 4, 2
 #: Invocations side by side in llvmpipe's vectors. A workgroup no wider need not wait at barriers.
 _VECTOR, _MOST_INVOCATIONS = 8, 64

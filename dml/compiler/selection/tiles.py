@@ -16,9 +16,9 @@ from dml.compiler.target import Target
 #: Rows, at most, that are made one by one. A step of a decoder has as many rows as it has sequences, and takes the same
 #: kernel for one and for four.
 _FEW_ROWS = 4
-#: Rows and columns of sums that an invocation may keep: more than 256 sums no longer stay in the registers and the first
-#: cache of a CPU's core. Columns are read four at a time. CPU milliseconds on llvmpipe of a row times 256 x 16000: 4.8 by
-#: the first, 4.3 by the second, 8.6 by 8 x 8.
+#: Rows and columns of sums that an invocation may keep: more than 256 sums no longer stay in the registers and the
+#: first cache of a CPU's core. Columns are read four at a time. A row times 256 x 16000 takes llvmpipe 4.8 ms of CPU
+#: time by the first, 4.3 by the second, and 8.6 by 8 x 8.
 _SHORT_ROW, _LONG_ROW = (1, 8), (1, 16)
 #: Weights from which on a product of few rows takes the longer tile.
 _LONG_ROWS_FROM = 1 << 16
@@ -83,7 +83,8 @@ def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool)
 
 
 def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
-    if sizes.m <= _FEW_ROWS:
+    # (Products by weights of their own, as Winograd's, have a row for each tile of each image)
+    if sizes.m <= _FEW_ROWS and not (sizes.b_known and sizes.batch > 1):
         if a_along_columns:
             return _COLUMNS_IN_FOURS
         return _LONG_ROW if sizes.b_known and sizes.n * sizes.k >= _LONG_ROWS_FROM else _SHORT_ROW

@@ -7,8 +7,12 @@ of these fits, ``general``: one invocation per element.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.clips import bounds_of, within
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
@@ -18,7 +22,7 @@ from dml.compiler.operators.convolution.windows import windowed_sums
 from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Expression, Leaf, node, substitute
-from dml.compiler.selection.convolution import direct_tile, is_cheaper_by_winograd
+from dml.compiler.selection.convolution import clips_results, direct_tile, is_cheaper_by_winograd
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
@@ -26,8 +30,21 @@ def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expressi
 
     Floats accumulate in float32, INT32 modulo 2^32 (then without bias).
     """
+    if clips_results(builder.target) and DATA_TYPES[convolution.result.data_type].kind == "float":
+        convolution, finish = _clipped(convolution, finish)
     for summands in parts(convolution, builder.target.max_region):
         _sum_of(builder, summands, finish)
+
+
+def _clipped(convolution: Convolution, finish: Expression) -> tuple[Convolution, Expression]:
+    """The same with what only keeps results within bounds, or is nothing, as one expression with bounds for numbers."""
+    result, epilogue = convolution.result, convolution.result.epilogue
+    if epilogue is not None and not epilogue.operands and bounds_of(epilogue.expression) is not None:
+        finish, result = substitute(epilogue.expression, [finish]), replace(result, epilogue=None)
+    bounds = bounds_of(finish) if result.epilogue is None else None
+    if bounds is None:
+        return convolution, finish
+    return convolution.to(result), within(*bounds, Leaf(0))
 
 
 def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expression) -> None:

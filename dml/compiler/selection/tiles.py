@@ -27,10 +27,10 @@ _LONG_ROWS_FROM = 1 << 16
 _SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
 _FEWEST_COLUMNS_OF_LARGE = 256
 #: Weights of all products together, and of one, from which on the middle and the large tile are worth compiling.
-_MIDDLE_WEIGHTS, _LARGE_WEIGHTS = 1 << 15, 1 << 18
+_MIDDLE_WEIGHTS, _LARGE_WEIGHTS = 1 << 15, 1 << 17
 #: Multiplications of one product from which on they are where it has no weights. What weights of a convolution are
 #: multiplied with (they are on the left) is large enough for the middle one in any case.
-_MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 4_000_000, 16_000_000, 50_000_000
+_MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 1_000_000, 16_000_000, 50_000_000
 #: Few rows of a read in fours along columns.
 _COLUMNS_IN_FOURS = (4, 8)
 
@@ -100,13 +100,14 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
     return _MIDDLE if large or middle else _SMALL
 
 
-def reads_a_singly(target: Target, sizes: ProductSizes) -> bool:
-    """Whether the tiled kernel reads elements of a one by one however they lie.
+def has_any_rows(target: Target, sizes: ProductSizes) -> bool:
+    """Whether the tiled kernel reads elements of a, and stores those of the result, one by one however they lie.
 
-    Lanes that share rows read few, so that it takes at most a tenth longer. It is for products without weights, as
-    attention's, whose rows have any length: they need no copy and have one kernel.
+    It is for small products without weights, as attention's, whose rows have any length: they need no copy and have one
+    kernel. Lanes that share rows read few of them, so that it takes a tenth longer at most.
     """
-    return target.is_cpu and _may_share(target) and not (sizes.a_known or sizes.b_known)
+    is_small = sizes.m * sizes.n * sizes.k < _MIDDLE_WORK
+    return target.is_cpu and _may_share(target) and is_small and not (sizes.a_known or sizes.b_known)
 
 
 def _may_share(target: Target) -> bool:

@@ -13,7 +13,6 @@ from dml.compiler.operators.gemm.layout import quads, readable, transposed
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
-from dml.compiler.selection import stores_fours
 from dml.compiler.selection.gemm import (
     NarrowProduct,
     ProductKernel,
@@ -22,7 +21,7 @@ from dml.compiler.selection.gemm import (
     product_kernel,
     product_steps,
 )
-from dml.compiler.selection.tiles import ProductSizes, TiledProduct, reads_a_singly
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct, has_any_rows
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
 from dml.tensors import packed_strides
@@ -51,7 +50,7 @@ def matmul(
     if is_better_transposed(target, m, n):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
-    if not reads_a_singly(target, _sizes(a, b, result)):
+    if not has_any_rows(target, _sizes_of({"a": a, "b": b, "result": result})):
         a = readable(builder, a, uses=n)
     b = readable(builder, b, uses=m)
     batch = result.sizes[:-2]
@@ -116,13 +115,14 @@ def _sum_of_products(
         _product(builder, operands, alpha, beta, finish if is_last else Leaf(0))
 
 
-def _sizes(a: Operand, b: Operand, result: Operand) -> ProductSizes:
-    *batch, m, n = result.sizes
+def _sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
+    a, b = operands["a"], operands["b"]
+    *batch, m, n = operands["result"].sizes
     return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static)
 
 
 def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
-    sizes = _sizes(operands["a"], operands["b"], operands["result"])
+    sizes = _sizes_of(operands)
     down, across = operands["b"].strides[-2:]
     along_columns = _along(target, "a", operands) == "column"
     return product_kernel(target, sizes, a_along_columns=along_columns, b_along_k=down < across)
@@ -155,9 +155,8 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
 def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | None:
     """The direction in which the kernel reads or stores four elements of an operand at once."""
     operand, is_result = operands[name], name == "result"
-    if name == "a" and reads_a_singly(target, _sizes(operand, operands["b"], operands["result"])):
-        return None
-    if is_result and DATA_TYPES[operand.data_type].bits == 32 and not stores_fours(target):
+    whole_words = DATA_TYPES[operand.data_type].bits == 32
+    if (name == "a" or (is_result and whole_words)) and has_any_rows(target, _sizes_of(operands)):
         return None
     return quads(operand, store=is_result)
 

@@ -6,13 +6,15 @@ import functools
 import importlib.util
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from dml.capability import supports_in_place
 from dml.compiler.apply import apply
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
+from dml.compiler.kernels import sources
 from dml.compiler.memory import place_temporaries
-from dml.compiler.program import Operand, Program, Region, Space
+from dml.compiler.program import Dispatch, Operand, Program, Region, Space
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc, operators
@@ -130,7 +132,17 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
     copy_owned(program, target)
     lower(desc, ProgramBuilder(program, target, operands))
     program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
+    if supports_in_place(desc.OPERATOR_TYPE):
+        program.dispatches = [_in_place(dispatch) for dispatch in program.dispatches]
     return program
+
+
+def _in_place(dispatch: Dispatch) -> Dispatch:
+    """The same where an output may be bound over an input."""
+    spaces = {binding.region.space for binding in dispatch.bindings}
+    if not {Space.INPUT, Space.OUTPUT} <= spaces:
+        return dispatch
+    return replace(dispatch, source=sources.aliased(dispatch.source))
 
 
 def copy_owned(program: Program, target: Target) -> None:

@@ -1,7 +1,6 @@
 """Removes operators that only move elements where strides and offsets express the same.
 
-What reads an identity, slice or split reads a view of its input instead; what a join joins is written straight into its
-place in the joined tensor.
+What reads an identity, slice or split reads a view of its input instead. ``joins`` does what joins need.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dml.descriptors.movement import (
     DML_SLICE_OPERATOR_DESC,
     DML_SPLIT_OPERATOR_DESC,
 )
-from dml.graph.model import Node, Value
+from dml.graph.model import Node
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 
@@ -112,16 +111,9 @@ def reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand | None:
     return operand.view(sizes, packed_strides(sizes)) if operand.is_packed else None
 
 
-def writable_in_place(value: Value, joined: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether the one producer of a join's input can write straight into the joined tensor.
-
-    Types narrower than a word stay out: neighbours would share words.
-    """
-    producer = value.producer
-    if producer is None or not value.is_private or DATA_TYPES[joined.DataType].bits < 32:
-        return False
-    for port in producer.outputs:
-        if port is not None and port[1] is value:
-            made = port[0].tensor
-            return made.DataType == joined.DataType and made.Sizes == joined.Sizes and made.strides == joined.strides
-    return False
+def same_places(a: Operand, b: Operand) -> bool:
+    """Whether two operands of equal sizes have the same elements of the same region."""
+    steps = zip(a.sizes, a.strides, b.strides, strict=True)
+    return (a.region, a.base, a.sizes) == (b.region, b.base, b.sizes) and all(
+        one == other or size == 1 for size, one, other in steps
+    )

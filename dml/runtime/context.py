@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
-from dml.runtime import commands, names
+from dml.runtime import commands, features, names
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
 from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.pipelines import Pipelines
-from dml.runtime.queue import Fence, Gate, Queue
+from dml.runtime.queue import ASKING, Fence, Gate, Queue
 
 #: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
 #: even a full one holds at most so many allocations: every driver allows that many.
@@ -40,7 +40,14 @@ class Context:
         self.named = names.are_wanted()
         kp = kompute()
         with vulkan_errors(f"opening {device.name}"):
-            self.manager = kp.Manager(device.index, **({"debug_names": True} if self.named else {}))
+            extensions, structures = features.opening(device.target.features, device.api_version)
+            self.manager = kp.Manager(
+                device.index,
+                desired_extensions=extensions,
+                debug_names=self.named,
+                features=structures,
+                api_version=features.packed(features.INSTANCE_VERSION),
+            )
         #: Whether the host works on the device's own buffers.
         self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
         #: Whether the driver compiles a kernel when it first runs, so that nothing can interrupt that.
@@ -52,7 +59,8 @@ class Context:
         #: S_OK until Vulkan says that the device is lost.
         self.removed_reason = HRESULT.S_OK
         self.gate = Gate()
-        self.queue = Queue(self.manager, self.gate, device.name, self._lost)
+        asking = 0.0 if self.compiles_late else ASKING
+        self.queue = Queue(self.manager, self.gate, device.name, self._lost, asking)
         self.pipelines = Pipelines(device, self.manager, self.gate, named=self.named, late=self.compiles_late)
         self._process = os.getpid()
         self._pools: dict[Use, Pool] = {}

@@ -15,6 +15,9 @@ from dml.runtime.native import THROWN, as_dml_error
 
 #: A wait returns to Python this often, in seconds: an interrupt (Ctrl-C) is noticed there.
 WAIT_SLICE = 0.05
+#: So long, in seconds, a GPU is asked again and again whether it is done, before the thread sleeps: NVIDIA's driver
+#: takes half a millisecond to wake one up.
+ASKING = 0.001
 
 
 class Gate:
@@ -79,6 +82,8 @@ class Fence:
         """
         if timeout is not None and not timeout >= 0:
             raise DMLError(f"Fence.wait: timeout takes seconds from 0 on, found {timeout!r}")
+        if timeout != 0 and self._ask():
+            return True
         if timeout is None:
             while not self._poll(WAIT_SLICE):
                 pass
@@ -89,6 +94,13 @@ class Fence:
                 return True
             if time.monotonic() >= end:
                 return False
+
+    def _ask(self) -> bool:
+        end = time.perf_counter() + self._queue.asking
+        while time.perf_counter() < end:
+            if self._poll(0.0):
+                return True
+        return False
 
     def _poll(self, seconds: float) -> bool:
         submission = self._submission
@@ -107,14 +119,18 @@ class Fence:
 class Queue:
     """The device's queue: takes sequences from any thread, in the order of the calls.
 
-    manager: Kompute's. lost: called where the device turns out to be lost.
+    manager: Kompute's. lost: called where the device turns out to be lost. asking: seconds that a wait asks before it
+    sleeps; 0 for a CPU's driver, which needs the core.
     """
 
-    def __init__(self, manager: Any, gate: Gate, name: str, lost: Callable[[HRESULT], None]) -> None:
+    def __init__(
+        self, manager: Any, gate: Gate, name: str, lost: Callable[[HRESULT], None], asking: float = 0.0
+    ) -> None:
         self._manager = manager
         self.gate = gate
         self._name = name
         self._lost = lost
+        self.asking = asking
         self._in_flight: deque[Fence] = deque()
 
     def failed(self, what: str, thrown: Exception) -> DMLError:

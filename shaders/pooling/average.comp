@@ -9,7 +9,7 @@ float value(uint c[RANK]) {
     sum_ = CompensatedSum(0.0, 0.0);
     EACH_ELEMENT add(source_load(source_at(p)));
     uint count = INSIDE(0, c[2], source_SIZE_2) * INSIDE(1, c[3], source_SIZE_3) * INSIDE(2, c[4], source_SIZE_4);
-    return total() / float(INCLUDE_PADDING ? WINDOW_0 * WINDOW_1 * WINDOW_2 : max(count, 1u));
+    return mean(total(), INCLUDE_PADDING ? WINDOW_0 * WINDOW_1 * WINDOW_2 : max(count, 1u));
 }
 
 #include "pooling/store.glsl"

@@ -29,7 +29,7 @@ float value(uint c[RANK]) {
     EACH_ELEMENT {
         uint count = INSIDE(0, p[2], result_SIZE_2) * INSIDE(1, p[3], result_SIZE_3) * INSIDE(2, p[4], result_SIZE_4);
         if (INCLUDE_PADDING) count = WINDOW_0 * WINDOW_1 * WINDOW_2;
-        add(gradient_load(gradient_at(p)) / float(count));
+        add(mean(gradient_load(gradient_at(p)), count));
     }
 #endif
     return total();

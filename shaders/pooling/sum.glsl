@@ -1,5 +1,6 @@
 // A compensated sum over a box: add(term) in EACH_ELEMENT, then total(), which all invocations that share the box get.
 #include "lib/compensated.glsl"
+#include "lib/math.glsl"
 
 CompensatedSum sum_ = CompensatedSum(0.0, 0.0);
 void add(float term) { add_term(sum_, term); }
@@ -14,4 +15,9 @@ float total() {
     found = TOGETHER(sum_all, found);
 #endif
     return found;
+}
+
+// A sum over a number of elements. Whole where it divides evenly, which a GPU's own division does not promise.
+float mean(float sum, uint count) {
+    return abs(sum) < INFINITY ? quotient(sum, float(count)) : sum;
 }

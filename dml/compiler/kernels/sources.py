@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -52,3 +53,21 @@ def source(kernel: str, prelude: str, defines: Mapping[str, object]) -> Source:
         defines=tuple((name, str(value)) for name, value in defines.items()),
         headers=(("prelude.glsl", prelude),),
     )
+
+
+#: Before each of the prelude's buffers: 20 is SPIR-V's Aliased. What is only read through one may be written through
+#: another, which NVIDIA's driver (580) believes of no buffer that is declared readonly, decorated or not.
+_ALIASED = """#extension GL_EXT_spirv_intrinsics : require
+#define STORAGE(declared) spirv_decorate(20) declared
+#define readonly
+"""
+
+
+def aliased(source: Source) -> Source:
+    """The same, with every storage buffer of the prelude decorated Aliased.
+
+    Buffers without it never show the same memory, or so a driver may take it (SPIR-V, "Aliasing"): NVIDIA's then moves
+    what is read from one behind what is written to another, where an operator works in place.
+    """
+    headers = ((name, _ALIASED + text if name == "prelude.glsl" else text) for name, text in source.headers)
+    return replace(source, headers=tuple(headers))

@@ -10,7 +10,7 @@ of 10.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct, cheapest_step, tiled_product
@@ -60,42 +60,152 @@ class NarrowProduct:
 
 
 @dataclass(frozen=True)
-class SharedProduct:
-    """gemm/shared.comp: a workgroup makes a square of ``size`` rows and columns through shared memory.
+class VectorProduct:
+    """gemm/vector.comp: ``slices`` invocations share the products of each of ``lanes`` times ``columns`` columns.
 
-    It loads ``slab`` steps of k at a time; an invocation keeps ``blocks`` x ``blocks`` blocks of 4 x 4 sums.
+    along_k: a vector of b holds neighbours along k, else ``columns`` neighbouring columns. per_vector: how many. parts:
+    into how many sums, of different workgroups, k goes. unroll: steps that an invocation makes at once.
     """
 
-    size: int
-    blocks: int
+    rows: int
+    columns: int
+    lanes: int
+    slices: int
+    along_k: bool
+    per_vector: int
+    parts: int = 1
+    unroll: int = 2
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.lanes * self.columns
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes * self.slices
+
+    @property
+    def depth(self) -> int:
+        """Products of each column in a step of its invocations together."""
+        return self.slices * (self.per_vector if self.along_k else 4)
+
+    @property
+    def shared_bytes(self) -> int:
+        return 4 * self.slices * self.lanes * self.columns
+
+
+@dataclass(frozen=True)
+class SharedProduct:
+    """gemm/shared.comp: a workgroup makes ``rows`` x ``columns`` of the result through shared memory.
+
+    It adds ``slab`` steps of k at a time; an invocation keeps ``blocks`` (down, across) blocks of 4 x 4 sums. buffers:
+    slabs that shared memory holds. parts: into how many sums, of different workgroups, k goes.
+    """
+
+    rows: int
+    columns: int
+    blocks: tuple[int, int]
     slab: int
+    buffers: int = 1
+    parts: int = 1
     #: Products of each sum in a step.
     depth: int = 1
 
     @property
     def tile(self) -> tuple[int, int]:
         """Rows and columns of the result that a workgroup makes."""
-        return self.size, self.size
+        return self.rows, self.columns
 
     @property
     def workgroup(self) -> int:
-        return (self.size // (4 * self.blocks)) ** 2
+        down, across = self.blocks
+        return self.rows // (4 * down) * (self.columns // (4 * across))
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.buffers * self.slab * 4 * (self.rows + self.columns + 8)
 
 
-ProductKernel = TiledProduct | NarrowProduct | SharedProduct
+@dataclass(frozen=True)
+class MatrixProduct:
+    """gemm/cooperative.comp: a workgroup makes ``rows`` x ``columns`` of the result on matrix units.
+
+    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, buffers,
+    parts: as those of SharedProduct. band: rows of tiles that are under way together. subgroup_size: the device's.
+    """
+
+    rows: int
+    columns: int
+    own: tuple[int, int]
+    shape: tuple[int, int, int]
+    slab: int
+    subgroup_size: int
+    buffers: int = 1
+    parts: int = 1
+    band: int = 8
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns
+
+    @property
+    def subgroups(self) -> int:
+        return self.rows // self.own[0] * (self.columns // self.own[1])
+
+    @property
+    def workgroup(self) -> int:
+        return self.subgroups * self.subgroup_size
+
+    @property
+    def depth(self) -> int:
+        """Products of each sum in a step."""
+        return self.shape[2]
+
+    @property
+    def shared_bytes(self) -> int:
+        """With operands in the direction for which the lines of their slabs take more."""
+        m, n, _ = self.shape
+        slabs = sum(max(size * (self.slab // 8 | 1), self.slab * (size // 8 | 1)) for size in self.tile)
+        return 16 * self.buffers * slabs + 4 * m * n * self.subgroups
 
 
-def product_kernel(target: Target, sizes: ProductSizes, *, a_along_columns: bool, b_along_k: bool) -> ProductKernel:
+ProductKernel = TiledProduct | NarrowProduct | VectorProduct | SharedProduct | MatrixProduct
+
+
+def product_kernel(
+    target: Target,
+    sizes: ProductSizes,
+    *,
+    a_along_columns: bool,
+    b_along_k: bool,
+    b_per_vector: int = 0,
+    halves: bool = False,
+) -> ProductKernel:
     """The kernel for products.
 
     a_along_columns: four neighbours of a column of a are read at once. b_along_k: elements of b along k lie closer
-    together than those along n.
+    together than those along n. b_per_vector: so many of these neighbours are read at once as a vector of 16 bytes; 0
+    where none are. halves: a and b are FLOAT16, and read in vectors.
     """
     if target.is_cpu:
         return tiled_product(target, sizes, a_along_columns=a_along_columns)
-    if sizes.m < _NARROW:
-        return _narrow(sizes.m, b_along_k)
-    return _shared(target, sizes.m, sizes.n, sizes.batch)
+    m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
+    if m >= _NARROW:
+        if halves and (found := _on_matrices(target, m, n, k, batch)):
+            return found
+        return _shared(target, m, n, k, batch)
+    if m <= _FEW_ROWS and b_per_vector:
+        return _vector(m, n, k, batch, b_along_k, b_per_vector)
+    return _narrow(m, b_along_k)
+
+
+def part_of_k(kernel: ProductKernel, k: int) -> int:
+    """How many of k products the workgroups of one part add: a whole number of steps of every kernel."""
+    if not isinstance(kernel, SharedProduct | VectorProduct | MatrixProduct):
+        return k
+    return -(-k // kernel.parts // _PART_OF_K) * _PART_OF_K
 
 
 def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
@@ -104,22 +214,115 @@ def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
     return NarrowProduct(1 << (m - 1).bit_length(), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
-#: Square tiles, the largest first, with how many of them fill a device. The larger the tile, the less often an element
-#: is read; of the largest, no more than 8 steps of k fit the 16 KiB of shared memory that every device has.
-_SQUARES = (
-    (SharedProduct(size=128, blocks=2, slab=8), 128),
-    (SharedProduct(size=64, blocks=2, slab=16), 64),
-    (SharedProduct(size=32, blocks=1, slab=16), 1),
+#: Rows, at most, of products whose speed is that at which b comes from memory.
+_FEW_ROWS = 8
+
+
+def _vector(m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int) -> VectorProduct:
+    """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
+    rows = 1 << (m - 1).bit_length()
+    if b_along_k:
+        columns = 4 if rows > 1 or n >= 4096 else 1
+        return VectorProduct(rows, columns, 4, 32, True, per_vector)
+    lanes = 8 if n * batch >= 1 << 14 else 4
+    groups = batch * -(-n // (lanes * per_vector))
+    parts = max(1, min(_MOST_PARTS, k // 512, _ENOUGH_GROUPS // groups))
+    return VectorProduct(rows, per_vector, lanes, _NARROW_WORKGROUP // lanes, False, per_vector, parts)
+
+
+#: Numbers of four bits in a vector: what a kernel reads at once, of one block.
+_NUMBERS = 32
+
+
+def streams_blocks(target: Target, m: int, n: int, k: int, block: int) -> bool:
+    """Whether few rows are multiplied with weights {n, k} of four bits, in blocks along k, as they are: on GPUs."""
+    powers = block >= _NUMBERS and block & (block - 1) == 0
+    return not target.is_cpu and m <= _FEW_ROWS and n >= 4 and powers and k % block == 0
+
+
+def block_product(target: Target, m: int, n: int) -> VectorProduct:
+    """The sizes of gemm/blocks.comp."""
+    del target
+    rows = 1 << (m - 1).bit_length()
+    return VectorProduct(rows, 4 if rows <= 4 else 2, 4, 32, True, _NUMBERS)
+
+
+#: Parts of k, at most, whose sums are added in a second dispatch; and the workgroups that keep a GPU busy.
+_MOST_PARTS, _ENOUGH_GROUPS = 16, 256
+#: A part of k shorter than this is not worth a dispatch that adds the parts.
+_SHORTEST_PART = 256
+
+#: Tiles, the largest first, with how many of them fill a device. The larger the tile, the less often an element is
+#: read. Two slabs where there is more than the 16 KiB of shared memory that every device has.
+_SHARED_TILES = (
+    (SharedProduct(128, 128, blocks=(2, 2), slab=16, buffers=2), 128),
+    (SharedProduct(128, 128, blocks=(2, 2), slab=8), 128),
+    (SharedProduct(64, 64, blocks=(2, 2), slab=16, buffers=2), 64),
+    (SharedProduct(64, 64, blocks=(2, 2), slab=16), 64),
+    (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
 
 
-def _shared(target: Target, m: int, n: int, batch: int) -> SharedProduct:
-    """The largest square that the device's workgroups can make and of which there are enough."""
-    for square, enough in _SQUARES:
-        tiles = batch * -(-m // square.size) * -(-n // square.size)
-        if square.workgroup <= target.max_workgroup_invocations and tiles >= enough:
+def _fits(target: Target, kernel: SharedProduct | MatrixProduct) -> bool:
+    """Whether the device's workgroups have the invocations and the shared memory."""
+    most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
+    return kernel.workgroup <= most and kernel.shared_bytes <= target.shared_memory
+
+
+def _shared(target: Target, m: int, n: int, k: int, batch: int) -> SharedProduct:
+    """The largest tile that the device's workgroups can make and of which there are enough; k in parts for few."""
+    for tile, enough in _SHARED_TILES:
+        tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
+        if _fits(target, tile) and tiles >= enough:
             break
-    return square
+    parts = max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles))
+    return replace(tile, parts=parts)
+
+
+#: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.
+_MATRIX_ROWS, _MATRIX_DEPTH = 16, 16
+
+
+def _half_shapes(target: Target) -> list[tuple[int, int, int]]:
+    """The matrices of FLOAT16 that the device multiplies with sums in FLOAT32, the largest first."""
+    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    shapes = {(s.m, s.n, s.k) for s in target.features.cooperative_matrices if (s.a, s.b, s.c, s.result) == wanted}
+    fitting = [shape for shape in shapes if all(size in (8, 16, 32) for size in shape)]
+    return sorted(fitting, key=lambda shape: (shape[0] * shape[1] * shape[2], shape), reverse=True)
+
+
+def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
+    """Whether a product of FLOAT16 goes to matrix units, which take vectors of eight elements."""
+    return bool(not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and _half_shapes(target))
+
+
+def _on_matrices(target: Target, m: int, n: int, k: int, batch: int) -> MatrixProduct | None:
+    """The largest tile that fits and of which there are enough; k in parts for few. None where there is none."""
+    if not multiplies_on_matrices(target, m, n, k):
+        return None
+    shape = _half_shapes(target)[0]
+    found = None
+    for (rows, columns), own, slab, buffers, enough in _MATRIX_TILES:
+        tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size, buffers)
+        if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
+            found = tile
+            if batch * -(-m // rows) * -(-n // columns) >= enough:
+                break
+    if found is None:
+        return None
+    tiles = batch * -(-m // found.rows) * -(-n // found.columns)
+    return replace(found, parts=max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles)))
+
+
+#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, buffers, and with how many they are enough.
+_MATRIX_TILES = (
+    ((256, 128), (64, 64), 16, 2, 128),
+    ((128, 128), (64, 64), 32, 1, 128),
+    ((128, 128), (64, 32), 32, 1, 128),
+    ((64, 64), (32, 32), 32, 2, 64),
+    ((32, 32), (16, 16), 32, 2, 1),
+    ((32, 32), (16, 16), 32, 1, 1),
+)
 
 
 def is_better_transposed(target: Target, m: int, n: int) -> bool:
@@ -142,8 +345,8 @@ def is_worth_packing(target: Target, uses: int, *, known: bool) -> bool:
 
 
 def product_steps(kernel: ProductKernel, k: int) -> int:
-    """The steps (see Dispatch) of an invocation that adds k products to each of its sums."""
-    return -(-k // kernel.depth) + _OTHER_STEPS
+    """The steps (see Dispatch) of an invocation that adds k products to each of its sums, parts together."""
+    return -(-part_of_k(kernel, k) // kernel.depth) + _OTHER_STEPS
 
 
 def longest_product(target: Target, kernel: ProductKernel) -> int:

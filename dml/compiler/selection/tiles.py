@@ -111,7 +111,7 @@ def has_any_rows(target: Target, sizes: ProductSizes) -> bool:
 
 
 def _may_share(target: Target) -> bool:
-    return target.broadcasts and target.subgroup_size == lanes(target) == _SHARING
+    return target.features.broadcasts and target.subgroup_size == lanes(target) == _SHARING
 
 
 def _shares_rows(target: Target, rows: int) -> bool:

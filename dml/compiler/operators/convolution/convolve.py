@@ -1,8 +1,9 @@
 """Convolutions, forward and backward (transposed), of floats and of integers: which kernels make one.
 
-Every convolution has three spatial dimensions here. It is a product of matrices (windows of one element), a sum kept in
-registers over a padded copy of the input (``direct``), the same by fewer products (``winograd``, 3 x 3), or, where none
-of these fits, ``general``: one invocation per element.
+Every convolution has three spatial dimensions here. It is a product of matrices (windows of one element; on GPUs of any
+number, ``implicit``), a sum kept in registers over a padded copy of the input (``direct``; for channels of their own
+without the copy, ``depthwise``), the same by fewer products (``winograd``, 3 x 3), or, where none of these fits,
+``general``: one invocation per element.
 """
 
 from __future__ import annotations
@@ -13,16 +14,26 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.clips import bounds_of, within
+from dml.compiler.operators.convolution.depthwise import depthwise
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
+from dml.compiler.operators.convolution.implicit import implicit
 from dml.compiler.operators.convolution.parts import parts
-from dml.compiler.operators.convolution.product import by_product, is_product
-from dml.compiler.operators.convolution.windows import windowed_sums
+from dml.compiler.operators.convolution.product import by_product, is_one_matrix, is_product
+from dml.compiler.operators.convolution.windows import WindowedSum, windowed_sums
 from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Expression, Leaf, node, substitute
-from dml.compiler.selection.convolution import clips_results, direct_tile, is_cheaper_by_winograd
+from dml.compiler.selection.convolution import (
+    clips_results,
+    depthwise_tile,
+    direct_tile,
+    implicit_tile,
+    is_cheaper_by_winograd,
+    joins_images,
+)
+from dml.compiler.target import Target
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
@@ -39,12 +50,12 @@ def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expressi
 def _clipped(convolution: Convolution, finish: Expression) -> tuple[Convolution, Expression]:
     """The same with what only keeps results within bounds, or is nothing, as one expression with bounds for numbers."""
     result, epilogue = convolution.result, convolution.result.epilogue
-    if epilogue is not None and not epilogue.operands and bounds_of(epilogue.expression) is not None:
-        finish, result = substitute(epilogue.expression, [finish]), replace(result, epilogue=None)
-    bounds = bounds_of(finish) if result.epilogue is None else None
+    if epilogue is not None and epilogue.operands:
+        return convolution, finish
+    bounds = bounds_of(finish if epilogue is None else substitute(epilogue.expression, [finish]))
     if bounds is None:
         return convolution, finish
-    return convolution.to(result), within(*bounds, Leaf(0))
+    return convolution.to(replace(result, epilogue=None)), within(*bounds, Leaf(0))
 
 
 def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expression) -> None:
@@ -71,12 +82,25 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if sums is None:
         general(builder, convolution, finish)
         return
-    if len(sums) == 1 and is_product(sums[0]):
+    bits = DATA_TYPES[convolution.result.data_type].bits
+    if len(sums) == 1 and _goes_by_product(builder.target, sums[0], bits):
         by_product(builder, sums[0], finish)
         return
     tiles = [direct_tile(builder.target, each.sizes) for each in sums]
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):
         winograd(builder, sums[0], finish)
+        return
+    implicits = [implicit_tile(builder.target, each.sizes) for each in sums]
+    found = [tile for tile in implicits if tile is not None]
+    if len(found) == len(sums):
+        for each, product in zip(sums, found, strict=True):
+            implicit(builder, each, product, finish)
+        return
+    strips = [depthwise_tile(builder.target, each.sizes, bits) for each in sums]
+    rows = [tile for tile in strips if tile is not None]
+    if len(rows) == len(sums):
+        for each, strip in zip(sums, rows, strict=True):
+            depthwise(builder, each, strip, finish)
         return
     chosen = [tile for tile in tiles if tile is not None]
     if len(chosen) < len(sums):
@@ -84,3 +108,7 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         return
     for each, tile in zip(sums, chosen, strict=True):
         direct(builder, each, tile, finish)
+
+
+def _goes_by_product(target: Target, sums: WindowedSum, bits: int) -> bool:
+    return is_product(sums) and (is_one_matrix(sums) or not joins_images(target, sums.sizes, bits))

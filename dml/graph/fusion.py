@@ -6,6 +6,7 @@ stored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from dml import enums
@@ -13,6 +14,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import elementwise_of
 from dml.compiler.operators.normalization.batch import batch_expressions
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
+from dml.compiler.selection.convolution import adds_apart
 from dml.compiler.target import Target
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE
@@ -78,7 +80,7 @@ def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool
                 del left[absorbed]
     nodes: dict[Node, None] = {}
     for at in left:
-        producer = _behind_producer(at, most, taken, static)
+        producer = _behind_producer(at, target, most, taken, static)
         if producer is None:
             nodes[at] = None
         else:
@@ -212,7 +214,7 @@ def _converted(expression: Expression, found: str, wanted: str) -> Expression:
 
 
 def _behind_producer(
-    at: Node, most: int, taken: Callable[[DML_OPERATOR_TYPE], bool], static: set[Value]
+    at: Node, target: Target, most: int, taken: Callable[[DML_OPERATOR_TYPE], bool], static: set[Value]
 ) -> Node | None:
     """Make an expression the epilogue of the operator that produces one of its inputs, which is returned."""
     if at.expression is None or depth_of(at.expression) > _DEEPEST_EPILOGUE:
@@ -221,6 +223,7 @@ def _behind_producer(
         (place, producer)
         for place, (seen, value) in enumerate(filter(None, at.inputs))
         if (producer := _takes(at, seen, value, taken)) is not None
+        and not _is_better_apart(at, producer, target)
         and len(at.inputs) + sum(port is not None for port in producer.inputs) <= most
         and (value not in static or all(port is not None and port[1] in static for port in at.inputs))
     ]
@@ -239,6 +242,15 @@ def _behind_producer(
     result.source = producer
     producer.labels = producer.labels + at.labels
     return producer
+
+
+def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
+    """Whether the sum of a convolution and another tensor of its size is to stay a kernel of its own."""
+    if producer.desc is None or producer.desc.OPERATOR_TYPE != enums.DML_OPERATOR_CONVOLUTION:
+        return False
+    ((made, result),) = filter(None, at.outputs)
+    whole = sum(2 * value.size > result.size for _, value in filter(None, at.inputs))
+    return whole > 1 and adds_apart(target, math.prod(made.tensor.Sizes[1:]))
 
 
 def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYPE], bool]) -> Node | None:

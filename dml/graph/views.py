@@ -73,7 +73,7 @@ def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_T
     if not made.is_packed:
         return None
     if not view.is_packed and _without_ones(seen.Sizes) == _without_ones(made.Sizes):
-        # (It may be a batch of one that the reader flattened: of two it would want a copy, and so it gets one.)
+        # The reader may have flattened a batch of one. Of two it would want a copy, so that it gets one now.
         return None
     strides = _strides_through(view, seen)
     return None if strides is None else view.view(seen.Sizes, strides)

@@ -288,6 +288,12 @@ def keeps_its_layout(producer: str, layout: str) -> bool:
     return producer.startswith("softmax") and LAYOUTS[layout][1] != "packed"
 
 
+@pytest.fixture(autouse=True)
+def small_sums_too(monkeypatch):
+    """A CPU's driver adds to small results by a kernel of its own, as all are here."""
+    monkeypatch.setattr("dml.graph.fusion.adds_apart", lambda target, image: False)
+
+
 @pytest.fixture
 def kernels(monkeypatch, request):
     """Winograd's for the case of that name, though it is small."""
@@ -585,3 +591,44 @@ def test_a_kernel_that_binds_more_than_its_operator(seen_as):
     assert steps(compiled) == steps(plain)
     assert all(len(dispatch.bindings) <= 5 for dispatch in compiled.program.dispatches)
     assert_near(compiled.dispatch(inputs)["y"], expected, half=False)
+
+
+def test_small_sums_are_apart_on_cpus(device, monkeypatch):
+    """Of a convolution with a tensor of its size; what keeps results within bounds stays behind it."""
+    monkeypatch.undo()
+    b, x, y, xs, ys = branches(device)
+    compiled = b.compile({"sum": op.relu(convolved(x) + y)})
+    kernels = [dispatch.label for dispatch in compiled.program.dispatches]
+    apart = device.vulkan.target.is_cpu or not can_bind(device, 4)
+    assert kernels[-1].startswith("elementwise/") == apart
+    expected = np.maximum(np_convolved(xs) + ys, 0)
+    assert_near(compiled.dispatch({"x": xs, "y": ys})["sum"], expected, half=False)
+
+
+@pytest.mark.parametrize("behind", ["nothing", "relu", "clip", "both", "relu of a half"])
+def test_what_keeps_results_within_bounds_is_data_on_cpus(device, behind):
+    """So that all layers of a network share a kernel."""
+    kind = "FLOAT16" if behind == "relu of a half" else "FLOAT32"
+
+    def program(finish):
+        b = Builder(device)
+        x = b.input("x", (1, 3, 8, 8), getattr(dml, f"DML_TENSOR_DATA_TYPE_{kind}"))
+        w = rounded(kind, 4, 3, 3, 3)
+        return b.compile({"y": finish(op.convolution(x, w, start_padding=(1, 1), end_padding=(1, 1)))})
+
+    finish, expected = {
+        "nothing": (lambda y: y, lambda y: y),
+        "relu": (op.relu, lambda y: np.maximum(y, 0)),
+        "relu of a half": (op.relu, lambda y: np.maximum(y, 0)),
+        "clip": (lambda y: op.clip(y, -0.5, 0.25), lambda y: np.clip(y, -0.5, 0.25)),
+        "both": (lambda y: op.clip(op.relu(y), -1.0, 0.25), lambda y: np.clip(y, 0, 0.25)),
+    }[behind]
+    compiled, plain = program(finish), program(lambda y: y)
+    if device.vulkan.target.is_cpu:
+        assert [d.source for d in compiled.program.dispatches] == [d.source for d in plain.program.dispatches]
+    xs = rounded(kind, 1, 3, 8, 8)
+    xs[0, 0, 0, 0] = np.nan
+    result = compiled.dispatch({"x": xs})["y"]
+    made = plain.dispatch({"x": xs})["y"]
+    assert np.isnan(result[0, :, :2, :2]).all()
+    np.testing.assert_array_equal(result, expected(made))  # no rounding between: a bound is exact in either type

@@ -62,7 +62,9 @@ def answer(contender: str, folder: Path, caches: Path, device: str, name: str, s
         "DML_CACHE_DIR": str(caches / "dml"),
         "MESA_SHADER_CACHE_DIR": str(caches / "mesa"),
         "XDG_CACHE_HOME": str(caches / "user"),
+        "PYTHONPYCACHEPREFIX": str(caches / "python"),
     }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what Python compiled once it keeps, as users' does
     report = folder / f"{name}.json"
     command = [sys.executable, str(ANSWERS), contender, str(folder), device, str(report), *steps]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

@@ -57,9 +57,8 @@ def _dimensions(result: Operand, operand: Operand) -> _Dimensions:
     """
     kept: _Dimensions = []
     inside = 0
-    for size, step, stride in sorted(
-        zip(result.sizes, result.strides, operand.strides, strict=True), key=lambda d: d[1]
-    ):
+    dimensions = zip(result.sizes, result.strides, operand.strides, strict=True)
+    for size, step, stride in sorted(dimensions, key=lambda dimension: dimension[1]):
         if size > 1 or (kept and step > inside):
             kept.append((size, step, stride))
             inside += (size - 1) * step

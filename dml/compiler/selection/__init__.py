@@ -38,7 +38,7 @@ def lanes(target: Target) -> int:
 
 
 def stores_fours(target: Target) -> bool:
-    """Whether sums of 32 bits are stored four at a time where the result's rows begin at multiples of four.
+    """Whether a convolution's sums of 32 bits are stored four at a time where rows begin at multiples of four.
 
     CPUs' drivers store lane by lane, which takes as long either way: there all rows share a kernel.
     """

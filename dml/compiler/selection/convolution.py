@@ -23,15 +23,34 @@ Three = tuple[int, int, int]
 #: dispatch of its own.
 _MOST_PHASES = 36
 
+# --- What is done to results ------------------------------------------------------------------------------------------
+
+#: Elements of an image up to which a sum with another tensor is a kernel of its own on a CPU's driver: the tile with a
+#: sum behind it would take 0.2 to 0.3 seconds to compile, and adding so many takes 2 ms of CPU time.
+_ADDED_APART = 1 << 17
+
+
+def clips_results(target: Target) -> bool:
+    """Whether results that nothing is done to are clipped, too, without bounds: so that all layers share a kernel.
+
+    For CPUs' drivers, where each of MobileNetV2's and ResNet-18's takes 0.1 to 0.4 seconds to compile.
+    """
+    return target.is_cpu
+
+
+def adds_apart(target: Target, image: int) -> bool:
+    """Whether what is added to a convolution's result, of so many elements of an image, is added by another kernel."""
+    return target.is_cpu and image <= _ADDED_APART
+
+
 # --- The direct kernel ------------------------------------------------------------------------------------------------
 
 #: Output channels, rows and columns that an invocation of a GPU may make.
 _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)))
 #: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take it 0.1 (the third)
 #: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
-#: third, other layers of ResNet-18 and MobileNetV2 within an eighth by the first. Narrow results take a tile of their
-#: own: 512 channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, which is no kernel
-#: more.
+#: third; others, and those of ResNet-18, within an eighth by the first. Narrow results take a tile of their own: 512
+#: channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, which is no kernel more.
 _TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
 _NARROW_TILE, _NARROW = (8, 4, 4), 8
 #: What an invocation's tile reaches, at most, along a row or a column of the result.
@@ -80,8 +99,8 @@ class DirectTile:
     """What an invocation of the direct kernel makes: rows of columns in each of some output channels.
 
     span: the elements of a row of x that ``columns`` windows reach, in fours. padded: sizes of the copy of x that all
-    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution, on a CPU's driver of one image
-    and compiling it included.
+    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution; on a CPU's driver of one image,
+    compiling it included.
     """
 
     channels: int
@@ -402,7 +421,7 @@ WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
 #: Fewer tiles of an image leave the products' tiles mostly empty.
-_FEWEST_TILES = 5
+_FEWEST_TILES = 4
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
 #: is most of it.
 _INPUT_COST, _RESULT_COST = 5000.0, 2700.0

@@ -1,8 +1,8 @@
 """Products of matrices: the kernel, its tile, and what is laid out anew for it.
 
 CPUs' drivers get the tiles of selection.tiles. Other devices hide the reads of many invocations behind each other, and
-share what is read through shared memory. A product of 512 x 512 x 512 takes llvmpipe 37 ms with the tiled kernel and
-192 with the one that uses shared memory.
+share what is read through shared memory: a product of 512 x 512 x 512 takes llvmpipe 37 ms with the tiled kernel and
+192 with the one that does so.
 
 Times in this package are those of a whole operator in float32 on llvmpipe (two cores that had other work too): the best
 of 10.

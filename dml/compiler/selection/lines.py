@@ -128,8 +128,8 @@ WALKS = 3
 CPU_LONG_ROWS, GPU_LONG_ROWS = (8192, 64), (65536, 256)
 
 
-#: Elements up to which a CPU driver's softmax moves them one by one, which takes 4096 rows of 1024 twice as long but
-#: has one kernel for rows of any length: a decoder's grow with every token.
+#: Elements up to which a CPU driver's softmax moves them one by one: that takes 4096 rows of 1024 twice as long, but is
+#: one kernel for rows of any length, and a decoder's grow with every token.
 CPU_FEW_ELEMENTS = 1 << 15
 
 
@@ -202,11 +202,11 @@ class Rows:
         return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
 
 
-#: Rows that fill a vector of a CPU with an invocation each: 16 of 128 take 0.06 ms so and 0.10 with a vector to a row,
-#: 8 of 1024 0.25 and 0.19, one 0.50 and 0.22.
+#: Rows that fill a vector of a CPU with an invocation each. 16 of 128 take 0.06 ms so, and 0.10 with a vector to a row;
+#: 8 of 1024 0.25 and 0.19; one 0.50 and 0.22.
 CPU_MANY_ROWS = 8
-#: Steps of a row that are worth the barriers of a vector of invocations: two each.
-CPU_SHARED_STEPS = 2 * CPU_VECTOR
+#: Steps of a row that are worth the barriers of a vector of invocations: shorter rows are as well off with one.
+CPU_SHARED_STEPS = 16 * CPU_VECTOR
 #: Iterations for one walk along a row that are few enough for an invocation, however few rows there are: on a CPU, and
 #: on a GPU, where reductions that split rows keep more of it busy.
 SHORT_WALK, GPU_SHORT_WALK = 256, 32

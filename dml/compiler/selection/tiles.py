@@ -17,8 +17,8 @@ from dml.compiler.target import Target
 #: kernel for one and for four.
 _FEW_ROWS = 4
 #: Rows and columns of sums that an invocation may keep: more than 256 sums no longer stay in the registers and the
-#: first cache of a CPU's core. Columns are read four at a time. CPU milliseconds on llvmpipe of a row times 256 x
-#: 16000: 4.8 by the first, 4.3 by the second, 8.6 by 8 x 8.
+#: first cache of a CPU's core. Columns are read four at a time. A row times 256 x 16000 takes llvmpipe 4.8 ms of CPU
+#: time by the first, 4.3 by the second, and 8.6 by 8 x 8.
 _SHORT_ROW, _LONG_ROW = (1, 8), (1, 16)
 #: Weights from which on a product of few rows takes the longer tile.
 _LONG_ROWS_FROM = 1 << 16
@@ -27,10 +27,10 @@ _LONG_ROWS_FROM = 1 << 16
 _SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
 _FEWEST_COLUMNS_OF_LARGE = 256
 #: Weights of all products together, and of one, from which on the middle and the large tile are worth compiling.
-_MIDDLE_WEIGHTS, _LARGE_WEIGHTS = 1 << 15, 1 << 18
+_MIDDLE_WEIGHTS, _LARGE_WEIGHTS = 1 << 15, 1 << 17
 #: Multiplications of one product from which on they are where it has no weights. What weights of a convolution are
 #: multiplied with (they are on the left) is large enough for the middle one in any case.
-_MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 4_000_000, 16_000_000, 50_000_000
+_MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 1_000_000, 16_000_000, 50_000_000
 #: Few rows of a read in fours along columns.
 _COLUMNS_IN_FOURS = (4, 8)
 
@@ -83,7 +83,8 @@ def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool)
 
 
 def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
-    if sizes.m <= _FEW_ROWS:
+    # (Products by weights of their own, as Winograd's, have a row for each tile of each image)
+    if sizes.m <= _FEW_ROWS and not (sizes.b_known and sizes.batch > 1):
         if a_along_columns:
             return _COLUMNS_IN_FOURS
         return _LONG_ROW if sizes.b_known and sizes.n * sizes.k >= _LONG_ROWS_FROM else _SHORT_ROW
@@ -99,13 +100,14 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
     return _MIDDLE if large or middle else _SMALL
 
 
-def reads_a_singly(target: Target, sizes: ProductSizes) -> bool:
-    """Whether the tiled kernel reads elements of a one by one however they lie.
+def has_any_rows(target: Target, sizes: ProductSizes) -> bool:
+    """Whether the tiled kernel reads elements of a, and stores those of the result, one by one however they lie.
 
-    Lanes that share rows read few, so that it takes at most a tenth longer. It is for products without weights, as
-    attention's, whose rows have any length: they need no copy and have one kernel.
+    It is for small products without weights, as attention's, whose rows have any length: they need no copy and have one
+    kernel. Lanes that share rows read few of them, so that it takes a tenth longer at most.
     """
-    return target.is_cpu and _may_share(target) and not (sizes.a_known or sizes.b_known)
+    is_small = sizes.m * sizes.n * sizes.k < _MIDDLE_WORK
+    return target.is_cpu and _may_share(target) and is_small and not (sizes.a_known or sizes.b_known)
 
 
 def _may_share(target: Target) -> bool:

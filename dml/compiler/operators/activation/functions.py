@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.clips import RELU
 from dml.compiler.kernels.kinds import MATH, X, affine, integer, kind
 from dml.compiler.lowering import elementwise, elementwise_of
 from dml.compiler.scalar import Expression, Leaf, node, substitute
@@ -51,7 +52,7 @@ def linear(desc: d.DML_ACTIVATION_LINEAR_OPERATOR_DESC) -> Expression:
 def relu(desc: d.DML_ACTIVATION_RELU_OPERATOR_DESC) -> Expression:
     if kind(desc.OutputTensor) == "int":
         return node("max($x0, 0)", Leaf(0), glsl="int")
-    return node("is_nan($x0) ? $x0 : max($x0, 0.0)", Leaf(0), includes=[MATH])
+    return node(RELU, Leaf(0), includes=[MATH])
 
 
 @elementwise(d.DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC, "InputTensor", "InputGradientTensor")

@@ -8,9 +8,12 @@ without the copy, ``depthwise``), the same by fewer products (``winograd``, 3 x 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.clips import bounds_of, within
 from dml.compiler.operators.convolution.depthwise import depthwise
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
@@ -23,6 +26,7 @@ from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.compiler.selection.convolution import (
+    clips_results,
     depthwise_tile,
     direct_tile,
     implicit_matrix_tile,
@@ -39,8 +43,21 @@ def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expressi
 
     Floats accumulate in float32, INT32 modulo 2^32 (then without bias).
     """
+    if clips_results(builder.target) and DATA_TYPES[convolution.result.data_type].kind == "float":
+        convolution, finish = _clipped(convolution, finish)
     for summands in parts(convolution, builder.target.max_region):
         _sum_of(builder, summands, finish)
+
+
+def _clipped(convolution: Convolution, finish: Expression) -> tuple[Convolution, Expression]:
+    """The same with what only keeps results within bounds, or is nothing, as one expression with bounds for numbers."""
+    result, epilogue = convolution.result, convolution.result.epilogue
+    if epilogue is not None and epilogue.operands:
+        return convolution, finish
+    bounds = bounds_of(finish if epilogue is None else substitute(epilogue.expression, [finish]))
+    if bounds is None:
+        return convolution, finish
+    return convolution.to(replace(result, epilogue=None)), within(*bounds, Leaf(0))
 
 
 def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expression) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dml.compiler.data_types import DATA_TYPES, FLOAT32
+from dml.compiler.kernels.clips import AT_LEAST, AT_MOST
 from dml.compiler.kernels.kinds import INCLUDES, glsl_of, integer, kind, pair
 from dml.compiler.lowering import elementwise
 from dml.compiler.operators.activation.functions import activation
@@ -42,9 +43,10 @@ def limited(tensor: DML_BUFFER_TENSOR_DESC | None, name: str, value: int | float
     if of in ("int64", "uint64"):
         beyond = less(of, "$x0", code) if name == "Min" else less(of, code, "$x0")
         text = f"{beyond} ? {code} : $x0"
+    elif of == "float":
+        text = AT_LEAST if name == "Min" else AT_MOST
     else:
         text = f"{'max' if name == 'Min' else 'min'}($x0, {code})"
-        text = f"is_nan($x0) ? $x0 : {text}" if of == "float" else text
     return node(text, x, glsl=glsl_of(tensor), includes=INCLUDES[of], **constants)
 
 

@@ -51,9 +51,8 @@ def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
 def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
     """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough."""
     whole_words = DATA_TYPES[operand.data_type].bits == 32
-    if not is_worth_packing(builder.target, uses, known=operand.is_static) or (
-        whole_words and quads(operand) is not None
-    ):
+    is_worth = is_worth_packing(builder.target, uses, known=operand.is_static)
+    if not is_worth or (whole_words and quads(operand) is not None):
         return operand
     if operand.strides[-1] > operand.strides[-2]:
         return transposed(readable(builder, transposed(operand), uses))

@@ -13,7 +13,6 @@ from dml.compiler.operators.gemm.layout import in_eights, quads, readable, trans
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
-from dml.compiler.selection import stores_fours
 from dml.compiler.selection.gemm import (
     MatrixProduct,
     NarrowProduct,
@@ -26,7 +25,7 @@ from dml.compiler.selection.gemm import (
     product_kernel,
     product_steps,
 )
-from dml.compiler.selection.tiles import ProductSizes, TiledProduct, reads_a_singly
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct, has_any_rows
 from dml.compiler.target import Target
 from dml.enums import (
     DML_TENSOR_DATA_TYPE,
@@ -63,7 +62,7 @@ def matmul(
     if _is_half(a) and _is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
         a, b = in_eights(builder, a), in_eights(builder, b)
     else:
-        if not reads_a_singly(target, _sizes(a, b, result)):
+        if not has_any_rows(target, _sizes_of({"a": a, "b": b, "result": result})):
             a = readable(builder, a, uses=n)
         b = readable(builder, b, uses=m)
     batch = result.sizes[:-2]
@@ -128,13 +127,14 @@ def _sum_of_products(
         _product(builder, operands, alpha, beta, finish if is_last else Leaf(0))
 
 
-def _sizes(a: Operand, b: Operand, result: Operand) -> ProductSizes:
-    *batch, m, n = result.sizes
+def _sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
+    a, b = operands["a"], operands["b"]
+    *batch, m, n = operands["result"].sizes
     return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static)
 
 
 def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
-    sizes = _sizes(operands["a"], operands["b"], operands["result"])
+    sizes = _sizes_of(operands)
     b = operands["b"]
     down, across = b.strides[-2:]
     along_k = down < across
@@ -200,9 +200,8 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
 def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | None:
     """The direction in which the kernel reads or stores four elements of an operand at once."""
     operand, is_result = operands[name], name == "result"
-    if name == "a" and reads_a_singly(target, _sizes(operand, operands["b"], operands["result"])):
-        return None
-    if is_result and DATA_TYPES[operand.data_type].bits == 32 and not stores_fours(target):
+    whole_words = DATA_TYPES[operand.data_type].bits == 32
+    if (name == "a" or (is_result and whole_words)) and has_any_rows(target, _sizes_of(operands)):
         return None
     return quads(operand, store=is_result)
 

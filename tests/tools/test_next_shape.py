@@ -1,0 +1,87 @@
+"""What a model at another batch size or length asks of the driver and of glslang: on CPUs' drivers nothing.
+
+These are the models of ``tools/bench --first-result``. They are planned and not run: counts, never times.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dml.frontends.onnx as onnx
+from dml import stages
+from dml.runtime.pipelines import Pipelines
+
+TOOLS = Path(__file__).parents[2] / "tools" / "benchmarks"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def benchmarks():
+    """The folder of the benchmark's scripts, which find each other as scripts do."""
+    sys.path.append(str(TOOLS))
+    yield
+    sys.path.remove(str(TOOLS))
+
+
+@pytest.fixture
+def cpu(device, monkeypatch):
+    """The device, whose driver is asked for nothing, where kernels are chosen for llvmpipe."""
+    target = device.vulkan.target
+    if not (target.is_cpu and target.features.broadcasts and target.subgroup_size == 8):
+        pytest.skip("GPUs choose tiles by all sizes; SwiftShader's vectors, of four, share no rows")
+    monkeypatch.setattr(Pipelines, "begin", lambda self, dispatches, kernels: None)
+    return device
+
+
+def made_of(prepared, inputs):
+    """What the program for these inputs is made of: all that pipelines depend on, and what glslang compiled for it."""
+    with stages.collect() as collected:
+        program = prepared.compiled_for(inputs)[0].compiled.program
+    pipelines = {
+        (d.label, d.source, len(d.bindings), len(d.push), bool(d.parameters))
+        for d in (*program.initialize, *program.dispatches)
+    }
+    return pipelines, collected.distinct.get("compilations", ())
+
+
+#: Of one sequence the results of both directions lie as the next layer reads them; of two they are copied.
+COPIES = {"lstm": {"elementwise/vector.comp"}}
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenetv2", "squeezenet", "bert", "gpt2", "unet", "lstm"])
+def test_another_batch_size_asks_for_no_kernel(cpu, name):
+    from networks import MODELS
+
+    model = MODELS[name]()
+    prepared = onnx.prepare(model.proto, cpu)
+    first = model.steps()["first"]
+    known, _ = made_of(prepared, first)
+    for batch in (2, 3):
+        axes = {i.name: [at for at, dim in enumerate(i.dims) if dim == "batch"] for i in model.inputs}
+        inputs = {key: np.repeat(array, batch, axes[key][0]) for key, array in first.items()}
+        pipelines, compilations = made_of(prepared, inputs)
+        new = {label for label, *_ in pipelines - known}
+        assert new == (COPIES.get(name, set()) if batch == 2 else set())
+        assert len(compilations) <= len(new)
+        known |= pipelines
+
+
+@pytest.mark.parametrize(
+    "name, lengths", [("bert", (45, 32, 57, 64)), ("gpt2", (17, 18, 19, 63, 64)), ("lstm", (27, 20))]
+)
+def test_another_length_asks_for_no_kernel(cpu, name, lengths):
+    from networks import MODELS
+
+    model = MODELS[name]()
+    prepared = onnx.prepare(model.proto, cpu)
+    known, _ = made_of(prepared, model.steps()["first"])
+    for length in lengths:
+        sizes = {"past": length, "total": length + 1} if name == "gpt2" else {"sequence": length}
+        random = np.random.default_rng(0)
+        inputs = {i.name: i.array({**model.first, **sizes}, random) for i in model.inputs}
+        pipelines, compilations = made_of(prepared, inputs)
+        assert pipelines <= known
+        assert not compilations

@@ -128,9 +128,11 @@ class Context:
 
     def describe_memory(self) -> str:
         """What this library has allocated on the device, and what its heaps have, in words."""
-        pools = {use: pool.allocated for use, pool in list(self._pools.items())}
+        pools = [(use, pool.in_use, *pool.allocated) for use, pool in list(self._pools.items())]
         ours = ", ".join(
-            f"{bytes_} bytes in {count} allocations for {use.value}" for use, (count, bytes_) in pools.items() if count
+            f"{used} of {size} bytes in {count} allocations for {use.value}"
+            for use, used, count, size in pools
+            if count
         )
         heaps = "; ".join(
             f"{'device' if own else 'host'} heap of {size} bytes, {usage} used of {budget} to be had"

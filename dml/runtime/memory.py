@@ -129,6 +129,13 @@ class Pool:
             self._sort_in()
             return len(self._chunks), sum(chunk.size for chunk in self._chunks)
 
+    @property
+    def in_use(self) -> int:
+        """Bytes of the pieces in them."""
+        with self._lock:
+            self._sort_in()
+            return sum(chunk.size - sum(length for _, length in chunk.free) for chunk in self._chunks)
+
     def release(self) -> None:
         """Give chunks back to the driver that hold nothing."""
         with self._lock:

@@ -29,6 +29,12 @@ bool is_inf(float x) {
     return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u;
 }
 
+// 0 for what is below it; NaN stays, which NVIDIA's driver makes 0 where a comparison and a choice say the same.
+float not_negative(float x) {
+    uint bits = floatBitsToUint(x);
+    return bits > 0x80000000u && bits <= 0xff800000u ? 0.0 : x;
+}
+
 // A magnitude (+0 or above, or NaN) with the sign of b, without touching NaN. The sign is put in and nothing taken out:
 // (a & 0x7fffffff) | (b & 0x80000000) is a selection of bits, and behind a branch whose other side is b lavapipe 26.1.6
 // selects the wrong ones on CPUs with AVX-512 (LLVM 19 exchanges vpternlog's operands: llvm/llvm-project issue 157929).

@@ -5,6 +5,7 @@
 // variance is the mean of squared differences to the mean. The generated prelude ends with row_coordinates(),
 // segment_coordinates(), start_segment(), read_held(), load_step() and write_held().
 #include "prelude.glsl"
+#include "lib/math.glsl"
 #include "lib/reduce.glsl"
 
 #if LANES > 1
@@ -73,7 +74,7 @@ void main() {
     float rest = apart.x / count;
     if (!is_inf(mean)) mean += rest;
     variance = divide(apart.y - apart.x * rest, count);
-    variance = variance < 0.0 ? 0.0 : variance;
+    variance = not_negative(variance);
 #else
     variance = divide(apart.y, count);
 #endif

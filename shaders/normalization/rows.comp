@@ -7,6 +7,7 @@
 // row_mean and row_factor.
 #include "prelude.glsl"
 #include "lib/compensated.glsl"
+#include "lib/math.glsl"
 #include "lib/reduce.glsl"
 
 #if LANES > 1
@@ -102,7 +103,7 @@ Moments lane_moments(uint c[x_RANK], uint lane) {
             float squares = sums.y - sums.x * apart;
             CompensatedSum mean = CompensatedSum(shift, 0.0);
             add_term(mean, apart);
-            row = merge_moments(row, Moments(count, mean, squares < 0.0 ? 0.0 : squares));
+            row = merge_moments(row, Moments(count, mean, not_negative(squares)));
         }
     }
     return row;

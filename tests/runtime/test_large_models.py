@@ -40,7 +40,7 @@ def test_500_mebibytes_of_weights(device: dml.Device) -> None:
     def used() -> int:
         gc.collect()
         device.context.queue.finish()
-        return sum(pool.allocated[1] for pool in device.context._pools.values())
+        return sum(pool.in_use for pool in device.context._pools.values())
 
     before, total = used(), sum(weight.nbytes for weight in weights)
     first = model(1)

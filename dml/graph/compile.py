@@ -21,7 +21,7 @@ from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.graph.blocks import blocks_of
 from dml.graph.fusion import fuse
-from dml.graph.joins import JoinPlan, is_readable, plan_joins
+from dml.graph.joins import JoinPlan, has_own_words, is_readable, plan_joins
 from dml.graph.model import Graph, Node, Port, Value
 from dml.graph.views import join_views, read_views, reshaped, same_places, seen_through
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -184,7 +184,8 @@ class _Compiler:
                 if value in self.moved:
                     continue
                 self.moved.add(value)
-            self._apply(builder, Leaf(0), crop(view, 0), [self._read(value, port.tensor)])
+            to = crop(view, 0) if has_own_words(view) else view
+            self._apply(builder, Leaf(0), to, [self._read(value, port.tensor)])
 
     def _operator(self, node: Node, builder: ProgramBuilder) -> None:
         assert node.desc is not None

@@ -86,18 +86,20 @@ def is_readable(value: Value, view: Operand, made: DML_BUFFER_TENSOR_DESC) -> bo
 
 
 def _is_writable(value: Value, joined: DML_BUFFER_TENSOR_DESC, view: Operand) -> bool:
-    """Whether a join's input can be written straight into the joined tensor, and read from there.
-
-    Types narrower than a word only where the part has its words for itself.
-    """
+    """Whether a join's input can be written straight into the joined tensor, and read from there."""
     producer = value.producer
     if producer is None or value.outputs or not is_readable(value, view, joined):
         return False
-    per_word = DATA_TYPES[joined.DataType].per_word
-    if per_word > 1 and not (view.is_packed and view.base % per_word == 0 and view.count % per_word == 0):
+    if not has_own_words(view):
         return False
     for port in producer.outputs:
         if port is not None and port[1] is value:
             made = port[0].tensor
             return made.DataType == joined.DataType and made.Sizes == joined.Sizes and made.strides == joined.strides
     return False
+
+
+def has_own_words(part: Operand) -> bool:
+    """Whether a part of a tensor shares no 32-bit word with the others."""
+    per_word = DATA_TYPES[part.data_type].per_word
+    return per_word == 1 or (part.is_packed and part.base % per_word == 0 and part.count % per_word == 0)

@@ -52,3 +52,16 @@ def test_a_dense_block_copies_its_input_alone(device, form, dtype, batch, copies
         assert kernels["elementwise"] == copies, compiled.describe()
     found = compiled.dispatch({"x": x})["y"]
     np.testing.assert_allclose(found, expected(x, filters), rtol=0, atol=1e-5 if dtype == "float32" else 1e-2)
+
+
+@pytest.mark.parametrize("size", [3, 15, 16])
+def test_parts_that_share_words(device, size):
+    """Rows of bytes: what the inner join copied to its place stays as it is when the outer one fills its own."""
+    arrays = [np.arange(k, k + size, dtype=np.uint8)[None] for k in (10, 50, 90)]
+    b = Builder(device)
+    first, *others = (b.input(f"x{k}", array.shape, "uint8") for k, array in enumerate(arrays))
+    inner = op.join(others, 1)
+    compiled = b.compile({"inner": op.bit_not(inner), "outer": op.join([first, *others], 1)})
+    found = compiled.dispatch({f"x{k}": array for k, array in enumerate(arrays)})
+    np.testing.assert_array_equal(found["inner"], ~np.concatenate(arrays[1:], 1))
+    np.testing.assert_array_equal(found["outer"], np.concatenate(arrays, 1))

@@ -70,21 +70,7 @@ void load_b(Window window, uint tap[3], uint channel) {
 #endif
 }
 #elif TABLE > 0
-// Of each step of k: how far its element lies behind the window's first one, and how many planes, rows and columns (ten
-// bits each).
-shared uvec2 steps_of_k[TABLE];
-
-void fill_table() {
-    for (uint k = gl_LocalInvocationIndex; k < K; k += WORKGROUP) {
-        uint tap = k, channel = take_coordinate(tap, GROUP_INPUTS_DIVISOR);
-        uint x = take_coordinate(tap, TAPS_2_DIVISOR) * DILATION_2, y = take_coordinate(tap, TAPS_1_DIVISOR) * DILATION_1;
-        uint z = tap * DILATION_0;
-        // (behind the last step the filter is zero: any element that is there does)
-        bool is_there = k < K_ALL;
-        uint behind = z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1;
-        steps_of_k[k] = is_there ? uvec2(behind, z << 20 | y << 10 | x) : uvec2(0u);
-    }
-}
+#include "convolution/table.glsl"
 
 void load_b(Window window, uint k0) {
     uint first = window.from + window.z * x_STRIDE_2 + window.y * x_STRIDE_3 + window.x * x_STRIDE_4;

@@ -95,6 +95,22 @@ void load_b(uint tap[3], uint channel) {
     }
 #endif
 }
+#elif TABLE > 0
+#include "convolution/table.glsl"
+
+uint half_of(Window window, uvec2 step) {
+    uint z = window.z + (step.y >> 20), y = window.y + (step.y >> 10 & 1023u), x = window.x + (step.y & 1023u);
+    bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
+    uint first = window.from + window.z * x_STRIDE_2 + window.y * x_STRIDE_3 + window.x * x_STRIDE_4;
+    return half_of(inside ? first + step.x : window.from, inside);
+}
+
+void load_b(uint k0) {
+    [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
+        uvec2 step = steps_of_k[k0 + gl_LocalInvocationIndex / PAIRS + l * NEXT_K];
+        next_b[l] = half_of(windows[0], step) | half_of(windows[1], step) << 16;
+    }
+}
 #else
 void load_b(uint k0) {
     [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
@@ -176,6 +192,10 @@ void main() {
         [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) sums[m][n] = MATRIX_OF_SUMS(0.0);
     }
     load_a(matrix, m0, 0u);
+#if !ONE_TAP && TABLE > 0
+    fill_table();
+    barrier();
+#endif
 #if ONE_TAP
     uint tap[3] = uint[3](0u, 0u, 0u), channel = 0u;
     load_b(tap, 0u);

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from dml.compiler.selection import compile_cost, max_steps, tile_compilation
 from dml.compiler.selection.gemm import half_shapes
@@ -223,21 +224,11 @@ _IMPLICIT_TILES = (
 )
 
 
-def _with_table(target: Target, sizes: WindowSizes, tile: ImplicitTile) -> ImplicitTile:
-    """Few input channels: where each step of k finds its element is worked out once for all of them."""
-    reaches = (window_reach(taps, apart) for taps, apart in zip(sizes.taps, sizes.dilations, strict=True))
-    if sizes.inputs % tile.slab == 0 or max(reaches) > _MOST_REACH:
-        return tile
-    table = 1 << (-(-sizes.products // tile.slab) * tile.slab - 1).bit_length()
-    found = replace(tile, table=table)
-    return found if table <= _LARGEST_TABLE and found.memory() <= target.shared_memory else tile
-
-
 @dataclass(frozen=True)
 class ImplicitMatrixTile:
     """What a workgroup of implicit_matrix.comp makes: channels of places, ``slab`` steps of k at a time.
 
-    own: what a subgroup makes of that, in matrices of ``shape`` (m, n, k).
+    own: what a subgroup makes of that, in matrices of ``shape`` (m, n, k). table: as of an ImplicitTile.
     """
 
     channels: int
@@ -246,6 +237,7 @@ class ImplicitMatrixTile:
     slab: int
     shape: tuple[int, int, int]
     subgroup_size: int
+    table: int = 0
 
     @property
     def workgroup(self) -> int:
@@ -256,7 +248,20 @@ class ImplicitMatrixTile:
         lines = self.slab * (self.channels // 8 | 1)
         lines += max(self.slab * (self.places // 8 | 1), self.places * (self.slab // 8 | 1))
         m, n, _ = self.shape
-        return 16 * lines + 4 * m * n * self.workgroup // self.subgroup_size
+        return 16 * lines + 4 * m * n * self.workgroup // self.subgroup_size + 8 * self.table
+
+
+_Tile = TypeVar("_Tile", ImplicitTile, ImplicitMatrixTile)
+
+
+def _with_table(target: Target, sizes: WindowSizes, tile: _Tile) -> _Tile:
+    """Few input channels: where each step of k finds its element is worked out once for all of them."""
+    reaches = (window_reach(taps, apart) for taps, apart in zip(sizes.taps, sizes.dilations, strict=True))
+    if sizes.inputs % tile.slab == 0 or max(reaches) > _MOST_REACH:
+        return tile
+    table = 1 << (-(-sizes.products // tile.slab) * tile.slab - 1).bit_length()
+    found = replace(tile, table=table)
+    return found if table <= _LARGEST_TABLE and found.memory() <= target.shared_memory else tile
 
 
 #: Channels and places, those of a subgroup, and with how many tiles they are enough.
@@ -291,7 +296,7 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
             break
     too_long = sizes.products // slab >= max_steps(target)
     matrix = 2 * sizes.groups * (sizes.products + slab) * (sizes.outputs + 8)
-    return None if too_long or matrix > target.max_region else found
+    return None if too_long or found is None or matrix > target.max_region else _with_table(target, sizes, found)
 
 
 #: Places of an image from which on a product for each image fills its last tiles well enough.

@@ -79,3 +79,12 @@ def test_depthwise(as_discrete, dtype, layout, case):
     compiled = as_discrete.compile_operator(as_discrete.create_operator(made[0]))
     assert "convolution/depthwise.comp" in compiled.program.describe()
     check(as_discrete, *made)
+
+
+def test_without_a_table(monkeypatch, as_discrete):
+    """As where few channels have a window too large for one."""
+    monkeypatch.setattr(selection, "_LARGEST_TABLE", 0)
+    for case in (CASES[3], CASES[6]):
+        made = build("FLOAT32", 2, **case)
+        assert runs_implicit(as_discrete, made[0])
+        check(as_discrete, *made)

@@ -54,3 +54,12 @@ def test_without_the_feature_the_portable_kernel(seen_as, on_matrices):
     made = build("FLOAT16", 1, **CASES[0])
     without = seen_as("subgroups", features=on_matrices.vulkan.target.features.without("cooperative_matrix"))
     assert "convolution/implicit.comp" in labels(without, made[0])
+
+
+def test_without_a_table(monkeypatch, on_matrices):
+    """As where few channels have a window too large for one."""
+    monkeypatch.setattr("dml.compiler.selection.convolution._LARGEST_TABLE", 0)
+    for case in (CASES[3], CASES[4]):
+        made = build("FLOAT16", 2, **case)
+        assert KERNEL in labels(on_matrices, made[0])
+        check(on_matrices, *made)

@@ -301,7 +301,9 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTi
 
 
 def _strip_of_cpus(sizes: WindowSizes) -> DepthwiseTile:
-    """The cheapest of a few: small dilated images leave much of a larger tile empty."""
+    """The first where windows are not dilated, so that layers share it: MobileNetV2 takes llvmpipe 114.5 ms with it alone,
+    and 113.6 with the cheapest of four, which are two more to compile, 0.2 to 0.4 seconds each. Small dilated images
+    leave much of it empty."""
     _, height, width = sizes.places
 
     def cost(tile: DepthwiseTile) -> float:
@@ -309,6 +311,8 @@ def _strip_of_cpus(sizes: WindowSizes) -> DepthwiseTile:
         return tile.tiles(height, 0) * tile.tiles(width, 1) * one
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
+    if gaps == (1, 1):
+        return DepthwiseTile(*_STRIPS[0])
     return min((DepthwiseTile(rows, columns, gaps) for rows, columns in _STRIPS), key=cost)
 
 

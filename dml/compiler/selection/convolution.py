@@ -301,9 +301,11 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTi
 
 
 def _strip_of_cpus(sizes: WindowSizes) -> DepthwiseTile:
-    """The first where windows are not dilated, so that layers share it: MobileNetV2 takes llvmpipe 114.5 ms with it alone,
-    and 113.6 with the cheapest of four, which are two more to compile, 0.2 to 0.4 seconds each. Small dilated images
-    leave much of it empty."""
+    """The first where windows are not dilated, so that layers share it.
+
+    MobileNetV2 takes llvmpipe 114.5 ms with it alone, and 113.6 with the cheapest of four, which are two more to
+    compile, 0.2 to 0.4 seconds each. Small dilated images leave much of it empty.
+    """
     _, height, width = sizes.places
 
     def cost(tile: DepthwiseTile) -> float:

@@ -49,9 +49,10 @@ _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 
 #: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take it 0.1 (the third)
 #: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
 #: third; others, and those of ResNet-18, within an eighth by the first. Narrow results take a tile of their own: 512
-#: channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, which is no kernel more.
+#: channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, of 16 x 16 with a stride of two
+#: 4.1 and 3.8, so that what narrows on its way takes one kernel.
 _TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
-_NARROW_TILE, _NARROW = (8, 4, 4), 8
+_NARROW_TILE, _NARROW = (8, 4, 4), 16
 #: What an invocation's tile reaches, at most, along a row or a column of the result.
 LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (_NARROW_TILE, *_TILES, *_TILES_OF_GPUS))
 #: The sums that an invocation may keep; fewer where registers are real.

@@ -26,7 +26,7 @@ _LONG_ROWS_FROM = 1 << 16
 #: 0.6 seconds. The last is as wide as 128 columns, and wasted on fewer than 256.
 _SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
 _FEWEST_COLUMNS_OF_LARGE = 256
-#: Weights of all products together, and of one, from which on the middle and the large tile are worth compiling.
+#: Weights of several products together (Winograd's), and of one, from which on a larger tile is worth compiling.
 _MIDDLE_WEIGHTS, _LARGE_WEIGHTS = 1 << 15, 1 << 17
 #: Multiplications of one product from which on they are where it has no weights. What weights of a convolution are
 #: multiplied with (they are on the left) is large enough for the middle one in any case.
@@ -91,7 +91,7 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
     work = sizes.m * sizes.n * sizes.k
     if sizes.b_known:
         large = sizes.n * sizes.k >= _LARGE_WEIGHTS
-        middle = sizes.n * sizes.k * sizes.batch >= _MIDDLE_WEIGHTS
+        middle = sizes.batch > 1 and sizes.n * sizes.k * sizes.batch >= _MIDDLE_WEIGHTS
     else:
         large = work >= (_LARGE_CONVOLUTION if sizes.a_known else _LARGE_WORK)
         middle = sizes.a_known or work >= _MIDDLE_WORK

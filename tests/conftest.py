@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import hypothesis
 import pytest
@@ -15,6 +16,7 @@ import device_texts
 import dml
 import short_run
 import validation
+from dml.compiler.features import FloatMode
 from dml.conformance import axes
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
@@ -132,6 +134,19 @@ def seen_as(device: dml.Device) -> Callable[..., dml.Device]:
     """``seen_as("discrete", max_workgroup_invocations=256)``: the device under test as an axis of ``axes.AXES`` has it,
     and with these limits; without an axis, with the limits alone."""
     return functools.partial(axes.open_as, device.vulkan)
+
+
+@pytest.fixture(scope="session")
+def fast_halves(device: dml.Device, request: pytest.FixtureRequest) -> dml.Device:
+    """The device under test with its own conversions of FLOAT16: where the float controls promise what those do, and on
+    lavapipe, which does the same with the instructions of processors since 2012 and does not promise subnormals."""
+    features = device.vulkan.target.features
+    is_known = "llvmpipe Mesa" in device.vulkan.driver and not request.config.getoption("--vulkan-validation")
+    if not (features.float16_exact or is_known):
+        pytest.skip("this device promises too little of its conversions of FLOAT16")
+    names = ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE")
+    modes = features.float16_exact or tuple(FloatMode(name, 16) for name in names)
+    return axes.open_as(device.vulkan, features=replace(features, float16_exact=modes))
 
 
 @pytest.fixture(scope="session")

@@ -74,6 +74,8 @@ def test_what_an_axis_changes(vulkan: VulkanDevice, seen_as: Callable[..., dml.D
     assert [open_as(vulkan, axis).vulkan.target.subgroup_size for axis in ("discrete", "discrete64")] == [32, 64]
     minimum = open_as(vulkan, "minimum").vulkan.target
     assert minimum == Target(device_class=vulkan.device_class)
+    own = open_as(vulkan, "subgroups").vulkan.target
+    assert (own.subgroup_size, own.features) == (vulkan.target.subgroup_size, vulkan.target.features)
     # Whatever the kernels, the driver is the same, and llvmpipe's ends long loops.
     assert max_steps(open_as(vulkan, "discrete").vulkan.target) <= max_steps(vulkan.target)
     narrow = seen_as("discrete", max_storage_buffers=5)
@@ -119,5 +121,6 @@ def test_the_option(tmp_path: Path) -> None:
 def test_an_unknown_axis_is_told_in_one_line(tmp_path: Path) -> None:
     run = run_pytest(tmp_path, "--as", "discreet")
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
-    line = "--as discreet: there is no such axis; there are plain, discrete, discrete64, integrated, minimum, and all"
+    there = "plain, discrete, discrete64, subgroups, integrated, minimum, and all"
+    line = f"--as discreet: there is no such axis; there are {there}"
     assert (run.stdout + run.stderr).strip() == f"ERROR: {line}"

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
+
+from dml.errors import DMLError
+
+
+class FloatMode(NamedTuple):
+    """An execution mode of SPIR-V's float controls, for floats of so many bits."""
+
+    name: str
+    bits: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.bits}"
 
 
 class MatrixShape(NamedTuple):
@@ -20,6 +33,9 @@ class MatrixShape(NamedTuple):
     c: str
     result: str
 
+    def __str__(self) -> str:
+        return f"{self.m} x {self.n} x {self.k} {self.a} {self.b} + {self.c} = {self.result}"
+
 
 @dataclass(frozen=True)
 class Features:
@@ -27,9 +43,9 @@ class Features:
 
     storage_16bit, storage_8bit: storage buffers may be declared as arrays of such elements. float16, int8: arithmetic
     in them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: of "vote", "arithmetic", "ballot",
-    "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: conversions of FLOAT16 round to
-    nearest even and keep subnormals, signed zeros, infinities and NaN (float controls). memory_model: Vulkan's, which
-    cooperative matrices need. cooperative_matrices: of subgroup scope.
+    "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: the modes in which conversions of
+    FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty where there are none.
+    memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope.
     """
 
     storage_16bit: bool = False
@@ -38,9 +54,55 @@ class Features:
     int8: bool = False
     integer_dot_product: bool = False
     subgroup_operations: frozenset[str] = frozenset()
-    float16_exact: bool = False
+    float16_exact: tuple[FloatMode, ...] = ()
     memory_model: bool = False
     cooperative_matrices: tuple[MatrixShape, ...] = ()
 
+    @property
+    def broadcasts(self) -> bool:
+        """Whether an invocation's value can be given to all of its subgroup."""
+        return "ballot" in self.subgroup_operations
 
+    @property
+    def names(self) -> list[str]:
+        """Those that are there, by the names that ``without`` takes."""
+        return [name for name, field in FEATURES.items() if getattr(self, field)]
+
+    def described(self) -> dict[str, bool | str]:
+        """Each by its name: whether it is there, or which ones, in words."""
+        found = {name: getattr(self, field) for name, field in FEATURES.items()}
+        found["subgroup_operations"] = ", ".join(sorted(self.subgroup_operations))
+        found["float16_exact"] = ", ".join(map(str, self.float16_exact))
+        found["cooperative_matrix"] = "; ".join(map(str, self.cooperative_matrices))
+        return found
+
+    def without(self, *names: str) -> Features:
+        """These without some, by name, and without what needs those; "all" leaves none.
+
+        Raises DMLError for a name that is none of FEATURES.
+        """
+        for name in names:
+            if name != "all" and name not in FEATURES:
+                raise DMLError(f"there is no feature {name!r}; there are {', '.join(FEATURES)}, and all")
+        if "all" in names:
+            return NO_FEATURES
+        left = replace(self, **{FEATURES[name]: getattr(NO_FEATURES, FEATURES[name]) for name in names})
+        return replace(left, cooperative_matrices=tuple(_possible(left)))
+
+
+def _possible(features: Features) -> Iterable[MatrixShape]:
+    """The cooperative matrices that can be used with the other features."""
+    if not features.memory_model:
+        return ()
+    needed = {"FLOAT16": features.float16, "INT8": features.int8, "UINT8": features.int8}
+    lacking = {kind for kind, is_there in needed.items() if not is_there}
+    return (shape for shape in features.cooperative_matrices if lacking.isdisjoint(shape))
+
+
+#: What every device has.
 NO_FEATURES = Features()
+
+#: Name -> field of Features: the field's own name, in the singular.
+FEATURES = {
+    {"cooperative_matrices": "cooperative_matrix"}.get(field.name, field.name): field.name for field in fields(Features)
+}

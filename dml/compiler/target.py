@@ -34,8 +34,6 @@ class Target:
     max_storage_buffers: int = 4
     max_push_constants: int = 128
     subgroup_size: int = 1
-    #: Whether an invocation's value can be given to all of its subgroup (VK_SUBGROUP_FEATURE_BALLOT_BIT, in compute).
-    broadcasts: bool = False
     #: What it was opened with beyond Vulkan 1.1's core.
     features: Features = NO_FEATURES
     #: Steps of an invocation where fewer are wanted than the class of the device allows.

@@ -21,11 +21,14 @@ from dml.runtime.devices import VulkanDevice
 #: A CPU's driver that stands for a GPU still ends loops that are longer.
 _LOOPS = {"fewer_steps": CPU_ITERATIONS}
 
-#: Axis -> the fields of ``Target`` that it changes. "minimum" has no more than Vulkan 1.1 promises of each limit.
+#: Axis -> the fields of ``Target`` that it changes. "minimum" has no more than Vulkan 1.1 promises of each limit, and
+#: no optional feature. "subgroups" is a discrete GPU with the device's own subgroups, and so with what needs those:
+#: where they are said to be wider than they are, their operations cannot be used.
 AXES: Mapping[str, Mapping[str, Any]] = {
     "plain": {},
     "discrete": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 32, **_LOOPS},
     "discrete64": {"device_class": DeviceClass.DISCRETE, "subgroup_size": 64, **_LOOPS},
+    "subgroups": {"device_class": DeviceClass.DISCRETE, **_LOOPS},
     "integrated": {"device_class": DeviceClass.INTEGRATED, "subgroup_size": 32, **_LOOPS},
     "minimum": {field.name: field.default for field in fields(Target) if field.name != "device_class"},
 }

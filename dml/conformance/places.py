@@ -38,8 +38,9 @@ class DeviceAxis:
     def record(self) -> dict[str, Any]:
         """The device as it stands in a report."""
         device, target = self.device, seen_as(self.device, self.axis).target
-        limits = {field.name: _plain(getattr(target, field.name)) for field in fields(target)}
-        broadcasts = limits.pop("broadcasts")
+        limits = {
+            field.name: _plain(getattr(target, field.name)) for field in fields(target) if field.name != "features"
+        }
         return {
             "name": device.name,
             "driver": device.driver,
@@ -51,7 +52,7 @@ class DeviceAxis:
             "axis": self.axis,
             "limits": {**limits, "max_allocation": device.max_allocation, "memory": device.memory},
             "features": {
-                "broadcasts": broadcasts,
+                **target.features.described(),
                 "timestamp_bits": device.timestamp_bits,
                 "timestamp_period": device.timestamp_period,
             },

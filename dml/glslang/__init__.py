@@ -11,6 +11,7 @@ needs an extension that Vulkan 1.1 devices need not have.)
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
@@ -79,6 +80,23 @@ def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = ()
         with ThreadPoolExecutor(min(len(missing), os.cpu_count() or 1)) as pool:
             spirv.update(zip(missing, pool.map(make, missing), strict=True))
     return [known for known in map(spirv.get, sources) if known is not None]
+
+
+def has_extension(name: str) -> bool:
+    """Whether the compiler at hand knows that extension of GLSL. False where there is no compiler."""
+    try:
+        return _has_extension(name, _version(), in_process=_library() is not None)
+    except DMLError:
+        return False
+
+
+@functools.cache
+def _has_extension(name: str, version: str, *, in_process: bool) -> bool:
+    text = f"#version 450\n#extension {name} : require\nlayout(local_size_x = 1) in;\nvoid main() {{}}\n"
+    try:
+        return bool(_compiled(flat(Source(name, text), Files(()), debug=False), TARGET))
+    except DMLError:
+        return False
 
 
 def compiler() -> str:
@@ -171,5 +189,6 @@ __all__ = [
     "compile_many",
     "compiler",
     "flatten",
+    "has_extension",
     "wants_debug_information",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from dml.compiler.target import DeviceClass
 from dml.errors import HRESULT, DMLError
-from dml.runtime import commands, names
+from dml.runtime import commands, features, names
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
 from dml.runtime.memory import Bytes, Piece, Pool, Use
@@ -40,7 +40,14 @@ class Context:
         self.named = names.are_wanted()
         kp = kompute()
         with vulkan_errors(f"opening {device.name}"):
-            self.manager = kp.Manager(device.index, **({"debug_names": True} if self.named else {}))
+            extensions, structures = features.opening(device.target.features, device.api_version)
+            self.manager = kp.Manager(
+                device.index,
+                desired_extensions=extensions,
+                debug_names=self.named,
+                features=structures,
+                api_version=features.packed(features.INSTANCE_VERSION),
+            )
         #: Whether the host works on the device's own buffers.
         self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
         #: Whether the driver compiles a kernel when it first runs, so that nothing can interrupt that.

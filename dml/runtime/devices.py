@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
+from dml.compiler.features import NO_FEATURES
 from dml.compiler.target import DeviceClass, Target
 from dml.errors import HRESULT, DMLError
+from dml.runtime import features
 from dml.runtime.advice import no_vulkan
 from dml.words import bytes_text, html_table
 
@@ -47,7 +49,7 @@ class VulkanDevice:
     """A physical device. ``index`` is its place in vkEnumeratePhysicalDevices; ``memory`` the largest heap in bytes.
 
     timestamp_bits: how wide its clock is that times dispatches, 0 where it has none; timestamp_period: nanoseconds per
-    tick.
+    tick. left: features that it has and that are not used, each with the reason.
     """
 
     index: int
@@ -60,6 +62,7 @@ class VulkanDevice:
     timestamp_bits: int
     timestamp_period: float
     identity: Identity
+    left: tuple[str, ...] = ()
 
     @property
     def device_class(self) -> DeviceClass:
@@ -73,9 +76,9 @@ class VulkanDevice:
 
     @property
     def features(self) -> list[str]:
-        """What it has of what not every device has, in words."""
-        found = {"subgroup broadcasts": self.target.broadcasts, "timestamps": self.timestamp_bits > 0}
-        return [name for name, is_there in found.items() if is_there]
+        """What it is opened with of what not every device has, by the names that DML_DISABLE_FEATURES takes; and
+        timestamps."""
+        return [*self.target.features.names, *(["timestamps"] if self.timestamp_bits > 0 else [])]
 
     def __repr__(self) -> str:
         return f"<VulkanDevice {self.index}: {self.name}, {self.driver or 'unknown driver'}>"
@@ -94,6 +97,10 @@ class VulkanDevice:
             ("largest binding", bytes_text(self.max_binding)),
             ("bindings of a kernel", str(target.max_storage_buffers)),
             ("features", ", ".join(self.features)),
+            ("modes of exact FLOAT16", ", ".join(map(str, target.features.float16_exact)) or "none"),
+            ("subgroup operations", ", ".join(sorted(target.features.subgroup_operations)) or "none"),
+            ("cooperative matrices", "; ".join(map(str, target.features.cooperative_matrices)) or "none"),
+            ("features left unused", "; ".join(self.left) or "none"),
             ("workgroup, invocations", str(target.max_workgroup_invocations)),
             ("workgroup, sizes", " x ".join(map(str, target.max_workgroup_size))),
             ("workgroups of a dispatch", " x ".join(map(str, target.max_workgroup_count))),
@@ -109,10 +116,15 @@ class VulkanDevice:
         return html_table(self.name, ["property", "value"], self.properties()[2:])
 
     def seen_as(self, **target: Any) -> VulkanDevice:
-        """The same physical device with these fields of its target changed: its class, or its limits, which may shrink.
+        """The same physical device with these fields of its target changed: its class, or its limits and features,
+        which may shrink.
 
-        Opened like this, it compiles and runs as such a device would: as a discrete one, its buffers are staged.
+        Opened like this, it compiles and runs as such a device would: as a discrete one, its buffers are staged. With
+        another subgroup size than its own it has no subgroup operations, nor matrices that a subgroup multiplies.
         """
+        if target.get("subgroup_size", self.target.subgroup_size) != self.target.subgroup_size:
+            kept = target.get("features", self.target.features)
+            target["features"] = kept.without("subgroup_operations", "cooperative_matrix")
         return replace(self, target=replace(self.target, **target))
 
 
@@ -127,7 +139,11 @@ def _vulkan() -> Any:
 @contextlib.contextmanager
 def _instance(vk: Any) -> Iterator[Any]:
     application = vk.VkApplicationInfo(
-        pApplicationName="dml", applicationVersion=1, pEngineName="dml", engineVersion=1, apiVersion=1 << 22 | 1 << 12
+        pApplicationName="dml",
+        applicationVersion=1,
+        pEngineName="dml",
+        engineVersion=1,
+        apiVersion=features.packed(features.INSTANCE_VERSION),
     )
     try:
         instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
@@ -143,10 +159,11 @@ def _version(packed: int) -> tuple[int, int, int]:
     return packed >> 22 & 0x7F, packed >> 12 & 0x3FF, packed & 0xFFF
 
 
-def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
+def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api = _version(base.apiVersion)
-    driver, subgroup_size, broadcasts, max_allocation = "", 1, False, 1 << 30
+    driver, subgroup_size, max_allocation = "", 1, 1 << 30
+    optional = features.Found(NO_FEATURES, ())
     if api >= (1, 1, 0):
         # A struct in the chain that the device does not know stays as it was.
         names = vk.VkPhysicalDeviceDriverProperties()
@@ -154,10 +171,9 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         subgroup = vk.VkPhysicalDeviceSubgroupProperties(pNext=allocation)
         vk.vkGetPhysicalDeviceProperties2(physical, vk.VkPhysicalDeviceProperties2(pNext=subgroup))
         subgroup_size = max(1, int(subgroup.subgroupSize))
-        in_compute = int(subgroup.supportedStages) & vk.VK_SHADER_STAGE_COMPUTE_BIT
-        broadcasts = bool(in_compute and int(subgroup.supportedOperations) & vk.VK_SUBGROUP_FEATURE_BALLOT_BIT)
         max_allocation = int(allocation.maxMemoryAllocationSize) or max_allocation
         driver = " ".join(filter(None, (vk.ffi.string(s).decode() for s in (names.driverName, names.driverInfo))))
+        optional = features.read(vk, instance, physical, api)
     limits = base.limits
     # Where timestampComputeAndGraphics is set, every family of compute queues has timestamps; we go by the narrowest.
     families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
@@ -178,7 +194,7 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         ),
         max_push_constants=int(limits.maxPushConstantsSize),
         subgroup_size=subgroup_size,
-        broadcasts=broadcasts,
+        features=optional.features,
     )
     return VulkanDevice(
         index,
@@ -191,6 +207,7 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
         min(widths, default=0) if limits.timestampComputeAndGraphics else 0,
         float(limits.timestampPeriod),
         Identity(int(base.vendorID), int(base.deviceID), int(base.driverVersion), bytes(base.pipelineCacheUUID)),
+        optional.left,
     )
 
 
@@ -198,7 +215,8 @@ def _read(vk: Any, index: int, physical: Any) -> VulkanDevice:
 def list_devices() -> tuple[VulkanDevice, ...]:
     """Every Vulkan device, in Vulkan's order.
 
-    Raises NoVulkanDevice, a DMLError that says what to install, where there is no Vulkan loader or no driver.
+    Raises NoVulkanDevice, a DMLError that says what to install, where there is no Vulkan loader or no driver; DMLError
+    where DML_DISABLE_FEATURES names what is no feature.
     """
     vk = _vulkan()
     with _instance(vk) as instance:
@@ -206,7 +224,7 @@ def list_devices() -> tuple[VulkanDevice, ...]:
             physical = vk.vkEnumeratePhysicalDevices(instance)
         except Exception as error:
             raise no_vulkan(f"Vulkan lists no devices ({error!r})") from error
-        return tuple(_read(vk, index, device) for index, device in enumerate(physical))
+        return tuple(_read(vk, instance, index, device) for index, device in enumerate(physical))
 
 
 def choose(wanted: int | str | None = None) -> VulkanDevice:

@@ -19,7 +19,7 @@ from dml.runtime.advice import no_vulkan
 _PLACES = ("dml._vendor.kp", "kp")
 
 #: What the last of the patches adds to Manager.
-_NEWEST = "pipeline_cache_data"
+_NEWEST = "features"
 
 
 @cache

@@ -212,8 +212,9 @@ float exp_accurate(float x) {
 // e^x for x <= 0, without a branch: 0 far below, and what becomes of NaN is open.
 float exp_nonpositive(float x) {
     precise float near = x > -105.0 ? x : -105.0;
-    // Adding 1.5 * 2^23 rounds to an integer, which then is the low bits of the sum.
-    precise float shifted = near * 1.44269504 + 12582912.0;
+    // Adding 1.5 * 2^23 rounds to an integer, which then is the low bits of the sum. By fma(): SwiftShader takes away what
+    // a sum is given and what is then taken from it, in loops that it unrolls, whose copies lose their `precise`.
+    precise float shifted = fma(near, 1.44269504, 12582912.0);
     precise float n = shifted - 12582912.0;
     precise float high = near - n * 0.693359375;
     precise float r = high + n * 2.12194440e-4;

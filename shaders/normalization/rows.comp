@@ -1,4 +1,5 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // Normalizes rows in one dispatch: statistics first, then the result. LANES neighbours of a workgroup share a row,
 // which is SEGMENTS stretches of LENGTH elements; UNIT adjacent elements make a step. An invocation takes EACH rows,
 // one after the other for the statistics, and side by side for the results. The generated prelude ends with
@@ -86,7 +87,16 @@ Moments lane_moments(uint c[x_RANK], uint lane) {
             uint steps = min((LENGTH - first + LANES * UNIT - 1u) / (LANES * UNIT), 32u);
             float shift = row.count > 0.0 ? row.mean.sum : first_shift(from, first, steps);
             vec2 sums = vec2(0.0);
-            for (uint step = 0u; step < steps; ++step) sums += step_sums(from, first + step * LANES * UNIT, shift);
+            uint step = 0u;
+#if TOGETHER > 1
+            // So many loads are on their way at once.
+            for (; step + TOGETHER <= steps; step += TOGETHER) {
+                [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
+                    sums += step_sums(from, first + (step + k) * LANES * UNIT, shift);
+                }
+            }
+#endif
+            for (; step < steps; ++step) sums += step_sums(from, first + step * LANES * UNIT, shift);
             float count = float(steps * UNIT);
             float apart = sums.x / count;
             float squares = sums.y - sums.x * apart;

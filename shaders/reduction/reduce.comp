@@ -1,4 +1,5 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // Reduces any operands over any of their dimensions. The generated prelude ends with what depends on them:
 // kept_coordinates() of a result and reduced_coordinates() of a reduced element, combine() over accumulators of type
 // ACC, load_rows(), accumulate() and store_results().
@@ -31,7 +32,17 @@ void main() {
         ACC block[WIDE];
         for (uint j = 0u; j < WIDE; ++j) block[j] = IDENTITY;
         uint stop = min(first + BLOCK * LANES, end);
-        for (uint at = first; at < stop; at += LANES) {
+        uint at = first;
+#if TOGETHER > 1
+        // So many loads are on their way at once.
+        for (; at + (TOGETHER - 1u) * LANES < stop; at += TOGETHER * LANES) {
+            [[unroll]] for (uint k = 0u; k < TOGETHER; ++k) {
+                reduced_coordinates(at + k * LANES, c);
+                accumulate(c, (at + k * LANES) * UNIT, block);
+            }
+        }
+#endif
+        for (; at < stop; at += LANES) {
             reduced_coordinates(at, c);
             accumulate(c, at * UNIT, block);
         }

@@ -39,7 +39,7 @@ def test_json_is_numbers_and_all_limits(vulkan):
     limits = found["limits"]
     assert limits["subgroup_size"] == vulkan.target.subgroup_size
     assert limits["max_workgroup_size"] == list(vulkan.target.max_workgroup_size)
-    assert limits["broadcasts"] is vulkan.target.broadcasts
+    assert found["features"] == vulkan.target.features.described()
 
 
 @pytest.mark.parametrize("option", ["-v", "--verbose"])

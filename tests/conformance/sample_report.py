@@ -30,7 +30,7 @@ LAVAPIPE = {
         "subgroup_size": 8,
         "memory": 8 << 30,
     },
-    "features": {"broadcasts": True, "timestamp_bits": 64},
+    "features": {"float16": True, "timestamp_bits": 64},
 }
 DISCRETE = {**LAVAPIPE, "axis": "discrete", "limits": {**LAVAPIPE["limits"], "subgroup_size": 32}}
 CARD = {
@@ -50,7 +50,7 @@ CARD = {
         "subgroup_size": 32,
         "memory": 16 << 30,
     },
-    "features": {"broadcasts": True, "timestamp_bits": 64, "driver_note": "made up <b>&amp;</b>"},
+    "features": {"float16": True, "timestamp_bits": 64, "driver_note": "made up <b>&amp;</b>"},
 }
 
 #: Operator -> its data types, ulp allowed and why, parameters beside the type, the kernels.

@@ -202,7 +202,7 @@ def test_a_bug_report_has_the_device_and_what_failed(tmp_path):
     assert found.exit_code == 1
     for text in (
         "commit 0123456789abcdef0123456789abcdef01234567", "driver: example 1.2.3", "Vulkan: 1.3.289",
-        "vendor id: 0x1234", "max_workgroup_invocations 1024", "broadcasts yes", "dml conformance --case 'GRU:",
+        "vendor id: 0x1234", "max_workgroup_invocations 1024", "float16 yes", "dml conformance --case 'GRU:",
     ):  # fmt: skip
         assert text in found.stdout
 

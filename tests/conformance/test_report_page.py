@@ -207,7 +207,7 @@ def test_errors_and_bug_report(pages):
         DEVICES[0][1],
         "1.3.230",
         "max_storage_buffer_range 134217728",
-        "broadcasts yes",
+        "float16 yes",
         "dff3d13a",
     ):
         assert part in bug

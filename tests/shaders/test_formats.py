@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from library import Case, crossed, equal, equal_floats, float_bits, integers, parametrized
+
+from dml.compiler.kernels.float_modes import float_modes
 
 U64, I64 = integers(np.uint64), integers(np.int64)
 
@@ -193,6 +196,41 @@ CASES = [
 ]
 
 
+#: lib/half_hardware.glsl defines the same names as macros.
+FAST = [
+    Case(
+        "half_hardware.glsl",
+        "half_decode",
+        CASES[0].arguments,
+        CASES[0].check,
+        "float decoded(uint h) { return half_decode(h); }",
+        ("half_decode",),
+    ),
+    Case(
+        "half_hardware.glsl",
+        "half_encode",
+        CASES[1].arguments,
+        CASES[1].check,
+        "uint encoded(float v) { return half_encode(v); }",
+        ("half_encode",),
+    ),
+    Case(
+        "half_hardware.glsl",
+        "both",
+        CASES[1].arguments,
+        equal_floats(lambda x: x.astype(np.float16).astype(np.float32)),
+        "float rounded(float v) { return half_decode(half_encode(v)); }",
+        ("half_decode", "half_encode"),
+    ),
+]
+
+
 @parametrized(CASES)
 def test_function(device, case):
     case.run(device)
+
+
+@parametrized(FAST)
+def test_function_in_hardware(fast_halves, case):
+    modes = float_modes(fast_halves.vulkan.target.features.float16_exact)
+    replace(case, code=f"{modes}\n{case.code}").run(fast_halves)

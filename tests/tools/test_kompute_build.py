@@ -44,6 +44,18 @@ def sequence_of(manager, body, words=64):
     return sequence.record(kp.OpTensorSyncLocal([tensor])), tensor
 
 
+def test_a_device_is_created_with_features(manager):
+    """The structure of 16-bit storage, whose first feature lavapipe has and SwiftShader lacks."""
+    structure = 1000083000
+    wanted = {structure: [True, False, False, False]}
+    assert kp.Manager(0).features == {}
+    if "SwiftShader" in manager.get_device_properties()["device_name"]:
+        with pytest.raises(RuntimeError, match="FeatureNotPresent"):
+            kp.Manager(0, features=wanted)
+    else:
+        assert kp.Manager(0, features=wanted, api_version=1 << 22 | 3 << 12).features == wanted
+
+
 def test_it_stands_alone():
     """No libfmt at run time, the licenses of the code that is in it, and no upper bound on NumPy."""
     files = {path.name for path in importlib.metadata.files("kp") or ()}

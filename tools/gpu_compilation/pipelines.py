@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import vulkan as vk
 
+from dml.runtime import features
+from dml.runtime.devices import VulkanDevice
+
 STATISTICS = "VK_KHR_pipeline_executable_properties"
-# vkCreateInstance asks for this version of Vulkan, the one that the kernels are written for.
-VULKAN_1_1 = 1 << 22 | 1 << 12
 
 
 @dataclass(frozen=True)
@@ -101,20 +102,33 @@ class PipelineCompiler:
             vk.vkDestroyDescriptorSetLayout(self._device, sets, None)
 
 
+def _structure(kind: int, booleans: Sequence[bool], following: Any) -> Any:
+    """A structure of features by its type, for vkCreateDevice."""
+    (name,) = [one.name for one in features.STRUCTURES if one.type == kind]
+    members = [member for member, _ in vk.ffi.typeof(name).fields if member not in ("sType", "pNext")]
+    return getattr(vk, name)(pNext=following, **dict(zip(members, booleans, strict=True)))
+
+
 @contextmanager
-def pipeline_compiler() -> Iterator[PipelineCompiler]:
-    """A compiler on the first device. Raises vulkan.VkError where there is none or it gives no statistics."""
-    application = vk.VkApplicationInfo(pApplicationName="dml", apiVersion=VULKAN_1_1)
+def pipeline_compiler(used: VulkanDevice) -> Iterator[PipelineCompiler]:
+    """A compiler on the first device, which ``used`` tells of. Raises vulkan.VkError where it gives no statistics."""
+    version = features.packed(features.INSTANCE_VERSION)
+    application = vk.VkApplicationInfo(pApplicationName="dml", apiVersion=version)
     instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
     try:
         physical = vk.vkEnumeratePhysicalDevices(instance)[0]
         families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
         family = next(i for i, f in enumerate(families) if f.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, queueCount=1, pQueuePriorities=[1.0])
-        statistics = vk.VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR(pipelineExecutableInfo=True)
+        extensions, structures = features.opening(used.target.features, used.api_version)
+        chain = [vk.VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR(pipelineExecutableInfo=True)]
+        for structure, booleans in structures.items():
+            chain.append(_structure(structure, booleans, chain[-1]))
         device = vk.vkCreateDevice(
             physical,
-            vk.VkDeviceCreateInfo(pNext=statistics, pQueueCreateInfos=[queue], ppEnabledExtensionNames=[STATISTICS]),
+            vk.VkDeviceCreateInfo(
+                pNext=chain[-1], pQueueCreateInfos=[queue], ppEnabledExtensionNames=[STATISTICS, *extensions]
+            ),
             None,
         )
         try:

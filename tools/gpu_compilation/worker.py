@@ -28,7 +28,7 @@ def main() -> None:
     devices = list_devices()
     if not devices:
         sys.exit("no device")
-    with pipeline_compiler() as compiler:
+    with pipeline_compiler(devices[0]) as compiler:
         answer(devices[0])
         for kernel in pickle.load(sys.stdin.buffer):
             try:

@@ -70,6 +70,10 @@ def _as_json(device: VulkanDevice) -> dict[str, Any]:
         "device_id": identity.device,
         "driver_version": identity.driver_version,
         "limits": {
-            name: value for name, value in asdict(device.target).items() if name not in ("device_class", "fewer_steps")
+            name: value
+            for name, value in asdict(device.target).items()
+            if name not in ("device_class", "features", "fewer_steps")
         },
+        "features": device.target.features.described(),
+        "features_left_unused": device.left,
     }

@@ -1,4 +1,6 @@
-"""Multi-head attention: two products with a masked softmax between them. Heads and stacked parts are views of tensors.
+"""Multi-head attention: in one kernel, or two products with a masked softmax between them.
+
+Heads and stacked parts are views of tensors.
 
 Sizes: B batch, N query heads, M key and value heads, S queries, K new keys, T all keys, H and V head sizes.
 """
@@ -10,6 +12,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, update
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.softmax import softmax
+from dml.compiler.operators.attention_kernels import AttentionOperands, attend_at_once
 from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.movement.views import trailing
@@ -63,16 +66,32 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
     new = key.sizes[2]
     key = _total(builder, "Key", key, key_bias, lengths)
     value = _total(builder, "Value", value, value_bias, lengths)
-    scores = _scores(builder, query, key, key_heads, float(desc.Scale))
-    _softmax(desc, builder, scores, lengths, new)
-    output = split_heads(trailing(builder["OutputTensor"], 3), heads)
-    matmul(
-        builder,
-        _shared_heads(scores, key_heads),
-        _shared_heads(value, key_heads),
-        None,
-        _shared_heads(output, key_heads),
+    result = _shared_heads(split_heads(trailing(builder["OutputTensor"], 3), heads), key_heads)
+    mask = _mask(desc, builder)
+    relative = builder.get("RelativePositionBiasTensor")
+    more = {"relative": relative and trailing(relative, 4), "mask": mask, "lengths": lengths}
+    attended = AttentionOperands(
+        _shared_heads(query, key_heads),
+        key,
+        value,
+        result,
+        {name: operand for name, operand in more.items() if operand is not None},
+        new=new,
+        scale=float(desc.Scale),
+        filter=float(desc.MaskFilterValue),
+        kind=int(_NONE if mask is None else desc.MaskType),
     )
+    if attend_at_once(builder, attended):
+        return
+    scores = _scores(builder, query, key, key_heads, float(desc.Scale))
+    _softmax(desc, builder, scores, mask, lengths, new)
+    matmul(builder, _shared_heads(scores, key_heads), _shared_heads(value, key_heads), None, result)
+
+
+def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:
+    """The mask without leading ones; None where there is none, or the type says so."""
+    mask = builder.get("MaskTensor")
+    return None if mask is None or desc.MaskType == _NONE else trailing(mask, _MASK_RANKS[desc.MaskType])
 
 
 def _biased(builder: ProgramBuilder, query: Operand, bias: Operand) -> Operand:
@@ -179,14 +198,19 @@ def _shared_heads(operand: Operand, key_heads: int) -> Operand:
     return operand.view((batch, key_heads, each, *sizes), (by_batch, each * by_head, by_head, *strides))
 
 
-def _softmax(desc: AttentionDesc, builder: ProgramBuilder, scores: Operand, lengths: Operand | None, new: int) -> None:
+def _softmax(
+    desc: AttentionDesc,
+    builder: ProgramBuilder,
+    scores: Operand,
+    mask: Operand | None,
+    lengths: Operand | None,
+    new: int,
+) -> None:
     """The scores masked, and their softmax along keys, in place. new: keys that are not past ones."""
     batch, heads, queries, keys = scores.sizes
     bound: dict[str, Bound] = {"scores": update(scores, vector=True)}
-    mask = builder.get("MaskTensor")
-    kind = desc.MaskType if mask is not None else _NONE
-    if mask is not None and kind != _NONE:
-        bound["mask"] = read(trailing(mask, _MASK_RANKS[kind]))
+    if mask is not None:
+        bound["mask"] = read(mask)
     if lengths is not None:
         bound["lengths"] = read(lengths)
     chosen = attention_softmax(builder.target, keys)
@@ -204,7 +228,7 @@ def _softmax(desc: AttentionDesc, builder: ProgramBuilder, scores: Operand, leng
             "BATCH": batch,
             "FILTER": float(desc.MaskFilterValue),
         },
-        defines={"MASK": int(kind), "MASK_ALONE": int(chosen.masks_alone)},
+        defines={"MASK": int(_NONE if mask is None else desc.MaskType), "MASK_ALONE": int(chosen.masks_alone)},
         steps=chosen.steps,
         each=4,
     )

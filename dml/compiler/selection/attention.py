@@ -1,4 +1,4 @@
-"""Attention: who makes the softmax of the masked scores."""
+"""Attention: whether scores go to memory, and how queries and keys are shared among workgroups."""
 
 from __future__ import annotations
 
@@ -32,3 +32,137 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
     steps = 3 * -(-keys // (4 * workgroup)) + workgroup.bit_length()
     masks_alone = steps > max_steps(target)
     return AttentionSoftmax(workgroup, 1 if masks_alone else steps, masks_alone)
+
+
+#: Invocations of the kernels that keep scores in the workgroup: what every device has.
+WORKGROUP = 128
+#: Columns of the result that an invocation has four of at a time, with its seven neighbours.
+_COLUMNS = 32
+#: Workgroups that keep a large GPU busy: some eight on each of an H100's 132 multiprocessors.
+_BUSY = 1024
+#: Keys that are worth a part of their own.
+_PART_KEYS = 128
+#: Rows that attention/few.comp takes together, and rows in all above which tiles read keys less often.
+_ROWS_TOGETHER, _FEW_ROWS = 4, 16
+
+
+#: Tiles in the order of preference: rows, keys, depth, neighbours across, invocations, and columns at most.
+_TILES = (
+    (64, 64, 32, 8, 128, 96),
+    (64, 64, 32, 16, 256, 256),
+    (64, 64, 16, 8, 128, 96),
+    (64, 64, 16, 16, 256, 256),
+    (32, 32, 16, 8, 128, 256),
+    (16, 32, 16, 8, 128, 512),
+)
+
+
+@dataclass(frozen=True)
+class AttentionShape:
+    """What is attended: ``heads`` key and value heads of all batches, each with ``rows`` queries of its query heads.
+
+    vector: bytes of a key's and a value's elements that lie together, in 16-byte vectors, or 0 where they do not.
+    unit: elements of such a vector.
+    """
+
+    heads: int
+    rows: int
+    keys: int
+    size: int
+    value_size: int
+    unit: int
+
+
+@dataclass(frozen=True)
+class AttentionTiles:
+    """How attention/tiles.comp goes about it. parts: how many workgroups share the keys of a row.
+
+    rows, keys: of a tile. depth: elements of queries and keys in shared memory at once. values: keys whose values are.
+    columns: of the result, in whole vectors of the ``across`` neighbours that share rows.
+    """
+
+    rows: int
+    keys: int
+    depth: int
+    values: int
+    columns: int
+    parts: int = 1
+    steps: int = 1
+    across: int = 8
+    workgroup: int = WORKGROUP
+
+    @property
+    def staged(self) -> int:
+        """Vectors of shared memory for queries and keys, and afterwards values."""
+        return max((self.rows + self.keys) * (self.depth // 4 + 1), self.values * self.columns // 4)
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory."""
+        return 16 * (self.staged + self.rows * (self.keys // 4 + 1) + self.rows * self.across // 4) + 4 * self.rows
+
+
+@dataclass(frozen=True)
+class AttentionFew:
+    """How attention/few.comp goes about it. rows: of an invocation. lanes: that share a key. round: keys of a group of
+    lanes that are on their way at once."""
+
+    rows: int
+    lanes: int
+    round: int
+    parts: int
+    steps: int
+
+
+def attention_sharing(target: Target, of: AttentionShape) -> AttentionTiles | AttentionFew | None:
+    """None where scores go to memory, between two products: on CPU drivers, whose products go by other tiles and whose
+    caches hold the scores of a head, and where a row's sums do not fit the registers."""
+    if target.is_cpu:
+        return None
+    if of.rows <= _FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
+        return _few(target, of)
+    return _tiles(target, of)
+
+
+def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: int) -> int:
+    """Parts of the keys, so that the workgroups keep a GPU busy and none takes too many steps.
+
+    groups: workgroups without parts. steps: of one of them. tile: keys that a workgroup takes at once.
+    """
+    wanted = max(1, min(_BUSY // groups, of.keys // _PART_KEYS))
+    return min(-(-of.keys // tile), max(wanted, -(-steps // max_steps(target))))
+
+
+def _few(target: Target, of: AttentionShape) -> AttentionFew:
+    lanes = 8
+    while lanes * of.unit < max(of.size, of.value_size):
+        lanes *= 2
+    rows = 1
+    while rows < min(of.rows, _ROWS_TOGETHER):
+        rows *= 2
+    round_ = 4
+    tile = round_ * WORKGROUP // lanes
+    groups = of.heads * -(-of.rows // rows)
+    steps = -(-of.keys // tile) * (lanes + tile)
+    parts = _parts(target, of, groups, steps, tile)
+    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts))
+
+
+def _tiles(target: Target, of: AttentionShape) -> AttentionTiles | None:
+    """64 x 64 where shared memory holds that, else 32 x 32, which the 16 KiB of every device do.
+
+    Sixteen neighbours share rows of many columns, whose sums would not fit the registers of eight.
+    """
+    for rows, keys, depth, across, workgroup, most in _TILES:
+        columns = -(-of.value_size // (4 * across)) * 4 * across
+        values = keys
+        while values > 4 and values * columns > max(2048, (rows + keys) * (depth + 4)):
+            values //= 2
+        groups = of.heads * -(-of.rows // rows)
+        steps = -(-of.keys // keys) * (-(-of.size // depth) * depth // 4 + keys // 4)
+        parts = _parts(target, of, groups, steps, keys)
+        found = AttentionTiles(rows, keys, depth, values, columns, parts, -(-steps // parts), across, workgroup)
+        fits = found.shared <= target.shared_memory and workgroup <= target.max_workgroup_invocations
+        if fits and columns <= most:
+            return found
+    return None

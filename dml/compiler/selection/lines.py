@@ -22,7 +22,10 @@ CPU_VECTOR = 8
 CPU_WORKGROUP = 32
 #: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU. A sum of 2^24
 #: elements takes llvmpipe 54, 26 and 29 ms with 16, 256 and 4096.
-CPU_PARALLEL, GPU_PARALLEL = 256, 32768
+CPU_PARALLEL, GPU_PARALLEL = 256, 131072
+#: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of
+#: each on their way.
+GPU_TOGETHER = 4
 #: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
 #: not worth a chunk of their own.
 SUM_BLOCK = 32
@@ -34,12 +37,14 @@ class LineSharing:
 
     lanes: neighbours in a workgroup, a power of two, that share a chunk. chunks: parts of each line that work by
     themselves, and whose results another dispatch combines. items: neighbouring elements that a lane takes at a time.
+    together: steps of a reduction whose loads are on their way at once.
     """
 
     lanes: int
     workgroup: int
     chunks: int = 1
     items: int = 1
+    together: int = 1
 
     def cut(self, steps: int) -> tuple[int, int]:
         """For lines of so many steps: the steps of a chunk, and the chunks that there are of that length."""
@@ -47,10 +52,10 @@ class LineSharing:
         return chunk, -(-steps // chunk)
 
 
-def _lanes(target: Target, steps: int, each: int) -> int:
-    """Neighbours that share a line: as many of a workgroup as have at least ``each`` steps to make."""
+def _lanes(target: Target, steps: int, each: int, most: int | None = None) -> int:
+    """Neighbours that share a line: as many as have at least ``each`` steps to make, and a workgroup or ``most``."""
     lanes = 1
-    while lanes < target.workgroup and steps >= 2 * each * lanes:
+    while lanes < (most or target.workgroup) and steps >= 2 * each * lanes:
         lanes *= 2
     return lanes
 
@@ -76,9 +81,10 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
         parallel = min(CPU_PARALLEL // max(1, results), steps // SUM_BLOCK)
         workgroup = min(CPU_WORKGROUP, target.max_workgroup_invocations)
         return LineSharing(1, workgroup, chunks=max(1, parallel, -(-steps // longest)))
-    lanes = 1 if row else _lanes(target, steps, each=2)
+    lanes = 1 if row else _lanes(target, steps, each=GPU_TOGETHER)
     parallel = min(GPU_PARALLEL // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
-    return LineSharing(lanes, target.workgroup, chunks=max(1, parallel, -(-steps // (longest * lanes))))
+    chunks = max(1, parallel, -(-steps // (longest * lanes)))
+    return LineSharing(lanes, min(HOLDERS, target.max_workgroup_invocations), chunks, together=GPU_TOGETHER)
 
 
 #: Elements of a line of a scan that are worth a chunk of their own on a CPU.
@@ -122,6 +128,16 @@ WALKS = 3
 CPU_LONG_ROWS, GPU_LONG_ROWS = (8192, 64), (65536, 256)
 
 
+#: Elements up to which a CPU driver's softmax moves them one by one, which takes 4096 rows of 1024 twice as long but
+#: has one kernel for rows of any length: a decoder's grow with every token.
+CPU_FEW_ELEMENTS = 1 << 15
+
+
+def softmax_takes_vectors(target: Target, elements: int) -> bool:
+    """Whether softmax moves vectors of 16 bytes where rows begin at multiples of them."""
+    return not target.is_cpu or elements > CPU_FEW_ELEMENTS
+
+
 def softmax_sharing(target: Target, steps: int) -> LineSharing:
     """For rows of so many steps, each of which goes through one dispatch."""
     if target.is_cpu:
@@ -135,6 +151,40 @@ def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int
     if length > long and rows < few:
         return False
     return WALKS * -(-steps // softmax_sharing(target, steps).lanes) <= max_steps(target)
+
+
+#: Vectors, or single elements, of a row that an invocation of a GPU holds, while as few neighbours as the second number
+#: share the row; and at most. Four loads of 16 bytes of each invocation on their way are what an H100's memory asks
+#: for.
+HELD_STEPS, FEW_HOLDERS, MOST_HELD_STEPS = 4, 128, 8
+#: Neighbours that share a held row at most, and invocations of a workgroup at least.
+MOST_HOLDERS, HOLDERS = 512, 128
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Rows that invocations hold: ``lanes`` neighbours share one, each with up to ``steps`` steps of it."""
+
+    lanes: int
+    steps: int
+    workgroup: int
+
+
+def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
+    """For rows of ``length`` elements in steps of ``unit``; None where a row is too long to hold, and on CPU drivers,
+    where what a workgroup holds goes through memory at every barrier."""
+    if target.is_cpu:
+        return None
+    steps, lanes = -(-length // unit), 1
+    most = min(MOST_HOLDERS, target.max_workgroup_invocations)
+    while lanes < most and steps > lanes * (HELD_STEPS if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
+        lanes *= 2
+    each = 1
+    while each * lanes < steps:
+        each *= 2
+    if each > MOST_HELD_STEPS:
+        return None
+    return HeldRows(lanes, each, max(lanes, min(HOLDERS, target.max_workgroup_invocations)))
 
 
 @dataclass(frozen=True)
@@ -151,26 +201,33 @@ class Rows:
         return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
 
 
-#: Rows that keep the cores of a CPU busy with an invocation each.
-CPU_MANY_ROWS = 32
+#: Rows that fill a vector of a CPU with an invocation each: 16 of 128 take 0.06 ms so and 0.10 with a vector to a row,
+#: 8 of 1024 0.25 and 0.19, one 0.50 and 0.22.
+CPU_MANY_ROWS = 8
 #: Steps of a row that are worth the barriers of a vector of invocations: two each.
 CPU_SHARED_STEPS = 2 * CPU_VECTOR
-#: Iterations for one walk along a row that are few enough for an invocation, however few rows there are.
-SHORT_WALK = 256
+#: Iterations for one walk along a row that are few enough for an invocation, however few rows there are: on a CPU, and
+#: on a GPU, where reductions that split rows keep more of it busy.
+SHORT_WALK, GPU_SHORT_WALK = 256, 32
 #: The same on CPU drivers where rows lie side by side: every walk brings the memory of all neighbours into the cache.
 CPU_WALK_BESIDE = 512
 #: Busy invocations that make up for longer walks: on a CPU, and on a GPU, where a walk is then this long at most.
-CPU_BUSY, GPU_BUSY, GPU_WALK = 16, 8192, 4096
+CPU_BUSY, GPU_BUSY, GPU_WALK = 16, 32768, 4096
 
 
 def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
     """For rows that each go through one dispatch. Where they lie side by side, each has one invocation."""
     if target.is_cpu:
-        # A row to an invocation where that keeps the cores busy and the loops hold it, else a vector to a row.
+        # A row to an invocation where that fills a vector and the loops hold it, else a vector to a row.
         few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
         shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.beside
         return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR)
-    return LineSharing(1 if rows.beside else _lanes(target, rows.steps, each=1), target.workgroup)
+    if rows.beside:
+        return LineSharing(1, target.workgroup)
+    # What a row too long to hold is read again from is a cache, as long as few rows are under way.
+    wide = _lanes(target, rows.steps, each=4, most=min(MOST_HOLDERS, target.max_workgroup_invocations))
+    lanes = max(wide, _lanes(target, rows.steps, each=1))
+    return LineSharing(lanes, max(lanes, target.workgroup), together=GPU_TOGETHER)
 
 
 def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
@@ -181,10 +238,12 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
         return False
     if target.is_cpu and rows.beside and share > CPU_WALK_BESIDE:
         return False
-    if share < SHORT_WALK:
+    if share < (SHORT_WALK if target.is_cpu else GPU_SHORT_WALK):
         return True
     busy = rows.rows * lanes
-    return busy >= CPU_BUSY if target.is_cpu else share < GPU_WALK and busy >= GPU_BUSY
+    if target.is_cpu:
+        return rows.rows >= CPU_MANY_ROWS or busy >= CPU_BUSY
+    return share < GPU_WALK and busy >= GPU_BUSY
 
 
 #: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves: 4096

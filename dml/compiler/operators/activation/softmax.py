@@ -23,13 +23,20 @@ from dml.compiler.operators.reduction.reduce import arg_reduce
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
-from dml.compiler.selection.lines import WALKS, softmax_fits_one_dispatch, softmax_sharing
+from dml.compiler.selection.lines import (
+    WALKS,
+    HeldRows,
+    held_rows,
+    softmax_fits_one_dispatch,
+    softmax_sharing,
+    softmax_takes_vectors,
+)
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
 from dml.shapes import ones_along
 
-KERNEL = "activation/softmax.comp"
+KERNEL, HELD_KERNEL = "activation/softmax.comp", "activation/softmax_held.comp"
 
 
 def softmax(
@@ -42,31 +49,43 @@ def softmax(
         return
     x, y = rows
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
-    unit = adjacent((x, y), x.rank - 1)
+    unit = _unit(builder, x, y)
     outer, most = range(x.rank - 1), builder.target.max_region
-    if not softmax_fits_one_dispatch(builder.target, count, length, length // unit) or cut(rows, most, outer) is None:
+    held = held_rows(builder.target, length, unit)
+    fits = held is not None or softmax_fits_one_dispatch(builder.target, count, length, length // unit)
+    if not fits or cut(rows, most, outer) is None:
         _in_passes(builder, source, result, axes, logarithm)
         return
     for x, y in in_parts(rows, most, outer):
-        _whole_rows(builder, x, y, logarithm)
+        _whole_rows(builder, x, y, logarithm, held)
 
 
-def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool) -> None:
+def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool, held: HeldRows | None) -> None:
     """In one dispatch."""
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
-    unit = adjacent((x, y), x.rank - 1)
-    sharing = softmax_sharing(builder.target, length // unit)
+    unit = _unit(builder, x, y)
+    sharing = held or softmax_sharing(builder.target, length // unit)
     builder.dispatch(
-        KERNEL,
+        HELD_KERNEL if held else KERNEL,
         {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
         count=count * sharing.lanes,
         workgroup=sharing.workgroup,
         constants={"ROWS": count, "LENGTH": length},
-        defines={"LANES": sharing.lanes, "UNIT": unit, "LOG": int(logarithm)},
+        defines={
+            "LANES": sharing.lanes,
+            "UNIT": unit,
+            "LOG": int(logarithm),
+            **({"STEPS": held.steps} if held else {}),
+        },
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
-        steps=WALKS * -(-length // (unit * sharing.lanes)),
+        steps=held.steps if held else WALKS * -(-length // (unit * sharing.lanes)),
         each=unit,
     )
+
+
+def _unit(builder: ProgramBuilder, x: Operand, y: Operand) -> int:
+    """Elements that an invocation takes at once."""
+    return adjacent((x, y), x.rank - 1) if softmax_takes_vectors(builder.target, x.count) else 1
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:

@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dml.compiler.builder import ProgramBuilder, merge_axes
-from dml.compiler.kernels.prelude import read, write
+from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.operators.normalization.rows_kernel import RowOperands, kernel_code
 from dml.compiler.parts import cut, in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression
 from dml.compiler.selection.lines import (
     WALKS,
+    HeldRows,
+    held_rows,
     normalization_fits_one_dispatch,
     normalization_sharing,
     rows_together,
 )
 
-KERNEL = "normalization/rows.comp"
+KERNEL, HELD_KERNEL = "normalization/rows.comp", "normalization/held.comp"
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,17 @@ def normalize_rows(builder: ProgramBuilder, what: Normalization) -> bool:
     """Add the dispatch, or answer False where the rows want reductions that split them."""
     whole = _operands(what)
     views, outer, most = tuple(whole.named.values()), range(whole.kept), builder.target.max_region
-    if not normalization_fits_one_dispatch(builder.target, whole.rows) or cut(views, most, outer) is None:
+    held = held_rows(builder.target, whole.x.sizes[-1], whole.unit) if whole.is_held else None
+    if held is None and not normalization_fits_one_dispatch(builder.target, whole.rows):
+        return False
+    if cut(views, most, outer) is None:
         return False
     for part in in_parts(views, most, outer):
-        _dispatch(builder, what, replace(whole, named=dict(zip(whole.named, part, strict=True))))
+        of = replace(whole, named=dict(zip(whole.named, part, strict=True)))
+        if held is None:
+            _dispatch(builder, what, of)
+        else:
+            _dispatch_held(builder, what, of, held)
     return True
 
 
@@ -62,20 +71,46 @@ def _operands(what: Normalization) -> RowOperands:
     return RowOperands(dict(zip(full, views, strict=True)), tuple(what.parameters), len(kept))
 
 
+def _bound(what: Normalization, of: RowOperands) -> dict[str, Bound]:
+    vector = of.unit > 1
+    return {
+        "y": write(of.y, vector=vector),
+        "x": read(of.x, vector=vector),
+        **{name: read(of.named[name], vector=vector and name in of.varying) for name in of.parameters},
+        **{name: write(of.named[name]) for name in what.statistics},
+    }
+
+
+def _dispatch_held(builder: ProgramBuilder, what: Normalization, of: RowOperands, held: HeldRows) -> None:
+    code, constants = kernel_code(of, what.finish, 1, held=True)
+    builder.dispatch(
+        HELD_KERNEL,
+        _bound(what, of),
+        count=of.rows.rows * held.lanes,
+        workgroup=held.workgroup,
+        constants={"ROWS": of.rows.rows, "LENGTH": of.x.sizes[-1], "EPSILON": what.epsilon, **constants},
+        defines={
+            "LANES": held.lanes,
+            "STEPS": held.steps,
+            "UNIT": of.unit,
+            "USE_MEAN": int(what.use_mean),
+            "USE_VARIANCE": int(what.use_variance),
+        },
+        code=code,
+        steps=held.steps,
+        each=of.unit,
+    )
+
+
 def _dispatch(builder: ProgramBuilder, what: Normalization, of: RowOperands) -> None:
-    rows, vector = of.rows, of.unit > 1
+    rows = of.rows
     sharing = normalization_sharing(builder.target, rows)
     iterations = WALKS * rows.iterations(sharing.lanes)
     each = rows_together(builder.target, rows.rows * sharing.lanes, iterations) if of.common else 1
     code, constants = kernel_code(of, what.finish, each)
     builder.dispatch(
         KERNEL,
-        {
-            "y": write(of.y, vector=vector),
-            "x": read(of.x, vector=vector),
-            **{name: read(of.named[name], vector=vector and name in of.varying) for name in of.parameters},
-            **{name: write(of.named[name]) for name in what.statistics},
-        },
+        _bound(what, of),
         count=-(-rows.rows // each) * sharing.lanes,
         workgroup=sharing.workgroup,
         constants={
@@ -88,6 +123,7 @@ def _dispatch(builder: ProgramBuilder, what: Normalization, of: RowOperands) -> 
         defines={
             "LANES": sharing.lanes,
             "EACH": each,
+            "TOGETHER": sharing.together,
             "UNIT": of.unit,
             "USE_MEAN": int(what.use_mean),
             "USE_VARIANCE": int(what.use_variance),

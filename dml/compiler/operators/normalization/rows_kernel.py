@@ -60,6 +60,11 @@ class RowOperands:
     def unit(self) -> int:
         return lanes.adjacent([self.x, self.y, *(self.named[name] for name in self.varying)], self.last)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a row is one segment whose neighbours lie together, as kernels that hold rows take them."""
+        return self.rows.segments == 1 and not self.rows.beside
+
     @cached_property
     def rows(self) -> Rows:
         sizes = self.x.sizes
@@ -68,8 +73,11 @@ class RowOperands:
         return Rows(math.prod(sizes[: self.kept]), segments, sizes[-1] // self.unit, beside)
 
 
-def kernel_code(of: RowOperands, finish: Expression, each: int) -> tuple[str, dict[str, Constant]]:
-    """The text and its constants. finish: of the normalized element and the parameters. each: rows of an invocation."""
+def kernel_code(
+    of: RowOperands, finish: Expression, each: int, *, held: bool = False
+) -> tuple[str, dict[str, Constant]]:
+    """The text and its constants. finish: of the normalized element and the parameters. each: rows of an invocation.
+    held: for "normalization/held.comp"."""
     count = len(of.parameters)
     normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
     value = substitute(finish, [normalized, *(Leaf(1 + i) for i in range(count))])
@@ -80,10 +88,11 @@ def kernel_code(of: RowOperands, finish: Expression, each: int) -> tuple[str, di
         coordinates("row", "x", of.x.rank, range(of.kept)),
         coordinates("segment", "x", of.x.rank, range(of.kept, of.last)),
         emitted.code,
-        *_step_sums(of),
+        *([] if held else _step_sums(of)),
         *_start_segment(of, each),
         *_load_step(of),
-        *_write_step(of),
+        *(_read_held(of) if held else []),
+        *_write_step(of, held=held),
     ]
     return "\n".join(parts), emitted.constants
 
@@ -152,10 +161,24 @@ def _load_step(of: RowOperands) -> list[str]:
     return [*lines, "}"]
 
 
-def _write_step(of: RowOperands) -> list[str]:
-    """write_step(row, at): the results of one step of an invocation's row, every load before the first store."""
+def _read_held(of: RowOperands) -> list[str]:
+    """read_held(at, v): a step's elements."""
+    lines = [f"void read_held(uint at, out float v[{of.unit}]) {{"]
+    if of.unit == 1:
+        return [*lines, f"    v[0] = x_load(from_x[0] + at * x_STRIDE_{of.last});", "}"]
+    lines += _load_vectors(of, "x", "from_x[0] + at")
+    return [*lines, *(f"    v[{k}] = {_element(of, 'x', k)};" for k in range(of.unit)), "}"]
+
+
+def _write_step(of: RowOperands, *, held: bool) -> list[str]:
+    """write_step(row, at): the results of one step of an invocation's row, every load before the first store.
+
+    held: write_held(at, v), whose elements are at hand.
+    """
 
     def element(name: str, k: int) -> str:
+        if held and name == "x":
+            return f"v[{k}]"
         if name in of.common:
             return f"step_{name}_{k}"
         if name in of.parameters and name not in of.varying:
@@ -169,14 +192,16 @@ def _write_step(of: RowOperands) -> list[str]:
         return f"finish({', '.join(arguments)}, row_mean[row], row_factor[row])"
 
     lines = ["void write_step(uint row, uint at) {"]
+    if held:
+        lines = [f"void write_held(uint at, float v[{of.unit}]) {{", "    const uint row = 0u;"]
     if of.unit == 1:
         return [*lines, f"    y_store(from_y[row] + at * y_STRIDE_{of.last}, {finished(0)});", "}"]
-    for name in ("x", *(name for name in of.varying if name not in of.common)):
+    for name in (() if held else ("x",)) + tuple(name for name in of.varying if name not in of.common):
         lines += _load_vectors(of, name, f"from_{name}[row] + at")
-    held, first = lanes.variables("y_", of.y, of.unit), "from_y[row] + at"
+    stored, first = lanes.variables("y_", of.y, of.unit), "from_y[row] + at"
     per_vector = DATA_TYPES[of.y.data_type].per_vector
-    for v, vector in enumerate(held):
+    for v, vector in enumerate(stored):
         lines += lanes.clear([vector])
         elements = range(v * per_vector, (v + 1) * per_vector)
-        lines += [lanes.put("y", of.y, held, k, first, finished(k)) for k in elements]
-    return [*lines, *lanes.store("y", held, f"({first}) / {per_vector}u"), "}"]
+        lines += [lanes.put("y", of.y, stored, k, first, finished(k)) for k in elements]
+    return [*lines, *lanes.store("y", stored, f"({first}) / {per_vector}u"), "}"]

@@ -108,6 +108,7 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
             "WIDE": layout.wide,
             "UNIT": layout.unit,
             "BLOCK": SUM_BLOCK,
+            "TOGETHER": sharing.together,
         },
         code=code,
         steps=-(-chunk // sharing.lanes),

@@ -1,0 +1,272 @@
+"""Attention without scores in memory: one kernel, and one that merges parts where several workgroups share keys.
+
+Sizes: as in attention.py; a row is one of the R queries of the query heads that share a key and value head.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.lanes import adjacent
+from dml.compiler.kernels.prelude import Bound, read, write
+from dml.compiler.parts import crop
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
+from dml.compiler.selection.attention import (
+    WORKGROUP,
+    AttentionFew,
+    AttentionShape,
+    AttentionTiles,
+    attention_sharing,
+)
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
+
+
+@dataclass(frozen=True)
+class AttentionOperands:
+    """What is attended.
+
+    query, result: {batch, key head, one of its query heads, query, element}. key, value: {batch, head, key, element}.
+    more: ``relative`` {batch, query head, query, key}, ``mask`` and ``lengths``, where they are there. new: keys that
+    are not past ones. kind: of the mask.
+    """
+
+    query: Operand
+    key: Operand
+    value: Operand
+    result: Operand
+    more: Mapping[str, Operand]
+    new: int
+    scale: float
+    filter: float
+    kind: int
+
+    @property
+    def rows(self) -> int:
+        return self.query.sizes[2] * self.query.sizes[3]
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        batch, heads, each, queries, size = self.query.sizes
+        return {
+            "KEYS": self.key.sizes[2],
+            "NEW": self.new,
+            "BATCH": batch,
+            "FILTER": self.filter,
+            "SCALE": self.scale,
+            "ROWS": self.rows,
+            "QUERIES": queries,
+            "EACH": each,
+            "KEY_HEADS": heads,
+            "SIZE": size,
+            "VALUE_SIZE": self.value.sizes[3],
+        }
+
+
+def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
+    """Add the dispatches, or answer False where scores should go to memory, or a tensor is too large for a binding."""
+    target = builder.target
+    every = (of.query, of.key, of.value, of.result, *of.more.values())
+    if any(crop(operand, target.max_region).region.size > target.max_region for operand in every):
+        return False
+    batch, heads = of.query.sizes[:2]
+    size, value_size = of.query.sizes[4], of.value.sizes[3]
+    unit = min(adjacent((operand,), 3) for operand in (of.key, of.value))
+    unit = unit if of.key.data_type == of.value.data_type else 1
+    shape = AttentionShape(batch * heads, of.rows, of.key.sizes[2], size, value_size, unit)
+    chosen = attention_sharing(target, shape)
+    if chosen is None:
+        return False
+    tile = chosen.keys if isinstance(chosen, AttentionTiles) else chosen.round * WORKGROUP // chosen.lanes
+    part_keys = -(-of.key.sizes[2] // (chosen.parts * tile)) * tile
+    parts = -(-of.key.sizes[2] // part_keys)
+    written = _written(builder, of, parts)
+    if isinstance(chosen, AttentionTiles):
+        _tiles(builder, of, chosen, written, parts, part_keys)
+    else:
+        _few(builder, of, chosen, written, parts, part_keys)
+    if parts > 1:
+        _merge(builder, of, written, parts)
+    return True
+
+
+def _written(builder: ProgramBuilder, of: AttentionOperands, parts: int) -> dict[str, Operand]:
+    """The result, or the sums and statistics of the parts of each row."""
+    if parts == 1:
+        return {"y": of.result}
+    heads = math.prod(of.query.sizes[:2])
+    sizes = {"sums": of.value.sizes[3], "statistics": 2}
+    return {
+        name: builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (heads, of.rows, parts, size))
+        for name, size in sizes.items()
+    }
+
+
+def _tiles(
+    builder: ProgramBuilder,
+    of: AttentionOperands,
+    chosen: AttentionTiles,
+    written: Mapping[str, Operand],
+    parts: int,
+    part_keys: int,
+) -> None:
+    batch, heads = of.query.sizes[:2]
+    read_ = {"q": of.query, "k": of.key, "v": of.value}
+    units = {name: adjacent((operand,), operand.rank - 1) for name, operand in read_.items()}
+    space = (batch, heads, parts, -(-of.rows // chosen.rows))
+    _dispatch(
+        builder,
+        of,
+        "attention/tiles.comp",
+        {
+            **{name: read(operand, vector=units[name] > 1) for name, operand in read_.items()},
+            **_bound(of, written),
+        },
+        space,
+        {
+            "ROWS_TILE": chosen.rows,
+            "KEYS_TILE": chosen.keys,
+            "DEPTH": chosen.depth,
+            "VALUES_TILE": chosen.values,
+            "COLUMNS": chosen.columns,
+            "STAGED": chosen.staged,
+            "ACROSS": chosen.across,
+        },
+        parts,
+        part_keys,
+        chosen.workgroup,
+        "\n".join(_unit(name, operand, units[name]) for name, operand in read_.items()),
+        chosen.steps,
+        chosen.rows * chosen.keys * 4 // chosen.workgroup,
+    )
+
+
+def _few(
+    builder: ProgramBuilder,
+    of: AttentionOperands,
+    chosen: AttentionFew,
+    written: Mapping[str, Operand],
+    parts: int,
+    part_keys: int,
+) -> None:
+    batch, heads = of.query.sizes[:2]
+    space = (batch, heads, -(-of.rows // chosen.rows), parts)
+    _dispatch(
+        builder,
+        of,
+        "attention/few.comp",
+        {
+            "q": read(of.query),
+            "k": read(of.key, vector=True),
+            "v": read(of.value, vector=True),
+            **_bound(of, written),
+        },
+        space,
+        {"MY_ROWS": chosen.rows, "LANES": chosen.lanes, "EACH_ROUND": chosen.round},
+        parts,
+        part_keys,
+        WORKGROUP,
+        "\n".join([_fours("k", of.key), _fours("v", of.value)]),
+        chosen.steps,
+        chosen.rows * chosen.round,
+    )
+
+
+def _dispatch(
+    builder: ProgramBuilder,
+    of: AttentionOperands,
+    kernel: str,
+    tensors: Mapping[str, Bound],
+    space: tuple[int, ...],
+    defines: Mapping[str, Any],
+    parts: int,
+    part_keys: int,
+    workgroup: int,
+    code: str,
+    steps: int,
+    each: int,
+) -> None:
+    builder.dispatch(
+        kernel,
+        tensors,
+        groups=math.prod(space),
+        space=space,
+        workgroup=workgroup,
+        constants={**of.constants, "PARTS": parts, "PART_KEYS": part_keys},
+        defines={"MASK": of.kind, "IN_PARTS": int(parts > 1), "STORES": _stores(of.result), **defines},
+        code=code,
+        steps=steps,
+        each=each,
+    )
+
+
+def _bound(of: AttentionOperands, written: Mapping[str, Operand]) -> dict[str, Bound]:
+    return {
+        **{name: read(operand) for name, operand in of.more.items()},
+        **{name: write(operand, vector=name == "y" and _stores(operand) == 4) for name, operand in written.items()},
+    }
+
+
+def _stores(result: Operand) -> int:
+    """Neighbouring elements of the result that a store takes: a vector, a word, or one."""
+    bits = DATA_TYPES[result.data_type].bits
+    if bits == 32:
+        return 4 if adjacent((result,), result.rank - 1) == 4 else 1
+    *outer, last = result.strides
+    return 2 if last == 1 and not any(number % 2 for number in (result.base, result.sizes[-1], *outer)) else 1
+
+
+def _fours(name: str, operand: Operand) -> str:
+    """GLSL vec4 <name>_four(w, h): four elements of a vector, the first or the second."""
+    lines = [f"#define {name}_UNIT {DATA_TYPES[operand.data_type].per_vector}u"]
+    if DATA_TYPES[operand.data_type].bits == 32:
+        return "\n".join([*lines, f"vec4 {name}_four(uvec4 w, uint h) {{ return uintBitsToFloat(w); }}"])
+    elements = ", ".join(f"{name}_decode({word} & 0xffffu), {name}_decode({word} >> 16)" for word in ("two.x", "two.y"))
+    body = f"uvec2 two = h == 0u ? w.xy : w.zw; return vec4({elements});"
+    return "\n".join([*lines, f"vec4 {name}_four(uvec4 w, uint h) {{ {body} }}"])
+
+
+def _unit(name: str, operand: Operand, unit: int) -> str:
+    """GLSL void <name>_unit(from, at, end, v): the elements from ``at`` on, 0 from ``end`` on, of a row."""
+    if unit > 1:
+        count = unit // 4
+        lines = [
+            _fours(name, operand),
+            f"void {name}_unit(uint from, uint at, uint end, out vec4 v[{count}]) {{",
+            "    uvec4 w = uvec4(0u);",
+            f"    if (at < end) w = {name}_vector((from + at) / {unit}u);",
+            *(f"    v[{h}] = {name}_four(w, {h}u);" for h in range(count)),
+            "}",
+        ]
+        return "\n".join(lines)
+    stride = f"{name}_STRIDE_{operand.rank - 1}"
+    elements = ", ".join(f"at + {k}u < end ? {name}_load(from + (at + {k}u) * {stride}) : 0.0" for k in range(4))
+    lines = [
+        f"#define {name}_UNIT 4u",
+        f"void {name}_unit(uint from, uint at, uint end, out vec4 v[1]) {{ v[0] = vec4({elements}); }}",
+    ]
+    return "\n".join(lines)
+
+
+def _merge(builder: ProgramBuilder, of: AttentionOperands, written: Mapping[str, Operand], parts: int) -> None:
+    sizes = of.result.sizes
+    _, heads, _, queries, size = sizes
+
+    def seen(name: str, step: int, inner: int) -> Operand:
+        row = parts * step
+        strides = (heads * of.rows * row, of.rows * row, queries * row, row, inner)
+        return written[name].view(sizes, strides)
+
+    builder.for_each(
+        "attention/merge.comp",
+        of.result,
+        {"sums": seen("sums", size, 1), "statistics": seen("statistics", 2, 0)},
+        constants={"PARTS": parts, "VALUE_SIZE": size},
+        steps=2 * parts,
+        alike=(0, 1),
+    )

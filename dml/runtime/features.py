@@ -1,0 +1,241 @@
+"""The optional features of a device: read from Vulkan, and what a device is to be created with for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from dml import glslang
+from dml.compiler.features import Features, FloatMode, MatrixShape
+from dml.errors import DMLError
+
+#: Names of features that devices do as if they lacked, separated by commas; "all" are all.
+DISABLE_VARIABLE = "DML_DISABLE_FEATURES"
+
+Version = tuple[int, int, int]
+
+#: What instances are made for: devices of a later version serve as this one.
+INSTANCE_VERSION: Version = (1, 3, 0)
+
+_NEVER = (99, 0, 0)
+
+
+def packed(version: Version) -> int:
+    """A version as Vulkan takes it."""
+    major, minor, patch = version
+    return major << 22 | minor << 12 | patch
+
+
+class _Structure(NamedTuple):
+    """A structure of features in Vulkan.
+
+    type: its VkStructureType. core: since when its features need no extension. booleans: Features' field that each of
+    its booleans is needed for, "" for those that no kernel needs.
+    """
+
+    name: str
+    type: int
+    core: Version
+    extension: str
+    booleans: tuple[str, ...]
+
+    def is_there(self, version: Version, extensions: Iterable[str]) -> bool:
+        return version >= self.core or self.extension in extensions
+
+
+STRUCTURES = (
+    _Structure(
+        "VkPhysicalDevice16BitStorageFeatures",
+        1000083000,
+        (1, 1, 0),
+        "VK_KHR_16bit_storage",
+        ("storage_16bit", "", "", ""),
+    ),
+    _Structure(
+        "VkPhysicalDevice8BitStorageFeatures", 1000177000, (1, 2, 0), "VK_KHR_8bit_storage", ("storage_8bit", "", "")
+    ),
+    _Structure(
+        "VkPhysicalDeviceShaderFloat16Int8Features",
+        1000082000,
+        (1, 2, 0),
+        "VK_KHR_shader_float16_int8",
+        ("float16", "int8"),
+    ),
+    _Structure(
+        "VkPhysicalDeviceShaderIntegerDotProductFeatures",
+        1000280000,
+        (1, 3, 0),
+        "VK_KHR_shader_integer_dot_product",
+        ("integer_dot_product",),
+    ),
+    _Structure(
+        "VkPhysicalDeviceVulkanMemoryModelFeatures",
+        1000211000,
+        (1, 2, 0),
+        "VK_KHR_vulkan_memory_model",
+        # Where the model is enabled and its scope of the whole device is not, atomics are not allowed
+        ("memory_model", "memory_model", ""),
+    ),
+    _Structure(
+        "VkPhysicalDeviceCooperativeMatrixFeaturesKHR",
+        1000506000,
+        _NEVER,
+        "VK_KHR_cooperative_matrix",
+        ("cooperative_matrices", ""),
+    ),
+)
+
+#: Float controls are no features: a device that has them has them enabled.
+_FLOAT_CONTROLS, _FLOAT_CONTROLS_CORE = "VK_KHR_shader_float_controls", (1, 2, 0)
+#: VkShaderFloatControlsIndependence -> for floats of which bits a mode is to be set together with that for 16.
+_TOGETHER = {0: (16, 64), 1: (16,), 2: (16, 32, 64)}
+
+_SUBGROUP_OPERATIONS = {
+    "vote": 0x2,
+    "arithmetic": 0x4,
+    "ballot": 0x8,
+    "shuffle": 0x10,
+    "shuffle_relative": 0x20,
+    "clustered": 0x40,
+    "quad": 0x80,
+}
+
+#: VkComponentTypeKHR
+_COMPONENTS = {
+    0: "FLOAT16",
+    1: "FLOAT32",
+    2: "FLOAT64",
+    3: "INT8",
+    4: "INT16",
+    5: "INT32",
+    6: "INT64",
+    7: "UINT8",
+    8: "UINT16",
+    9: "UINT32",
+    10: "UINT64",
+}
+_SUBGROUP_SCOPE = 3
+
+
+class Found(NamedTuple):
+    """What a device is used with, and why not with more: a line for each feature that it has and that is left."""
+
+    features: Features
+    left: tuple[str, ...]
+
+
+def read(vk: Any, instance: Any, physical: Any, version: Version) -> Found:
+    """The features of a physical device of Vulkan 1.1 or later, less those that DML_DISABLE_FEATURES names and those
+    that kernels cannot be compiled for. Raises DMLError where the variable names a feature that there is not."""
+    has = _read(vk, instance, physical, min(version, INSTANCE_VERSION))
+    left = []
+    used = has
+    if has.cooperative_matrices and not glslang.has_extension("GL_KHR_cooperative_matrix"):
+        used = used.without("cooperative_matrix")
+        left.append(f"cooperative_matrix: {glslang.compiler()} cannot compile it, version 13 can")
+    used = _enabled(used)
+    off = [name for name in has.names if name not in used.names and not any(line.startswith(name) for line in left)]
+    return Found(used, (*left, *(f"{name}: {DISABLE_VARIABLE}" for name in off)))
+
+
+def _enabled(features: Features) -> Features:
+    """The features less those that the user wants disabled."""
+    names = [name.strip() for name in os.environ.get(DISABLE_VARIABLE, "").split(",")]
+    try:
+        return features.without(*filter(None, names))
+    except DMLError as error:
+        raise DMLError(f"{DISABLE_VARIABLE}: {error.message}") from error
+
+
+def opening(features: Features, version: Version) -> tuple[list[str], dict[int, list[bool]]]:
+    """The extensions and the structures of features (see Kompute's Manager) that a device is created with for these."""
+    version = min(version, INSTANCE_VERSION)
+    extensions: list[str] = []
+    structures: dict[int, list[bool]] = {}
+    for structure in STRUCTURES:
+        wanted = [bool(field and getattr(features, field)) for field in structure.booleans]
+        if any(wanted):
+            structures[structure.type] = wanted
+            if version < structure.core:
+                extensions.append(structure.extension)
+    if features.float16_exact and version < _FLOAT_CONTROLS_CORE:
+        extensions.append(_FLOAT_CONTROLS)
+    return extensions, structures
+
+
+def _read(vk: Any, instance: Any, physical: Any, version: Version) -> Features:
+    extensions = {one.extensionName for one in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
+    present = [structure for structure in STRUCTURES if structure.is_there(version, extensions)]
+    chain: list[Any] = []
+    for structure in present:
+        chain.append(getattr(vk, structure.name)(**({"pNext": chain[-1]} if chain else {})))
+    vk.vkGetPhysicalDeviceFeatures2(physical, vk.VkPhysicalDeviceFeatures2(pNext=chain[-1]))
+    found: dict[str, Any] = {}
+    for structure, answer in zip(present, chain, strict=True):
+        names = [name for name, _ in vk.ffi.typeof(structure.name).fields if name not in ("sType", "pNext")]
+        for name, feature in zip(names, structure.booleans, strict=True):
+            found[feature] = bool(getattr(answer, name)) and found.get(feature, True)
+    found.pop("", None)
+    matrices = found.pop("cooperative_matrices", False)
+    features = Features(
+        **found,
+        subgroup_operations=_subgroup_operations(vk, physical),
+        float16_exact=_exact(vk, physical, version, extensions),
+        cooperative_matrices=tuple(_matrices(vk, instance, physical)) if matrices else (),
+    )
+    return features.without()
+
+
+def _properties(vk: Any, physical: Any, structure: Any) -> Any:
+    vk.vkGetPhysicalDeviceProperties2(physical, vk.VkPhysicalDeviceProperties2(pNext=structure))
+    return structure
+
+
+def _subgroup_operations(vk: Any, physical: Any) -> frozenset[str]:
+    found = _properties(vk, physical, vk.VkPhysicalDeviceSubgroupProperties())
+    if not int(found.supportedStages) & vk.VK_SHADER_STAGE_COMPUTE_BIT:
+        return frozenset()
+    return frozenset(name for name, bit in _SUBGROUP_OPERATIONS.items() if int(found.supportedOperations) & bit)
+
+
+def _exact(vk: Any, physical: Any, version: Version, extensions: Iterable[str]) -> tuple[FloatMode, ...]:
+    """The modes in which conversions of FLOAT16 are exact; empty where the device does not have all of them."""
+    if version < _FLOAT_CONTROLS_CORE and _FLOAT_CONTROLS not in extensions:
+        return ()
+    return exact_modes(_properties(vk, physical, vk.VkPhysicalDeviceFloatControlsProperties()))
+
+
+def exact_modes(controls: Any) -> tuple[FloatMode, ...]:
+    """As Features has them, by a VkPhysicalDeviceFloatControlsProperties."""
+    modes = [
+        FloatMode("SignedZeroInfNanPreserve", 16),
+        *(FloatMode("DenormPreserve", bits) for bits in _TOGETHER[int(controls.denormBehaviorIndependence)]),
+        *(FloatMode("RoundingModeRTE", bits) for bits in _TOGETHER[int(controls.roundingModeIndependence)]),
+    ]
+    has_all = all(getattr(controls, f"shader{mode.name}Float{mode.bits}") for mode in modes)
+    return tuple(modes) if has_all else ()
+
+
+def _matrices(vk: Any, instance: Any, physical: Any) -> Iterable[MatrixShape]:
+    """Those of a subgroup in compute, of types that kernels have, whose sums wrap or are floating."""
+    stages = _properties(vk, physical, vk.VkPhysicalDeviceCooperativeMatrixPropertiesKHR())
+    if not int(stages.cooperativeMatrixSupportedStages) & vk.VK_SHADER_STAGE_COMPUTE_BIT:
+        return
+    # (The package knows the structure, not the function.)
+    address = vk.lib.vkGetInstanceProcAddr(instance, b"vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")
+    if not address:
+        return
+    get = vk.ffi.cast("VkResult(*)(VkPhysicalDevice, uint32_t *, VkCooperativeMatrixPropertiesKHR *)", address)
+    count = vk.ffi.new("uint32_t *")
+    if get(physical, count, vk.ffi.NULL) != 0:
+        return
+    shapes = vk.ffi.new("VkCooperativeMatrixPropertiesKHR[]", count[0])
+    for shape in shapes:
+        shape.sType = vk.VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR
+    if get(physical, count, shapes) != 0:
+        return
+    for shape in shapes[0 : count[0]]:
+        types = [_COMPONENTS.get(int(kind)) for kind in (shape.AType, shape.BType, shape.CType, shape.ResultType)]
+        if all(types) and int(shape.scope) == _SUBGROUP_SCOPE and not shape.saturatingAccumulation:
+            yield MatrixShape(int(shape.MSize), int(shape.NSize), int(shape.KSize), *types)  # type: ignore[arg-type]

@@ -1,0 +1,70 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// Softmax or its logarithm as in "softmax.comp", of rows that their invocations hold: read once, written once. LANES
+// neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements.
+#include "prelude.glsl"
+#include "lib/math.glsl"
+#include "lib/reduce.glsl"
+
+#if LANES > 1
+LANES_REDUCTION(lanes_max, float, reduce_max)
+LANES_REDUCTION(lanes_sum, float, REDUCE_ADD)
+#endif
+
+void main() {
+    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
+    uint lane = gl_LocalInvocationIndex % LANES;
+    bool inside = slot < ROWS;
+    uint c[x_RANK];
+    c[x_RANK - 1u] = 0u;
+    row_coordinates(min(slot, ROWS - 1u), c);
+    uint from = x_at(c), to = y_at(c), end = inside ? LENGTH : 0u;
+
+    float v[STEPS][UNIT];
+    [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
+        [[unroll]] for (uint k = 0u; k < UNIT; ++k) v[step][k] = uintBitsToFloat(0xff800000u);
+        uint at = (step * LANES + lane) * UNIT;
+        if (at < end) load_step(from + at, v[step]);
+    }
+    float most = uintBitsToFloat(0xff800000u);
+    [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
+        [[unroll]] for (uint k = 0u; k < UNIT; ++k) most = reduce_max(most, v[step][k]);
+    }
+#if LANES > 1
+    most = lanes_max(most, lane);
+#endif
+    float total = 0.0;
+    [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
+        float part = 0.0;
+        [[unroll]] for (uint k = 0u; k < UNIT; ++k) {
+            float power = exp_nonpositive(v[step][k] - most);
+            part += power;
+#if !LOG
+            v[step][k] = power;
+#endif
+        }
+        // What lies behind the row is exp(-infinity), but for a row of -infinity.
+        if ((step * LANES + lane) * UNIT < end) total += part;
+    }
+#if LANES > 1
+    total = lanes_sum(total, lane);
+#endif
+    // exp_nonpositive() is not defined for NaN. A NaN or +infinity in the row shows in `most`, and makes the row NaN.
+    bool finite = !is_nan(most) && !is_inf(most);
+#if LOG
+    float shift = finite ? log_accurate(total) : NOT_A_NUMBER;
+#else
+    float scale = finite ? reciprocal(total) : NOT_A_NUMBER;
+#endif
+    [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
+        [[unroll]] for (uint k = 0u; k < UNIT; ++k) {
+#if LOG
+            v[step][k] = (v[step][k] - most) - shift;
+#else
+            v[step][k] *= scale;
+#endif
+        }
+        uint at = (step * LANES + lane) * UNIT;
+        if (at < end) store_step(to + at, v[step]);
+    }
+}

@@ -1,0 +1,50 @@
+// Which keys of a batch element take part, and which of them the mask closes (MASK: the type of mask, a
+// DML_MULTIHEAD_ATTENTION_MASK_TYPE): FILTER is added to the scores of those. KEYS are there, the last NEW of them new.
+
+#define LEAST uintBitsToFloat(0xff800000u)
+
+// Keys before `end` count at all; those from first_open to before end_open are not masked.
+uint end, first_open, end_open;
+
+void limits(uint batch) {
+    end = KEYS;
+    first_open = 0u;
+    end_open = KEYS;
+#ifdef lengths_RANK
+    float past = lengths_load(lengths_at(uint[1](batch)));
+    end = NEW + (past >= float(KEYS - NEW) ? KEYS - NEW : past > 0.0 ? uint(past + 0.5) : 0u);
+#endif
+#if MASK == 1 || MASK == 2
+    end_open = uint(max(mask_load(mask_at(uint[2](0u, batch))), 0));
+#if MASK == 2
+    first_open = uint(max(mask_load(mask_at(uint[2](1u, batch))), 0));
+#endif
+#elif MASK == 3
+    // Starts count positions through the whole batch; the next start ends a sequence.
+    int origin = int(batch * KEYS);
+    int start = mask_load(mask_at(uint[1](2u * BATCH + 1u + batch))) - origin;
+    int next = mask_load(mask_at(uint[1](2u * BATCH + 2u + batch))) - origin;
+    next = min(next, start + mask_load(mask_at(uint[1](batch))));
+    first_open = uint(max(start, 0));
+    end_open = uint(max(next, 0));
+#endif
+}
+
+// Where a query's row of the mask begins: batch, head and query.
+uint mask_row(uint batch, uint head, uint query) {
+#if MASK == 4
+    return mask_at(uint[4](batch, head, query, 0u));
+#else
+    return 0u;
+#endif
+}
+
+float masked(float score, uint row, uint key) {
+    if (key >= end) return LEAST;
+#if MASK == 4
+    bool open = mask_load(row + key * mask_STRIDE_3) != 0;
+#else
+    bool open = key >= first_open && key < end_open;
+#endif
+    return open ? score : score + FILTER;
+}

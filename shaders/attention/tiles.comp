@@ -1,0 +1,158 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores never leave the workgroup: each row keeps the
+// largest score so far, and the weights and weighted values that came before are scaled down where a larger one comes.
+// Queries and keys come to shared memory DEPTH elements at a time, values VALUES_TILE keys at a time. ACROSS
+// neighbours have the same rows, and of these every ACROSS-th key of a tile and four columns of the result. The prelude
+// ends with q_unit(), k_unit() and v_unit(): neighbouring elements as float.
+#include "prelude.glsl"
+#include "lib/math.glsl"
+#include "lib/reduce.glsl"
+#include "attention/mask.glsl"
+#include "attention/part.glsl"
+
+const uint DOWN = WORKGROUP / ACROSS, SHARES = ACROSS / 4u;
+const uint MY_ROWS = ROWS_TILE / DOWN, MY_KEYS = KEYS_TILE / ACROSS, MY_FOURS = COLUMNS / (4u * ACROSS);
+// From a staged row to the next, in vectors: odd, so that neighbours lie in different banks.
+const uint STAGED_ROW = DEPTH / 4u + 1u, WEIGHTS_ROW = KEYS_TILE / 4u + 1u;
+const uint NO_ROW = 0xffffffffu;
+
+shared vec4 staged[STAGED];
+shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
+shared vec4 exchanged[ROWS_TILE * SHARES];
+shared uint row_begins[ROWS_TILE];
+
+// Brings COUNT rows of WIDTH elements, from `column` on, to staged[TO...]. BEGINS: where row `row` begins in T, or NO_ROW;
+// END: its length.
+#define STAGE(T, COUNT, WIDTH, SPAN, TO, BEGINS, END) \
+    [[unroll]] for (uint n = 0u; n < ((COUNT) * ((WIDTH) / T##_UNIT) + WORKGROUP - 1u) / WORKGROUP; ++n) { \
+        uint i = gl_LocalInvocationIndex + n * WORKGROUP; \
+        uint row = i / ((WIDTH) / T##_UNIT), unit = i % ((WIDTH) / T##_UNIT); \
+        if (row < (COUNT)) { \
+            uint begins = BEGINS; \
+            vec4 v[T##_UNIT / 4u]; \
+            T##_unit(begins, column + unit * T##_UNIT, begins == NO_ROW ? 0u : END, v); \
+            [[unroll]] for (uint k = 0u; k < T##_UNIT / 4u; ++k) \
+                staged[(TO) + row * (SPAN) + unit * (T##_UNIT / 4u) + k] = v[k]; \
+        } \
+    }
+
+void main() {
+    uint group = workgroup_index();
+    if (group >= COUNT) return;
+    uint c[4];
+    coordinates(group, c);
+    batch = c[0], key_head = c[1], part = c[2];
+    limits(batch);
+    uint first_row = c[3] * ROWS_TILE, tx = gl_LocalInvocationIndex % ACROSS, ty = gl_LocalInvocationIndex / ACROSS;
+    for (uint i = gl_LocalInvocationIndex; i < ROWS_TILE; i += WORKGROUP) {
+        row_begins[i] = first_row + i < ROWS ? query_from(first_row + i) : NO_ROW;
+    }
+    uint mask_rows[MY_ROWS], relative_rows[MY_ROWS];
+    [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
+        uint row = min(first_row + ty + i * DOWN, ROWS - 1u);
+        mask_rows[i] = mask_from(row);
+#ifdef relative_RANK
+        relative_rows[i] = relative_from(row);
+#else
+        relative_rows[i] = 0u;
+#endif
+    }
+    uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));
+    uint first = part * PART_KEYS, stop = min(first + PART_KEYS, end);
+
+    float most[MY_ROWS], total[MY_ROWS];
+    vec4 sums[MY_ROWS][MY_FOURS];
+    [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
+        most[i] = LEAST;
+        total[i] = 0.0;
+        [[unroll]] for (uint j = 0u; j < MY_FOURS; ++j) sums[i][j] = vec4(0.0);
+    }
+    for (uint tile = first; tile < stop; tile += KEYS_TILE) {
+        float s[MY_ROWS][MY_KEYS];
+        [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
+            [[unroll]] for (uint j = 0u; j < MY_KEYS; ++j) s[i][j] = 0.0;
+        }
+        for (uint column = 0u; column < SIZE; column += DEPTH) {
+            barrier();
+            STAGE(q, ROWS_TILE, DEPTH, STAGED_ROW, 0u, row_begins[row], SIZE)
+            STAGE(k, KEYS_TILE, DEPTH, STAGED_ROW, ROWS_TILE * STAGED_ROW,
+                  (tile + row < stop ? keys_begin + (tile + row) * k_STRIDE_2 : NO_ROW), SIZE)
+            barrier();
+            for (uint d = 0u; d < DEPTH / 4u; ++d) {
+                vec4 q[MY_ROWS];
+                [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) q[i] = staged[(ty + i * DOWN) * STAGED_ROW + d];
+                [[unroll]] for (uint j = 0u; j < MY_KEYS; ++j) {
+                    vec4 k = staged[(ROWS_TILE + tx + j * ACROSS) * STAGED_ROW + d];
+                    [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
+                        s[i][j] += q[i].x * k.x;
+                        s[i][j] += q[i].y * k.y;
+                        s[i][j] += q[i].z * k.z;
+                        s[i][j] += q[i].w * k.w;
+                    }
+                }
+            }
+        }
+        [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
+            float own = LEAST;
+            [[unroll]] for (uint j = 0u; j < MY_KEYS; ++j) {
+                uint key = tile + tx + j * ACROSS;
+                s[i][j] = key < stop ? scored(s[i][j], relative_rows[i], mask_rows[i], key) : LEAST;
+                own = reduce_max(own, s[i][j]);
+            }
+            exchanged[(ty + i * DOWN) * SHARES + tx / 4u][tx & 3u] = own;
+        }
+        barrier();
+        [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
+            float larger = most[i];
+            [[unroll]] for (uint k = 0u; k < SHARES; ++k) {
+                vec4 a = exchanged[(ty + i * DOWN) * SHARES + k];
+                larger = reduce_max(larger, reduce_max(reduce_max(a.x, a.y), reduce_max(a.z, a.w)));
+            }
+            float shift = shift_of(larger), factor = exp_nonpositive(most[i] - shift), sum = 0.0;
+            most[i] = larger;
+            [[unroll]] for (uint j = 0u; j < MY_KEYS; ++j) {
+                float weight = exp_nonpositive(s[i][j] - shift);
+                sum += weight;
+                weights[(ty + i * DOWN) * WEIGHTS_ROW + (tx + j * ACROSS) / 4u][tx & 3u] = weight;
+            }
+            total[i] = total[i] * factor + sum;
+            [[unroll]] for (uint j = 0u; j < MY_FOURS; ++j) sums[i][j] *= factor;
+        }
+        for (uint chunk = 0u; chunk < KEYS_TILE; chunk += VALUES_TILE) {
+            uint column = 0u;
+            if (chunk > 0u) barrier();
+            STAGE(v, VALUES_TILE, COLUMNS, COLUMNS / 4u, 0u,
+                  (tile + chunk + row < stop ? values_begin + (tile + chunk + row) * v_STRIDE_2 : NO_ROW), VALUE_SIZE)
+            barrier();
+            for (uint four = 0u; four < VALUES_TILE / 4u; ++four) {
+                vec4 w[MY_ROWS];
+                [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
+                    w[i] = weights[(ty + i * DOWN) * WEIGHTS_ROW + chunk / 4u + four];
+                }
+                [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+                    [[unroll]] for (uint j = 0u; j < MY_FOURS; ++j) {
+                        vec4 v = staged[(four * 4u + k) * (COLUMNS / 4u) + tx + j * ACROSS];
+                        [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) sums[i][j] += w[i][k] * v;
+                    }
+                }
+            }
+        }
+    }
+    barrier();
+    [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) exchanged[(ty + i * DOWN) * SHARES + tx / 4u][tx & 3u] = total[i];
+    barrier();
+    [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
+        uint row = first_row + ty + i * DOWN;
+        if (row >= ROWS) continue;
+        vec4 all = vec4(0.0);
+        [[unroll]] for (uint k = 0u; k < SHARES; ++k) all += exchanged[(ty + i * DOWN) * SHARES + k];
+        float weight = (all.x + all.y) + (all.z + all.w);
+#if IN_PARTS
+        if (tx == 0u) store_statistics(row, most[i], weight);
+#endif
+        [[unroll]] for (uint j = 0u; j < MY_FOURS; ++j) {
+            store_sums(row, (tx + j * ACROSS) * 4u, sums[i][j], most[i], weight);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// Normalizes rows as "rows.comp" does, of one segment each, that their invocations hold: read once, written once. LANES
+// neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements. The variance is the mean of
+// squared differences to the mean. The generated prelude ends with row_coordinates(), start_segment(), read_held(),
+// load_step() and write_held().
+#include "prelude.glsl"
+#include "lib/reduce.glsl"
+
+#if LANES > 1
+LANES_REDUCTION(sum_lanes, float, REDUCE_ADD)
+LANES_REDUCTION(sum_both, vec2, REDUCE_ADD)
+#endif
+
+float v[STEPS][UNIT];
+
+// The sums over the row of the elements' differences to `shift`, and of their squares.
+vec2 row_sums(uint lane, uint end, float shift) {
+    vec2 sums = vec2(0.0);
+    [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
+        vec2 part = vec2(0.0);
+        [[unroll]] for (uint k = 0u; k < UNIT; ++k) {
+            float apart = v[step][k] - shift;
+            part += vec2(apart, apart * apart);
+        }
+        if ((step * LANES + lane) * UNIT < end) sums += part;
+    }
+    return sums;
+}
+
+void main() {
+    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
+    uint lane = gl_LocalInvocationIndex % LANES;
+    bool inside = slot < ROWS;
+    uint c[x_RANK], end = inside ? LENGTH : 0u;
+    for (uint d = 0u; d < x_RANK; ++d) c[d] = 0u;
+    row_coordinates(min(slot, ROWS - 1u), c);
+    start_segment(0u, c);
+    [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
+        uint at = (step * LANES + lane) * UNIT;
+        [[unroll]] for (uint k = 0u; k < UNIT; ++k) v[step][k] = 0.0;
+        if (at < end) read_held(at, v[step]);
+    }
+    float count = float(LENGTH), mean = 0.0, variance = 0.0, factor = 1.0;
+#if USE_MEAN
+    float sum = row_sums(lane, end, 0.0).x;
+#if LANES > 1
+    sum = sum_lanes(sum, lane);
+#endif
+    mean = divide(sum, count);
+#endif
+#if USE_VARIANCE || USE_MEAN
+    // What the mean was rounded by shows in the differences to it, however far from 0 it lies.
+    vec2 apart = row_sums(lane, end, mean);
+#if LANES > 1
+    apart = sum_both(apart, lane);
+#endif
+#if USE_MEAN
+    float rest = apart.x / count;
+    if (!is_inf(mean)) mean += rest;
+    variance = divide(apart.y - apart.x * rest, count);
+    variance = variance < 0.0 ? 0.0 : variance;
+#else
+    variance = divide(apart.y, count);
+#endif
+#endif
+#if USE_VARIANCE
+    factor = reciprocal(sqrt_accurate(variance + EPSILON));
+#endif
+#ifdef variance_VALUE
+    if (inside && lane == 0u) {
+        mean_store(mean_at(c), mean);
+        variance_store(variance_at(c), variance);
+    }
+#endif
+    row_mean[0] = mean;
+    row_factor[0] = factor;
+    [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
+        uint at = (step * LANES + lane) * UNIT;
+        if (at < end) {
+            load_step(at);
+            write_held(at, v[step]);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+"""FLOAT16 by the device's own conversions: where they are promised to be exact, and with the portable ones' results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dml
+from dml.compiler.features import Features, FloatMode
+from dml.compiler.lowering import compile_operator
+from dml.compiler.program import Program
+from dml.compiler.target import DeviceClass, Target
+from dml.conformance.axes import open_as
+from sample_descriptors import NAMES, sample
+from sample_runs import run_sample
+
+PORTABLE = Target(DeviceClass.DISCRETE, subgroup_size=32)
+EXACT = replace(PORTABLE, features=Features(float16_exact=(FloatMode("DenormPreserve", 16),)))
+
+
+def _samples() -> Iterator[str]:
+    """The operators that take FLOAT16."""
+    for name in NAMES:
+        desc = sample(name, "packed", "FLOAT16")
+        try:
+            dml.validate(desc)
+        except dml.DMLError:
+            continue
+        yield name
+
+
+def texts(program: Program) -> list[str]:
+    dispatches = (*program.adopt, *program.initialize, *program.dispatches)
+    return [dict(dispatch.source.headers)["prelude.glsl"] for dispatch in dispatches]
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+def test_kernels_of_halves_alone_ask_for_them(layout: str) -> None:
+    floats, halves = (sample("ELEMENT_WISE_ADD", layout, kind) for kind in ("FLOAT32", "FLOAT16"))
+    assert compile_operator(floats, PORTABLE) == compile_operator(floats, EXACT)
+    assert all("half_hardware" in text for text in texts(compile_operator(halves, EXACT)))
+    assert not any("half_hardware" in text for text in texts(compile_operator(halves, PORTABLE)))
+
+
+@pytest.mark.parametrize("name", [*_samples()])
+def test_the_results_are_the_same(device: dml.Device, fast_halves: dml.Device, name: str) -> None:
+    """To the bit: the values of the samples are no NaN, whose payload may be another."""
+    portable = open_as(device.vulkan, features=device.vulkan.target.features.without("float16_exact"))
+    desc = sample(name, "packed", "FLOAT16")
+    _, expected = run_sample(portable, desc)
+    _, found = run_sample(fast_halves, desc)
+    for output, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(output, wanted)

@@ -3,8 +3,8 @@
     model = load("model.json")
     Session(model, device).run()
 
-DirectML dispatchables run as in DxDispatch. HLSL, ONNX Runtime and serialized graphs belong to Direct3D 12 and end in a
-DMLError. Reference: DxDispatch's guide.
+DirectML dispatchables and ONNX models run as in DxDispatch. HLSL and serialized graphs belong to Direct3D 12 and end in
+a DMLError. Reference: DxDispatch's guide.
 """
 
 from dml.frontends.dxdispatch.execute import Session

@@ -1,7 +1,7 @@
 """python -m dml.frontends.dxdispatch model.json: the command line of DxDispatch, on Vulkan devices.
 
 Its options under their own names, but for those of Direct3D 12 itself (queues, barriers, PIX, HLSL, power) and of
-ONNX Runtime. Reference: DxDispatch's --help.
+ONNX Runtime's optimizer. Reference: DxDispatch's --help.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from dml.errors import DMLError
 
 _TIMING = "Timing"
 _DEVICES = "Devices"
+_ONNX = "ONNX models"
 
 
 def main(
-    model: Annotated[Path | None, typer.Argument(help="Path to the JSON model file.", show_default=False)] = None,
+    model: Annotated[
+        Path | None, typer.Argument(help="Path to the JSON model file, or an ONNX model.", show_default=False)
+    ] = None,
     model_option: Annotated[Path | None, typer.Option("-m", "--model", help="The same, as an option.")] = None,
     show_dependencies: Annotated[
         bool, typer.Option("-S", "--show_dependencies", help="Show versions of what runs here.")
@@ -59,6 +62,26 @@ def main(
     show_adapters: Annotated[
         bool, typer.Option("-s", "--show_adapters", help="Show the devices.", rich_help_panel=_DEVICES)
     ] = False,
+    onnx_free_dim_name_override: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-f",
+            "--onnx_free_dim_name_override",
+            metavar="NAME:SIZE",
+            help="A size; may repeat.",
+            rich_help_panel=_ONNX,
+        ),
+    ] = None,
+    binding_shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-b",
+            "--binding_shape",
+            metavar="TENSOR:N,N",
+            help="A bound value's shape; may repeat.",
+            rich_help_panel=_ONNX,
+        ),
+    ] = None,
     clear_shader_caches: Annotated[
         bool, typer.Option("--clear_shader_caches", help="Forget compiled shaders first.", rich_help_panel=_DEVICES)
     ] = False,
@@ -67,6 +90,7 @@ def main(
     from dml import cache
     from dml.api.device import create_device
     from dml.frontends.dxdispatch import Session, load
+    from dml.frontends.dxdispatch.model import Overrides
     from dml.frontends.dxdispatch.timing import Timing
     from dml.runtime.devices import list_devices
 
@@ -87,8 +111,24 @@ def main(
     )
     device = create_device(adapter or None)
     typer.echo(f"Running on '{device.vulkan.name}'")
-    loaded = load(path, input_path=input_path, output_path=output_path)
+    overrides = Overrides(
+        {name: numbers[0] for name, numbers in _numbers(onnx_free_dim_name_override, "-f").items()},
+        _numbers(binding_shape, "-b"),
+    )
+    loaded = load(path, input_path=input_path, output_path=output_path, overrides=overrides)
     Session(loaded, device, say=typer.echo, timing=timing, print_commands=print_commands).run()
+
+
+def _numbers(given: list[str] | None, option: str) -> dict[str, tuple[int, ...]]:
+    """NAME:N,N, ... by name."""
+    found = {}
+    for text in given or ():
+        name, colon, sizes = text.rpartition(":")
+        parts = sizes.split(",")
+        if not colon or not name or not all(part.isdecimal() for part in parts):
+            raise typer.BadParameter(f"takes NAME:NUMBERS, found {text!r}", param_hint=option)
+        found[name] = tuple(map(int, parts))
+    return found
 
 
 def _show_dependencies() -> None:

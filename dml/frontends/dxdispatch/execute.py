@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from dml.frontends.dxdispatch.model import (
     PrintCommand,
     WriteFileCommand,
 )
+from dml.frontends.dxdispatch.onnx_model import DxOnnx, OnnxReady
 from dml.frontends.dxdispatch.resources import Resource
 from dml.frontends.dxdispatch.timing import Timing
 from dml.runtime.buffer import Buffer
@@ -70,14 +72,24 @@ class Session:
         self._timing = timing or Timing()
         self._print_commands = print_commands
         self.buffers: dict[str, Buffer] = {}
+        #: What ONNX models wrote to deferred resources: how many bytes.
+        self._written: dict[str, int] = {}
         for name, resource in model.resources.items():
-            with _at(f"resources.{name}"):
-                self.buffers[name] = device.create_buffer(np.frombuffer(resource.data, np.uint8))
-        self._ready = {name: self._prepare(made) for name, made in model.dispatchables.items()}
+            if not resource.deferred:
+                with _at(f"resources.{name}"):
+                    self.buffers[name] = device.create_buffer(np.frombuffer(resource.data, np.uint8))
+        self._ready: dict[str, _Ready] = {}
+        self._onnx: dict[str, OnnxReady] = {}
+        for name, made in model.dispatchables.items():
+            if isinstance(made, DxOnnx):
+                with _at(made.path):
+                    self._onnx[name] = OnnxReady(made, device)
+            else:
+                self._ready[name] = self._prepare(made)
 
     @property
     def compiled(self) -> dict[str, CompiledOperator]:
-        """The compiled dispatchables by name."""
+        """The compiled dispatchables by name, but for ONNX models, which are compiled for each set of shapes."""
         return {name: ready.compiled for name, ready in self._ready.items()}
 
     def run(self) -> None:
@@ -97,7 +109,9 @@ class Session:
 
     def describe(self) -> str:
         """The dispatchables' programs in words."""
-        return "\n".join(f"{name}: {ready.compiled.describe()}" for name, ready in self._ready.items())
+        words = {name: ready.compiled.describe() for name, ready in self._ready.items()}
+        words |= {name: ready.describe() for name, ready in self._onnx.items()}
+        return "\n".join(f"{name}: {words[name]}" for name in self.model.dispatchables)
 
     def profile(self) -> dict[str, list[KernelTime]]:
         """What each dispatch command takes on the device, by its place in the file. Nothing is printed or written.
@@ -108,17 +122,24 @@ class Session:
         for command in self.model.commands:
             if isinstance(command, DispatchCommand):
                 with _at(command.path):
+                    name = f"{command.path} {command.dispatchable.name}"
+                    if isinstance(command.dispatchable, DxOnnx):
+                        ready = self._onnx[command.dispatchable.name]
+                        times[name] = ready.profile(self._fed(ready, command.bindings))
+                        self._run_onnx(command)
+                        continue
                     commands = self._record(command, timed=True)
                     commands.execute()
-                    times[f"{command.path} {command.dispatchable.name}"] = commands.profile()
+                    times[name] = commands.profile()
         return times
 
     def array(self, resource: Resource, count: int | None = None) -> Array:
         """A resource's values as they are now."""
-        width = resource.element_size
-        return self.buffers[resource.name].read(
-            numpy_dtype(resource.data_type), resource.used // width if count is None else count
-        )
+        if resource.deferred and resource.name not in self._written:
+            raise DMLError(f"resource {resource.name!r} is deferred, and nothing was written to it")
+        used = self._written.get(resource.name, resource.used)
+        dtype = numpy_dtype(resource.data_type)
+        return self.buffers[resource.name].read(dtype, used // resource.element_size if count is None else count)
 
     # Dispatchables
 
@@ -199,9 +220,60 @@ class Session:
         device.create_command_recorder().record_dispatch(commands, ready.compiled, table)
         return commands
 
+    def _fed(self, ready: OnnxReady, bindings: Bindings) -> dict[str, Array]:
+        """The arrays in what is bound to an ONNX model's inputs, of the shapes that the bindings or the model say."""
+        feeds = {}
+        for name, sources in bindings.items():
+            if name not in ready.inputs and name not in ready.outputs:
+                known = ", ".join([*ready.inputs, *ready.outputs])
+                raise DMLError(f"{sources[0].path if sources else name}: the model has no {name!r}; there are {known}")
+            if len(sources) != 1:
+                raise DMLError(f"bindings.{name}: takes 1 resource, found {len(sources)}")
+            if name in ready.inputs:
+                feeds[name] = self._array_at(sources[0], ready.inputs[name])
+        return feeds
+
+    def _array_at(self, source: DxSource, like: Array) -> Array:
+        if source.resource.deferred and source.resource.name not in self._written:
+            raise DMLError(f"{source.path}: is deferred, and nothing was written to it")
+        shape = like.shape if source.shape is None else source.shape
+        count, buffer = math.prod(shape), self.buffers[source.resource.name]
+        if source.offset + count * like.itemsize > buffer.size:
+            raise DMLError(
+                f"{source.path}: {like.dtype} of shape {shape} ends at byte {source.offset + count * like.itemsize} of "
+                f"a resource of {buffer.size}"
+            )
+        return buffer.read(like.dtype, count, source.offset).reshape(shape)
+
+    def _run_onnx(self, command: DispatchCommand) -> None:
+        """Run the model on what is bound; its outputs go where they are bound, deferred ones as large as they are."""
+        ready = self._onnx[command.dispatchable.name]
+        found = ready.run(self._fed(ready, command.bindings))
+        for name, sources in command.bindings.items():
+            if name not in ready.outputs:
+                continue
+            source, array = sources[0], np.ascontiguousarray(found[name])
+            resource, data = source.resource, array.reshape(-1).view(np.uint8)
+            if source.shape is not None and source.shape != array.shape:
+                raise DMLError(f"{source.path}: its shape is {source.shape}, the model makes {array.shape}")
+            if resource.deferred:
+                if array.dtype != numpy_dtype(resource.data_type):
+                    raise DMLError(f"{source.path}: holds {resource.data_type.name}, the model makes {array.dtype}")
+                padded = np.zeros(max(4, -(-data.size // 4) * 4), np.uint8)
+                padded[: data.size] = data
+                self.buffers[resource.name] = self.device.create_buffer(padded)
+                self._written[resource.name] = data.size
+            elif source.offset + data.size > self.buffers[resource.name].size:
+                raise DMLError(
+                    f"{source.path}: the model makes {data.size} bytes, the resource has {len(resource.data)}"
+                )
+            else:
+                self.buffers[resource.name].write(data, source.offset)
+
     def _dispatch(self, command: DispatchCommand) -> None:
-        commands = self._record(command)
-        for line in self._timing.report(command.dispatchable.name, self._timing.measure(commands.execute)):
+        is_onnx = isinstance(command.dispatchable, DxOnnx)
+        run = partial(self._run_onnx, command) if is_onnx else self._record(command).execute
+        for line in self._timing.report(command.dispatchable.name, self._timing.measure(run)):
             self._say(line)
 
     def _printed(self, command: PrintCommand) -> str:

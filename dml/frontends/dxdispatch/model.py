@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from dml.errors import HRESULT, DMLError
 from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.document import Json, parse
 from dml.frontends.dxdispatch.files import Folder
+from dml.frontends.dxdispatch.onnx_model import DxOnnx
 from dml.frontends.dxdispatch.operators import execution_flags, operator
 from dml.frontends.dxdispatch.resources import Resource, resource
 from dml.tensors import numpy_dtype
@@ -26,7 +28,6 @@ _Made = TypeVar("_Made")
 #: Dispatchables of other kinds than DirectML's operators, and why they do not run here.
 _FOREIGN = {
     "hlsl": "HLSL shaders are compiled for Direct3D 12; only DirectML operators run on Vulkan",
-    "onnx": "ONNX Runtime's DirectML provider belongs to Direct3D 12; run the file itself: dml run {source}",
     "dmlserializedgraph": "serialized graphs are a binary format of ONNX Runtime's DirectML provider on Direct3D 12; "
     "run the ONNX model that it was made from: dml run model.onnx",
 }
@@ -34,14 +35,26 @@ _FOREIGN = {
 
 @dataclass(frozen=True)
 class DxSource:
-    """What is bound: a resource from ``offset`` bytes on. path: its place in the file."""
+    """What is bound: a resource from ``offset`` bytes on. path: its place in the file. shape: for an ONNX model."""
 
     resource: Resource
     offset: int
     path: str
+    shape: tuple[int, ...] | None = None
 
 
 Bindings = dict[str, tuple[DxSource, ...]]
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What a command line says of ONNX models, over what the file says.
+
+    sizes: of symbolic dimensions, by name. shapes: of what is bound to inputs and outputs, by their names.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,7 @@ class DxDispatchable:
 
 @dataclass(frozen=True)
 class DispatchCommand:
-    dispatchable: DxDispatchable
+    dispatchable: DxDispatchable | DxOnnx
     bindings: Bindings
     path: str
 
@@ -87,7 +100,7 @@ Command = DispatchCommand | PrintCommand | WriteFileCommand
 class DxModel:
     folder: Folder
     resources: dict[str, Resource] = field(default_factory=dict)
-    dispatchables: dict[str, DxDispatchable] = field(default_factory=dict)
+    dispatchables: dict[str, DxDispatchable | DxOnnx] = field(default_factory=dict)
     commands: tuple[Command, ...] = ()
 
 
@@ -98,33 +111,52 @@ def load(
     allow_paths_outside: bool = False,
     input_path: Path | None = None,
     output_path: Path | None = None,
+    overrides: Overrides | None = None,
 ) -> DxModel:
     """Read a model and the files that it names.
 
-    input_path, output_path: folders in place of the model's own for the files that it reads and writes.
+    The file may be an ONNX model as well: one dispatch of it, nothing bound.
+
+    input_path, output_path: folders in place of the model's own for the files that it reads and writes. overrides: what
+    the command line says of ONNX models.
     Raises DMLError, naming the place in the file, for what is no model, breaks a descriptor's form, or belongs to
     Direct3D 12; and for paths out of the model's folder unless ``allow_paths_outside``.
     """
     path = Path(path)
+    alone = path.suffix.lower() == ".onnx"
     try:
-        data = path.read_bytes()
+        data = _alone(path) if alone else path.read_bytes()
     except (OSError, ValueError) as error:
         raise DMLError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     try:
-        inputs, outputs = (Folder(root or path.parent, allow_paths_outside) for root in (input_path, output_path))
-        return read(data, inputs, outputs)
+        inputs, outputs = (
+            Folder(root or path.parent, allow_paths_outside or alone) for root in (input_path, output_path)
+        )
+        return read(data, inputs, outputs, overrides)
     except DMLError as error:
         raise DMLError(f"{path}: {error.message}", error.hresult) from None
 
 
-def read(data: bytes, folder: Folder, outputs: Folder | None = None) -> DxModel:
+def _alone(path: Path) -> bytes:
+    """An ONNX model as a file that dispatches it."""
+    made = {
+        "resources": {},
+        "dispatchables": {path.stem: {"type": "onnx", "sourcePath": str(path.resolve())}},
+        "commands": [{"type": "dispatch", "dispatchable": path.stem}],
+    }
+    return json.dumps(made).encode()
+
+
+def read(data: bytes, folder: Folder, outputs: Folder | None = None, overrides: Overrides | None = None) -> DxModel:
     """A model from a file's bytes; outputs: where it writes, its own folder if None. See ``load``."""
+    overrides = overrides or Overrides()
     root = parse(data)
     resources = {name: resource(name, value, folder) for name, value in root.need("resources").members()}
     dispatchables = {
-        name: _dispatchable(name, value, resources) for name, value in root.need("dispatchables").members()
+        name: _dispatchable(name, value, resources, folder, overrides)
+        for name, value in root.need("dispatchables").members()
     }
-    commands = tuple(_command(value, resources, dispatchables) for value in root.need("commands").items())
+    commands = tuple(_command(value, resources, dispatchables, overrides) for value in root.need("commands").items())
     return DxModel(outputs or folder, resources, dispatchables, commands)
 
 
@@ -132,14 +164,30 @@ def refuse_foreign(value: Json) -> None:
     """Raises DMLError for a dispatchable that belongs to Direct3D 12, with the reason."""
     kind = value.need("type", "Type")
     if kind.string().lower() in _FOREIGN:
-        source = value.get("sourcePath")
-        text = source.string() if source is not None else "model.onnx"
-        reason = _FOREIGN[kind.string().lower()].format(source=text)
-        raise DMLError(f"{kind.path}: {reason}", HRESULT.DXGI_ERROR_UNSUPPORTED)
+        raise DMLError(f"{kind.path}: {_FOREIGN[kind.string().lower()]}", HRESULT.DXGI_ERROR_UNSUPPORTED)
 
 
-def _dispatchable(name: str, value: Json, resources: dict[str, Resource]) -> DxDispatchable:
+def is_onnx(value: Json) -> bool:
+    """Whether a dispatchable is an ONNX model."""
+    return value.need("type", "Type").string().lower() == "onnx"
+
+
+def _onnx(name: str, value: Json, folder: Folder, overrides: Overrides) -> DxOnnx:
+    source, free = value.need("sourcePath"), value.get("freeDimensionNameOverrides")
+    try:
+        path = folder.resolve(source.string())
+    except DMLError as error:
+        source.fail(error.message)
+    sizes = {} if free is None else {size: given.unsigned() for size, given in free.members()}
+    return DxOnnx(name, path, value.path, {**sizes, **overrides.sizes})
+
+
+def _dispatchable(
+    name: str, value: Json, resources: dict[str, Resource], folder: Folder, overrides: Overrides
+) -> DxDispatchable | DxOnnx:
     refuse_foreign(value)
+    if is_onnx(value):
+        return _onnx(name, value, folder, overrides)
     compiled = value.get("dmlCompileType")
     if compiled is not None and compiled.string() not in ("DmlCompileOp", "DmlCompileGraph"):
         compiled.fail(f"must be DmlCompileOp or DmlCompileGraph, found {compiled.string()!r}")
@@ -163,9 +211,12 @@ def _bindings(value: Json, resources: dict[str, Resource]) -> Bindings:
 
 
 def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
-    """What DirectML takes of a binding: the resource and the offset. The rest describes views of HLSL and ONNX."""
+    """What DirectML takes of a binding: the resource and the offset; and the shape, which ONNX models take. The rest
+    describes views of HLSL."""
     if value.is_string:
         return DxSource(_named(value, resources, "resource"), 0, value.path)
+    shape = value.get("shape")
+    sizes = None if shape is None else tuple(item.unsigned() for item in shape.items())
     found = _named(value.need("name"), resources, "resource")
     offset, size = value.get("elementOffset"), value.get("elementSizeInBytes", "elementStride")
     count = value.get("elementCount")
@@ -174,9 +225,9 @@ def _source(value: Json, resources: dict[str, Resource]) -> DxSource:
     if elements and not width:
         value.fail("an elementOffset into values of several types needs 'elementSizeInBytes'")
     last = elements + (count.unsigned(64) if count is not None else 0)
-    if last * width > len(found.data):
+    if last * width > len(found.data) and not found.deferred:
         value.fail(f"ends at byte {last * width} of a resource of {len(found.data)}")
-    return DxSource(found, elements * width, value.path)
+    return DxSource(found, elements * width, value.path, sizes)
 
 
 def _named(value: Json, known: dict[str, _Made], what: str) -> _Made:
@@ -186,10 +237,15 @@ def _named(value: Json, known: dict[str, _Made], what: str) -> _Made:
     return known[name]
 
 
-def _command(value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable]) -> Command:
+def _command(
+    value: Json,
+    resources: dict[str, Resource],
+    dispatchables: dict[str, DxDispatchable | DxOnnx],
+    overrides: Overrides,
+) -> Command:
     kind = value.need("type")
     readers: dict[str, Callable[[], Command]] = {
-        "dispatch": lambda: _dispatch(value, resources, dispatchables),
+        "dispatch": lambda: _dispatch(value, resources, dispatchables, overrides),
         "print": lambda: _print(value, resources),
         "writefile": lambda: _write_file(value, resources),
     }
@@ -198,15 +254,27 @@ def _command(value: Json, resources: dict[str, Resource], dispatchables: dict[st
     return readers[kind.string().lower()]()
 
 
-def _dispatch(value: Json, resources: dict[str, Resource], dispatchables: dict[str, DxDispatchable]) -> DispatchCommand:
+def _dispatch(
+    value: Json,
+    resources: dict[str, Resource],
+    dispatchables: dict[str, DxDispatchable | DxOnnx],
+    overrides: Overrides,
+) -> DispatchCommand:
     groups = value.get("threadGroupCount")  # means something for HLSL shaders alone: it is checked and ignored
     if groups is not None and len([item.unsigned() for item in groups.items()]) != 3:
         groups.fail("must be an array of 3 integers")
-    return DispatchCommand(
-        _named(value.need("dispatchable"), dispatchables, "dispatchable"),
-        _bindings(value.need("bindings"), resources),
-        value.path,
-    )
+    made = _named(value.need("dispatchable"), dispatchables, "dispatchable")
+    given = value.get("bindings") if isinstance(made, DxOnnx) else value.need("bindings")
+    bindings = {} if given is None else _bindings(given, resources)
+    deferred = [source for found in bindings.values() for source in found if source.resource.deferred]
+    if isinstance(made, DxOnnx):
+        bindings = {
+            point: tuple(replace(source, shape=overrides.shapes.get(point, source.shape)) for source in found)
+            for point, found in bindings.items()
+        }
+    elif deferred:
+        raise DMLError(f"{deferred[0].path}: deferred resources are for ONNX models, whose outputs tell their sizes")
+    return DispatchCommand(made, bindings, value.path)
 
 
 def _print(value: Json, resources: dict[str, Resource]) -> PrintCommand:
@@ -227,7 +295,7 @@ def _write_file(value: Json, resources: dict[str, Resource]) -> WriteFileCommand
     if sizes:
         assert dimensions is not None
         needed = math.prod(sizes) * found.element_size
-        if needed > len(found.data):
+        if needed > len(found.data) and not found.deferred:
             dimensions.fail(f"{list(sizes)} are {needed} bytes, the resource has {len(found.data)}")
     if suffix in images.SUFFIXES:
         try:

@@ -26,13 +26,15 @@ LARGEST = 1 << 32
 class Resource:
     """A buffer: its bytes at the start, and how many of them hold values (the rest is padding).
 
-    data_type: of the values, UNKNOWN for a list of values of several types.
+    data_type: of the values, UNKNOWN for a list of values of several types. deferred: it is made by the ONNX model that
+    writes to it, as large as that says; ``data`` is empty.
     """
 
     name: str
     data: bytes
     used: int
     data_type: DML_TENSOR_DATA_TYPE
+    deferred: bool = False
 
     @property
     def element_size(self) -> int:
@@ -120,7 +122,10 @@ def resource(name: str, value: Json, folder: Folder) -> Resource:
     kind = data_type(given) if given is not None else UNKNOWN
     values = value.need("initialValues")
     if values.is_string:
-        values.fail("deferred buffers are for ONNX dispatchables, which belong to Direct3D 12; see dml run model.onnx")
+        if values.string() != "deferred":
+            values.fail(f"must be 'deferred', an array or an object, found {values.string()!r}")
+        _dtype(kind, values)
+        return Resource(name, b"", 0, kind, deferred=True)
     if values.is_array and kind == UNKNOWN:
         data = _mixed(values)
     elif values.is_array:

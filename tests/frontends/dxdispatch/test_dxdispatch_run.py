@@ -198,7 +198,7 @@ WRONG = [
     ({"type": "DML_OPERATOR_ADD"}, [], r"dispatchables\.add\.type: 'DML_OPERATOR_ADD' is no DML_OPERATOR_TYPE"),
     ({"type": "INVALID"}, [], r"dispatchables\.add"),
     ({"type": "hlsl", "sourcePath": "a.hlsl"}, [], r"add\.type: HLSL shaders are compiled for Direct3D 12"),
-    ({"type": "ONNX", "sourcePath": "a.onnx"}, [], r"belongs to Direct3D 12; run the file itself: dml run a\.onnx"),
+    ({"type": "ONNX", "sourcePath": "a.onnx"}, [], r"dispatchables\.add: .*a\.onnx: cannot be read"),
     ({"type": "dmlSerializedGraph", "sourcePath": "a.bin"}, [], r"serialized graphs are a binary format"),
     ({"dmlCompileType": "Graph"}, [], r"dmlCompileType: must be DmlCompileOp or DmlCompileGraph"),
     ({"executionFlags": ["FAST"]}, [], r"executionFlags\[0\]: 'FAST' is no DML_EXECUTION_FLAGS"),

@@ -158,7 +158,7 @@ BAD = [
     ('{"initialValuesDataType": "INT32", "initialValues": {"sourcePath": "broken.png"}}', "FLOAT32 or FLOAT16"),
     ('{"initialValuesDataType": "INT32", "initialValues": {"sourcePath": "a\\u0000b"}}', "is no path"),
     ('{"initialValuesDataType": "INT32", "initialValues": [1], "sizeInBytes": 2}', "does not hold 4 bytes"),
-    ('{"initialValuesDataType": "INT32", "initialValues": "deferred"}', "ONNX"),
+    ('{"initialValuesDataType": "INT32", "initialValues": "later"}', "must be 'deferred', an array or an object"),
     ('{"initialValuesDataType": "INT32", "initialValues": 3}', "must be an object|must be an array"),
 ]
 

@@ -7,7 +7,7 @@ import pytest
 from ir_peer import both, random
 
 o = pytest.importorskip("openvino.opset13", reason="the openvino package is a test dependency (extra `test`)")
-o9 = pytest.importorskip("openvino.opset9")
+o1, o9 = (pytest.importorskip(f"openvino.opset{n}") for n in (1, 9))
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,18 @@ def test_grid_sample(device, tmp_path, mode, padding, corners):
     attributes = {"mode": mode, "padding_mode": padding, "align_corners": corners}
     grid = np.random.default_rng(2).uniform(-1.9, 1.9, (2, 4, 5, 2)).astype(np.float32)
     both(device, tmp_path, lambda a, b: o.grid_sample(a, b, attributes), random(2, 3, 5, 6), grid)
+
+
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "linear_onnx", "cubic"])
+def test_the_first_interpolation(device, tmp_path, mode, corners):
+    """Larger, smaller, and one of each."""
+    base = {"mode": mode, "align_corners": corners, "antialias": False, "pads_begin": [0], "pads_end": [0]}
+
+    def make(a):
+        return [
+            o1.interpolate(a, o.constant(np.array(sizes)), base | {"axes": np.array([2, 3])})
+            for sizes in ([7, 9], [2, 3], [3, 10])
+        ]
+
+    both(device, tmp_path, make, random(1, 2, 4, 5))

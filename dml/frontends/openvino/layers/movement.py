@@ -186,3 +186,20 @@ def reverse_subsequences(graph: Any, x: Tensor, lengths: IrValue, batch: int, ax
     made = graph.one(cls, x.sizes, x.data_type, InputTensor=x, SequenceLengthsTensor=counts, Axis=axis)
     assert isinstance(made, Tensor)
     return made
+
+
+@layer("Reverse")
+def reverse(c: IrContext) -> IrValue:
+    """Along axes that are numbers, or marked by a mask."""
+    x, mode = c.tensor(0), c.layer.text("mode")
+    if mode not in ("index", "mask"):
+        raise c.error(f"mode {mode!r} is not index or mask")
+    marks = np.ravel(c.known(1))
+    axes = {int(axis) % x.rank for axis in (marks if mode == "index" else np.flatnonzero(marks))}
+    strides = [-1 if axis in axes else 1 for axis in range(x.rank)]
+    return op.slice_(x, [0] * x.rank, list(x.sizes), strides) if axes else x
+
+
+@layer("Identity")
+def identity(c: IrContext) -> IrValue:
+    return c.values[0]

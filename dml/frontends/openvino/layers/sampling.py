@@ -53,14 +53,17 @@ class _Axis:
 def interpolate(c: IrContext) -> IrValue:
     """Each axis by itself: nearest elements are gathered, others are products with a matrix of weights."""
     x, mode = c.tensor(0), c.layer.text("mode")
+    first = c.layer.version == "opset1"
     coordinates = c.layer.text("coordinate_transformation_mode", "half_pixel")
+    if first:  # (which says no more about it)
+        coordinates = "align_corners" if c.layer.flag("align_corners", True) else "asymmetric"
     if mode not in ("nearest", *_LINEAR, "cubic"):
         raise c.error(f"mode {mode!r} is not supported")
     if coordinates not in _COORDINATES:
         raise c.error(f"coordinate_transformation_mode {coordinates!r} is not one of {', '.join(_COORDINATES)}")
     if c.layer.flag("antialias") or any(c.layer.integers("pads_begin") + c.layer.integers("pads_end")):
         raise c.error("antialias and padding are not supported")
-    rounding = c.layer.text("nearest_mode", "round_prefer_floor")
+    rounding = "simple" if first else c.layer.text("nearest_mode", "round_prefer_floor")
     for axis in _axes(c, x):
         if axis.result == axis.size and axis.scale == 1:
             continue
@@ -74,12 +77,13 @@ def interpolate(c: IrContext) -> IrValue:
 
 
 def _axes(c: IrContext, x: Tensor) -> list[_Axis]:
-    """The axes that are resized. Interpolate-4 has sizes and scales, Interpolate-11 those that its mode asks for."""
-    by_scales = c.layer.text("shape_calculation_mode") == "scales"
+    """The axes that are resized. Interpolate-1 has an attribute for them and sizes, Interpolate-4 sizes and scales,
+    Interpolate-11 those that its mode asks for."""
+    by_scales = c.layer.text("shape_calculation_mode", "sizes") == "scales"
     old = c.layer.version == "opset4"
     given = 2 if old and by_scales else 1
     last = 3 if old else 2
-    axes = c.integers(last) if len(c.values) > last else list(range(x.rank))
+    axes = c.integers(last) if len(c.values) > last else c.layer.integers("axes") or list(range(x.rank))
     factors = [float(value) for value in np.ravel(c.known(given))] if by_scales else [0.0] * len(axes)
     made = []
     for axis, factor in zip(axes, factors, strict=True):

@@ -1,0 +1,65 @@
+"""ONNX models as dispatchables: resources are bound to inputs and outputs by name, with a shape where one is given.
+
+What is not bound is there all the same: inputs as zeros, of 1 for sizes that nobody gives; outputs as the model makes
+them. So a model can be timed without a word about its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.device import Device
+from dml.errors import DMLError
+from dml.runtime.recording import KernelTime
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DxOnnx:
+    """A file to prepare. sizes: for its symbolic dimensions, by their names."""
+
+    name: str
+    source: Path
+    path: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+class OnnxReady:
+    """The model on a device. inputs: dtype and shape of each, by name. Raises DMLError for what is no such model."""
+
+    def __init__(self, made: DxOnnx, device: Device) -> None:
+        from dml.frontends.onnx import prepare
+        from dml.frontends.onnx.inspect import zeros
+
+        self.model = prepare(made.source, device)
+        self.outputs = self.model.outputs
+        self.inputs = {
+            entry.name: zeros(entry, made.sizes)
+            for entry in self.model.model.graph.input
+            if entry.name in self.model.inputs
+        }
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs by name, of the inputs, zeros for those that are not given. Raises DMLError for other values."""
+        found = dict(zip(self.outputs, self.model.run({**self.inputs, **feeds}), strict=True))
+        for name, value in found.items():
+            if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+                raise DMLError(f"output {name!r}: a resource holds numbers, found {type(value).__name__}")
+        return found
+
+    def describe(self) -> str:
+        from dml.frontends.onnx.command import explain
+
+        return "\n".join(map(str, explain(self.model, self.inputs).rows))
+
+    def profile(self, feeds: Mapping[str, Array]) -> list[KernelTime]:
+        from dml.frontends.onnx.command import walk
+
+        return [time for part in walk(self.model, {**self.inputs, **feeds}, profile=True) for time in part.times]

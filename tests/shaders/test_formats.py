@@ -226,7 +226,7 @@ FAST = [
         CASES[2].arguments,
         CASES[2].check,
         "float rounded(float v) { return half_rounded(v); }",
-        ("half_rounded", "half_packed(float)"),
+        ("half_rounded", "half_unpacked(uint)"),
     ),
 ]
 

@@ -155,6 +155,12 @@ def as_discrete(seen_as: Callable[..., dml.Device]) -> dml.Device:
     return seen_as("discrete")
 
 
+@pytest.fixture
+def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device) -> dml.Device:
+    """As ``as_discrete``, without matrix units: FLOAT16 has the kernels of FLOAT32."""
+    return seen_as("discrete", features=as_discrete.vulkan.target.features.without("cooperative_matrix"))
+
+
 @pytest.fixture(scope="session", params=["plain", "discrete"])
 def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
     """The device under test as it is, then as a discrete GPU: a test of two sets of kernels runs on both."""

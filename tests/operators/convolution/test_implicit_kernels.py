@@ -44,10 +44,10 @@ def test_tiles(as_discrete, tile, case):
 @pytest.mark.parametrize("layout", ["packed", "nhwc", "padded"])
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("case", CASES[:2], ids=range(2))
-def test_types_and_layouts(as_discrete, dtype, layout, case):
+def test_types_and_layouts(without_matrices, dtype, layout, case):
     made = build(dtype, 3, layout=layout, **case)
-    assert runs_implicit(as_discrete, made[0])
-    check(as_discrete, *made)
+    assert runs_implicit(without_matrices, made[0])
+    check(without_matrices, *made)
 
 
 @pytest.mark.parametrize("slab, buffers", [(8, 1), (8, 2), (16, 1), (16, 2)])

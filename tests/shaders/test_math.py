@@ -277,6 +277,7 @@ def summed(results, arguments):
 MATH: list[tuple[str, object, object]] = [
     ("is_nan", crossed(float_bits()), equal(lambda x: x != x)),
     ("is_inf", crossed(float_bits()), equal(lambda x: abs(x) == np.inf)),
+    ("not_negative", crossed(float_bits()), equal_floats(lambda x: np.where(x < 0, F32(0), x))),
     (
         "with_sign",
         lambda rng: [np.abs(a) if i == 0 else a for i, a in enumerate(any_two(rng))],

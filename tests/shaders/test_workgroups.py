@@ -22,6 +22,9 @@ uint total_of_lanes(uint value) {
     return workgroup_total(value, lane, LANES) + workgroup_total(value, lane, LANES);
 }
 """
+FEW_BARRIERS = """LANES_REDUCTION(lanes_total, uint, REDUCE_ADD)
+uint total_of_lanes(uint value) { return lanes_total(value, gl_LocalInvocationIndex % LANES); }
+"""
 # x -> a x + b with (a, b) as uvec2: one after the other is another map than the other way round.
 SCAN = """uvec2 after(uvec2 f, uvec2 g) { return uvec2(f.x * g.x, g.x * f.y + g.y); }
 WORKGROUP_SCAN(workgroup_scan, uvec2, after)
@@ -39,10 +42,10 @@ def maps(rng):
     return [rng.integers(0, 2**64, 5 * WORKGROUP, dtype=np.uint64)]
 
 
-def summed_twice(lanes):
+def summed(lanes, times=1):
     def check(results, arguments):
         totals = arguments[0].reshape(-1, lanes).sum(axis=1, dtype=np.uint32)
-        harness.assert_exact(results[0], np.repeat(totals * np.uint32(2), lanes))
+        harness.assert_exact(results[0], np.repeat(totals * np.uint32(times), lanes))
 
     return check
 
@@ -83,10 +86,22 @@ CASES = [
             "reduce.glsl",
             f"sums over {lanes} lanes",
             values,
-            summed_twice(lanes),
+            summed(lanes, times=2),
             code=SUM,
             covers=("WORKGROUP_REDUCTION", "REDUCE_ADD"),
-            defines={"LANES": f"{lanes}u"},
+            defines={"LANES": lanes},
+        )
+        for lanes in LANES
+    ),
+    *(
+        Case(
+            "reduce.glsl",
+            f"sums over {lanes} lanes by few barriers",
+            values,
+            summed(lanes),
+            code=FEW_BARRIERS,
+            covers=("LANES_REDUCTION", "LANES_READ"),
+            defines={"LANES": lanes},
         )
         for lanes in LANES
     ),

@@ -16,6 +16,7 @@ import device_texts
 import dml
 import short_run
 import validation
+from dml.compiler.features import FloatMode
 from dml.conformance import axes
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
@@ -143,7 +144,9 @@ def fast_halves(device: dml.Device, request: pytest.FixtureRequest) -> dml.Devic
     is_known = "llvmpipe Mesa" in device.vulkan.driver and not request.config.getoption("--vulkan-validation")
     if not (features.float16_exact or is_known):
         pytest.skip("this device promises too little of its conversions of FLOAT16")
-    return axes.open_as(device.vulkan, features=replace(features, float16_exact=True))
+    names = ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE")
+    modes = features.float16_exact or tuple(FloatMode(name, 16) for name in names)
+    return axes.open_as(device.vulkan, features=replace(features, float16_exact=modes))
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,9 @@ def table(title: str, *columns: str) -> Table:
     return made
 
 
-def show(made: Table) -> None:
-    """As wide as a terminal; in a pipe as wide as the table, so that tools find one row in one line."""
+def show(made: Table | str) -> None:
+    """A table, or text in Rich's markup. As wide as a terminal; in a pipe as wide as the table, so that tools find one
+    row in one line."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=500)

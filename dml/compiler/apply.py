@@ -5,6 +5,7 @@ Expressions put together (an activation after an addition, a chain that a graph 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from dml.compiler.builder import ProgramBuilder, merge
@@ -14,7 +15,7 @@ from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression
-from dml.compiler.selection import elementwise_walk
+from dml.compiler.selection import TRANSPOSE_WORKGROUP, elementwise_walk, transpose_tile
 
 
 def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
@@ -27,10 +28,14 @@ def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inpu
     emitted = emit(expression, parameters, result=DATA_TYPES[result.data_type].glsl)
     for part in in_parts(merged, builder.target.max_region):
         unit = _vector_elements(*part)
-        if unit is None:
-            _apply_to_each(builder, emitted, *part)
-        else:
+        tile = transpose_tile(builder.target, DATA_TYPES[result.data_type].bits) if len(inputs) == 1 else None
+        turned = _turned(tile, *part) if tile is not None else None
+        if unit is not None:
             _apply_to_vectors(builder, emitted, unit, *part)
+        elif tile is not None and turned is not None:
+            _apply_transposed(builder, emitted, tile, *turned)
+        else:
+            _apply_to_each(builder, emitted, *part)
 
 
 def _apply_to_each(builder: ProgramBuilder, emitted: Emitted, result: Operand, *inputs: Operand) -> None:
@@ -56,11 +61,49 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
         count=-(-result.count // (unit * walk.steps)),
         workgroup=walk.workgroup,
         constants={"STEPS": walk.steps, **emitted.constants},
-        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(result.count % unit > 0)},
+        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(result.rank == 1)},
         code="\n".join([emitted.code, scalar_body(named, result.rank), vector_body(named, result, unit)]),
         steps=walk.steps * rounds,
         each=-(-unit // rounds),
     )
+
+
+def _apply_transposed(builder: ProgramBuilder, emitted: Emitted, tile: int, result: Operand, source: Operand) -> None:
+    *outer, high, across = result.sizes
+    wide = tile * DATA_TYPES[result.data_type].per_word
+    space = (*outer, -(-high // tile), -(-across // wide))
+    builder.dispatch(
+        "elementwise/transpose.comp",
+        {"result": write(result), "x0": read(source)},
+        space=space,
+        groups=math.prod(space),
+        workgroup=TRANSPOSE_WORKGROUP,
+        constants={"HIGH": high, "ACROSS": across, **emitted.constants},
+        defines={"TILE": f"{tile}u", "NARROW": int(DATA_TYPES[result.data_type].per_word > 1)},
+        code=emitted.code,
+        steps=2,
+        each=tile * wide // TRANSPOSE_WORKGROUP,
+    )
+
+
+def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Operand] | None:
+    """Both with the dimension along which the source's elements are neighbours as the last but one.
+
+    None where they are neighbours along the result's last dimension, or these two are short, or words are shared.
+    """
+    last = result.rank - 1
+    found = [axis for axis in range(last) if source.strides[axis] == 1 and source.sizes[axis] >= tile // 2]
+    if not found or result.strides[last] != 1 or source.strides[last] in (0, 1) or result.sizes[last] < tile // 2:
+        return None
+    per_word = DATA_TYPES[result.data_type].per_word
+    if any(step % per_word for step in (result.base, result.sizes[last], *result.strides[:last])):
+        return None
+    order = [axis for axis in range(last) if axis != found[0]] + [found[0], last]
+    turned, along = (
+        operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
+        for operand in (result, source)
+    )
+    return turned, along
 
 
 def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:

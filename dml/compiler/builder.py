@@ -12,7 +12,7 @@ from dml.compiler.kernels.prelude import Bound, epilogue_operands, prelude, read
 from dml.compiler.parts import crop, in_parts
 from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
 from dml.compiler.scalar import Constant
-from dml.compiler.selection import has_fast_halves
+from dml.compiler.selection import fast_halves, single_stores
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -141,7 +141,16 @@ class ProgramBuilder:
             return
         bound, written_elsewhere = self._bind(kernel, tensors)
         head = prelude(
-            kernel, bound, constants or {}, space, shape, tuple(push or {}), code, has_fast_halves(self.target)
+            kernel,
+            bound,
+            constants or {},
+            space,
+            shape,
+            tuple(push or {}),
+            code,
+            fast_halves(self.target),
+            # Where whole words are put together (lib/for_each.glsl), no element is stored
+            frozenset() if (defines or {}).get("WHOLE_WORDS") else single_stores(self.target),
         )
         dispatch = Dispatch(
             label=kernel,

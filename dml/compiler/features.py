@@ -9,6 +9,16 @@ from typing import NamedTuple
 from dml.errors import DMLError
 
 
+class FloatMode(NamedTuple):
+    """An execution mode of SPIR-V's float controls, for floats of so many bits."""
+
+    name: str
+    bits: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.bits}"
+
+
 class MatrixShape(NamedTuple):
     """A product that a subgroup makes at once (VkCooperativeMatrixPropertiesKHR): m x k by k x n, plus m x n.
 
@@ -33,9 +43,9 @@ class Features:
 
     storage_16bit, storage_8bit: storage buffers may be declared as arrays of such elements. float16, int8: arithmetic
     in them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: of "vote", "arithmetic", "ballot",
-    "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: conversions of FLOAT16 round to
-    nearest even and keep subnormals, signed zeros, infinities and NaN (float controls). memory_model: Vulkan's, which
-    cooperative matrices need. cooperative_matrices: of subgroup scope.
+    "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: the modes in which conversions of
+    FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty where there are none.
+    memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope.
     """
 
     storage_16bit: bool = False
@@ -44,7 +54,7 @@ class Features:
     int8: bool = False
     integer_dot_product: bool = False
     subgroup_operations: frozenset[str] = frozenset()
-    float16_exact: bool = False
+    float16_exact: tuple[FloatMode, ...] = ()
     memory_model: bool = False
     cooperative_matrices: tuple[MatrixShape, ...] = ()
 
@@ -62,6 +72,7 @@ class Features:
         """Each by its name: whether it is there, or which ones, in words."""
         found = {name: getattr(self, field) for name, field in FEATURES.items()}
         found["subgroup_operations"] = ", ".join(sorted(self.subgroup_operations))
+        found["float16_exact"] = ", ".join(map(str, self.float16_exact))
         found["cooperative_matrix"] = "; ".join(map(str, self.cooperative_matrices))
         return found
 

@@ -108,15 +108,16 @@ class Operand:
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Right-aligned to ``sizes``; dimensions of size 1 repeat.
 
-        Where both sizes are 1 nothing tells whether the dimension repeats. It is taken to where an inner one does, so
-        that the kernel of a larger size is found: a bias {1, C, 1} of one image is one of many.
+        Where both sizes are 1 nothing tells whether the dimension repeats. It is taken to where an inner one does and
+        the elements never change, so that the kernel of a larger size is found: a bias {1, C, 1} of one image is one of
+        many, and a mask {1, 1, S} of one sequence has a row for each.
         """
         lead = len(sizes) - self.rank
         strides: list[int] = []
         repeats = False
         for own, stride, size in zip(reversed(self.sizes), reversed(self.strides), reversed(sizes), strict=False):
             repeats |= own != size
-            strides.append(0 if own == 1 and (repeats or size > 1) else stride)
+            strides.append(0 if own == 1 and (size > 1 or (repeats and self.is_static)) else stride)
         return self.view(tuple(sizes), (0,) * lead + tuple(reversed(strides)))
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:

@@ -405,6 +405,11 @@ class Builder:
                 stack += feeds.get(node, ())
         return live
 
+    def depends_on_inputs(self, tensor: Tensor) -> bool:
+        """Whether an input of the graph is among what it is made of."""
+        kind, index, _ = tensor.source
+        return kind == "input" or not self._live([index]).isdisjoint(node for _, node, _ in self._input_edges)
+
     @checked
     def compile(self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, optimize: bool = True) -> Any:
         """The compiled graph; see ``Device.compile_graph``."""

@@ -11,6 +11,7 @@ from dml.compiler.builder import EpilogueTooWideError, OperandOrArray, ProgramBu
 from dml.compiler.kernels.epilogue import epilogue_of
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
+from dml.compiler.parts import crop
 from dml.compiler.program import Access, Operand, Program, Region, Space
 from dml.compiler.repeated import expression_key, repeated
 from dml.compiler.scalar import Expression, Leaf
@@ -18,9 +19,11 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc, description_key
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
+from dml.graph.blocks import blocks_of
 from dml.graph.fusion import fuse
-from dml.graph.model import Graph, Node, Port, Value, static_values
-from dml.graph.views import join_views, read_views, reshaped, seen_through, writable_in_place
+from dml.graph.joins import JoinPlan, is_readable, plan_joins
+from dml.graph.model import Graph, Node, Port, Value
+from dml.graph.views import join_views, read_views, reshaped, same_places, seen_through
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
@@ -43,8 +46,12 @@ class _Compiler:
         self.regions: dict[Value, Region] = {}
         #: Values whose operator was removed: views of what it read, and the tensors that it would have written.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
-        #: Values written straight into a joined tensor.
-        self.places: dict[Value, Operand] = {}
+        #: Weights that products take in blocks of four bits: what these read in the stead of each.
+        self.blocks: dict[Value, dict[str, Operand]] = {}
+        #: Values that lie in joined tensors.
+        self.joins = JoinPlan()
+        #: Those of ``joins.copied`` whose copy has been made.
+        self.moved: set[Value] = set()
         #: A value that is several graph outputs is written to the first of them and copied to these.
         self.copies: list[tuple[Value, int, DML_BUFFER_TENSOR_DESC]] = []
 
@@ -61,7 +68,9 @@ class _Compiler:
             program.outputs.append(int(tensor.TotalTensorSizeInBytes))
         copy_owned(program, self.target)
         if self.optimize:
-            self._plan_joins()
+            scratch = ProgramBuilder(program, self.target)
+            self.joins = plan_joins(graph, lambda port, value: self._written(port, value, scratch))
+            self.views |= self.joins.places
         for node in graph.nodes:
             self._node(node)
         builder = ProgramBuilder(program, self.target)
@@ -86,7 +95,7 @@ class _Compiler:
         if value in self.views:
             view = seen_through(*self.views[value], tensor)
             assert view is not None
-            return view
+            return crop(view, 0)
         if value not in self.regions:
             assert isinstance(value.source, DML_CONSTANT_DATA_GRAPH_NODE_DESC)
             self.regions[value] = self._constant(value.source)
@@ -98,8 +107,8 @@ class _Compiler:
 
     def _written(self, port: Port, value: Value, builder: ProgramBuilder) -> Operand:
         """Where a node writes a value: a graph output, its place in a joined tensor, or scratch memory."""
-        if value in self.places:
-            return self.places[value]
+        if value in self.joins.places:
+            return crop(self.joins.places[value][0], 0)
         if value not in self.regions:
             self.regions[value] = self._new_region(value, builder)
         return Operand.of(port.tensor, self.regions[value])
@@ -122,21 +131,6 @@ class _Compiler:
 
     # Nodes
 
-    def _plan_joins(self) -> None:
-        """Find what the inputs of each join may write in place. Later joins first: a join can be part of another."""
-        static = static_values(self.graph)
-        for node in reversed(self.graph.nodes):
-            desc = node.desc
-            if isinstance(desc, DML_JOIN_OPERATOR_DESC) and not all(v in static for _, v in filter(None, node.inputs)):
-                (result,) = node.outputs
-                assert result is not None
-                port, value = result
-                whole = self._written(port, value, ProgramBuilder(self.program, self.target))
-                for entry, view in zip(node.inputs, join_views(desc, whole), strict=True):
-                    assert entry is not None
-                    if entry[1] not in static and writable_in_place(entry[1], entry[0].tensor):
-                        self.places[entry[1]] = view
-
     def _node(self, node: Node) -> None:
         builder = ProgramBuilder(self.program, self.target)
         shown = any(value.outputs for _, value in filter(None, node.outputs))
@@ -145,6 +139,11 @@ class _Compiler:
             builder = builder.initialization()
         builder.node = node.label
         if self.optimize and self._became_view(node):
+            return
+        blocks = blocks_of(node, self.target, self._read) if static else None
+        if blocks is not None:
+            ((_, weights),) = filter(None, node.outputs)
+            self.blocks[weights] = blocks
             return
         if node.desc is not None and isinstance(node.desc, DML_JOIN_OPERATOR_DESC):
             self._join(node, node.desc, builder)
@@ -165,29 +164,27 @@ class _Compiler:
             return False
         outputs = [entry for entry in node.outputs if entry is not None]
         for view, (made, result) in zip(views, outputs, strict=True):
-            readers = [self._seen_by(consumer, at) for consumer, at in result.consumers]
-            if result.outputs or result in self.places:
-                return False
-            if any(seen_through(view, made.tensor, seen) is None for seen in readers):
+            if result.outputs or result in self.joins.places or not is_readable(result, view, made.tensor):
                 return False
         for view, (made, result) in zip(views, outputs, strict=True):
             self.views[result] = view, made.tensor
         return True
 
-    def _seen_by(self, consumer: Node, at: int) -> DML_BUFFER_TENSOR_DESC:
-        entry = consumer.inputs[at]
-        assert entry is not None
-        return entry[0].tensor
-
     def _join(self, node: Node, desc: DML_JOIN_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         (result,) = node.outputs
         assert result is not None
-        whole = self._written(*result, builder)
+        places, copied = self.joins.places, self.joins.copied
+        whole = places[result[1]][0] if result[1] in places else self._written(*result, builder)
         for entry, view in zip(node.inputs, join_views(desc, whole), strict=True):
             assert entry is not None
             port, value = entry
-            if value not in self.places:
-                self._apply(builder, Leaf(0), view, [self._read(value, port.tensor)])
+            if value in places and same_places(places[value][0], view):
+                continue
+            if value in copied and same_places(copied[value], view):
+                if value in self.moved:
+                    continue
+                self.moved.add(value)
+            self._apply(builder, Leaf(0), crop(view, 0), [self._read(value, port.tensor)])
 
     def _operator(self, node: Node, builder: ProgramBuilder) -> None:
         assert node.desc is not None
@@ -232,20 +229,30 @@ class _Compiler:
         program = self.program
         before = len(program.dispatches), len(program.initialize), program.persistent_size
         try:
+            if self._comes_back(desc, builder, operands, written):
+                return False
             self._lower(desc, builder, operands)
-            stores = [
-                binding.access
-                for dispatch in builder.dispatches[before[builder.dispatches is program.initialize] :]
-                for binding in dispatch.bindings
-                if binding.region.overlaps(written)
-            ]
-            if all(access is Access.WRITE for access in stores):
-                return True
+            return True
         except EpilogueTooWideError:
-            pass
-        del program.dispatches[before[0] :], program.initialize[before[1] :]
-        program.persistent_size = before[2]
-        return False
+            del program.dispatches[before[0] :], program.initialize[before[1] :]
+            program.persistent_size = before[2]
+            return False
+
+    def _comes_back(
+        self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
+    ) -> bool:
+        """Whether an operator's kernels read what they write of ``written``, which its inputs may overlap."""
+        aside = ProgramBuilder(Program(), builder.target)
+        aside = aside.initialization() if builder.initializes else aside
+        apart = replace(written, index=-1)
+        result = {
+            name: replace(operand, region=apart)
+            for name, operand in operands.items()
+            if isinstance(operand, Operand) and operand.region == written
+        }
+        self._lower(desc, aside, {**operands, **result})
+        bound = (binding for dispatch in aside.dispatches for binding in dispatch.bindings)
+        return any(binding.region.overlaps(apart) and binding.access is not Access.WRITE for binding in bound)
 
     def _operands(self, node: Node, builder: ProgramBuilder) -> dict[str, OperandOrArray]:
         assert node.desc is not None
@@ -256,7 +263,10 @@ class _Compiler:
                 operands[name] = tuple(self._read(e[1], e[0].tensor) for e in (next(entries) for _ in tensor) if e)
             else:
                 entry = next(entries)
-                operands[name] = None if entry is None else self._read(entry[1], entry[0].tensor)
+                if entry is not None and entry[1] in self.blocks:
+                    operands.update(self.blocks[entry[1]])
+                else:
+                    operands[name] = None if entry is None else self._read(entry[1], entry[0].tensor)
         entries = iter(node.outputs)
         for name, tensor in node.desc.outputs():
             if isinstance(tensor, tuple):

@@ -1,13 +1,13 @@
 """Removes operators that only move elements where strides and offsets express the same.
 
-What reads an identity, slice or split reads a view of its input instead; what a join joins is written straight into its
-place in the joined tensor.
+What reads an identity, slice or split reads a view of its input instead. ``joins`` does what joins need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dml.compiler.builder import merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
 from dml.compiler.scalar import ScalarNode
@@ -18,7 +18,7 @@ from dml.descriptors.movement import (
     DML_SLICE_OPERATOR_DESC,
     DML_SPLIT_OPERATOR_DESC,
 )
-from dml.graph.model import Node, Value
+from dml.graph.model import Node
 from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 
@@ -70,9 +70,38 @@ def seen_through(view: Operand, made: DML_BUFFER_TENSOR_DESC, seen: DML_BUFFER_T
     view = view.as_type(seen.DataType)
     if seen.Sizes == made.Sizes and seen.strides == made.strides:
         return view
-    if view.is_packed and made.is_packed:
-        return view.view(seen.Sizes, seen.strides)
-    return None
+    if not made.is_packed:
+        return None
+    if not view.is_packed and _without_ones(seen.Sizes) == _without_ones(made.Sizes):
+        # (It may be a batch of one that the reader flattened: of two it would want a copy, and so it gets one.)
+        return None
+    strides = _strides_through(view, seen)
+    return None if strides is None else view.view(seen.Sizes, strides)
+
+
+def _without_ones(sizes: tuple[int, ...]) -> list[int]:
+    return [size for size in sizes if size > 1]
+
+
+def _strides_through(view: Operand, seen: DML_BUFFER_TENSOR_DESC) -> tuple[int, ...] | None:
+    """The strides in the view's memory of a tensor that is described over the view's elements, packed."""
+    sizes, (steps,) = merge_dimensions(view.sizes, [view.strides])
+    packed = packed_strides(sizes)
+    room = [size - 1 for size in sizes]
+    strides: list[int] = []
+    for size, stride in zip(seen.Sizes, seen.strides, strict=True):
+        at = next((d for d, whole in enumerate(packed) if stride and stride % whole == 0), None)
+        if at is None:
+            strides.append(0)
+            if stride and size > 1:
+                return None
+            continue
+        times = stride // packed[at]
+        room[at] -= times * (size - 1)
+        if room[at] < 0:
+            return None
+        strides.append(times * steps[at] % 2**32)
+    return tuple(strides)
 
 
 def reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand | None:
@@ -82,16 +111,9 @@ def reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand | None:
     return operand.view(sizes, packed_strides(sizes)) if operand.is_packed else None
 
 
-def writable_in_place(value: Value, joined: DML_BUFFER_TENSOR_DESC) -> bool:
-    """Whether the one producer of a join's input can write straight into the joined tensor.
-
-    Types narrower than a word stay out: neighbours would share words.
-    """
-    producer = value.producer
-    if producer is None or not value.is_private or DATA_TYPES[joined.DataType].bits < 32:
-        return False
-    for port in producer.outputs:
-        if port is not None and port[1] is value:
-            made = port[0].tensor
-            return made.DataType == joined.DataType and made.Sizes == joined.Sizes and made.strides == joined.strides
-    return False
+def same_places(a: Operand, b: Operand) -> bool:
+    """Whether two operands of equal sizes have the same elements of the same region."""
+    steps = zip(a.sizes, a.strides, b.strides, strict=True)
+    return (a.region, a.base, a.sizes) == (b.region, b.base, b.sizes) and all(
+        one == other or size == 1 for size, one, other in steps
+    )

@@ -8,11 +8,12 @@ from typing import Any
 from dml.api.device import Device
 from dml.api.operator import CompiledOperator
 from dml.arguments import checked
-from dml.capability import operator_introduced, short_name
+from dml.capability import short_name
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC, DML_GRAPH_DESC
 from dml.runtime.recording import KernelTime
 from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.validator import needed_level
 
 from .kernels import add_times, facts_of, kernels_of
 from .model import Picture, PictureNode, PictureValue, relate, shortened
@@ -67,9 +68,8 @@ def graph_picture(
     if times:
         add_times(kernels, times)
     relate(nodes, kernels)
-    kinds = [found.OPERATOR_TYPE for found in descs.values()]
     return Picture(title, nodes, list(dict.fromkeys(edges)), kernels,
-                   facts_of(device, kinds, [compiled], profile=bool(times)))  # fmt: skip
+                   facts_of(device, list(descs.values()), [compiled], profile=bool(times)))  # fmt: skip
 
 
 def _tensors(fields: Iterable[tuple[str, Any]]) -> list[DML_BUFFER_TENSOR_DESC | None]:
@@ -83,7 +83,7 @@ def _node(desc: OperatorDesc, name: str, number: int, outputs: list[DML_BUFFER_T
     ]  # fmt: skip
     kind = short_name(desc.OPERATOR_TYPE)
     values = [_value(_name(number, at), tensor) for at, tensor in enumerate(outputs) if tensor is not None]
-    level = short_name(operator_introduced(desc.OPERATOR_TYPE))
+    level = short_name(needed_level(desc))
     return PictureNode("node", kind, name, [], values, attributes, [kind], level)
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from dml.api.device import Device
 from dml.api.operator import CompiledOperator
-from dml.capability import operator_introduced, short_name
+from dml.capability import short_name
 from dml.compiler.program import Access, Dispatch, Space
-from dml.enums import DML_OPERATOR_TYPE
+from dml.descriptors.base import OperatorDesc
 from dml.runtime.recording import KernelTime
+from dml.validator import needed_level
 from dml.words import bytes_text
 
 from .model import PictureKernel
@@ -37,12 +38,12 @@ def add_times(kernels: Sequence[PictureKernel], times: Sequence[KernelTime]) -> 
 
 
 def facts_of(
-    device: Device, kinds: Sequence[DML_OPERATOR_TYPE], compiled: Sequence[CompiledOperator], *, profile: bool
+    device: Device, operators: Sequence[OperatorDesc], compiled: Sequence[CompiledOperator], *, profile: bool
 ) -> list[tuple[str, str]]:
-    """What stands beside a picture: the device, the level that has all operators, memory, and what measured."""
+    """What stands beside a picture: the device, the level that takes all operators, memory, and what measured."""
     facts = [("device", f"{device.vulkan.name}, {device.vulkan.driver}")]
-    if kinds:
-        facts.append(("feature level", short_name(max(map(operator_introduced, kinds)))))
+    if operators:
+        facts.append(("feature level", short_name(max(map(needed_level, operators)))))
     programs = [one.program for one in compiled]
     if programs:
         constants = {id(constant.Data): len(constant.Data) for program in programs for constant in program.constants}

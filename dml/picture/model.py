@@ -21,7 +21,7 @@ class PictureValue:
 class PictureNode:
     """A node as the model's file has it.
 
-    kind: node, input or output. operators: DirectML's, that it became; level: the feature level that has them. inner:
+    kind: node, input or output. operators: DirectML's, that it became; level: the feature level that takes them. inner:
     the nodes of its body or function. fate: what became of it (see ``fate_of``). kernels: indices of those that compute
     it, fused ones too. group: the number of the group of nodes that a kernel computes together, None where it is alone.
     nanoseconds: of the kernels that begin with it, so that all nodes' add up; None where none was measured. on_host:

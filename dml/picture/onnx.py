@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from dml.capability import operator_introduced, short_name
+from dml.capability import short_name
 from dml.frontends.onnx import PreparedModel
 from dml.frontends.onnx.command import WalkedPart, walk
 from dml.frontends.onnx.device_part import OnnxPlan
 from dml.frontends.onnx.dtypes import Array
 from dml.frontends.onnx.host_part import HostPart
 from dml.frontends.onnx.trace import NodeRecord, ValueFacts
+from dml.validator import needed_level
 
 from .kernels import add_times, facts_of, kernels_of
 from .model import Picture, PictureKernel, PictureNode, PictureValue, relate, shortened
@@ -118,7 +119,7 @@ def _value(facts: ValueFacts) -> PictureValue:
 
 
 def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
-    level = max(map(operator_introduced, record.kinds), default=None)
+    level = max(map(needed_level, record.operators), default=None)
     return PictureNode(
         "node",
         _operator(proto),
@@ -126,7 +127,7 @@ def _node(proto: Any, record: NodeRecord, inner: list[str]) -> PictureNode:
         [_value(value) for value in record.inputs],
         [_value(value) for value in record.outputs],
         _attributes(proto),
-        [short_name(kind) for kind in record.kinds],
+        [short_name(desc.OPERATOR_TYPE) for desc in record.operators],
         "" if level is None else short_name(level),
         inner,
     )
@@ -158,8 +159,8 @@ def _attribute(entry: Any) -> str:
 
 def _facts(model: PreparedModel, parts: Sequence[WalkedPart], *, profile: bool) -> list[tuple[str, str]]:
     plans = [part.plan for part in parts if part.plan is not None]
-    kinds = [kind for plan in plans for record in plan.record for kind in record.kinds]
-    facts = facts_of(model.device, kinds, [plan.compiled for plan in plans if plan.compiled], profile=profile)
+    operators = [desc for plan in plans for record in plan.record for desc in record.operators]
+    facts = facts_of(model.device, operators, [plan.compiled for plan in plans if plan.compiled], profile=profile)
     if len(plans) < len(parts):
         nodes = sum(len(part.part.nodes) for part in parts if part.plan is None)
         facts.append(("on the host", f"{nodes} nodes, in {len(parts) - len(plans)} of {len(parts)} parts"))

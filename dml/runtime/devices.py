@@ -97,6 +97,7 @@ class VulkanDevice:
             ("largest binding", bytes_text(self.max_binding)),
             ("bindings of a kernel", str(target.max_storage_buffers)),
             ("features", ", ".join(self.features)),
+            ("modes of exact FLOAT16", ", ".join(map(str, target.features.float16_exact)) or "none"),
             ("subgroup operations", ", ".join(sorted(target.features.subgroup_operations)) or "none"),
             ("cooperative matrices", "; ".join(map(str, target.features.cooperative_matrices)) or "none"),
             ("features left unused", "; ".join(self.left) or "none"),

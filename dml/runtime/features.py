@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from dml import glslang
-from dml.compiler.features import Features, MatrixShape
+from dml.compiler.features import Features, FloatMode, MatrixShape
 from dml.errors import DMLError
 
 #: Names of features that devices do as if they lacked, separated by commas; "all" are all.
@@ -31,7 +31,7 @@ class _Structure(NamedTuple):
     """A structure of features in Vulkan.
 
     type: its VkStructureType. core: since when its features need no extension. booleans: Features' field that each of
-    its booleans is for, "" for those that no kernel needs.
+    its booleans is needed for, "" for those that no kernel needs.
     """
 
     name: str
@@ -74,7 +74,8 @@ STRUCTURES = (
         1000211000,
         (1, 2, 0),
         "VK_KHR_vulkan_memory_model",
-        ("memory_model", "", ""),
+        # Where the model is enabled and its scope of the whole device is not, atomics are not allowed
+        ("memory_model", "memory_model", ""),
     ),
     _Structure(
         "VkPhysicalDeviceCooperativeMatrixFeaturesKHR",
@@ -87,11 +88,8 @@ STRUCTURES = (
 
 #: Float controls are no features: a device that has them has them enabled.
 _FLOAT_CONTROLS, _FLOAT_CONTROLS_CORE = "VK_KHR_shader_float_controls", (1, 2, 0)
-_EXACT = (
-    "shaderRoundingModeRTEFloat16",
-    "shaderDenormPreserveFloat16",
-    "shaderSignedZeroInfNanPreserveFloat16",
-)
+#: VkShaderFloatControlsIndependence -> for floats of which bits a mode is to be set together with that for 16.
+_TOGETHER = {0: (16, 64), 1: (16,), 2: (16, 32, 64)}
 
 _SUBGROUP_OPERATIONS = {
     "vote": 0x2,
@@ -176,15 +174,14 @@ def _read(vk: Any, instance: Any, physical: Any, version: Version) -> Features:
     found: dict[str, Any] = {}
     for structure, answer in zip(present, chain, strict=True):
         names = [name for name, _ in vk.ffi.typeof(structure.name).fields if name not in ("sType", "pNext")]
-        found.update(
-            {field: bool(getattr(answer, name)) for name, field in zip(names, structure.booleans, strict=True)}
-        )
+        for name, feature in zip(names, structure.booleans, strict=True):
+            found[feature] = bool(getattr(answer, name)) and found.get(feature, True)
     found.pop("", None)
     matrices = found.pop("cooperative_matrices", False)
     features = Features(
         **found,
         subgroup_operations=_subgroup_operations(vk, physical),
-        float16_exact=_is_exact(vk, physical, version, extensions),
+        float16_exact=_exact(vk, physical, version, extensions),
         cooperative_matrices=tuple(_matrices(vk, instance, physical)) if matrices else (),
     )
     return features.without()
@@ -202,11 +199,22 @@ def _subgroup_operations(vk: Any, physical: Any) -> frozenset[str]:
     return frozenset(name for name, bit in _SUBGROUP_OPERATIONS.items() if int(found.supportedOperations) & bit)
 
 
-def _is_exact(vk: Any, physical: Any, version: Version, extensions: Iterable[str]) -> bool:
+def _exact(vk: Any, physical: Any, version: Version, extensions: Iterable[str]) -> tuple[FloatMode, ...]:
+    """The modes in which conversions of FLOAT16 are exact; empty where the device does not have all of them."""
     if version < _FLOAT_CONTROLS_CORE and _FLOAT_CONTROLS not in extensions:
-        return False
-    found = _properties(vk, physical, vk.VkPhysicalDeviceFloatControlsProperties())
-    return all(getattr(found, name) for name in _EXACT)
+        return ()
+    return exact_modes(_properties(vk, physical, vk.VkPhysicalDeviceFloatControlsProperties()))
+
+
+def exact_modes(controls: Any) -> tuple[FloatMode, ...]:
+    """As Features has them, by a VkPhysicalDeviceFloatControlsProperties."""
+    modes = [
+        FloatMode("SignedZeroInfNanPreserve", 16),
+        *(FloatMode("DenormPreserve", bits) for bits in _TOGETHER[int(controls.denormBehaviorIndependence)]),
+        *(FloatMode("RoundingModeRTE", bits) for bits in _TOGETHER[int(controls.roundingModeIndependence)]),
+    ]
+    has_all = all(getattr(controls, f"shader{mode.name}Float{mode.bits}") for mode in modes)
+    return tuple(modes) if has_all else ()
 
 
 def _matrices(vk: Any, instance: Any, physical: Any) -> Iterable[MatrixShape]:

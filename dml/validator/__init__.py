@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from typing import Literal, overload
 
-from ..capability import LATEST
+from ..capability import LATEST, operator_introduced
 from ..capability import feature_level as _feature_level
 from ..descriptors import DML_OPERATOR_DESC, OperatorDesc, unwrap
 from ..enums import DML_FEATURE_LEVEL
@@ -58,4 +58,18 @@ def validate(
     return [] if all else None
 
 
-__all__ = ["Check", "rule", "validate"]
+def needed_level(desc: OperatorDesc) -> DML_FEATURE_LEVEL:
+    """The lowest feature level that accepts a description, the operator with these tensors. Raises what ``validate``
+    does where there is none."""
+    since = operator_introduced(desc.OPERATOR_TYPE)
+    for level in sorted(level for level in DML_FEATURE_LEVEL if since <= level <= LATEST):
+        try:
+            validate(desc, level)
+        except DMLError:
+            continue
+        return level
+    validate(desc)
+    raise AssertionError(desc)  # the latest is among them
+
+
+__all__ = ["Check", "needed_level", "rule", "validate"]

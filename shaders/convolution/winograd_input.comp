@@ -1,8 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // The values of x {batch, channel, depth, height, width} at Winograd's points: result {point, tile, channel}. A tile is
-// what 4 x 4 neighbouring results need; a slice has TILES_Y x TILES_X of them. PADDING_0 rows and PADDING_1 columns
-// come before x; negative numbers cut its beginning off. An invocation takes a tile of a channel.
+// what 4 x 4 results need that lie GAP_0 rows and GAP_1 columns apart, the windows' dilation; a slice has TILES_Y x
+// TILES_X of them, those that begin within a gap one after the other. PADDING_0 rows and PADDING_1 columns come before x;
+// negative numbers cut its beginning off. An invocation takes a tile of a channel.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 
@@ -16,14 +17,16 @@ void main() {
     uint z = take_coordinate(rest, x_SIZE_2_DIVISOR);
     uint corner[5] = uint[5](rest, channel, z, 0u, 0u);
     // Places before the beginning wrap around to large numbers, which are behind the end.
-    uint y0 = tile_y * 4u - uint(PADDING_0), x0 = tile_x * 4u - uint(PADDING_1);
+    uint phase_y = take_coordinate(tile_y, GAP_0_DIVISOR), phase_x = take_coordinate(tile_x, GAP_1_DIVISOR);
+    uint y0 = tile_y * 4u * GAP_0 + phase_y - uint(PADDING_0), x0 = tile_x * 4u * GAP_1 + phase_x - uint(PADDING_1);
     uint from = x_at(corner);
 
     float d[6][6];
     [[unroll]] for (uint y = 0u; y < 6u; ++y) {
         [[unroll]] for (uint x = 0u; x < 6u; ++x) {
-            bool inside = y0 + y < x_SIZE_3 && x0 + x < x_SIZE_4;
-            uint at = from + (y0 + y) * x_STRIDE_3 + (x0 + x) * x_STRIDE_4;
+            uint down = y0 + y * GAP_0, across = x0 + x * GAP_1;
+            bool inside = down < x_SIZE_3 && across < x_SIZE_4;
+            uint at = from + down * x_STRIDE_3 + across * x_STRIDE_4;
             float v = x_load(inside ? at : x_BASE);
             d[y][x] = inside ? v : 0.0;
         }

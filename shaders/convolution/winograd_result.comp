@@ -1,8 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // The result {batch, channel, depth, height, width} from the products {point, tile, channel} at Winograd's points, with
-// the bias added and finish() applied. A slice has TILES_Y x TILES_X tiles of 4 x 4. RESULT_ROWS: four elements of a
-// row of result begin at a multiple of four and are stored at once. An invocation makes a tile of a channel.
+// the bias added and finish() applied. A slice has TILES_Y x TILES_X tiles of 4 x 4, whose elements lie GAP_0 rows and
+// GAP_1 columns apart: those that begin within a gap come one after the other. RESULT_ROWS: GAP_1 is 1, and four elements
+// of a row of result begin at a multiple of four and are stored at once. An invocation makes a tile of a channel.
 #include "prelude.glsl"
 #include "convolution/winograd.glsl"
 
@@ -14,7 +15,8 @@ void main() {
     uint tile = c[0], channel = c[1];
     uint rest = tile, tile_x = take_coordinate(rest, TILES_X_DIVISOR), tile_y = take_coordinate(rest, TILES_Y_DIVISOR);
     uint z = take_coordinate(rest, result_SIZE_2_DIVISOR);
-    uint y0 = tile_y * 4u, x0 = tile_x * 4u;
+    uint phase_y = take_coordinate(tile_y, GAP_0_DIVISOR), phase_x = take_coordinate(tile_x, GAP_1_DIVISOR);
+    uint y0 = tile_y * 4u * GAP_0 + phase_y, x0 = tile_x * 4u * GAP_1 + phase_x;
     uint corner[5] = uint[5](rest, channel, z, y0, x0);
     uint from = products_BASE + tile * products_STRIDE_1 + channel * products_STRIDE_2;
 
@@ -35,10 +37,10 @@ void main() {
     }
     uint to = result_at(corner);
     [[unroll]] for (uint y = 0u; y < 4u; ++y) {
-        if (y0 + y < result_SIZE_3) {
+        if (y0 + y * GAP_0 < result_SIZE_3) {
 #if RESULT_ROWS
             uvec4 four;
-            uint at = to + y * result_STRIDE_3;
+            uint at = to + y * GAP_0 * result_STRIDE_3;
             [[unroll]] for (uint x = 0u; x < 4u; ++x) four[x] = result_encode_at(at + x, sums[y][x]);
 #if RESULT_WIDE
             result_vector_store(at >> 2, four);
@@ -48,8 +50,8 @@ void main() {
 #endif
 #else
             [[unroll]] for (uint x = 0u; x < 4u; ++x) {
-                if (x0 + x < result_SIZE_4) {
-                    result_store(to + y * result_STRIDE_3 + x * result_STRIDE_4, sums[y][x]);
+                if (x0 + x * GAP_1 < result_SIZE_4) {
+                    result_store(to + y * GAP_0 * result_STRIDE_3 + x * GAP_1 * result_STRIDE_4, sums[y][x]);
                 }
             }
 #endif

@@ -12,13 +12,15 @@
 
 #include "lib/sum.glsl"
 
+// The two halves of a word.
+vec2 half_pair(uint word) { return vec2(half_decode(word & 0xffffu), half_decode(word >> 16)); }
+
 // Elements i to i + 3 of a, and of b: two functions, since GLSL passes no buffers to functions.
 FOUR a_four(uint i) {
 #if A_WIDE
     return FOUR_OF_BITS(a_vector(i >> 2));
 #elif A_PAIRS
-    uint low = a_word(i >> 1), high = a_word((i >> 1) + 1u);
-    return FOUR(a_decode(low), a_decode(low >> 16), a_decode(high), a_decode(high >> 16));
+    return FOUR(half_pair(a_word(i >> 1)), half_pair(a_word((i >> 1) + 1u)));
 #else
     return FOUR(a_load(i), a_load(i + 1u), a_load(i + 2u), a_load(i + 3u));
 #endif
@@ -28,8 +30,7 @@ FOUR b_four(uint i) {
 #if B_WIDE
     return FOUR_OF_BITS(b_vector(i >> 2));
 #elif B_PAIRS
-    uint low = b_word(i >> 1), high = b_word((i >> 1) + 1u);
-    return FOUR(b_decode(low), b_decode(low >> 16), b_decode(high), b_decode(high >> 16));
+    return FOUR(half_pair(b_word(i >> 1)), half_pair(b_word((i >> 1) + 1u)));
 #else
     return FOUR(b_load(i), b_load(i + 1u), b_load(i + 2u), b_load(i + 3u));
 #endif

@@ -1,18 +1,26 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
-// A workgroup makes TILE_M x TILE_N of result and loads TILE_K steps of k at a time. An invocation keeps 4 * FOURS_M x
-// 4 * FOURS_N sums in registers: blocks of 4 x 4 that lie GROUPS_M blocks apart down and GROUPS_N across, so that
-// neighbouring invocations read neighbouring words.
+// A workgroup makes TILE_M x TILE_N of result and adds TILE_K steps of k at a time, while the next ones are on their
+// way from memory to its registers. Where shared memory has room for two slabs (BUFFERS), one barrier a slab is enough.
+// An invocation keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that lie GROUPS_M blocks apart down
+// and GROUPS_N across, so that neighbouring invocations read neighbouring words.
+//
+// K_PART: a workgroup adds no more steps of k than this; where they are fewer than K, the result has a matrix for each
+// part, K_PART_STRIDE elements apart.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
 const uint GROUPS_M = TILE_M / (4u * FOURS_M);
 const uint GROUPS_N = TILE_N / (4u * FOURS_N);
 
+// What an invocation reads of a slab, in fours.
+const uint FOURS_OF_A = TILE_M * TILE_K / 4u / WORKGROUP;
+const uint FOURS_OF_B = TILE_N * TILE_K / 4u / WORKGROUP;
+
 // [k][m / 4] and [k][n / 4]; rows are a block longer than needed, so that writes along k go to different banks.
-shared FOUR tile_a[TILE_K][TILE_M / 4u + 1u];
-shared FOUR tile_b[TILE_K][TILE_N / 4u + 1u];
+shared FOUR tile_a[BUFFERS][TILE_K][TILE_M / 4u + 1u];
+shared FOUR tile_b[BUFFERS][TILE_K][TILE_N / 4u + 1u];
 
 // Unrolled, AMD's compiler begins all steps' integer products before it adds any: 160 registers and more, or spills.
 #if SUM_IS_INT
@@ -21,56 +29,170 @@ shared FOUR tile_b[TILE_K][TILE_N / 4u + 1u];
 #define STEPS_OF_K [[unroll]]
 #endif
 
-void load_a(uint a0, uint m0, uint k0) {
-#if A_ALONG == COLUMN
-    for (uint i = gl_LocalInvocationIndex; i < TILE_K * TILE_M / 4u; i += WORKGROUP) {
-        uint k = i / (TILE_M / 4u), m = i % (TILE_M / 4u);
-        FOUR four = FOUR(0);
-        if (k0 + k < K && m0 + 4u * m < M) four = a_four(a0 + (k0 + k) * A_COLUMN + m0 + 4u * m);
-        tile_a[k][m] = four;
-    }
-#elif A_ALONG == ROW
-    for (uint i = gl_LocalInvocationIndex; i < TILE_M * TILE_K / 4u; i += WORKGROUP) {
-        uint m = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
-        FOUR four = FOUR(0);
-        uint at = a0 + (m0 + m) * A_ROW + k0 + k;
-        if (m0 + m < M && k0 + k + 4u <= K) four = a_four(at);
-        else if (m0 + m < M) for (uint q = 0u; k0 + k + q < K; ++q) four[q] = a_load(at + q);
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_a[k + q][m / 4u][m % 4u] = four[q];
-    }
+// Four elements as they come from memory: decoding them at once would wait for them.
+#if A_WIDE
+#define A_RAW uvec4
+#elif A_PAIRS
+#define A_RAW uvec2
 #else
-    for (uint i = gl_LocalInvocationIndex; i < TILE_M * TILE_K; i += WORKGROUP) {
-        uint m = A_ALONG_M ? i % TILE_M : i / TILE_K, k = A_ALONG_M ? i / TILE_M : i % TILE_K;
-        bool inside = m0 + m < M && k0 + k < K;
-        tile_a[k][m / 4u][m % 4u] = inside ? a_load(a0 + (m0 + m) * A_ROW + (k0 + k) * A_COLUMN) : SUM(0);
-    }
+#define A_RAW FOUR
+#endif
+#if B_WIDE
+#define B_RAW uvec4
+#elif B_PAIRS
+#define B_RAW uvec2
+#else
+#define B_RAW FOUR
+#endif
+
+A_RAW a_raw(uint i) {
+#if A_WIDE
+    return a_vector(i >> 2);
+#elif A_PAIRS
+    return uvec2(a_word(i >> 1), a_word((i >> 1) + 1u));
+#else
+    return a_four(i);
 #endif
 }
 
-void load_b(uint b0, uint n0, uint k0) {
-#if B_ALONG == ROW
-    for (uint i = gl_LocalInvocationIndex; i < TILE_K * TILE_N / 4u; i += WORKGROUP) {
-        uint k = i / (TILE_N / 4u), n = i % (TILE_N / 4u);
-        FOUR four = FOUR(0);
-        if (k0 + k < K && n0 + 4u * n < N) four = b_four(b0 + (k0 + k) * B_ROW + n0 + 4u * n);
-        tile_b[k][n] = four;
-    }
-#elif B_ALONG == COLUMN
-    for (uint i = gl_LocalInvocationIndex; i < TILE_N * TILE_K / 4u; i += WORKGROUP) {
-        uint n = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
-        FOUR four = FOUR(0);
-        uint at = b0 + (n0 + n) * B_COLUMN + k0 + k;
-        if (n0 + n < N && k0 + k + 4u <= K) four = b_four(at);
-        else if (n0 + n < N) for (uint q = 0u; k0 + k + q < K; ++q) four[q] = b_load(at + q);
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_b[k + q][n / 4u][n % 4u] = four[q];
-    }
+B_RAW b_raw(uint i) {
+#if B_WIDE
+    return b_vector(i >> 2);
+#elif B_PAIRS
+    return uvec2(b_word(i >> 1), b_word((i >> 1) + 1u));
 #else
-    for (uint i = gl_LocalInvocationIndex; i < TILE_N * TILE_K; i += WORKGROUP) {
-        uint n = B_ALONG_N ? i % TILE_N : i / TILE_K, k = B_ALONG_N ? i / TILE_N : i % TILE_K;
-        bool inside = n0 + n < N && k0 + k < K;
-        tile_b[k][n / 4u][n % 4u] = inside ? b_load(b0 + (n0 + n) * B_COLUMN + (k0 + k) * B_ROW) : SUM(0);
-    }
+    return b_four(i);
 #endif
+}
+
+FOUR a_of_raw(A_RAW raw) {
+#if A_WIDE
+    return FOUR_OF_BITS(raw);
+#elif A_PAIRS
+    return FOUR(half_pair(raw.x), half_pair(raw.y));
+#else
+    return raw;
+#endif
+}
+
+FOUR b_of_raw(B_RAW raw) {
+#if B_WIDE
+    return FOUR_OF_BITS(raw);
+#elif B_PAIRS
+    return FOUR(half_pair(raw.x), half_pair(raw.y));
+#else
+    return raw;
+#endif
+}
+
+// The first count of four elements, zero for the others.
+FOUR first_of(FOUR four, uint count) {
+    return mix(FOUR(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
+}
+
+// Where four l of this invocation lies in a slab of a: its row and step of k, and how far its elements lie apart.
+#if A_ALONG == COLUMN
+#define A_PLACE(l) \
+    uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, k = i / (TILE_M / 4u), m = i % (TILE_M / 4u) * 4u;
+#else
+#define A_PLACE(l) \
+    uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, m = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
+#endif
+#if B_ALONG == ROW
+#define B_PLACE(l) \
+    uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, k = i / (TILE_N / 4u), n = i % (TILE_N / 4u) * 4u;
+#else
+#define B_PLACE(l) \
+    uint i = (l) * WORKGROUP + gl_LocalInvocationIndex, n = i / (TILE_K / 4u), k = i % (TILE_K / 4u) * 4u;
+#endif
+// Elements that are not neighbours in memory are read one by one: each element of a four lies in another place.
+#define A_SINGLE(l, q)                                                     \
+    uint i = ((l) * 4u + (q)) * WORKGROUP + gl_LocalInvocationIndex;       \
+    uint m = A_ALONG_M ? i % TILE_M : i / TILE_K, k = A_ALONG_M ? i / TILE_M : i % TILE_K;
+#define B_SINGLE(l, q)                                                     \
+    uint i = ((l) * 4u + (q)) * WORKGROUP + gl_LocalInvocationIndex;       \
+    uint n = B_ALONG_N ? i % TILE_N : i / TILE_K, k = B_ALONG_N ? i / TILE_N : i % TILE_K;
+
+// Loads are behind no branch, where they would wait for each other: what lies beyond the edges is read from the last
+// row, column or step of k that is there. Sums of such rows and columns are not stored; such steps are taken as zero.
+void load_a(uint a0, uint m0, uint k0, uint end, out A_RAW raw[FOURS_OF_A]) {
+    [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
+#if A_ALONG == NOWHERE
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+            A_SINGLE(l, q)
+            raw[l][q] = a_load(a0 + min(m0 + m, M - 1u) * A_ROW + min(k0 + k, end - 1u) * A_COLUMN);
+        }
+#else
+        A_PLACE(l)
+#if A_ALONG == COLUMN
+        raw[l] = a_raw(a0 + min(m0 + m, (M - 1u) & ~3u) + min(k0 + k, end - 1u) * A_COLUMN);
+#else
+        raw[l] = a_raw(a0 + min(m0 + m, M - 1u) * A_ROW + min(k0 + k, (end - 1u) & ~3u));
+#endif
+#endif
+    }
+}
+
+void load_b(uint b0, uint n0, uint k0, uint end, out B_RAW raw[FOURS_OF_B]) {
+    [[unroll]] for (uint l = 0u; l < FOURS_OF_B; ++l) {
+#if B_ALONG == NOWHERE
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+            B_SINGLE(l, q)
+            raw[l][q] = b_load(b0 + min(n0 + n, N - 1u) * B_COLUMN + min(k0 + k, end - 1u) * B_ROW);
+        }
+#else
+        B_PLACE(l)
+#if B_ALONG == ROW
+        raw[l] = b_raw(b0 + min(n0 + n, (N - 1u) & ~3u) + min(k0 + k, end - 1u) * B_ROW);
+#else
+        raw[l] = b_raw(b0 + min(n0 + n, N - 1u) * B_COLUMN + min(k0 + k, (end - 1u) & ~3u));
+#endif
+#endif
+    }
+}
+
+void keep_a(uint buffer_, uint k0, uint end, A_RAW raw[FOURS_OF_A]) {
+    bool cut = k0 + TILE_K > end;
+    [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
+#if A_ALONG == NOWHERE
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+            A_SINGLE(l, q)
+            tile_a[buffer_][k][m / 4u][m % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
+        }
+#else
+        A_PLACE(l)
+        FOUR four = a_of_raw(raw[l]);
+#if A_ALONG == COLUMN
+        if (cut && k0 + k >= end) four = FOUR(0);
+        tile_a[buffer_][k][m / 4u] = four;
+#else
+        if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_a[buffer_][k + q][m / 4u][m % 4u] = four[q];
+#endif
+#endif
+    }
+}
+
+void keep_b(uint buffer_, uint k0, uint end, B_RAW raw[FOURS_OF_B]) {
+    bool cut = k0 + TILE_K > end;
+    [[unroll]] for (uint l = 0u; l < FOURS_OF_B; ++l) {
+#if B_ALONG == NOWHERE
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+            B_SINGLE(l, q)
+            tile_b[buffer_][k][n / 4u][n % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
+        }
+#else
+        B_PLACE(l)
+        FOUR four = b_of_raw(raw[l]);
+#if B_ALONG == ROW
+        if (cut && k0 + k >= end) four = FOUR(0);
+        tile_b[buffer_][k][n / 4u] = four;
+#else
+        if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_b[buffer_][k + q][n / 4u][n % 4u] = four[q];
+#endif
+#endif
+    }
 }
 
 void main() {
@@ -79,36 +201,56 @@ void main() {
     uint group = workgroup_index();
     uint n0 = group % tiles_n * TILE_N;
     uint m0 = group / tiles_n % tiles_m * TILE_M;
-    uint batch = group / (tiles_n * tiles_m);
-    if (batch >= BATCH) return;
+    uint matrix = group / (tiles_n * tiles_m);
+    uint batch = matrix % BATCH, begin = matrix / BATCH * K_PART;
+    if (begin >= K) return;  // the whole workgroup
+    uint end = min(K, begin + K_PART);
     uint at[RANK];
     coordinates(batch, at);
     uint a0 = a_batch(at), b0 = b_batch(at);
-    uint own_n = gl_LocalInvocationIndex % GROUPS_N, own_m = gl_LocalInvocationIndex / GROUPS_N;
+    // Invocations stand in patches of 8 x 4: their reads of a tile's row meet in few banks.
+    uint lane = gl_LocalInvocationIndex % 32u, patch_ = gl_LocalInvocationIndex / 32u;
+    uint own_n = patch_ % (GROUPS_N / 8u) * 8u + lane % 8u, own_m = patch_ / (GROUPS_N / 8u) * 4u + lane / 8u;
 
     FOUR sums[4u * FOURS_M][FOURS_N];
     [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
         [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] = FOUR(0);
     }
-    for (uint k0 = 0u; k0 < K; k0 += TILE_K) {
-        load_a(a0, m0, k0);
-        load_b(b0, n0, k0);
-        barrier();
+    A_RAW raw_a[FOURS_OF_A];
+    B_RAW raw_b[FOURS_OF_B];
+    load_a(a0, m0, begin, end, raw_a);
+    load_b(b0, n0, begin, end, raw_b);
+    keep_a(0u, begin, end, raw_a);
+    keep_b(0u, begin, end, raw_b);
+    barrier();
+    uint buffer_ = 0u;
+    for (uint k0 = begin; k0 < end; k0 += TILE_K) {
+        // (Behind the last slab this reads its end again, which nobody adds.)
+        load_a(a0, m0, k0 + TILE_K, end, raw_a);
+        load_b(b0, n0, k0 + TILE_K, end, raw_b);
         STEPS_OF_K for (uint k = 0u; k < TILE_K; ++k) {
             FOUR a[FOURS_M], b[FOURS_N];
-            [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k][own_m + m * GROUPS_M];
-            [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[k][own_n + n * GROUPS_N];
+            [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[buffer_][k][own_m + m * GROUPS_M];
+            [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[buffer_][k][own_n + n * GROUPS_N];
             [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
                 [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += a[m / 4u][m % 4u] * b[n];
             }
         }
+#if BUFFERS == 1
+        barrier();
+#else
+        buffer_ ^= 1u;
+#endif
+        keep_a(buffer_, k0 + TILE_K, end, raw_a);
+        keep_b(buffer_, k0 + TILE_K, end, raw_b);
         barrier();
     }
 
+    uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
     [[unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
         uint m = m0 + (own_m + i / 4u * GROUPS_M) * 4u + i % 4u;
         if (m < M) {
-            uint row = result_batch(at) + m * RESULT_ROW;
+            uint row = first + m * RESULT_ROW;
 #if HAS_C
             uint c_row = c_batch(at) + m * C_ROW;
 #else

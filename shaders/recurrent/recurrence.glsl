@@ -6,6 +6,10 @@
 // from FIRST (an even number) to before LAST, and hand the state on in buffers. In the second, STEPWISE, there is a
 // dispatch for each phase of each step (push constant STEP). The state lies in a buffer, and a workgroup has one tile.
 //
+// SLICED is for GPUs, STEPWISE: a workgroup makes GROUP_UNITS units of GROUP_ROWS rows, its cells, and its invocations
+// share the sums along k: each adds up one of SLICES for all units of BLOCK_ROWS rows. Through shared memory they come to
+// the cells' own invocations, UNITS cells each, which all are of one row.
+//
 // A cell defines phase_0(step, tile), and phase_1(step, tile) for what must wait for phase 0 of all units.
 #extension GL_EXT_control_flow_attributes : require
 
@@ -14,6 +18,19 @@ uint direction, first_row, tile_of_group;
 float products[GATES * UNITS * ROWS];
 uint lengths_of_rows[ROWS];
 
+#if SLICED
+// Cells are counted by unit, then by row in a block, then by block.
+const uint CELLS = GROUP_UNITS * GROUP_ROWS, BLOCKS = GROUP_ROWS / BLOCK_ROWS;
+
+uint unit_of(uint tile, uint u) {
+    return tile * GROUP_UNITS + (gl_LocalInvocationIndex + u * WORKGROUP) / GROUP_ROWS;
+}
+
+uint row_of(uint row) {
+    uint own = gl_LocalInvocationIndex % GROUP_ROWS;
+    return first_row + own % BLOCKS * BLOCK_ROWS + own / BLOCKS;
+}
+#else
 uint unit_of(uint tile, uint u) {
     return (tile * UNITS + u) * WORKGROUP + gl_LocalInvocationIndex;
 }
@@ -21,14 +38,18 @@ uint unit_of(uint tile, uint u) {
 uint row_of(uint row) {
     return first_row + row;
 }
+#endif
 
 // Rows beyond the batch read the last one's elements; nothing is stored for them.
 uint clamped_row(uint row) {
-    return min(first_row + row, BATCH - 1u);
+    return min(row_of(row), BATCH - 1u);
 }
 
 bool stores(uint unit, uint row) {
-    return unit < HIDDEN && first_row + row < BATCH;
+#if SLICED
+    if (gl_LocalInvocationIndex >= CELLS) return false;
+#endif
+    return unit < HIDDEN && row_of(row) < BATCH;
 }
 
 // The element of a row's sequence that a step takes: a backward pass begins at the sequence's own last one.
@@ -133,6 +154,62 @@ float product(uint gate, uint u, uint row) {
     return products[(gate * UNITS + u) * ROWS + row];
 }
 
+#if SLICED
+// A slice's sums of all gates; slices begin at other banks.
+const uint SLICE_STRIDE = GATES * CELLS + BLOCKS;
+shared float slices[SLICES * SLICE_STRIDE];
+
+void multiply(uint first, uint end, uint which, uint tile) {
+    uint block = gl_LocalInvocationIndex % BLOCKS, slice = gl_LocalInvocationIndex / BLOCKS;
+    uint state_rows[BLOCK_ROWS];
+    [[unroll]] for (uint r = 0u; r < BLOCK_ROWS; ++r) {
+        uint row = min(first_row + block * BLOCK_ROWS + r, BATCH - 1u);
+        state_rows[r] = ((which * DIRECTIONS + direction) * BATCH + row) * K4;
+    }
+    float sums[GATES][GROUP_UNITS][BLOCK_ROWS];
+    [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+        [[unroll]] for (uint u = 0u; u < GROUP_UNITS; ++u) {
+            [[unroll]] for (uint r = 0u; r < BLOCK_ROWS; ++r) sums[g][u][r] = 0.0;
+        }
+    }
+    for (uint k4 = slice; k4 < K4; k4 += SLICES) {
+        vec4 state[BLOCK_ROWS];
+        [[unroll]] for (uint r = 0u; r < BLOCK_ROWS; ++r) state[r] = uintBitsToFloat(state_vector(state_rows[r] + k4));
+        uint at = ((direction * TILES + tile) * K4 + k4) * GATES * GROUP_UNITS;
+        [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+            if (g < first || g >= end) continue;
+            [[unroll]] for (uint u = 0u; u < GROUP_UNITS; ++u) {
+                vec4 w = uintBitsToFloat(weights_vector(at + g * GROUP_UNITS + u));
+                [[unroll]] for (uint r = 0u; r < BLOCK_ROWS; ++r) {
+                    float sum = sums[g][u][r];
+                    sum = fma(w.x, state[r].x, sum);
+                    sum = fma(w.y, state[r].y, sum);
+                    sum = fma(w.z, state[r].z, sum);
+                    sums[g][u][r] = fma(w.w, state[r].w, sum);
+                }
+            }
+        }
+    }
+    [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+        if (g < first || g >= end) continue;
+        [[unroll]] for (uint u = 0u; u < GROUP_UNITS; ++u) {
+            [[unroll]] for (uint r = 0u; r < BLOCK_ROWS; ++r) {
+                slices[slice * SLICE_STRIDE + g * CELLS + (u * BLOCK_ROWS + r) * BLOCKS + block] = sums[g][u][r];
+            }
+        }
+    }
+    barrier();
+    [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+        if (g < first || g >= end) continue;
+        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+            uint cell = min(gl_LocalInvocationIndex + u * WORKGROUP, CELLS - 1u);
+            float sum = 0.0;
+            [[unroll]] for (uint other = 0u; other < SLICES; ++other) sum += slices[other * SLICE_STRIDE + g * CELLS + cell];
+            products[g * UNITS + u] = sum;
+        }
+    }
+}
+#else
 // product(gate, u, row) for first <= gate < end: the tile's recurrence weights times state number `which`.
 void multiply(uint first, uint end, uint which, uint tile) {
     float sums[GATES][UNITS][ROWS];
@@ -166,6 +243,8 @@ void multiply(uint first, uint end, uint which, uint tile) {
     }
 }
 
+#endif
+
 // Writes a unit's new value to state number `next`, and to the output sequence. Where the row's sequence has ended, the
 // state stays the old one, and the output sequence gets zero.
 void advance(uint step, uint row, uint unit, uint next, float old, float new) {
@@ -180,12 +259,17 @@ void advance(uint step, uint row, uint unit, uint next, float old, float new) {
 
 void begin() {
     uint group = workgroup_index();
-    const uint row_tiles = (BATCH + ROWS - 1u) / ROWS;
+#if SLICED
+    const uint rows = GROUP_ROWS;
+#else
+    const uint rows = ROWS;
+#endif
+    const uint row_tiles = (BATCH + rows - 1u) / rows;
 #if STEPWISE
     tile_of_group = group % TILES;
     group /= TILES;
 #endif
-    first_row = group % row_tiles * ROWS;
+    first_row = group % row_tiles * rows;
     direction = group / row_tiles;
     [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
 #ifdef lengths_RANK

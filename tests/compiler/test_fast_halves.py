@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dml
-from dml.compiler.features import Features
+from dml.compiler.features import Features, FloatMode
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
@@ -18,7 +18,7 @@ from sample_descriptors import NAMES, sample
 from sample_runs import run_sample
 
 PORTABLE = Target(DeviceClass.DISCRETE, subgroup_size=32)
-EXACT = replace(PORTABLE, features=Features(float16_exact=True))
+EXACT = replace(PORTABLE, features=Features(float16_exact=(FloatMode("DenormPreserve", 16),)))
 
 
 def _samples() -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from dml import DMLError
-from dml.compiler.features import FEATURES, NO_FEATURES, Features, MatrixShape
+from dml.compiler.features import FEATURES, NO_FEATURES, Features, FloatMode, MatrixShape
 
 HALVES = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
 BYTES = MatrixShape(16, 16, 32, "INT8", "INT8", "INT32", "INT32")
@@ -18,7 +18,7 @@ ALL = Features(
     int8=True,
     integer_dot_product=True,
     subgroup_operations=frozenset({"ballot", "arithmetic"}),
-    float16_exact=True,
+    float16_exact=(FloatMode("DenormPreserve", 16), FloatMode("DenormPreserve", 64)),
     memory_model=True,
     cooperative_matrices=(HALVES, BYTES),
 )
@@ -61,6 +61,7 @@ def test_broadcasts_are_ballots() -> None:
 
 def test_in_words() -> None:
     words = ALL.described()
+    assert words["float16_exact"] == "DenormPreserve 16, DenormPreserve 64"
     assert words["subgroup_operations"] == "arithmetic, ballot"
     assert words["cooperative_matrix"] == (
         "16 x 16 x 16 FLOAT16 FLOAT16 + FLOAT32 = FLOAT32; 16 x 16 x 32 INT8 INT8 + INT32 = INT32"

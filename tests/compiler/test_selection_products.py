@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dml.compiler.features import NO_FEATURES, Features
+from dml.compiler.features import NO_FEATURES, Features, MatrixShape
 from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.attention import attention_softmax
 from dml.compiler.selection.convolution import (
@@ -20,30 +20,42 @@ from dml.compiler.selection.convolution import (
     winograd_grid,
 )
 from dml.compiler.selection.gemm import (
+    MatrixProduct,
     NarrowProduct,
     ProductKernel,
     SharedProduct,
-    TiledProduct,
+    VectorProduct,
     is_better_transposed,
     is_worth_packing,
     longest_product,
+    part_of_k,
     product_kernel,
     product_steps,
 )
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct
 from dml.compiler.target import DeviceClass, Target
 
 LLVMPIPE = Target(device_class=DeviceClass.CPU, max_workgroup_invocations=1024, shared_memory=32768, subgroup_size=8)
 SWIFTSHADER = Target(device_class=DeviceClass.CPU, max_workgroup_invocations=256, subgroup_size=4)
 DESKTOP = Target(
-    device_class=DeviceClass.DISCRETE, max_workgroup_invocations=1024, shared_memory=49152, subgroup_size=32
+    device_class=DeviceClass.DISCRETE,
+    max_workgroup_invocations=1024,
+    max_workgroup_size=(1024, 1024, 64),
+    shared_memory=49152,
+    subgroup_size=32,
 )
+HALF_MATRICES = tuple(
+    MatrixShape(*size, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32") for size in ((16, 16, 16), (16, 8, 16))
+)
+MATRICES = replace(DESKTOP, features=Features(float16=True, memory_model=True, cooperative_matrices=HALF_MATRICES))
 MINIMUM = Target()
 FEW_STEPS = replace(LLVMPIPE, fewer_steps=256)
 TARGETS = {
     "llvmpipe": LLVMPIPE,
     "SwiftShader": SWIFTSHADER,
     "desktop": DESKTOP,
+    "desktop with matrices": MATRICES,
     "Vulkan's minimum": MINIMUM,
     "few steps": FEW_STEPS,
     "few steps on a desktop": replace(DESKTOP, fewer_steps=256),
@@ -62,19 +74,36 @@ def test_lanes_fit_a_workgroup(target: Target) -> None:
 SIZES = (1, 3, 15, 16, 33, 100, 513, 4096)
 
 
-def kernels(target: Target) -> dict[tuple[int, int, int, bool, bool], ProductKernel]:
-    cases = itertools.product(SIZES, SIZES, (1, 64), (False, True), (False, True))
+def kernels(target: Target) -> dict[tuple[int, int, int, bool, bool, int, bool], ProductKernel]:
+    cases = itertools.product(SIZES, SIZES, (1, 64), (False, True), (False, True), (0, 8), (False, True))
     return {
-        (m, n, batch, a, b): product_kernel(target, m, n, 64, batch, a_along_columns=a, b_along_k=b)
-        for m, n, batch, a, b in cases
+        (m, n, batch, a, b, vectors, halves): product_kernel(
+            target,
+            ProductSizes(m, n, 4096, batch),
+            a_along_columns=a,
+            b_along_k=b,
+            b_per_vector=vectors,
+            halves=halves,
+        )
+        for m, n, batch, a, b, vectors, halves in cases
     }
 
 
 def shared_bytes(kernel: ProductKernel) -> int:
     """What the kernel's shader declares, in words of four bytes."""
-    if isinstance(kernel, SharedProduct):
-        return 2 * 16 * kernel.slab * (kernel.size // 4 + 1)
-    return 4 * kernel.rows * kernel.lanes * kernel.slices if isinstance(kernel, NarrowProduct) else 0
+    match kernel:
+        case SharedProduct():
+            return 16 * kernel.buffers * kernel.slab * (kernel.rows // 4 + 1 + kernel.columns // 4 + 1)
+        case VectorProduct():
+            return 4 * kernel.slices * kernel.lanes * kernel.columns
+        case MatrixProduct():
+            # Lines of a slab go along k or across it, whichever takes more.
+            lines = [(size, kernel.slab) for size in kernel.tile]
+            slabs = sum(max(a * (b // 8 | 1), b * (a // 8 | 1)) for a, b in lines)
+            return 16 * kernel.buffers * slabs + 4 * kernel.shape[0] * kernel.shape[1] * kernel.subgroups
+        case NarrowProduct():
+            return 4 * kernel.rows * kernel.lanes * kernel.slices
+    return 0
 
 
 @every_target
@@ -87,28 +116,47 @@ def test_products_fit_the_device(target: Target) -> None:
 @every_target
 def test_few_rows_leave_a_tile_no_more_than_half_empty(target: Target) -> None:
     for (m, *case), kernel in kernels(target).items():
-        if isinstance(kernel, NarrowProduct):
+        if isinstance(kernel, NarrowProduct | VectorProduct):
             assert m <= kernel.rows < 2 * m, (m, *case)
 
 
 def test_columns_of_a_are_read_in_fours() -> None:
-    for (*case, a_along_columns, _), kernel in kernels(LLVMPIPE).items():
+    for (*case, a_along_columns, _, _, _), kernel in kernels(LLVMPIPE).items():
         assert isinstance(kernel, TiledProduct)
         assert not a_along_columns or kernel.rows % 4 == 0, case
 
 
 def test_tiles_on_cpus_earn_their_compilation() -> None:
     sizes = ((24, 128), (24, 512), (512, 512), (1024, 1024))
-    kernels = [product_kernel(LLVMPIPE, m, n, n, 1, a_along_columns=False, b_along_k=False) for m, n in sizes]
+    kernels = [
+        product_kernel(LLVMPIPE, ProductSizes(m, n, n, 1), a_along_columns=False, b_along_k=False) for m, n in sizes
+    ]
     sums = [kernel.rows * kernel.columns for kernel in kernels if isinstance(kernel, TiledProduct)]
     assert sums == sorted(sums)
     assert sums[0] <= 64
     assert sums[-1] == 256
 
 
+def test_tiles_on_cpus_do_not_depend_on_how_many_rows_weights_get() -> None:
+    def tile(m: int, n: int, k: int, batch: int) -> tuple[int, int]:
+        sizes = ProductSizes(m, n, k, batch, b_known=True)
+        return product_kernel(LLVMPIPE, sizes, a_along_columns=False, b_along_k=False).tile
+
+    for n, k in itertools.product(SIZES, SIZES):
+        assert len({tile(m, n, k, 1) for m in range(1, 5)}) == 1
+        assert len({tile(m, n, k, 1) for m in (5, 16, 45, 4096)}) == 1
+
+
+def test_tiles_on_cpus_do_not_depend_on_how_many_products_there_are() -> None:
+    for m, n, k, known in itertools.product(SIZES, SIZES, SIZES, (False, True)):
+        several = [ProductSizes(m, n, k, batch, a_known=known) for batch in (1, 2, 3, 96)]
+        kernels = [product_kernel(LLVMPIPE, each, a_along_columns=False, b_along_k=False) for each in several]
+        assert len({kernel.tile for kernel in kernels}) == 1
+
+
 def test_rows_are_shared_by_the_lanes_of_a_subgroup_of_eight() -> None:
     def shares(target: Target, m: int, *, a_along_columns: bool = False) -> bool:
-        kernel = product_kernel(target, m, 512, 512, 1, a_along_columns=a_along_columns, b_along_k=False)
+        kernel = product_kernel(target, ProductSizes(m, 512, 512, 1), a_along_columns=a_along_columns, b_along_k=False)
         return isinstance(kernel, TiledProduct) and kernel.shares_rows
 
     able = replace(LLVMPIPE, features=Features(subgroup_operations=frozenset({"ballot"})))
@@ -120,11 +168,35 @@ def test_rows_are_shared_by_the_lanes_of_a_subgroup_of_eight() -> None:
 
 
 def test_larger_products_get_no_smaller_tiles() -> None:
-    sizes = [product_kernel(DESKTOP, n, n, n, 1, a_along_columns=False, b_along_k=False) for n in (64, 256, 1024, 4096)]
-    squares = [kernel.size for kernel in sizes if isinstance(kernel, SharedProduct)]
+    every = (ProductSizes(n, n, n, 1) for n in (64, 256, 1024, 4096))
+    sizes = [product_kernel(DESKTOP, each, a_along_columns=False, b_along_k=False) for each in every]
+    squares = [kernel.rows for kernel in sizes if isinstance(kernel, SharedProduct)]
     assert squares == sorted(squares)
     assert len(squares) == len(sizes)
     assert len(set(squares)) > 1
+
+
+def test_half_products_go_to_matrix_units_where_there_are_some() -> None:
+    def on(target: Target, m: int, n: int, *, halves: bool = True) -> ProductKernel:
+        sizes = ProductSizes(m, n, 512, 1)
+        return product_kernel(target, sizes, a_along_columns=False, b_along_k=False, halves=halves)
+
+    found = on(MATRICES, 512, 512)
+    assert isinstance(found, MatrixProduct)
+    assert found.shape == (16, 16, 16)
+    assert not isinstance(on(DESKTOP, 512, 512), MatrixProduct)
+    assert not isinstance(on(MATRICES, 512, 512, halves=False), MatrixProduct)
+    assert not isinstance(on(MATRICES, 4, 512), MatrixProduct)
+
+
+@every_target
+def test_parts_of_k_are_all_of_it(target: Target) -> None:
+    """Each is of whole steps, and no more of them are made than there are."""
+    for case, kernel in kernels(target).items():
+        part = part_of_k(kernel, 4096)
+        assert part == 4096 or part % 16 == 0, case
+        if isinstance(kernel, SharedProduct | VectorProduct | MatrixProduct):
+            assert -(-4096 // part) <= kernel.parts, case
 
 
 @every_target
@@ -137,19 +209,20 @@ def test_products_go_in_parts_that_an_invocation_may_make(target: Target) -> Non
 
 @every_target
 def test_transposing_is_never_better_both_ways(target: Target) -> None:
-    for m, n, batch in itertools.product(SIZES, SIZES, (1, 64)):
-        assert not (is_better_transposed(target, m, n, batch) and is_better_transposed(target, n, m, batch))
+    for m, n in itertools.product(SIZES, SIZES):
+        assert not (is_better_transposed(target, m, n) and is_better_transposed(target, n, m))
 
 
 def test_columns_alone_are_better_transposed() -> None:
     for target in (LLVMPIPE, DESKTOP, MINIMUM):
-        assert is_better_transposed(target, 4096, 1, 1)
+        assert is_better_transposed(target, 4096, 1)
 
 
 def test_only_cpus_copy_operands_that_are_used_often() -> None:
-    assert is_worth_packing(LLVMPIPE, 4096)
-    assert not is_worth_packing(LLVMPIPE, 1)
-    assert not is_worth_packing(DESKTOP, 4096)
+    assert is_worth_packing(LLVMPIPE, 4096, known=False)
+    assert not is_worth_packing(LLVMPIPE, 1, known=False)
+    assert is_worth_packing(LLVMPIPE, 1, known=True)
+    assert not is_worth_packing(DESKTOP, 4096, known=True)
 
 
 # --- Convolutions -----------------------------------------------------------------------------------------------------
@@ -238,6 +311,10 @@ def test_winograd_tiles_cover_the_result(places: tuple[int, int, int]) -> None:
     assert 0 <= 4 * grid.high - places[1] < 4
     assert 0 <= 4 * grid.wide - places[2] < 4
     assert grid.count == 2 * places[0] * grid.high * grid.wide
+    dilated = winograd_grid(2, places, (1, 3, 2))
+    assert (dilated.high % 3, dilated.wide % 2) == (0, 0)
+    assert 0 <= 4 * dilated.high - places[1] < 12
+    assert 0 <= 4 * dilated.wide - places[2] < 8
 
 
 # --- Recurrences ------------------------------------------------------------------------------------------------------
@@ -258,9 +335,16 @@ def test_recurrences(target: Target) -> None:
     """Limits hold, and every unit and row has its place."""
     for sizes, cut in cuts(target):
         assert cut.workgroup <= target.max_workgroup_invocations
-        assert cut.tiles * cut.units * cut.workgroup >= sizes.hidden
-        assert (cut.tiles - 1) * cut.units * cut.workgroup < sizes.hidden
-        assert 1 <= cut.rows <= sizes.batch
+        units = cut.units * (1 if cut.slices else cut.workgroup)
+        assert (cut.tiles - 1) * units < sizes.hidden <= cut.tiles * units
+        if cut.slices:
+            # All blocks of a workgroup's rows in each slice, an invocation's cells of one row, sums in shared memory.
+            assert cut.workgroup * cut.block == cut.slices * cut.rows
+            assert cut.workgroup % cut.rows == 0
+            assert cut.units_of_invocation * cut.workgroup >= cut.units * cut.rows
+            sums = sizes.gates * cut.units * cut.rows + cut.rows // cut.block
+            assert 4 * cut.slices * sums <= target.shared_memory
+        assert 1 <= cut.rows <= max(2, sizes.batch)
         if not cut.stepwise:
             assert 2 * 16 * sizes.fours * cut.rows <= target.shared_memory
             assert cut.at_once == sizes.steps or cut.at_once % 2 == 0
@@ -275,8 +359,17 @@ def test_only_wide_vectors_hold_weights() -> None:
     assert not any(held[name] for name in ("SwiftShader", "desktop", "Vulkan's minimum"))
 
 
-def test_two_cores_share_the_rows() -> None:
+def test_one_sequence_has_the_kernel_of_some() -> None:
+    of_one = {replace(sizes, batch=1): cut for sizes, cut in cuts(LLVMPIPE) if sizes.batch == 1}
+    of_two = {replace(sizes, batch=1): cut for sizes, cut in cuts(LLVMPIPE) if sizes.batch == 2}
+    for sizes, cut in of_two.items():
+        assert cut.rows == of_one[sizes].rows
+
+
+def test_two_cores_share_many_rows() -> None:
     for sizes, cut in cuts(LLVMPIPE):
+        if sizes.batch <= 4:
+            continue
         groups = sizes.directions * -(-sizes.batch // cut.rows)
         assert groups >= min(2, sizes.directions * sizes.batch)
 

@@ -89,6 +89,16 @@ CASES = {
         OutputTensor="INT32 1x1x18x20",
     ),
     "convolution": of("CONVOLUTION", InputTensor="1x300x4x6", FilterTensor="4x300x3x3", exact=False),
+    "convolution of many channels": of(
+        "CONVOLUTION",
+        InputTensor="1x300x4x6", FilterTensor="12x300x3x3", BiasTensor="1x12x1x1", OutputTensor="1x12x4x6", exact=False,
+    ),
+    "convolution of each channel": of(
+        "CONVOLUTION",
+        InputTensor="1x2x9x5x6", FilterTensor="2x1x4x3x3", BiasTensor=None, OutputTensor="1x2x6x3x4", Strides=(1, 1, 1),
+        Dilations=(1, 1, 1), StartPadding=(0, 0, 0), EndPadding=(0, 0, 0), OutputPadding=(0, 0, 0), GroupCount=2,
+        exact=False,
+    ),
     "convolution of halves": of(
         "CONVOLUTION",
         InputTensor="FLOAT16 1x2x5x320", FilterTensor="FLOAT16 4x2x2x300", BiasTensor="FLOAT16 1x4x1x1",

@@ -379,8 +379,8 @@ def test_weights_are_laid_out_once(device, kind):
             x = g.input("x", (1, 8, 12, 12))
             y = op.convolution(x, weights(g, rng.standard_normal((8, 8, 3, 3)).astype(np.float32)))
         elif kind == "gemm":
-            x = g.input("x", (64, 62))
-            y = op.gemm(x, weights(g, rng.standard_normal((62, 61)).astype(np.float32)))
+            x = g.input("x", (64, 64))
+            y = op.gemm(x, weights(g, rng.standard_normal((64, 61)).astype(np.float32)))
         else:
             x = g.input("x", (1, 5, 2, 8))
             w, r = (weights(g, rng.standard_normal((1, 1, 24, 8)).astype(np.float32)) for _ in range(2))

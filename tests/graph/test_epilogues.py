@@ -268,12 +268,10 @@ SUMS = [(producer, layout) for producer in PRODUCERS for layout in (LAYOUTS if p
 def test_a_sum_goes_behind_its_producer(device, producer, layout):
     desc, inputs, expected = residual(device, producer, layout)
     compiled, plain = device.compile_graph(desc), device.compile_graph(desc, optimize=False)
-    # Gaps keep the spatial dimensions apart: no matrix product any more, but a kernel with a step before it (two on
-    # GPUs, where the weights are laid out as well).
+    # Gaps keep the spatial dimensions apart: no matrix product any more, but a kernel with two steps before it.
     other_kernel = (producer, layout) == ("convolution 1x1", "padded")
-    more = (1 if device.vulkan.target.is_cpu else 2) if other_kernel else 0
     fused = can_bind(device, len(inputs) + 1)
-    assert steps(compiled) == steps(plain) - (1 - more if fused else 0)
+    assert steps(compiled) == (3 if fused and other_kernel else steps(plain) - fused)
     assert_sum(compiled.dispatch(inputs)["y"], expected, inputs["a0"], fused)
 
 

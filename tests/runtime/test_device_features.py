@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import dml
 from dml.api.operator import CompiledOperator
-from dml.compiler.features import FEATURES, NO_FEATURES, Features, MatrixShape
+from dml.compiler.features import FEATURES, NO_FEATURES, Features, FloatMode, MatrixShape
 from dml.compiler.program import Access, Dispatch, Program, Region, Space, StorageBinding
 from dml.glslang import Source
 from dml.runtime import features
@@ -97,7 +98,7 @@ ALL = Features(
     float16=True,
     int8=True,
     integer_dot_product=True,
-    float16_exact=True,
+    float16_exact=(FloatMode("RoundingModeRTE", 16),),
     memory_model=True,
     cooperative_matrices=(MATRIX,),
 )
@@ -123,6 +124,31 @@ def test_only_the_wanted_booleans_of_a_structure() -> None:
     float16_int8 = 1000082000
     assert features.opening(Features(int8=True), (1, 2, 0))[1] == {float16_int8: [False, True]}
     assert features.opening(Features(float16=True), (1, 2, 0))[1] == {float16_int8: [True, False]}
+    memory_model = 1000211000  # of the whole device, too, or atomics are not allowed
+    assert features.opening(Features(memory_model=True), (1, 2, 0))[1] == {memory_model: [True, True, False]}
+
+
+def controls(denormals: int, rounding: int, **lacking: bool) -> SimpleNamespace:
+    """A VkPhysicalDeviceFloatControlsProperties. 0: 16 and 64 bits go together, 1: none, 2: all."""
+    modes = ("SignedZeroInfNanPreserve", "DenormPreserve", "RoundingModeRTE")
+    has = {f"shader{mode}Float{bits}": True for mode in modes for bits in (16, 32, 64)}
+    return SimpleNamespace(
+        **{**has, **lacking}, denormBehaviorIndependence=denormals, roundingModeIndependence=rounding
+    )
+
+
+def test_float_modes_that_go_together() -> None:
+    def widths(found: tuple[FloatMode, ...]) -> tuple[list[int], list[int]]:
+        assert found[0] == FloatMode("SignedZeroInfNanPreserve", 16)
+        named = [[mode.bits for mode in found if mode.name == name] for name in ("DenormPreserve", "RoundingModeRTE")]
+        return named[0], named[1]
+
+    assert widths(features.exact_modes(controls(1, 1))) == ([16], [16])
+    assert widths(features.exact_modes(controls(0, 1))) == ([16, 64], [16])
+    assert widths(features.exact_modes(controls(1, 2))) == ([16], [16, 32, 64])
+    assert features.exact_modes(controls(1, 1, shaderDenormPreserveFloat64=False))
+    for lacking in ("DenormPreserveFloat16", "DenormPreserveFloat64", "RoundingModeRTEFloat16"):
+        assert features.exact_modes(controls(0, 1, **{f"shader{lacking}": False})) == ()
 
 
 KERNELS = {

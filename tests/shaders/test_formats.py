@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from library import Case, crossed, equal, equal_floats, float_bits, integers, parametrized
+
+from dml.compiler.kernels.float_modes import float_modes
 
 U64, I64 = integers(np.uint64), integers(np.int64)
 
@@ -229,4 +232,5 @@ def test_function(device, case):
 
 @parametrized(FAST)
 def test_function_in_hardware(fast_halves, case):
-    case.run(fast_halves)
+    modes = float_modes(fast_halves.vulkan.target.features.float16_exact)
+    replace(case, code=f"{modes}\n{case.code}").run(fast_halves)

@@ -46,9 +46,11 @@ def explain(
 
             write_picture(picture_of(model, opened, options, profile=profile), html)
             return
-        rows = explained(prepare(model, opened), options.arrays())
+        rows, assumed = explained(prepare(model, opened), options.arrays())
     listed = table(escape(model.name), "node", "operators", "feature level")
     for row in rows:
         became = row.on_host or ", ".join(row.operators) or "(a constant or a view)"
         listed.add_row(escape(row.node), escape(became), short_name(row.level) if row.operators else "")
     show(listed)
+    for words in assumed:
+        show(escape(words))

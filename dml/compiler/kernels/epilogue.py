@@ -51,16 +51,24 @@ def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
 
 
 def _dimensions(result: Operand, operand: Operand) -> _Dimensions:
-    """The dimensions in memory order, those that both step through as one merged."""
+    """The dimensions in memory order, those that both step through as one merged.
+
+    One of size 1 around others counts as any other does, so that a batch of one has the kernel of a batch of many.
+    """
+    kept: _Dimensions = []
+    inside = 0
+    for size, step, stride in sorted(
+        zip(result.sizes, result.strides, operand.strides, strict=True), key=lambda d: d[1]
+    ):
+        if size > 1 or (kept and step > inside):
+            kept.append((size, step, stride))
+            inside += (size - 1) * step
     merged: _Dimensions = []
-    for dimension in sorted(zip(result.sizes, result.strides, operand.strides, strict=True), key=lambda d: -d[1]):
-        size, step, stride = dimension
-        if size == 1:
-            continue
+    for size, step, stride in reversed(kept):
         if merged and merged[-1][1:] == (step * size, stride * size):
             merged[-1] = merged[-1][0] * size, step, stride
         else:
-            merged.append(dimension)
+            merged.append((size, step, stride))
     return merged
 
 

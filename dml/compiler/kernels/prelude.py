@@ -8,7 +8,7 @@ as ``t`` it declares (all indices count elements from the region's start)::
     t_SIZE_d t_STRIDE_d t_BASE t_RANK
     t_at(c)            index of the element at coordinates c
     t_load(i)          the element as t_VALUE
-    t_store(i, v)      stores one element; atomic on its word where the type is narrower than a word
+    t_store(i, v)      stores one element; atomic on its word where the type is narrower than what the device stores
     t_encode(v)        the bits of a narrow or 32-bit element, to put whole words together
     t_encode_at(i, v)  the same for the element at index i: what results of operators that take epilogues need
     t_word(w) t_word_store(w, bits), and for vector tensors t_vector(v), t_vector_store(v, bits)
@@ -35,9 +35,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS, DataType
+from dml.compiler.features import FloatMode
 from dml.compiler.kernels import sources
 from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name
 from dml.compiler.kernels.expression import Emitted
+from dml.compiler.kernels.float_modes import float_modes
 from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant
 from dml.enums import DML_TENSOR_DATA_TYPE
@@ -49,6 +51,7 @@ DIVISOR = "_DIVISOR"
 #: The functions of lib/half.glsl that the device's instructions can do.
 _CONVERSIONS = {"half_decode", "half_encode"}
 
+_INTRINSICS = "GL_EXT_spirv_intrinsics"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -152,12 +155,14 @@ def prelude(
     workgroup: tuple[int, int, int],
     push: Sequence[str],
     code: str,
-    fast_halves: bool = False,
+    fast_halves: tuple[FloatMode, ...] = (),
+    single_stores: frozenset[int] = frozenset(),
 ) -> Head:
     """The head of a kernel under shaders/.
 
     space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
-    code: GLSL for the end. fast_halves: whether FLOAT16 is converted by the device's own instructions.
+    code: GLSL for the end. fast_halves: the modes in which the device's own instructions convert FLOAT16.
+    single_stores: the widths of elements that the device stores by themselves, their neighbours untouched.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
     named = {**_layout_constants(tensors, space), **constants}
@@ -173,6 +178,7 @@ def prelude(
         tuple((name, emitted.code) for name, emitted in epilogues.items()),
         code,
         fast_halves,
+        single_stores,
     )
     words = tuple(word for name in text.names for word in _words(name, named))
     if text.in_block:
@@ -229,10 +235,11 @@ def _text(
     push: tuple[str, ...],
     epilogues: tuple[tuple[str, str], ...],
     code: str,
-    fast_halves: bool,
+    fast_halves: tuple[FloatMode, ...],
+    single_stores: frozenset[int],
 ) -> _Text:
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
-    body = _body(tensors, rank, dict(epilogues), code, used)
+    body = _body(tensors, rank, dict(epilogues), code, used, single_stores)
     used |= set(_WORD.findall(body))
     # What macros put together of a beginning and a number
     used |= {name for name, _ in named if name.rstrip("0123456789") in used and name[-1].isdigit()}
@@ -262,7 +269,7 @@ def _text(
     lines += [f"#define {name} push_.{name}" for name in push]
     lines += ['#include "lib/grid.glsl"', '#include "lib/divide.glsl"', '#include "lib/half.glsl"']
     if fast_halves and not used.isdisjoint(_CONVERSIONS):
-        lines.append('#include "lib/half_hardware.glsl"')
+        lines += [float_modes(fast_halves), '#include "lib/half_hardware.glsl"']
     lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
     return _Text("\n".join([*lines, body]) + "\n", tuple(names), in_block)
 
@@ -309,11 +316,18 @@ def _buffers(tensors: Sequence[_Signature]) -> list[list[str]]:
 
 
 def _body(
-    tensors: Sequence[_Signature], rank: int | None, epilogues: Mapping[str, str], code: str, used: frozenset[str]
+    tensors: Sequence[_Signature],
+    rank: int | None,
+    epilogues: Mapping[str, str],
+    code: str,
+    used: frozenset[str],
+    single_stores: frozenset[int],
 ) -> str:
     lines = []
     if rank is not None:
         lines.append(_coordinates(rank))
+    for bits in sorted({_single(tensor, used, single_stores) for tensor in tensors} - {0}):
+        lines += [f"#extension GL_EXT_shader_{bits}bit_storage : require", f"#extension {_INTRINSICS} : require"]
     buffers = _buffers(tensors)
     bindings = {name: binding for binding, names in enumerate(buffers) for name in names}
     for tensor in tensors:
@@ -322,7 +336,8 @@ def _body(
         offset = f"push_.{buffers[bindings[tensor.name]][0]}_OFFSET"
         if tensor.region is not None:
             offset = f"({offset} + {tensor.name}_START)"
-        lines.append(_tensor(tensor, bindings[tensor.name], offset, used))
+        single = _single(tensor, used, single_stores) > 0
+        lines.append(_tensor(tensor, bindings[tensor.name], offset, used, single))
     return "\n".join([*lines, code] if code else lines)
 
 
@@ -365,15 +380,24 @@ def _coordinates(rank: int) -> str:
     return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
 
 
-def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str]) -> str:
-    """offset: the word at which the operand's region begins."""
+def _single(tensor: _Signature, used: frozenset[str], single_stores: frozenset[int]) -> int:
+    """The bits of a tensor's elements where the kernel stores one and the device can, else 0."""
+    bits = DATA_TYPES[tensor.data_type].bits
+    return bits if bits in single_stores and tensor.access.writes and f"{tensor.name}_store" in used else 0
+
+
+def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str], single: bool) -> str:
+    """offset: the word at which the operand's region begins. single: whether its elements are stored by themselves,
+    through a second view of its buffer."""
     name, rank = tensor.name, tensor.rank
     row = DATA_TYPES[tensor.data_type]
-    qualifier = "" if tensor.access.writes else "readonly "
     element = "uvec4" if tensor.vector else "uint"
-    lines = [
-        f"STORAGE(layout(set = 0, binding = {binding}, std430) {qualifier}buffer) {name}_Buffer "
-        f"{{ {element} {name}_data[]; }};",
+    layout = f"layout(set = 0, binding = {binding}, std430) {'' if tensor.access.writes else 'readonly '}buffer"
+    declared = f"spirv_decorate(20) {layout}" if single else f"STORAGE({layout})"  # 20: Aliased
+    lines = [f"{declared} {name}_Buffer {{ {element} {name}_data[]; }};"]
+    if single:
+        lines.append(f"{declared} {name}_Elements {{ uint{row.bits}_t {name}_elements[]; }};")
+    lines += [
         f"#define {name}_VALUE {row.glsl}",
         f"#define {name}_BITS {row.bits}u",
         f"#define {name}_PER_WORD {row.per_word}u",
@@ -390,14 +414,15 @@ def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str])
     lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
     if tensor.vector:
         lines.append(f"uvec4 {name}_vector(uint v) {{ return {vector}; }}")
-    lines += [_decode(name, row), *_stores(tensor, row, word, vector)]
+    element = f"{name}_elements[{row.per_word}u * {offset} + i]" if single else ""
+    lines += [_decode(name, row), *_stores(tensor, row, word, vector, element)]
     return "\n".join(lines)
 
 
-def _stores(tensor: _Signature, row: DataType, word: str, vector: str) -> list[str]:
+def _stores(tensor: _Signature, row: DataType, word: str, vector: str, element: str) -> list[str]:
     """t_encode(v) and, of a tensor that is written, what stores its elements, words and vectors.
 
-    word, vector: those numbered w and v.
+    word, vector, element: those numbered w, v and i; element is empty where it cannot be stored by itself.
 
     An epilogue is applied where every element passes: for FLOAT32 in the stores of words, since kernels store bits that
     they made themselves; for narrower types in t_encode_at. These have no t_encode: it is not told the element's index,
@@ -418,7 +443,7 @@ def _stores(tensor: _Signature, row: DataType, word: str, vector: str) -> list[s
     if tensor.vector:
         bits = f"{name}_finish_four(bits, v << 2)" if finishes_words else "bits"
         lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
-    return [*lines, _store(name, row, word)]
+    return [*lines, _store(name, row, word, element)]
 
 
 def _decode(name: str, row: DataType) -> str:
@@ -437,13 +462,15 @@ def _encode(name: str, row: DataType) -> str:
     return f"uint {name}_encode({row.glsl} v) {{ return {row.encode}; }}" if row.encode else ""
 
 
-def _store(name: str, row: DataType, word: str) -> str:
+def _store(name: str, row: DataType, word: str, element: str) -> str:
     """t_store(i, v)."""
     head = f"void {name}_store(uint i, {row.glsl} v) {{ "
     if row.bits == 64:
         return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
     if not row.is_atomic:
         return head + f"{name}_word_store(i, {name}_encode_at(i, v)); }}"
+    if element:
+        return head + f"{element} = uint{row.bits}_t({name}_encode_at(i, v)); }}"
     number, shift = _place(row)
     return head + (
         f"uint w = {number}; uint at = {shift}; "

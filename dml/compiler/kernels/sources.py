@@ -55,9 +55,11 @@ def source(kernel: str, prelude: str, defines: Mapping[str, object]) -> Source:
     )
 
 
-#: Before each of the prelude's buffers: 20 is SPIR-V's Aliased.
+#: Before each of the prelude's buffers: 20 is SPIR-V's Aliased. What is only read through one may be written through
+#: another, which NVIDIA's driver (580) believes of no buffer that is declared readonly, decorated or not.
 _ALIASED = """#extension GL_EXT_spirv_intrinsics : require
 #define STORAGE(declared) spirv_decorate(20) declared
+#define readonly
 """
 
 

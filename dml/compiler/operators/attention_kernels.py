@@ -27,7 +27,6 @@ from dml.compiler.selection.attention import (
 )
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
-
 #: FLOAT16 of a vector.
 _HALVES = 8
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dml.compiler.features import FloatMode
 from dml.compiler.target import Target
 
 # --- Every kernel -----------------------------------------------------------------------------------------------------
@@ -34,6 +35,14 @@ _FEWEST_LANES, _MOST_LANES = 4, 32
 def lanes(target: Target) -> int:
     """Invocations of a workgroup whose invocations share nothing but the cache: what the device runs in step."""
     return max(_FEWEST_LANES, min(_MOST_LANES, target.subgroup_size))
+
+
+def stores_fours(target: Target) -> bool:
+    """Whether sums of 32 bits are stored four at a time where the result's rows begin at multiples of four.
+
+    CPUs' drivers store lane by lane, which takes as long either way: there all rows share a kernel.
+    """
+    return not target.is_cpu
 
 
 #: Lines of GLSL for the elements that an invocation takes at once above which the arithmetic outweighs what a workgroup
@@ -72,10 +81,33 @@ def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> Ele
     return ElementwiseWalk(steps // unrolled * unrolled, unrolled, vector)
 
 
-def has_fast_halves(target: Target) -> bool:
-    """Whether FLOAT16 is converted by the device's instructions: where they are promised to do what lib/half.glsl does.
-    That takes ten times as many on AMD's GPUs."""
+def fast_halves(target: Target) -> tuple[FloatMode, ...]:
+    """The modes in which a kernel converts FLOAT16 by the device's instructions, where those are promised to do what
+    lib/half.glsl does; empty where they are not.
+
+    navi21 adds eight elements in 48 instructions so, and in 372 by lib/half.glsl.
+    """
     return target.features.float16_exact
+
+
+def single_stores(target: Target) -> frozenset[int]:
+    """Bits of the elements narrower than a word that a kernel stores by themselves, without an atomic on their word."""
+    found = {16: target.features.storage_16bit, 8: target.features.storage_8bit}
+    return frozenset(bits for bits, is_there in found.items() if is_there)
+
+
+#: Invocations of a workgroup of elementwise/transpose.comp.
+TRANSPOSE_WORKGROUP = 128
+
+
+def transpose_tile(target: Target, bits: int) -> int | None:
+    """Elements along a tile of transposed data that goes through shared memory; None where caches do as well.
+
+    bits: of an element that is written. A CPU's driver has its caches, and pays for barriers.
+    """
+    if target.is_cpu:
+        return None
+    return 32 if bits >= 16 else 16
 
 
 # --- What a variant costs to compile ----------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dml.compiler.selection import compile_cost, max_steps, tile_compilation
-from dml.compiler.selection.gemm import product_cost
+from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.target import Target
 from dml.shapes import covered_size, window_reach
 
@@ -26,11 +26,15 @@ _MOST_PHASES = 36
 
 #: Output channels, rows and columns that an invocation of a GPU may make.
 _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)))
-#: The same of a CPU's driver. Of all those above, these few make the layers of ResNet-18, MobileNetV2, SqueezeNet and a
-#: U-Net at most a third slower than the best, most of them not at all, with two thirds of the kernels to compile.
-_TILES = ((1, 2, 16), (1, 2, 8), (4, 1, 16), (4, 2, 8), (8, 2, 8), (8, 4, 4), (16, 1, 16))
+#: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take it 0.1 (the third)
+#: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
+#: third, other layers of ResNet-18 and MobileNetV2 within an eighth by the first. Narrow results take a tile of their
+#: own: 512 channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, which is no kernel
+#: more.
+_TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
+_NARROW_TILE, _NARROW = (8, 4, 4), 8
 #: What an invocation's tile reaches, at most, along a row or a column of the result.
-LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (*_TILES, *_TILES_OF_GPUS))
+LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (_NARROW_TILE, *_TILES, *_TILES_OF_GPUS))
 #: The sums that an invocation may keep; fewer where registers are real.
 _MOST_SUMS, _MOST_SUMS_OF_GPUS = 256, 32
 #: The products that a round of its innermost loop may add: longer code no longer stays in a CPU's instruction cache.
@@ -64,13 +68,19 @@ class WindowSizes:
         """Rounds of the direct kernel's innermost loop: each takes a row of a window in an input channel."""
         return self.inputs * self.taps[0] * self.taps[1]
 
+    @property
+    def products(self) -> int:
+        """The terms of one result."""
+        return self.inputs * math.prod(self.taps)
+
 
 @dataclass(frozen=True)
 class DirectTile:
     """What an invocation of the direct kernel makes: rows of columns in each of some output channels.
 
     span: the elements of a row of x that ``columns`` windows reach, in fours. padded: sizes of the copy of x that all
-    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution, compiling it included.
+    tiles read {batch, channel, depth, height, width}. cost: of the whole convolution, on a CPU's driver of one image
+    and compiling it included.
     """
 
     channels: int
@@ -91,15 +101,19 @@ def goes_by_phases(strides: Three) -> bool:
 
 
 def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
-    """The cheapest tile of the direct kernel.
+    """The tile of the direct kernel: a GPU's cheapest, a CPU's driver's whatever the number of images is.
 
     None where the window is too wide for registers, the loops are too long for an invocation, or the copy of x or of
     the weights is too large for a binding.
     """
     if sizes.rows_of_taps > max_steps(target):
         return None
-    tiles = (_direct_tile(target, sizes, *tile) for tile in (_TILES if target.is_cpu else _TILES_OF_GPUS))
-    best = min((tile for tile in tiles if tile is not None), key=lambda tile: tile.cost, default=None)
+    if target.is_cpu:
+        ordered = (_NARROW_TILE, *_TILES) if sizes.places[2] <= _NARROW else _TILES
+        best = next(filter(None, (_direct_tile(target, sizes, *tile) for tile in ordered)), None)
+    else:
+        tiles = (_direct_tile(target, sizes, *tile) for tile in _TILES_OF_GPUS)
+        best = min(filter(None, tiles), key=lambda tile: tile.cost, default=None)
     if best is None:
         return None
     weights = sizes.groups * -(-sizes.outputs // best.channels) * best.channels * sizes.rows_of_taps * sizes.taps[2]
@@ -116,7 +130,8 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     reach = covered_size(columns, window_reach(taps, sizes.dilations[2]), sizes.strides[2])
     span = -(-reach // 4) * 4
     tiles_y, tiles_x = -(-height // rows), -(-width // columns)
-    invocations = sizes.batch * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
+    images = 1 if target.is_cpu else sizes.batch
+    invocations = images * depth * tiles_y * tiles_x * sizes.groups * -(-sizes.outputs // channels)
     # Weights are read in fours where the tile's channels are.
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if target.is_cpu:
@@ -145,6 +160,153 @@ def stores_in_loops(target: Target) -> bool:
     return target.is_cpu
 
 
+# --- The implicit product of GPUs -------------------------------------------------------------------------------------
+
+#: Fewer output channels of a group, or terms, than this leave most of a tile empty.
+_FEWEST_OUTPUTS, _FEWEST_TERMS = 12, 8
+#: Tiles that fill a GPU.
+_ENOUGH_TILES = 128
+
+
+@dataclass(frozen=True)
+class ImplicitTile:
+    """What a workgroup of implicit.comp makes: channels of places, ``slab`` steps of k at a time.
+
+    fours: of an invocation's sums, down and across. buffers: of shared memory. weight: what its speed is worth, by the
+    sums of an invocation.
+    """
+
+    channels: int
+    places: int
+    fours: tuple[int, int]
+    workgroup: int
+    slab: int = 8
+    buffers: int = 1
+    weight: float = 1.0
+
+    def memory(self) -> int:
+        """Bytes of shared memory."""
+        return 4 * self.buffers * self.slab * (self.channels + self.places)
+
+
+_IMPLICIT_TILES = (
+    ImplicitTile(128, 128, (2, 2), 256, weight=1.0),
+    ImplicitTile(64, 128, (2, 2), 128, weight=0.9),
+    ImplicitTile(64, 64, (1, 2), 128, weight=0.7),
+    ImplicitTile(32, 128, (1, 2), 128, weight=0.6),
+    ImplicitTile(32, 64, (1, 1), 128, weight=0.4),
+    ImplicitTile(16, 128, (1, 1), 128, weight=0.35),
+)
+
+
+#: Places of an image from which on a product for each image fills its last tiles well enough.
+_PLACES_OF_PRODUCTS = 2048
+
+
+def joins_images(target: Target, sizes: WindowSizes, bits: int) -> bool:
+    """Whether windows of one element are better made as places of all images than as a product for each of them.
+
+    bits: of an element. Products of halves go to matrix units where there are some.
+    """
+    places = math.prod(sizes.places)
+    fills_tiles = places % 128 == 0 or places >= _PLACES_OF_PRODUCTS
+    on_matrix_units = bits == 16 and bool(target.features.cooperative_matrices)
+    return not target.is_cpu and sizes.batch > 1 and not (fills_tiles or on_matrix_units)
+
+
+def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
+    """The tile of a convolution that is made as a product of matrices through shared memory; None where it is not."""
+    if target.is_cpu or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < _FEWEST_TERMS:
+        return None
+    places = sizes.batch * math.prod(sizes.places)
+
+    def cost(tile: ImplicitTile) -> float:
+        tiles = sizes.groups * -(-sizes.outputs // tile.channels) * -(-places // tile.places)
+        return -(-tiles // _ENOUGH_TILES) * tile.channels * tile.places / tile.weight
+
+    tile = min((t for t in _IMPLICIT_TILES if t.workgroup <= target.max_workgroup_invocations), key=cost)
+    # As much of k at a time, twice if possible, as fits.
+    for slab, buffers in ((16, 2), (16, 1), (8, 2), (8, 1)):
+        larger = replace(tile, slab=slab, buffers=buffers)
+        if larger.memory() <= target.shared_memory and (slab == 8 or sizes.inputs % 16 == 0 or sizes.inputs % 8):
+            break
+    matrix = 4 * sizes.groups * -(-sizes.products // larger.slab) * larger.slab * -(-sizes.outputs // 4) * 4
+    too_long = sizes.products // larger.slab >= max_steps(target)
+    return None if matrix > target.max_region or too_long else larger
+
+
+# --- The depthwise kernel --------------------------------------------------------------------------------------------
+
+#: Elements of x that an invocation of a GPU may read, which are all unrolled.
+_MOST_READS = 128
+#: Rows and columns of a tile on CPUs' drivers, and the taps of a window up to which they are better than the direct
+#: kernel: 3 x 3 over 144 channels of 56 x 56 takes llvmpipe 3.8 ms of CPU time so and 5.2 with that one (in FLOAT16 5.3
+#: and 8.1), with 960 of 33 x 33 and a dilation of four 12.7 and 19.9; 5 x 5 takes 9.1 and 6.8.
+_STRIPS, _MOST_TAPS = ((4, 4), (5, 3), (3, 3), (2, 2)), 9
+#: What an invocation costs on llvmpipe beside its sums, for each element read and for each sum, in nanoseconds.
+_STRIP_COST, _STRIP_READ, _STRIP_SUM = 15, 1.5, 5
+
+
+@dataclass(frozen=True)
+class DepthwiseTile:
+    """What an invocation of depthwise.comp makes of a channel: rows and columns that are ``gaps`` apart.
+
+    gaps: the dilation where windows move by one, so that the windows of a tile share what they read; else 1.
+    """
+
+    rows: int
+    columns: int
+    gaps: tuple[int, int] = (1, 1)
+
+    def tiles(self, size: int, axis: int) -> int:
+        """How many there are along rows (axis 0) or columns (1) of so many places."""
+        gap = self.gaps[axis]
+        return -(-size // (gap * (self.rows, self.columns)[axis])) * gap
+
+
+def depthwise_tile(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTile | None:
+    """The tile of a convolution whose groups have one input channel; None where that kernel is not for it.
+
+    bits: of an element of the result: halves go in pairs, a word to an invocation.
+    """
+    if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
+        return None
+    if target.is_cpu:
+        return _strip_of_cpus(sizes) if math.prod(sizes.taps) <= _MOST_TAPS else None
+    for rows, columns in ((8, 32 // bits), (4, 32 // bits), (2, 32 // bits), (1, 32 // bits), (1, 1)):
+        tile = DepthwiseTile(rows, columns, (_gap(sizes, 1), 1))
+        down, across = elements_read(tile, sizes)
+        if down * across <= _MOST_READS and (rows == 1 or sizes.places[1] > rows // 2):
+            return tile
+    return None
+
+
+def _strip_of_cpus(sizes: WindowSizes) -> DepthwiseTile:
+    """The cheapest of a few: small dilated images leave much of a larger tile empty."""
+    _, height, width = sizes.places
+
+    def cost(tile: DepthwiseTile) -> float:
+        one = _STRIP_COST + _STRIP_READ * math.prod(elements_read(tile, sizes)) + _STRIP_SUM * tile.rows * tile.columns
+        return tile.tiles(height, 0) * tile.tiles(width, 1) * one
+
+    gaps = _gap(sizes, 1), _gap(sizes, 2)
+    return min((DepthwiseTile(rows, columns, gaps) for rows, columns in _STRIPS), key=cost)
+
+
+def _gap(sizes: WindowSizes, axis: int) -> int:
+    return sizes.dilations[axis] if sizes.strides[axis] == 1 and sizes.taps[axis] > 1 else 1
+
+
+def elements_read(tile: DepthwiseTile, sizes: WindowSizes) -> tuple[int, int]:
+    """Rows and columns of x that a tile's windows have."""
+
+    def along(axis: int, count: int) -> int:
+        move, apart = (1, 1) if tile.gaps[axis - 1] > 1 else (sizes.strides[axis], sizes.dilations[axis])
+        return len({at * move + k * apart for at in range(count) for k in range(sizes.taps[axis])})
+
+    return along(1, tile.rows), along(2, tile.columns)
+
+
 # --- The general kernel -----------------------------------------------------------------------------------------------
 
 
@@ -164,6 +326,8 @@ WINOGRAD_POINTS = 36
 WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
+#: Fewer tiles of an image leave the products' tiles mostly empty.
+_FEWEST_TILES = 5
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
 #: is most of it.
 _INPUT_COST, _RESULT_COST = 5000.0, 2700.0
@@ -175,17 +339,20 @@ _WEIGHT_COST = 3.0
 
 @dataclass(frozen=True)
 class WinogradGrid:
-    """The tiles of 4 x 4 results: those of a slice along height and width, and those of all slices of all images."""
+    """The tiles of 4 x 4 results: those of a slice along height and width, and those of all slices of all images.
+
+    The results of a tile lie a dilation apart.
+    """
 
     high: int
     wide: int
     count: int
 
 
-def winograd_grid(batch: int, places: Three) -> WinogradGrid:
+def winograd_grid(batch: int, places: Three, dilations: Three = (1, 1, 1)) -> WinogradGrid:
     """The tiles of a result {batch, channel, depth, height, width}; places: its last three sizes."""
     depth, height, width = places
-    high, wide = -(-height // 4), -(-width // 4)
+    high, wide = (-(-size // (4 * apart)) * apart for size, apart in ((height, dilations[1]), (width, dilations[2])))
     return WinogradGrid(high, wide, batch * depth * high * wide)
 
 
@@ -198,17 +365,20 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTil
 
 
 def winograd_cost(target: Target, sizes: WindowSizes) -> float:
-    """What Winograd's products cost, in the units of DirectTile's cost; infinite where they are not to be used.
+    """What Winograd's products of an image cost, in the units of DirectTile's cost; infinite where they are not to be
+    used.
 
     Devices with registers and caches of their own would need costs of their own: none is known yet.
     """
-    inputs, outputs, tiles = sizes.inputs, sizes.outputs, winograd_grid(sizes.batch, sizes.places).count
+    inputs, outputs, tiles = sizes.inputs, sizes.outputs, winograd_grid(1, sizes.places, sizes.dilations).count
     # Rows begin at multiples of four elements.
     input_row, output_row = -(-inputs // 4) * 4, -(-outputs // 4) * 4
-    largest = 4 * WINOGRAD_POINTS * max(tiles * max(input_row, output_row), inputs * output_row)
-    if not target.is_cpu or min(inputs, outputs) < _FEWEST_CHANNELS or largest > target.max_region:
+    largest = 4 * WINOGRAD_POINTS * max(sizes.batch * tiles * max(input_row, output_row), inputs * output_row)
+    is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < _FEWEST_TILES
+    if not target.is_cpu or is_small or largest > target.max_region:
         return math.inf
     transforms = tiles * (inputs * _INPUT_COST + outputs * _RESULT_COST) / 8
     weights = _WEIGHT_COST * WINOGRAD_POINTS * inputs * outputs
-    products = inputs * product_cost(target, tiles, outputs, WINOGRAD_POINTS)
+    points = ProductSizes(tiles, outputs, inputs, WINOGRAD_POINTS, b_known=True)
+    products = product_cost(target, points)
     return transforms + weights + products + compile_cost(_TRANSFORMS_COMPILATION)

@@ -1,9 +1,8 @@
 """Products of matrices: the kernel, its tile, and what is laid out anew for it.
 
-CPUs' drivers run an invocation on one lane of a vector register and have no shared memory of their own: what counts
-there is how often an element is read. Other devices hide the reads of many invocations behind each other, and share
-what is read through shared memory. A product of 512 x 512 x 512 takes llvmpipe 37 ms with the tiled kernel and 192 with
-the one that uses shared memory.
+CPUs' drivers get the tiles of selection.tiles. Other devices hide the reads of many invocations behind each other, and
+share what is read through shared memory. A product of 512 x 512 x 512 takes llvmpipe 37 ms with the tiled kernel and
+192 with the one that uses shared memory.
 
 Times in this package are those of a whole operator in float32 on llvmpipe (two cores that had other work too): the best
 of 10.
@@ -11,26 +10,12 @@ of 10.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dml.compiler.selection import lanes, max_steps
+from dml.compiler.selection import max_steps
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct, cheapest_step, tiled_product
 from dml.compiler.target import Target
 
-#: Rows and columns of sums that an invocation of the tiled kernel may keep: more than 256 sums no longer stay in the
-#: registers and the first cache of a CPU's core. Columns are read four at a time. 512 x 512 x 512 takes llvmpipe 152 ms
-#: of CPU time with 8 x 8 sums, 97 with 16 x 8 and 83 with 16 x 16. Few, since a model's products share what is compiled
-#: for them.
-_TILES_OF_ONE_ROW, _TILES_OF_FEW_ROWS = ((1, 4), (1, 16)), ((4, 8),)
-#: Multiplications from which on a product of one row has a tile of its own.
-_OWN_TILE_OF_ONE_ROW = 1 << 16
-#: With the multiplications from which on a product is worth compiling them.
-_TILES_OF_MANY_ROWS = {(8, 8): 0, (16, 8): 5_000_000, (16, 16): 50_000_000}
-#: Reading an element into a register costs as much as this many multiplications on llvmpipe.
-_READ_COST = 20.0
-#: Lanes that share the rows that they read: those of the subgroup that the kernel's broadcasts count on.
-_SHARING = 8
-#: Fewer workgroups than this leave cores idle: they take as long as this many.
-_FEWEST_CPU_GROUPS = 8
 #: How many times as much the product may cost before the product of the transposes is made in its stead. The estimate
 #: is too rough to exchange the operands for less. 4096 x 1024 x 3 takes llvmpipe 16 ms so, and 38 as it is given.
 _WORTH_TRANSPOSING = 1.5
@@ -45,28 +30,6 @@ _OTHER_STEPS = 6
 #: Elements of k in the smallest part of a product that goes in parts; parts are multiples of it, so that each begins
 #: at a whole step of every kernel.
 _PART_OF_K = 16
-
-
-@dataclass(frozen=True)
-class TiledProduct:
-    """gemm/tiled.comp: an invocation keeps rows x columns sums, ``lanes`` invocations stand side by side along n."""
-
-    rows: int
-    columns: int
-    lanes: int
-    #: Whether the lanes, a subgroup of _SHARING, each read other rows of a and share them.
-    shares_rows: bool = False
-    #: Products of each sum in a step.
-    depth: int = 4
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.columns * self.lanes
-
-    @property
-    def workgroup(self) -> int:
-        return self.lanes
 
 
 @dataclass(frozen=True)
@@ -97,92 +60,152 @@ class NarrowProduct:
 
 
 @dataclass(frozen=True)
-class SharedProduct:
-    """gemm/shared.comp: a workgroup makes a square of ``size`` rows and columns through shared memory.
+class VectorProduct:
+    """gemm/vector.comp: ``slices`` invocations share the products of each of ``lanes`` times ``columns`` columns.
 
-    It loads ``slab`` steps of k at a time; an invocation keeps ``blocks`` x ``blocks`` blocks of 4 x 4 sums.
+    along_k: a vector of b holds neighbours along k, else ``columns`` neighbouring columns. per_vector: how many. parts:
+    into how many sums, of different workgroups, k goes. unroll: steps that an invocation makes at once.
     """
 
-    size: int
-    blocks: int
+    rows: int
+    columns: int
+    lanes: int
+    slices: int
+    along_k: bool
+    per_vector: int
+    parts: int = 1
+    unroll: int = 2
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.lanes * self.columns
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes * self.slices
+
+    @property
+    def depth(self) -> int:
+        """Products of each column in a step of its invocations together."""
+        return self.slices * (self.per_vector if self.along_k else 4)
+
+    @property
+    def shared_bytes(self) -> int:
+        return 4 * self.slices * self.lanes * self.columns
+
+
+@dataclass(frozen=True)
+class SharedProduct:
+    """gemm/shared.comp: a workgroup makes ``rows`` x ``columns`` of the result through shared memory.
+
+    It adds ``slab`` steps of k at a time; an invocation keeps ``blocks`` (down, across) blocks of 4 x 4 sums. buffers:
+    slabs that shared memory holds. parts: into how many sums, of different workgroups, k goes.
+    """
+
+    rows: int
+    columns: int
+    blocks: tuple[int, int]
     slab: int
+    buffers: int = 1
+    parts: int = 1
     #: Products of each sum in a step.
     depth: int = 1
 
     @property
     def tile(self) -> tuple[int, int]:
         """Rows and columns of the result that a workgroup makes."""
-        return self.size, self.size
+        return self.rows, self.columns
 
     @property
     def workgroup(self) -> int:
-        return (self.size // (4 * self.blocks)) ** 2
+        down, across = self.blocks
+        return self.rows // (4 * down) * (self.columns // (4 * across))
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.buffers * self.slab * 4 * (self.rows + self.columns + 8)
 
 
-ProductKernel = TiledProduct | NarrowProduct | SharedProduct
+@dataclass(frozen=True)
+class MatrixProduct:
+    """gemm/cooperative.comp: a workgroup makes ``rows`` x ``columns`` of the result on matrix units.
+
+    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, buffers,
+    parts: as those of SharedProduct. band: rows of tiles that are under way together. subgroup_size: the device's.
+    """
+
+    rows: int
+    columns: int
+    own: tuple[int, int]
+    shape: tuple[int, int, int]
+    slab: int
+    subgroup_size: int
+    buffers: int = 1
+    parts: int = 1
+    band: int = 8
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns
+
+    @property
+    def subgroups(self) -> int:
+        return self.rows // self.own[0] * (self.columns // self.own[1])
+
+    @property
+    def workgroup(self) -> int:
+        return self.subgroups * self.subgroup_size
+
+    @property
+    def depth(self) -> int:
+        """Products of each sum in a step."""
+        return self.shape[2]
+
+    @property
+    def shared_bytes(self) -> int:
+        """With operands in the direction for which the lines of their slabs take more."""
+        m, n, _ = self.shape
+        slabs = sum(max(size * (self.slab // 8 | 1), self.slab * (size // 8 | 1)) for size in self.tile)
+        return 16 * self.buffers * slabs + 4 * m * n * self.subgroups
+
+
+ProductKernel = TiledProduct | NarrowProduct | VectorProduct | SharedProduct | MatrixProduct
 
 
 def product_kernel(
-    target: Target, m: int, n: int, k: int, batch: int, *, a_along_columns: bool, b_along_k: bool
+    target: Target,
+    sizes: ProductSizes,
+    *,
+    a_along_columns: bool,
+    b_along_k: bool,
+    b_per_vector: int = 0,
+    halves: bool = False,
 ) -> ProductKernel:
-    """The kernel for ``batch`` products of m rows and n columns, each a sum of k.
+    """The kernel for products.
 
     a_along_columns: four neighbours of a column of a are read at once. b_along_k: elements of b along k lie closer
-    together than those along n.
+    together than those along n. b_per_vector: so many of these neighbours are read at once as a vector of 16 bytes; 0
+    where none are. halves: a and b are FLOAT16, and read in vectors.
     """
     if target.is_cpu:
-        return _tiled(target, m, n, k, batch, a_along_columns)
-    return _narrow(m, b_along_k) if m < _NARROW else _shared(target, m, n, batch)
+        return tiled_product(target, sizes, a_along_columns=a_along_columns)
+    m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
+    if m >= _NARROW:
+        if halves and (found := _on_matrices(target, m, n, k, batch)):
+            return found
+        return _shared(target, m, n, k, batch)
+    if m <= _FEW_ROWS and b_per_vector:
+        return _vector(m, n, k, batch, b_along_k, b_per_vector)
+    return _narrow(m, b_along_k)
 
 
-def _tiled(target: Target, m: int, n: int, k: int, batch: int, a_along_columns: bool) -> TiledProduct:
-    """The cheapest of the tiles that are worth compiling. Columns of a that are read in fours ask for rows in fours.
-
-    What is little work does not pay for more than one tile: 24 x 512 x 512 takes llvmpipe 6.9 ms with 8 x 8 sums, which
-    it compiles in a quarter of a second, and 5.2 ms with 16 x 16, in three quarters. So other batch sizes and lengths
-    find the tile that they need.
-    """
-    if m > 4:
-        work = m * n * k * batch
-        tiles = tuple(tile for tile, least in _TILES_OF_MANY_ROWS.items() if work >= least)
-    else:
-        has_own = m == 1 and n * k >= _OWN_TILE_OF_ONE_ROW and not a_along_columns
-        tiles = _TILES_OF_ONE_ROW if has_own else _TILES_OF_FEW_ROWS
-    costs = _tile_costs(target, m, n, batch, shares=not a_along_columns)
-    rows, columns = min(tiles, key=lambda tile: costs[tile])
-    return TiledProduct(rows, columns, lanes(target), not a_along_columns and _shares_rows(target, rows))
-
-
-def _shares_rows(target: Target, rows: int) -> bool:
-    """Whether the lanes of the tiled kernel each read other rows of a, which they then share.
-
-    512 x 512 x 512 takes llvmpipe 128 ms of CPU time with 16 x 16 sums without sharing and 83 with it.
-    """
-    return target.features.broadcasts and target.subgroup_size == lanes(target) == _SHARING and rows > 1
-
-
-def _reads_of_rows(target: Target, rows: int, shares: bool) -> int:
-    """How often a lane reads elements of a in a step of k. shares: whether rows may be shared."""
-    return -(-rows // _SHARING) if shares and _shares_rows(target, rows) else rows
-
-
-def _tile_costs(target: Target, m: int, n: int, batch: int, *, shares: bool = True) -> dict[tuple[int, int], float]:
-    """What a step of k costs on a CPU's driver, in multiplications of all lanes at once, by the tile's sizes.
-
-    shares: whether rows of a may be shared.
-    """
-    beside = lanes(target)
-    costs = {}
-    for rows, columns in (*_TILES_OF_ONE_ROW, *_TILES_OF_FEW_ROWS, *_TILES_OF_MANY_ROWS):
-        groups = batch * -(-m // rows) * -(-n // (columns * beside))
-        reads = _reads_of_rows(target, rows, shares) + columns
-        costs[rows, columns] = max(groups, _FEWEST_CPU_GROUPS) * (_READ_COST * reads + rows * columns)
-    return costs
-
-
-def product_cost(target: Target, m: int, n: int, batch: int) -> float:
-    """What a step of k of ``batch`` products costs on a CPU's driver, in multiplications of all lanes at once."""
-    return min(_tile_costs(target, m, n, batch).values())
+def part_of_k(kernel: ProductKernel, k: int) -> int:
+    """How many of k products the workgroups of one part add: a whole number of steps of every kernel."""
+    if not isinstance(kernel, SharedProduct | VectorProduct | MatrixProduct):
+        return k
+    return -(-k // kernel.parts // _PART_OF_K) * _PART_OF_K
 
 
 def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
@@ -191,45 +214,139 @@ def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
     return NarrowProduct(1 << (m - 1).bit_length(), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
-#: Square tiles, the largest first, with how many of them fill a device. The larger the tile, the less often an element
-#: is read; of the largest, no more than 8 steps of k fit the 16 KiB of shared memory that every device has.
-_SQUARES = (
-    (SharedProduct(size=128, blocks=2, slab=8), 128),
-    (SharedProduct(size=64, blocks=2, slab=16), 64),
-    (SharedProduct(size=32, blocks=1, slab=16), 1),
+#: Rows, at most, of products whose speed is that at which b comes from memory.
+_FEW_ROWS = 8
+
+
+def _vector(m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int) -> VectorProduct:
+    """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
+    rows = 1 << (m - 1).bit_length()
+    if b_along_k:
+        columns = 4 if rows > 1 or n >= 4096 else 1
+        return VectorProduct(rows, columns, 4, 32, True, per_vector)
+    lanes = 8 if n * batch >= 1 << 14 else 4
+    groups = batch * -(-n // (lanes * per_vector))
+    parts = max(1, min(_MOST_PARTS, k // 512, _ENOUGH_GROUPS // groups))
+    return VectorProduct(rows, per_vector, lanes, _NARROW_WORKGROUP // lanes, False, per_vector, parts)
+
+
+#: Numbers of four bits in a vector: what a kernel reads at once, of one block.
+_NUMBERS = 32
+
+
+def streams_blocks(target: Target, m: int, n: int, k: int, block: int) -> bool:
+    """Whether few rows are multiplied with weights {n, k} of four bits, in blocks along k, as they are: on GPUs."""
+    powers = block >= _NUMBERS and block & (block - 1) == 0
+    return not target.is_cpu and m <= _FEW_ROWS and n >= 4 and powers and k % block == 0
+
+
+def block_product(target: Target, m: int, n: int) -> VectorProduct:
+    """The sizes of gemm/blocks.comp."""
+    del target
+    rows = 1 << (m - 1).bit_length()
+    return VectorProduct(rows, 4 if rows <= 4 else 2, 4, 32, True, _NUMBERS)
+
+
+#: Parts of k, at most, whose sums are added in a second dispatch; and the workgroups that keep a GPU busy.
+_MOST_PARTS, _ENOUGH_GROUPS = 16, 256
+#: A part of k shorter than this is not worth a dispatch that adds the parts.
+_SHORTEST_PART = 256
+
+#: Tiles, the largest first, with how many of them fill a device. The larger the tile, the less often an element is
+#: read. Two slabs where there is more than the 16 KiB of shared memory that every device has.
+_SHARED_TILES = (
+    (SharedProduct(128, 128, blocks=(2, 2), slab=16, buffers=2), 128),
+    (SharedProduct(128, 128, blocks=(2, 2), slab=8), 128),
+    (SharedProduct(64, 64, blocks=(2, 2), slab=16, buffers=2), 64),
+    (SharedProduct(64, 64, blocks=(2, 2), slab=16), 64),
+    (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
 
 
-def _shared(target: Target, m: int, n: int, batch: int) -> SharedProduct:
-    """The largest square that the device's workgroups can make and of which there are enough."""
-    for square, enough in _SQUARES:
-        tiles = batch * -(-m // square.size) * -(-n // square.size)
-        if square.workgroup <= target.max_workgroup_invocations and tiles >= enough:
+def _fits(target: Target, kernel: SharedProduct | MatrixProduct) -> bool:
+    """Whether the device's workgroups have the invocations and the shared memory."""
+    most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
+    return kernel.workgroup <= most and kernel.shared_bytes <= target.shared_memory
+
+
+def _shared(target: Target, m: int, n: int, k: int, batch: int) -> SharedProduct:
+    """The largest tile that the device's workgroups can make and of which there are enough; k in parts for few."""
+    for tile, enough in _SHARED_TILES:
+        tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
+        if _fits(target, tile) and tiles >= enough:
             break
-    return square
+    parts = max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles))
+    return replace(tile, parts=parts)
 
 
-def is_better_transposed(target: Target, m: int, n: int, batch: int) -> bool:
+#: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.
+_MATRIX_ROWS, _MATRIX_DEPTH = 16, 16
+
+
+def _half_shapes(target: Target) -> list[tuple[int, int, int]]:
+    """The matrices of FLOAT16 that the device multiplies with sums in FLOAT32, the largest first."""
+    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    shapes = {(s.m, s.n, s.k) for s in target.features.cooperative_matrices if (s.a, s.b, s.c, s.result) == wanted}
+    fitting = [shape for shape in shapes if all(size in (8, 16, 32) for size in shape)]
+    return sorted(fitting, key=lambda shape: (shape[0] * shape[1] * shape[2], shape), reverse=True)
+
+
+def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
+    """Whether a product of FLOAT16 goes to matrix units, which take vectors of eight elements."""
+    return bool(not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and _half_shapes(target))
+
+
+def _on_matrices(target: Target, m: int, n: int, k: int, batch: int) -> MatrixProduct | None:
+    """The largest tile that fits and of which there are enough; k in parts for few. None where there is none."""
+    if not multiplies_on_matrices(target, m, n, k):
+        return None
+    shape = _half_shapes(target)[0]
+    found = None
+    for (rows, columns), own, slab, buffers, enough in _MATRIX_TILES:
+        tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size, buffers)
+        if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
+            found = tile
+            if batch * -(-m // rows) * -(-n // columns) >= enough:
+                break
+    if found is None:
+        return None
+    tiles = batch * -(-m // found.rows) * -(-n // found.columns)
+    return replace(found, parts=max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles)))
+
+
+#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, buffers, and with how many they are enough.
+_MATRIX_TILES = (
+    ((256, 128), (64, 64), 16, 2, 128),
+    ((128, 128), (64, 64), 32, 1, 128),
+    ((128, 128), (64, 32), 32, 1, 128),
+    ((64, 64), (32, 32), 32, 2, 64),
+    ((32, 32), (16, 16), 32, 2, 1),
+    ((32, 32), (16, 16), 32, 1, 1),
+)
+
+
+def is_better_transposed(target: Target, m: int, n: int) -> bool:
     """Whether the product of the transposes, in the other order, is the one that the kernels do well.
 
     GPUs have a kernel for few rows and none for few columns.
     """
     if not target.is_cpu:
         return n < min(m, _NARROW)
-    return _WORTH_TRANSPOSING * product_cost(target, n, m, batch) < product_cost(target, m, n, batch)
+    return _WORTH_TRANSPOSING * cheapest_step(target, n, m) < cheapest_step(target, m, n)
 
 
-def is_worth_packing(target: Target, uses: int) -> bool:
+def is_worth_packing(target: Target, uses: int, *, known: bool) -> bool:
     """Whether to copy an operand, of which each element is used so often, to be read four elements at a time.
 
-    GPUs' kernels reorder what they read as they put it in shared memory.
+    known: it never changes, so that it is copied once. GPUs' kernels reorder what they read as they put it in shared
+    memory.
     """
-    return target.is_cpu and uses >= _WORTH_PACKING
+    return target.is_cpu and (known or uses >= _WORTH_PACKING)
 
 
 def product_steps(kernel: ProductKernel, k: int) -> int:
-    """The steps (see Dispatch) of an invocation that adds k products to each of its sums."""
-    return -(-k // kernel.depth) + _OTHER_STEPS
+    """The steps (see Dispatch) of an invocation that adds k products to each of its sums, parts together."""
+    return -(-part_of_k(kernel, k) // kernel.depth) + _OTHER_STEPS
 
 
 def longest_product(target: Target, kernel: ProductKernel) -> int:

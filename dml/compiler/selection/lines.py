@@ -23,8 +23,8 @@ CPU_WORKGROUP = 32
 #: Invocations among which few long lines are split: enough for the cores of a CPU, or to fill a GPU. A sum of 2^24
 #: elements takes llvmpipe 54, 26 and 29 ms with 16, 256 and 4096.
 CPU_PARALLEL, GPU_PARALLEL = 256, 131072
-#: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of each
-#: on their way.
+#: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of
+#: each on their way.
 GPU_TOGETHER = 4
 #: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
 #: not worth a chunk of their own.
@@ -128,6 +128,16 @@ WALKS = 3
 CPU_LONG_ROWS, GPU_LONG_ROWS = (8192, 64), (65536, 256)
 
 
+#: Elements up to which a CPU driver's softmax moves them one by one, which takes 4096 rows of 1024 twice as long but
+#: has one kernel for rows of any length: a decoder's grow with every token.
+CPU_FEW_ELEMENTS = 1 << 15
+
+
+def softmax_takes_vectors(target: Target, elements: int) -> bool:
+    """Whether softmax moves vectors of 16 bytes where rows begin at multiples of them."""
+    return not target.is_cpu or elements > CPU_FEW_ELEMENTS
+
+
 def softmax_sharing(target: Target, steps: int) -> LineSharing:
     """For rows of so many steps, each of which goes through one dispatch."""
     if target.is_cpu:
@@ -192,8 +202,9 @@ class Rows:
         return self.segments * (-(-self.steps // lanes) + -(-self.steps // (lanes * SUM_BLOCK)) + 1)
 
 
-#: Rows that keep the cores of a CPU busy with an invocation each.
-CPU_MANY_ROWS = 32
+#: Rows that fill a vector of a CPU with an invocation each: 16 of 128 take 0.06 ms so and 0.10 with a vector to a row,
+#: 8 of 1024 0.25 and 0.19, one 0.50 and 0.22.
+CPU_MANY_ROWS = 8
 #: Steps of a row that are worth the barriers of a vector of invocations: two each.
 CPU_SHARED_STEPS = 2 * CPU_VECTOR
 #: Iterations for one walk along a row that are few enough for an invocation, however few rows there are: on a CPU, and
@@ -208,7 +219,7 @@ CPU_BUSY, GPU_BUSY, GPU_WALK = 16, 32768, 4096
 def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
     """For rows that each go through one dispatch. Where they lie side by side, each has one invocation."""
     if target.is_cpu:
-        # A row to an invocation where that keeps the cores busy and the loops hold it, else a vector to a row.
+        # A row to an invocation where that fills a vector and the loops hold it, else a vector to a row.
         few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
         shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.beside
         return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR)
@@ -231,7 +242,9 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
     if share < (SHORT_WALK if target.is_cpu else GPU_SHORT_WALK):
         return True
     busy = rows.rows * lanes
-    return busy >= CPU_BUSY if target.is_cpu else share < GPU_WALK and busy >= GPU_BUSY
+    if target.is_cpu:
+        return rows.rows >= CPU_MANY_ROWS or busy >= CPU_BUSY
+    return share < GPU_WALK and busy >= GPU_BUSY
 
 
 #: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves: 4096

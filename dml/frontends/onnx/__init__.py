@@ -6,10 +6,10 @@
 or by onnxruntime's names, ``InferenceSession`` and what belongs to it (see ``session``).
 
 Nodes that no DirectML operators say run on the host, as a warning tells; shapes and constants are computed there, too.
-bool is UINT8 on the device; bfloat16 is held as FLOAT32 and rounded where it leaves the graph or is cast to; what an
-operator does not take is cast to the next type that holds it: FLOAT64 becomes FLOAT32 (results are those of float32),
-INT64 becomes INT32 and UINT64 UINT32 (values must fit, as in ONNX Runtime's DirectML provider), 8- and 16-bit integers
-become 32-bit ones or FLOAT32, without loss.
+bool is UINT8 on the device; bfloat16 and float8 are held as FLOAT32 and rounded where they leave the graph or are cast
+to; what an operator does not take is cast to the next type that holds it: FLOAT64 becomes FLOAT32 (results are those of
+float32), INT64 becomes INT32 and UINT64 UINT32 (values must fit, as in ONNX Runtime's DirectML provider), 8- and 16-bit
+integers become 32-bit ones or FLOAT32, without loss.
 """
 
 from dml.frontends.extras import missing

@@ -23,7 +23,7 @@ from .device_part import DevicePart, OnnxPlan
 from .dtypes import Array, dtype_of
 from .host_part import HostPart, on_host
 from .loading import Loaded, ModelSource, load
-from .node import NodeFacts, Unsupported
+from .node import LateCount, NodeFacts, Unsupported
 from .parts import Cut, cut
 from .registry import standard
 from .trace import GraphFacts
@@ -57,6 +57,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         #: The numbers of the nodes for the host, and why each is.
         self._on_host: dict[int, str] = {}
         self._named_nodes: set[int] = set()
+        #: The numbers of the nodes whose rows are counted as they run; what takes them is in a later part.
+        self._late: set[int] = set()
         missing = unmapped(model)
         if missing and not fallback:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
@@ -69,9 +71,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     def _cut(self, refused: Mapping[int, str]) -> None:
         """Cut the graph anew, with these nodes on the host too."""
         self._on_host.update(refused)
+        self._late -= refused.keys()
         given = self._types
         constants = [name for name in self._initial if name not in given]
-        parts = cut(self._nodes, self._on_host.keys(), given, constants, self.outputs)
+        parts = cut(self._nodes, self._on_host.keys(), given, constants, self.outputs, self._late)
         self.parts = [self._part(one) for one in parts]
         self._device_inputs = {name for one in self.parts if not one.on_host for name in one.inputs}
 
@@ -94,7 +97,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         if one.on_host:
             return HostPart(self.model, one, initial, self._types)
         graph = GraphFacts(initial, one.nodes, one.outputs)
-        return DevicePart(self.device, graph, one.inputs, opsets_in(self.model), self._functions, self._constants)
+        late = {node for at in self._late if (node := self._nodes[at]) in one.nodes}
+        return DevicePart(self.device, graph, one.inputs, opsets_in(self.model), self._functions, self._constants, late)
 
     def reason(self, node: NodeFacts) -> str:
         """Why a node is on the host, in brackets; nothing where it is there only to make constants for others."""
@@ -120,7 +124,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     def each_part(self, inputs: Any, step: Callable[[Part, Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
         """All values between parts by name, where ``step`` computes the outputs of each part from those before it.
 
-        Begins again where a part has nodes that turn out to be for the host.
+        Begins again where a part has nodes that turn out to be for the host, or to give as many rows as there are.
         """
         given = self._named(inputs)
         while True:
@@ -130,6 +134,10 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
                     values.update(step(part, values))
             except Unsupported as error:
                 refused = {at: why for at, node in enumerate(self._nodes) for one, why in error.nodes if one is node}
+                if isinstance(error, LateCount):
+                    self._late |= refused.keys()
+                    self._cut({})
+                    continue
                 if not self._fallback or not refused:
                     raise
                 self._cut(refused)

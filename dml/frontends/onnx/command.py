@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dml.api.device import Device
-from dml.capability import operator_introduced, short_name
-from dml.enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE
+from dml.capability import short_name
+from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_FEATURE_LEVEL
 from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
+from dml.validator import needed_level
 
 from .backend import Part, PreparedModel, prepare
 from .device_part import OnnxPlan
@@ -41,7 +43,8 @@ class ONNXRun:
         self._options.deliver(flat)
 
     def describe(self) -> str:
-        return "\n".join(map(str, explain(self._model, self._options.arrays())))
+        found = explain(self._model, self._options.arrays())
+        return "\n".join([*map(str, found.rows), *found.assumed])
 
     def profile(self) -> dict[str, list[KernelTime]]:
         parts = walk(self._model, self._options.arrays(), profile=True)
@@ -108,7 +111,8 @@ def _profiled(plan: OnnxPlan, feeds: Mapping[str, Array]) -> list[KernelTime]:
 
 
 class Explained(NamedTuple):
-    """What became of a node: operators and the feature level that has all of them, or what runs it on the host."""
+    """What became of a node: operators and the feature level that takes all of them with these tensors, or what runs it
+    on the host."""
 
     node: str
     operators: list[str]
@@ -123,21 +127,38 @@ class Explained(NamedTuple):
         return f"{self.node}: {', '.join(self.operators)} (feature level {short_name(self.level)})"
 
 
-def explain(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> list[Explained]:
-    """What became of each node, in the order of the parts that the model was cut into; see ``walk``."""
+class Explanation(NamedTuple):
+    """What became of each node, in the order of the parts that the model was cut into; and in words what was assumed
+    for inputs that were not given, where more than their sizes counts."""
+
+    rows: list[Explained]
+    assumed: list[str]
+
+
+def explain(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> Explanation:
+    """What becomes of a model for these inputs; see ``walk``."""
     rows: list[Explained] = []
+    given = set(inputs or {})
+    readers: dict[str, None] = {}
     for part, plan, *_ in walk(model, inputs):
         if plan is not None:
-            rows += [Explained(made.node, *_operators(made.kinds)) for made in plan.record]
+            rows += [Explained(made.node, *_operators(made.operators)) for made in plan.record]
+            guards = (guard for guard in plan.guards if not given.issuperset(guard.inputs))
+            readers |= dict.fromkeys([*(guard.reader for guard in guards), *plan.late_nodes])
         if not isinstance(part, HostPart):
             continue
         for node in part.nodes:
             where = f"on the host, {part.runtime}{model.reason(node)}"
             name = f"node {node.name!r} ({node.op_type})" if node.name else f"node {node.op_type}"
             rows.append(Explained(name, [], DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0, where))
-    return rows
+            readers[name] = None
+    zeros_for = [name for name in model.inputs if name not in given]
+    if not zeros_for or not readers:
+        return Explanation(rows, [])
+    words = f"zeros for {', '.join(zeros_for)} (--input {zeros_for[0]}=file.npy gives numbers)"
+    return Explanation(rows, [f"planned by numbers, which are {words}: {', '.join(readers)}"])
 
 
-def _operators(kinds: list[DML_OPERATOR_TYPE]) -> tuple[list[str], DML_FEATURE_LEVEL]:
-    level = max((operator_introduced(kind) for kind in kinds), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
-    return [short_name(kind) for kind in kinds], level
+def _operators(descs: list[OperatorDesc]) -> tuple[list[str], DML_FEATURE_LEVEL]:
+    level = max(map(needed_level, descs), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
+    return [short_name(desc.OPERATOR_TYPE) for desc in descs], level

@@ -14,9 +14,21 @@ from dml.errors import DMLError
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
 
-from .dtypes import BFLOAT16, Array, DType, Shape
+from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
+from .node import NodeFacts
 from .plans import Plans
 from .trace import GraphFacts, Guard, Trace, run
+from .value import LateRows
+
+
+@dataclass
+class LateResult:
+    """An output of as many rows as there turn out to be: the first of ``rows``, so many as ``count`` holds."""
+
+    rows: str
+    count: str
+    dtype: DType
+    turned: bool
 
 
 @dataclass
@@ -33,14 +45,18 @@ class OnnxPlan:
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any]) -> None:
         self.guards: list[Guard] = trace.guards
-        self.outputs = {name: _described(item) for name, item in outputs.items()}
+        self.outputs = {name: _described(item, name) for name, item in outputs.items()}
         tensors: dict[str, Any] = {}
         for name, item in outputs.items():
             for at, value in flat(name, item):
-                if value.array is None:
+                if isinstance(value, LateRows):
+                    tensors |= {at: value.rows.tensor, f"{at}#count": value.count.tensor}
+                elif value.array is None:
                     tensors[at] = value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
         self.record = trace.record
+        #: The nodes that count what they give, in words.
+        self.late_nodes = [made.node for made in trace.record if made.is_late]
         #: Which node of the compiled graph is which of the Builder's.
         self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
 
@@ -64,13 +80,15 @@ class OnnxPlan:
 
 
 def _stays(result: Result) -> bool:
-    """bfloat16 goes by the host, which rounds it."""
-    return result.array is None and result.dtype != BFLOAT16
+    """What is counted comes to the host; bfloat16 and float8 go by it, which rounds."""
+    return isinstance(result, Result) and result.array is None and result.dtype not in HELD_AS_FLOAT32
 
 
-def _described(item: Any) -> Any:
+def _described(item: Any, name: str) -> Any:
     if isinstance(item, list):
-        return [_described(inner) for inner in item]
+        return [_described(inner, f"{name}[{at}]") for at, inner in enumerate(item)]
+    if isinstance(item, LateRows):
+        return LateResult(name, f"{name}#count", item.dtype, item.turned)
     return None if item is None else Result(item.shape, item.dtype, item.array)
 
 
@@ -86,6 +104,9 @@ def _collect(name: str, item: Any, made: Mapping[str, Any]) -> Any:
         return [_collect(f"{name}[{at}]", inner, made) for at, inner in enumerate(item)]
     if item is None:
         return None
+    if isinstance(item, LateResult):
+        rows = made[item.rows][: int(made[item.count][0])]
+        return np.ascontiguousarray(rows.T if item.turned else rows, item.dtype)
     if item.array is not None:
         return item.array
     found = made[name]
@@ -99,6 +120,7 @@ class DevicePart:
     """Nodes on the device. Each set of input shapes is compiled when it first comes, and kept for a while.
 
     constants: those that other parts and plans share. functions: the model's own, by domain, name and overload.
+    late: nodes whose outputs no other node of the part takes, so that they may be ``LateRows``.
     """
 
     on_host = False
@@ -111,6 +133,7 @@ class DevicePart:
         opsets: Mapping[str, int],
         functions: Mapping[tuple[str, str, str], Any],
         constants: SharedConstants,
+        late: Collection[NodeFacts] = (),
     ) -> None:
         self.nodes = graph.nodes
         self.inputs, self.outputs = inputs, graph.outputs
@@ -120,6 +143,7 @@ class DevicePart:
         self._opsets = opsets
         self._functions = functions
         self._constants = constants
+        self._late = late
 
     def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
         """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.
@@ -145,6 +169,7 @@ class DevicePart:
         """The part compiled for inputs of these shapes. feeds: their values, where they may be needed."""
         trace = Trace(self._device, self._functions, self._constants)
         trace.feeds = feeds
+        trace.may_cut, trace.late = True, self._late
         items = {name: _enter(trace, name, item) for name, item in given.items()}
         results = trace.graph(self._graph, items, self._opsets)
         return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))

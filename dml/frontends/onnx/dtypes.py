@@ -19,6 +19,9 @@ Shape = tuple[int, ...]
 BOOL, BFLOAT16 = np.dtype(np.bool_), np.dtype(ml_dtypes.bfloat16)
 FLOAT32, FLOAT16, FLOAT64 = np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64)
 INT64, INT32, UINT32, UINT8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint8)
+#: Floating-point types that DirectML lacks: each number of theirs is one of FLOAT32.
+FLOAT8 = tuple(np.dtype(getattr(ml_dtypes, f"float8_{name}")) for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"))
+HELD_AS_FLOAT32 = (BFLOAT16, *FLOAT8)
 FLOATS = (FLOAT32, FLOAT16, FLOAT64, BFLOAT16)
 _T = DML_TENSOR_DATA_TYPE
 #: The data types that can stand in for one that an operator does not take, the best first.
@@ -46,7 +49,7 @@ _SUBSTITUTES: dict[DML_TENSOR_DATA_TYPE, tuple[DML_TENSOR_DATA_TYPE, ...]] = {
 
 def storage(dtype: DType) -> DML_TENSOR_DATA_TYPE:
     """The data type that holds elements of an ONNX dtype on the device."""
-    if dtype == BFLOAT16:
+    if dtype in HELD_AS_FLOAT32:
         return _T.DML_TENSOR_DATA_TYPE_FLOAT32
     try:
         return data_type_of(dtype)

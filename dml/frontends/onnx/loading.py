@@ -42,12 +42,12 @@ def load_model(source: ModelSource) -> Any:
 
     Raises DMLError for whatever is wrong with it. External data needs a path: it must lie in the model's folder.
     """
-    return load(source).model
+    return _loaded(source, fill=True).model
 
 
 class Loaded(NamedTuple):
     """A checked model, its graph's initializers by name, over bytes of their own, and its outline (see ``outline``), in
-    which small omissions are mended. The last two do not need the first."""
+    which small omissions are mended. The last two do not need the first, which may lack external data."""
 
     model: Any
     initial: dict[str, Array]
@@ -55,7 +55,13 @@ class Loaded(NamedTuple):
 
 
 def load(source: ModelSource) -> Loaded:
-    """As ``load_model``, with the initializers as arrays."""
+    """As ``load_model``, with the initializers as arrays. Large weights are in memory twice at most, those of external
+    data once."""
+    return _loaded(source, fill=False)
+
+
+def _loaded(source: ModelSource, fill: bool) -> Loaded:
+    """fill: put all external data into the model."""
     folder: Path | None = None
     if isinstance(source, onnx.ModelProto):
         model = source
@@ -64,17 +70,20 @@ def load(source: ModelSource) -> Loaded:
     else:
         try:
             path = Path(os.fspath(source))
-            data = path.read_bytes()
+            model, folder = _parse(path.read_bytes(), str(path)), path.parent
         except TypeError:
             raise DMLError(f"a model is a path, bytes or an onnx.ModelProto, found {type(source).__name__}") from None
         except OSError as error:
             raise DMLError(f"{path}: cannot be read ({error.strerror})") from None
         except ValueError as error:  # a path that no file can have
             raise DMLError(f"{source!r}: cannot be read ({error})") from None
-        model, folder = _parse(data, str(path)), path.parent
     if not model.HasField("graph"):
         raise DMLError("the model has no graph")
-    read = [check_tensor(tensor, where, folder) for where, tensor in tensors(model)]  # the graph's initializers first
+    own = len(model.graph.initializer)  # which come first
+    read = [
+        check_tensor(tensor, where, folder, fill or at >= own or prod(tensor.dims) <= _SMALL)
+        for at, (where, tensor) in enumerate(tensors(model))
+    ]
     light = outline(model)
     mend(light)
     check_model(light)
@@ -121,7 +130,8 @@ def outline(model: Any) -> Any:
     _copy(model, light, "graph")
     _copy(model.graph, light.graph, "initializer")
     for tensor in model.graph.initializer:
-        if tensor.HasField("raw_data") and prod(tensor.dims) > _SMALL:
+        has_bytes = tensor.HasField("raw_data") or tensor.data_location == onnx.TensorProto.EXTERNAL
+        if has_bytes and prod(tensor.dims) > _SMALL:
             size = -(-_element_bits(tensor.data_type, tensor.name) // 8)
             light.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, raw_data=bytes(size))
         else:
@@ -178,10 +188,10 @@ def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
                 yield from _graph_tensors(graph)
 
 
-def check_tensor(tensor: Any, where: str, folder: Path | None) -> bytes | None:
-    """A tensor's data fills its dimensions; external data is read into it.
+def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool) -> bytes | None:
+    """A tensor's data fills its dimensions; fill: external data is put into it.
 
-    Returns its ``raw_data``, of which protobuf makes a copy each time, None where it has none.
+    Returns its ``raw_data``, of which protobuf makes a copy each time, or its external data; None where it has neither.
     """
     if any(size < 0 for size in tensor.dims):
         raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
@@ -193,9 +203,11 @@ def check_tensor(tensor: Any, where: str, folder: Path | None) -> bytes | None:
     bits = _element_bits(tensor.data_type, where)
     size = (count * bits + 7) // 8
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        tensor.raw_data = data = _external(tensor, size, where, folder)
-        tensor.ClearField("external_data")
-        tensor.data_location = onnx.TensorProto.DEFAULT
+        data = _external(tensor, size, where, folder)
+        if fill:
+            tensor.raw_data = data
+            tensor.ClearField("external_data")
+            tensor.data_location = onnx.TensorProto.DEFAULT
         return data
     if tensor.HasField("raw_data"):
         data = bytes(tensor.raw_data)
@@ -285,11 +297,13 @@ def nodes(model: Any) -> Iterator[Any]:
 
 
 def array_of(tensor: Any, data: bytes | None = None) -> Array:
-    """A checked TensorProto's elements. data: its ``raw_data``, where it is known."""
+    """A checked TensorProto's elements. data: its ``raw_data`` or external data, where it is known."""
     try:
         if data is not None and sys.byteorder == "little" and _element_bits(tensor.data_type, tensor.name) >= 8:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
             return np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            tensor = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=data)
         return np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
         raise DMLError(f"tensor {tensor.name!r}: {error}") from None

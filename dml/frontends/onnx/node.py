@@ -39,6 +39,10 @@ class Unsupported(DMLError):
         return type(self), (self.message,)
 
 
+class LateCount(Unsupported):
+    """How many rows nodes give depends on the numbers: the graph is to be cut behind them. nodes: these."""
+
+
 class NodeFacts:
     """A node of a model, read once: protobuf is slow to ask. Its fields have protobuf's names."""
 
@@ -135,6 +139,18 @@ class OnnxNode:
     def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
         """``of`` the numbers in an input, which may change as long as this does not."""
         return self.trace.decided(self.input(at), of)
+
+    def is_late(self, value: OnnxValue) -> bool:
+        """Whether the node, whose count depends on ``value``, gives ``LateRows``: the graph is cut behind it.
+
+        Raises LateCount where it could be cut there. Else the count is to be known while the graph is made: inside
+        other nodes, and where it depends on no input.
+        """
+        if self.proto in self.trace.late:
+            return True
+        if self.trace.may_cut and self.trace.depth == 1 and self.builder.depends_on_inputs(value.tensor):
+            raise LateCount("how many there are depends on the numbers in its input")
+        return False
 
     # Attributes
 

@@ -33,11 +33,13 @@ def cut(
     given: Iterable[str],
     constants: Iterable[str],
     outputs: Sequence[str],
+    late: Collection[int] = (),
 ) -> list[Cut]:
     """The parts of a graph.
 
     host: numbers of the nodes for the host. given: the names of inputs; constants: those of initializers that are not
-    inputs as well. outputs: the graph's.
+    inputs as well. outputs: the graph's. late: numbers of the nodes for the device that end their part: what they give
+    goes to later ones only.
     """
     known = frozenset(constants)
     made = {name: at for at, node in enumerate(nodes) for name in node.output if name}
@@ -45,9 +47,15 @@ def cut(
     reads = [node.reads() & names for node in nodes]  # (a nested graph has names of its own)
     levels: list[int | None] = []  # even for the device, odd for the host, None for what constants alone make
     for at, node in enumerate(nodes):
-        before = [levels[made[name]] for name in reads[at] if name in made]
+        before = [_after(levels[made[name]], made[name] in late) for name in reads[at] if name in made]
         from_inputs = any(name not in made and name not in known for name in reads[at])
-        if at not in host and not from_inputs and all(level is None for level in before) and node.output:
+        if (
+            at not in host
+            and at not in late
+            and not from_inputs
+            and all(level is None for level in before)
+            and node.output
+        ):
             levels.append(None)
             continue
         earliest = max((level for level in before if level is not None), default=0)
@@ -77,6 +85,11 @@ def cut(
             )
         )
     return parts
+
+
+def _after(level: int | None, late: bool) -> int | None:
+    """The level that what a node gives is there for."""
+    return level + 1 if level is not None and late else level
 
 
 def _is(level: int | None, wanted: int) -> bool:

@@ -4,12 +4,12 @@ Every value's shape is known when its node is reached, so nothing is inferred be
 constants is computed at once (shapes and what is made of them), every other one is mapped. Where a mapping needs the
 number in a tensor (the shape given to Reshape, a Loop's count), a constant has it; a tensor that depends on the model's
 inputs is computed on the device by the graph built so far, and becomes a guard: the compiled model holds only for
-inputs that give the same number.
+inputs that give the same number. A node that counts what it gives ends the graph instead, where that can be cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
@@ -20,15 +20,15 @@ import onnx
 from onnx import helper
 
 from dml.api.device_array import DeviceArray
+from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
-from dml.enums import DML_OPERATOR_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike, SharedConstants
 
-from .dtypes import BFLOAT16, BOOL, Array, DType, Shape, storage
+from .dtypes import BOOL, HELD_AS_FLOAT32, Array, DType, Shape, storage
 from .folding import fold
 from .loading import initial_arrays
-from .node import NodeFacts, OnnxNode, Unsupported, noted
+from .node import LateCount, NodeFacts, OnnxNode, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
 from .value import OnnxValue, constant
 
@@ -49,16 +49,17 @@ class ValueFacts(NamedTuple):
 class NodeRecord(NamedTuple):
     """What became of a node, for ``explain``. Sequences and absent values are not among its inputs and outputs.
 
-    kinds: the DirectML operators. numbers: these among the Builder's nodes. depth: 0 for a node of the model's graph,
-    more in the bodies of functions, loops and branches.
+    operators: DirectML's. numbers: these among the Builder's nodes. depth: 0 for a node of the model's graph,
+    more in the bodies of functions, loops and branches. is_late: whether it gives ``LateRows``.
     """
 
     node: str
-    kinds: list[DML_OPERATOR_TYPE]
+    operators: list[OperatorDesc]
     numbers: range
     depth: int
     inputs: list[ValueFacts]
     outputs: list[ValueFacts]
+    is_late: bool = False
 
 
 class Guard:
@@ -67,12 +68,23 @@ class Guard:
     ``of``: what the graph depends on, where that is less than the whole number.
     """
 
-    def __init__(self, compiled: Any, name: str, array: Array, of: Callable[[Array], Any] | None = None) -> None:
+    def __init__(
+        self, compiled: Any, name: str, array: Array, of: Callable[[Array], Any] | None = None, reader: str = ""
+    ) -> None:
         self.compiled = compiled
+        #: The node of the model's graph that needs it, in words.
+        self.reader = reader
         self.name = name
         self.array = array
         self.of = of or np.ndarray.tobytes
         self.expected = self.of(array)
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of what it is computed from."""
+        if self.compiled is None:
+            return [self.name]
+        return [name for name, tensor in self.compiled.input_fields if tensor is not None]
 
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         found = np.asarray(feeds[self.name]) if self.compiled is None else run(self.compiled, feeds)[self.name]
@@ -85,7 +97,7 @@ def held(array: Array | DeviceArray) -> Array | DeviceArray:
         return array
     if array.dtype == BOOL:
         return array.astype(np.uint8).reshape(array.shape or (1,))
-    if array.dtype == BFLOAT16:
+    if array.dtype in HELD_AS_FLOAT32:
         return array.astype(np.float32).reshape(array.shape or (1,))
     return array.reshape(array.shape or (1,))
 
@@ -160,7 +172,11 @@ class Trace:
         self._nested: dict[int, tuple[Any, GraphFacts]] = {}
         #: In the order in which they were mapped: the nodes of a body before the one that has it.
         self.record: list[NodeRecord] = []
-        self._depth = 0
+        self.depth = 0
+        self._reader = ""
+        #: Whether the graph can be cut behind its nodes, and behind which it is: their outputs may be ``LateRows``.
+        self.may_cut = False
+        self.late: Collection[NodeFacts] = ()
 
     # Values
 
@@ -184,7 +200,7 @@ class Trace:
         held = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
         self.known(held)
         guard = self.guards.pop()
-        self.guards.append(Guard(guard.compiled, guard.name, guard.array, of))
+        self.guards.append(Guard(guard.compiled, guard.name, guard.array, of, self._reader))
         return self.guards[-1].expected
 
     def known(self, value: OnnxValue) -> Array:
@@ -200,7 +216,7 @@ class Trace:
             name = "known"
             compiled = self.builder.compile({name: value.tensor})
             array = run(compiled, self.feeds)[name]
-        self.guards.append(Guard(compiled, name, array))
+        self.guards.append(Guard(compiled, name, array, reader=self._reader))
         array = array.reshape(value.shape).astype(value.dtype)
         value.array = array
         return array
@@ -243,8 +259,11 @@ class Trace:
                 failed.append((proto, error))
                 missing.update(proto.output)
         if failed:
+            # (what can be cut off is looked at again when everything else is as it will be)
+            late = all(isinstance(error, LateCount) for _, error in failed)
+            failed = [(proto, error) for proto, error in failed if late or not isinstance(error, LateCount)]
             words = "; ".join(dict.fromkeys(error.message for _, error in failed))
-            raise Unsupported(words, [(proto, error.message) for proto, error in failed])
+            raise (LateCount if late else Unsupported)(words, [(proto, error.message) for proto, error in failed])
 
     def node(self, proto: NodeFacts, scope: Scope) -> None:
         self.count += 1
@@ -256,7 +275,9 @@ class Trace:
             if not value.is_held:
                 raise Unsupported(f"{node}: no DirectML data type holds {value.dtype}")
         before = len(self.builder._nodes)
-        self._depth += 1
+        if not self.depth:
+            self._reader = str(node)
+        self.depth += 1
         try:
             results = self.results(node)
         except DMLError as error:
@@ -267,12 +288,12 @@ class Trace:
             noted(error, f"while {node} of an ONNX model was mapped")
             raise
         finally:
-            self._depth -= 1
+            self.depth -= 1
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
-        kinds = [item.Operator.desc.OPERATOR_TYPE for item in made]
+        operators = [item.Operator.desc for item in made]
         numbers = range(before, len(self.builder._nodes))
         values = _facts(proto.input, inputs), _facts(proto.output, results)
-        self.record.append(NodeRecord(str(node), kinds, numbers, self._depth, *values))
+        self.record.append(NodeRecord(str(node), operators, numbers, self.depth, *values, proto in self.late))
         for name, item in zip(proto.output, results, strict=False):
             if name:
                 scope.items[name] = item

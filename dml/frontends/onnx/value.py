@@ -1,12 +1,14 @@
 """ONNX values while a model is traced, and the operators that all mappings are made of.
 
 An ``OnnxValue`` is a constant (an array on the host), or a tensor of the graph being built. Its shape and dtype are
-those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device and bfloat16 FLOAT32.
+those of ONNX: rank 0 stays rank 0 (a device tensor of sizes {1}), bool is UINT8 on the device, bfloat16 and
+float8 are FLOAT32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import prod
 from typing import Any
@@ -26,7 +28,7 @@ from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
 from dml.tensors import packed_tensor
 
-from .dtypes import _SUBSTITUTES, BFLOAT16, BOOL, Array, DType, storage
+from .dtypes import _SUBSTITUTES, BOOL, HELD_AS_FLOAT32, Array, DType, storage
 
 
 class OnnxValue:
@@ -70,7 +72,7 @@ class OnnxValue:
             assert self.array is not None
             if not self.size:
                 raise DMLError("a tensor without elements cannot go to the device", HRESULT.DXGI_ERROR_UNSUPPORTED)
-            held = self.array.astype(np.float32) if self.dtype == BFLOAT16 else self.array
+            held = self.array.astype(np.float32) if self.dtype in HELD_AS_FLOAT32 else self.array
             storage(held.dtype)
             if held.dtype == BOOL:
                 held = held.astype(np.uint8)
@@ -132,6 +134,19 @@ class OnnxValue:
 
     def equals(self, other: OnnxValue | float) -> OnnxValue:
         return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, other)
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """A tensor of the graph whose rows are counted as it runs: there are ``count`` of them, the first of ``rows``.
+
+    The value is these on the host, transposed where it is ``turned``, of a dtype. Nothing in its graph can take it.
+    """
+
+    rows: OnnxValue
+    count: OnnxValue
+    dtype: DType
+    turned: bool = False
 
 
 def constant(builder: Builder, array: npt.ArrayLike) -> OnnxValue:

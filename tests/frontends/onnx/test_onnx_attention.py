@@ -227,6 +227,60 @@ def test_group_query_attention_looks_both_ways(device: dml.Device) -> None:
     agree_gqa(device, cache(2, 3, 0, (0, 0), 3), causal=0, scale=0.5)
 
 
+#: What attention is asked besides, which DirectML's operator does not do.
+MORE: dict[str, dict[str, Any]] = {
+    "softcap": {"softcap": 0.75},
+    "smooth": {"smooth_softmax": 1},
+    "sink": {"sink": floats(HEADS)},
+    "all": {"softcap": 2.5, "sink": floats(HEADS), "scale": 0.4},
+}
+
+
+@pytest.mark.parametrize("more", MORE)
+def test_group_query_attention_with_limits_and_sinks(device: dml.Device, more: str) -> None:
+    """Prompts, steps of one and of several positions, pasts of different lengths, a window, a bias."""
+    attributes = dict(MORE[more])
+    sink = {"sink": attributes.pop("sink", None)}
+    agree_gqa(device, cache(2, 3, 0, (0, 0), 3) | sink, **attributes)
+    agree_gqa(device, cache(2, 3, 7, (0, 0), 3, packed=True, turned=True) | sink, **attributes)
+    agree_gqa(device, cache(2, 1, 9, (5, 3), 6, turned=True) | sink, **attributes)
+    agree_gqa(device, cache(1, 3, 5, (5,), 8) | sink, **attributes)
+    agree_gqa(device, cache(2, 6, 0, (0, 0), 6) | sink, local_window_size=3, **attributes)
+    agree_gqa(device, cache(2, 1, 7, (6, 4), 7) | sink, local_window_size=3, **attributes)
+    agree_gqa(device, cache(2, 4, 0, (0, 0), 4) | {"bias": floats(1, HEADS, 4, 4)} | sink, **attributes)
+    agree_gqa(device, cache(2, 3, 0, (0, 0), 3) | sink, causal=0, **attributes)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("kind", ["PER_TENSOR", "PER_CHANNEL"])
+@pytest.mark.parametrize(
+    "steps, room, before, total", [(3, 0, (0, 0), 3), (1, 9, (5, 3), 6), (1, 5, (5, 3), 6), (3, 9, (2,), 5)]
+)
+def test_group_query_attention_over_quantized_caches(
+    device: dml.Device, bits: int, kind: str, steps: int, room: int, before: tuple[int, ...], total: int
+) -> None:
+    """The caches are onnxruntime's, byte by byte."""
+    inputs, rng = cache(len(before), steps, room, before, total, turned=True), np.random.default_rng(bits)
+    past = (len(before), KEY_HEADS, room, SIZE * bits // 8)
+    dtype = np.int8 if bits == 8 else np.uint8
+    if room:
+        inputs |= {name: rng.integers(0, 256, past).astype(np.uint8).view(dtype) for name in ("past_k", "past_v")}
+    else:
+        inputs |= {name: np.zeros(past, dtype) for name in ("past_k", "past_v")}
+    count = 1 if kind == "PER_TENSOR" else KEY_HEADS * SIZE
+    scales = [rng.uniform(0.5, 1, count).astype(FLOAT) / 2 ** (bits - 2) for _ in range(2)]
+    inputs |= {"sink": None, "k_scale": scales[0], "v_scale": scales[1]}
+    outputs = {"y": (3, FLOAT), "present_k": (4, dtype), "present_v": (4, dtype)}
+    model, given = node_model(
+        "GroupQueryAttention", inputs, outputs, num_heads=HEADS, kv_num_heads=KEY_HEADS, do_rotary=1,
+        k_quant_type=kind, v_quant_type=kind, kv_cache_bit_width=bits,
+    )  # fmt: skip
+    found, expected = prepare(model, device, fallback=False).run(given), in_onnxruntime(model, given)
+    assert [array.tolist() for array in found[1:]] == [array.tolist() for array in expected[1:]]
+    assert len(np.unique(found[1])) > 2**bits // 4  # not all at the limits
+    assert_close(found[:1], expected[:1], 1e-5)
+
+
 def test_a_growing_past_in_a_tensor_with_room_is_one_compiled_model(device: dml.Device) -> None:
     inputs = cache(1, 1, 9, (4,), 5)
     while next(reversed(inputs.values())) is None:
@@ -246,8 +300,18 @@ def test_group_query_attention_names_what_it_does_not_take(device: dml.Device) -
     inputs = {name: array for name, array in cache(2, 3, 0, (0, 0), 3).items() if array is not None}
     inputs = {"q": inputs["q"], "k": inputs["k"], "v": inputs["v"], "pk": None, "pv": None,
               "lengths": inputs["lengths"], "total": inputs["total"]}  # fmt: skip
-    message = refused(device, "GroupQueryAttention", inputs, {"y": 3}, num_heads=4, kv_num_heads=2, softcap=5.0)
-    assert message == "node GroupQueryAttention: softcap = 5.0 is not mapped"
+    message = refused(device, "GroupQueryAttention", inputs, {"y": 3}, num_heads=4, kv_num_heads=2, qk_output=1)
+    assert message == "node GroupQueryAttention: qk_output = 1 is not mapped"
+    heads = {"num_heads": 4, "kv_num_heads": 2, "k_quant_type": "PER_TENSOR"}
+    inputs |= dict.fromkeys(("cos", "sin", "positions", "bias", "sink")) | {"k_scale": floats(2)}
+    message = refused(device, "GroupQueryAttention", inputs, {"y": 3}, **heads)
+    assert message == "node GroupQueryAttention: attribute 'kv_cache_bit_width' must be 4 or 8, found 0"
+    message = refused(device, "GroupQueryAttention", inputs, {"y": 3}, **heads, kv_cache_bit_width=8)
+    assert message == "node GroupQueryAttention: k_scale must have 1 elements, found shape (2,)"
+    inputs = dict.fromkeys(inputs) | {name: inputs[name] for name in ("q", "k", "v", "lengths", "total")}
+    inputs = {name: array for name, array in inputs.items() if name not in ("k_scale",)} | {"sink": floats(3)}
+    message = refused(device, "GroupQueryAttention", inputs, {"y": 3}, num_heads=4, kv_num_heads=2)
+    assert message == "node GroupQueryAttention: head_sink must have 4 elements, found shape (3,)"
     message = refused(device, "GroupQueryAttention", inputs, {"y": 3}, num_heads=4, kv_num_heads=3)
     assert "num_heads be a multiple of kv_num_heads, found shape (2, 3, 64), 4 and 3" in message
 

@@ -139,7 +139,7 @@ def test_what_only_shapes_and_types_tell_is_named_at_once_too(device: dml.Device
     x = np.ones((1, 2, 3, 3), np.float32)
     nodes = [
         node("Dropout", ["x", "", "yes"], ["a"], name="first"),
-        node("Cast", ["x"], ["b"], name="second", to=onnx.TensorProto.FLOAT8E4M3FN),
+        node("Cast", ["x"], ["b"], name="second", to=onnx.TensorProto.FLOAT4E2M1),
     ]
     with pytest.raises(dml.DMLError, match=r"first.*second"):
         prepare(
@@ -249,11 +249,59 @@ def test_explain_names_operators_and_levels(device: dml.Device) -> None:
         node("Gelu", ["x"], ["g"], name="b"),
         node("Reshape", ["g", "s"], ["y"], name="c"),
     ]
-    rows = explain(prepare(model_of(nodes, {"x": x}, ["y"], 20, symbolic=True), device))
+    rows, assumed = explain(prepare(model_of(nodes, {"x": x}, ["y"], 20, symbolic=True), device))
+    assert not assumed
     assert [(name.split("'")[1], operators) for name, operators, *_ in rows] == [
         ("a", []), ("b", ["ACTIVATION_GELU"]), ("c", []),
     ]  # fmt: skip
     assert rows[1][2] == dml.DML_FEATURE_LEVEL_5_1
+
+
+@pytest.mark.parametrize(
+    "dtype, shape, level",
+    [
+        (np.float32, (1, 2, 2, 3), "1_0"),
+        (np.float32, (2, 3), "3_0"),
+        (np.int64, (2, 3), "4_1"),
+        (np.uint8, (2,), "5_1"),
+    ],
+)
+def test_the_level_is_that_of_the_tensors(device: dml.Device, dtype: Any, shape: tuple[int, ...], level: str) -> None:
+    """One level below does not take the addition of such tensors."""
+    x = np.ones(shape, dtype)
+    (row,) = explain(prepare(model_of([node("Add", ["x", "x"], ["y"])], {"x": x}, ["y"], 21), device)).rows
+    assert (row.operators, row.level.name) == (["ELEMENT_WISE_ADD"], f"DML_FEATURE_LEVEL_{level}")
+    tensor = dml.DML_BUFFER_TENSOR_DESC(dml.data_type_of(dtype), shape)
+    desc = dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(tensor, tensor, tensor)
+    dml.validate(desc, row.level)
+    for below in (one for one in dml.DML_FEATURE_LEVEL if one < row.level):
+        with pytest.raises(dml.DMLError):
+            dml.validate(desc, below)
+
+
+def test_explain_says_what_was_planned_without_values(device: dml.Device, tmp_path: Path) -> None:
+    """A loop whose count is an input is unrolled by it: zero times where nobody gives it."""
+    body = graph(
+        [node("Add", ["v", "v"], ["next"]), node("Identity", ["go"], ["on"])],
+        [("i", INT64, []), ("go", BOOL, []), ("v", FLOAT, [2])],
+        [("on", BOOL, []), ("next", FLOAT, [2])],
+    )
+    nodes = [node("Loop", ["n", "", "x"], ["y"], name="often", body=body)]
+    x, n = np.ones(2, np.float32), np.array(3)
+    model = model_of(nodes, {"x": x, "n": n}, ["y"], 21)
+    prepared = prepare(model, device)
+    rows, assumed = explain(prepared)
+    assert [row.operators for row in rows] == [[]]
+    zeros = "planned by numbers, which are zeros for x, n (--input x=file.npy gives numbers): node 'often' (Loop)"
+    assert assumed == [zeros]
+    rows, assumed = explain(prepared, {"n": n})
+    assert [row.operators for row in rows if "often" in row.node] == [["ELEMENT_WISE_ADD"] * 3]
+    assert not assumed
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    for command in (["explain"], ["run", "--explain", "--output-dir", str(tmp_path)]):
+        result = CliRunner().invoke(app, [*command, str(tmp_path / "model.onnx")])
+        assert result.exit_code == 0, result.output
+        assert zeros in result.output
 
 
 def test_the_command_runs_and_explains(device: dml.Device, tmp_path: Path) -> None:
@@ -270,4 +318,4 @@ def test_the_command_runs_and_explains(device: dml.Device, tmp_path: Path) -> No
     assert result.exit_code == 0, result.output
     (row,) = [line for line in result.output.splitlines() if "magnitude" in line]
     assert "ELEMENT_WISE_ABS" in row
-    assert "1_0" in row
+    assert "3_0" in row

@@ -48,6 +48,13 @@ def test_sizes(device, dtype, padding, sizes):
     check(device, dtype, 1, (48, 48), sizes, padding)
 
 
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("dilations, sizes", [((2, 2), (12, 16)), ((3, 1), (11, 8)), ((12, 5), (9, 33))])
+@pytest.mark.usefixtures("cheapest")
+def test_dilations(device, dtype, dilations, sizes):
+    check(device, dtype, 2, sizes=sizes, start=dilations, end=dilations, dilations=dilations)
+
+
 @pytest.mark.parametrize("channels", [(64, 64), (33, 50), (70, 31)])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.usefixtures("cheapest")

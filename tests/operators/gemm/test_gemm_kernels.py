@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from gemm_cases import describe, make, product
 
+import dml
 from harness import assert_sums, run
 
 
@@ -26,7 +28,7 @@ def test_kernels_of_gpus(as_discrete, dtype, ta, tb, layout, batch, m, k, n):
     assert_sums(run(as_discrete, desc, inputs)["OutputTensor"], expected, terms, k)
 
 
-@pytest.mark.parametrize("m, k, n", [(1, 300, 1), (1, 33, 200), (5, 70, 1), (300, 3, 2), (15, 129, 37)])
+@pytest.mark.parametrize("m, k, n", [(1, 301, 1), (1, 33, 201), (5, 70, 1), (301, 3, 2), (15, 129, 37)])
 @pytest.mark.parametrize("ta, tb", [(0, 0), (1, 1)])
 def test_narrow_products_of_gpus(as_discrete, m, k, n, ta, tb):
     a, b, c, inputs = make("FLOAT32", (2,), m, k, n, ta, tb, with_c=True)
@@ -35,6 +37,31 @@ def test_narrow_products_of_gpus(as_discrete, m, k, n, ta, tb):
     assert [dispatch.label for dispatch in compiled.program.dispatches] == ["gemm/narrow.comp"]
     expected, terms = product(a, b, ta, tb, 0.5, c, 2.0)
     assert_sums(compiled.dispatch(inputs)["OutputTensor"], expected, terms, k)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("ta, tb, layout", [(0, 0, "packed"), (1, 1, "packed"), (0, 1, "reversed")])
+@pytest.mark.parametrize("batch, m, k, n", [((), 1, 1288, 72), ((), 8, 520, 40), ((3,), 3, 72, 136)])
+def test_vectors_of_b_on_gpus(as_discrete, dtype, ta, tb, layout, batch, m, k, n):
+    a, b, c, inputs = make(dtype, batch, m, k, n, ta, tb, with_c=True)
+    desc = describe(a, b, (*batch, m, n), ta, tb, c, 0.5, 2.0, layouts=(layout, "packed", layout, layout))
+    compiled = as_discrete.compile_operator(as_discrete.create_operator(desc))
+    assert compiled.program.dispatches[0].label == "gemm/vector.comp"
+    expected, terms = product(a, b, ta, tb, 0.5, c, 2.0)
+    assert_sums(compiled.dispatch(inputs)["OutputTensor"], expected, terms, k)
+
+
+@pytest.mark.parametrize("m, k, n", [(40, 1200, 36), (1, 2100, 24), (33, 530, 70)])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_parts_of_k_on_gpus(as_discrete, dtype, m, k, n):
+    """Few tiles: the sums of parts are made side by side, and finished by whoever adds them."""
+    a, b, c, inputs = make(dtype, (), m, k, n, with_c=True)
+    relu = dml.DML_ACTIVATION_RELU_OPERATOR_DESC()
+    desc = describe(a, b, (m, n), 0, 0, c, 0.5, 2.0, activation=relu)
+    compiled = as_discrete.compile_operator(as_discrete.create_operator(desc))
+    assert [dispatch.label for dispatch in compiled.program.dispatches][1:] == ["gemm/parts.comp"]
+    expected, terms = product(a, b, 0, 0, 0.5, c, 2.0)
+    assert_sums(compiled.dispatch(inputs)["OutputTensor"], np.maximum(expected, 0.0), terms, k)
 
 
 @pytest.mark.parametrize("sizes, tile", [((1420, 8, 1430), 128), ((516, 12, 500), 64), ((100, 5, 100), 32)])

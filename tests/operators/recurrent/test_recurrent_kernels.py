@@ -93,3 +93,18 @@ def test_a_long_sequence(device: dml.Device) -> None:
     outputs, expected = run(device, describe(case, inputs), inputs), expect(case, inputs)
     for name, result in outputs.items():
         np.testing.assert_allclose(result, expected[name], 1e-4, 1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("slices", [4, 8, 32])
+@pytest.mark.parametrize("batch", [1, 3, 37])
+@pytest.mark.parametrize("kind", ["GRU", "GRU, reset first", "LSTM", "RNN"])
+def test_slices(as_discrete: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: str, batch: int, slices: int) -> None:
+    """The dispatches per step of GPUs, whose invocations share the sums along k."""
+    monkeypatch.setattr("dml.compiler.selection.recurrent._LARGEST_STATE_OF_A_GPUS_WORKGROUP", 0)
+    monkeypatch.setattr("dml.compiler.selection.recurrent._MOST_SLICES", slices)
+    monkeypatch.setattr("dml.compiler.selection.recurrent._ENOUGH_GROUPS", 4)
+    cut = recurrence_cut(as_discrete.vulkan.target, RecurrenceSizes(4, 1, 3, batch, 37, 2))
+    assert cut.stepwise
+    assert 4 <= cut.slices <= slices
+    attributes = {"LinearBeforeReset": kind == "GRU"} if kind.startswith("GRU") else {}
+    check(as_discrete, Case(kind.split(",")[0], (3, batch, 5, 37), "BIDIRECTIONAL", attributes=attributes))

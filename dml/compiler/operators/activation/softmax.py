@@ -29,6 +29,7 @@ from dml.compiler.selection.lines import (
     held_rows,
     softmax_fits_one_dispatch,
     softmax_sharing,
+    softmax_takes_vectors,
 )
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
@@ -48,7 +49,7 @@ def softmax(
         return
     x, y = rows
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
-    unit = adjacent((x, y), x.rank - 1)
+    unit = _unit(builder, x, y)
     outer, most = range(x.rank - 1), builder.target.max_region
     held = held_rows(builder.target, length, unit)
     fits = held is not None or softmax_fits_one_dispatch(builder.target, count, length, length // unit)
@@ -62,7 +63,7 @@ def softmax(
 def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool, held: HeldRows | None) -> None:
     """In one dispatch."""
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
-    unit = adjacent((x, y), x.rank - 1)
+    unit = _unit(builder, x, y)
     sharing = held or softmax_sharing(builder.target, length // unit)
     builder.dispatch(
         HELD_KERNEL if held else KERNEL,
@@ -80,6 +81,11 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
         steps=held.steps if held else WALKS * -(-length // (unit * sharing.lanes)),
         each=unit,
     )
+
+
+def _unit(builder: ProgramBuilder, x: Operand, y: Operand) -> int:
+    """Elements that an invocation takes at once."""
+    return adjacent((x, y), x.rank - 1) if softmax_takes_vectors(builder.target, x.count) else 1
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:

@@ -1,24 +1,35 @@
 """Convolutions, forward and backward (transposed), of floats and of integers: which kernels make one.
 
-Every convolution has three spatial dimensions here. It is a product of matrices (windows of one element), a sum kept in
-registers over a padded copy of the input (``direct``), the same by fewer products (``winograd``, 3 x 3), or, where none
-of these fits, ``general``: one invocation per element.
+Every convolution has three spatial dimensions here. It is a product of matrices (windows of one element; on GPUs of any
+number, ``implicit``), a sum kept in registers over a padded copy of the input (``direct``; for channels of their own
+without the copy, ``depthwise``), the same by fewer products (``winograd``, 3 x 3), or, where none of these fits,
+``general``: one invocation per element.
 """
 
 from __future__ import annotations
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.operators.convolution.depthwise import depthwise
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
+from dml.compiler.operators.convolution.implicit import implicit
 from dml.compiler.operators.convolution.parts import parts
-from dml.compiler.operators.convolution.product import by_product, is_product
-from dml.compiler.operators.convolution.windows import windowed_sums
+from dml.compiler.operators.convolution.product import by_product, is_one_matrix, is_product
+from dml.compiler.operators.convolution.windows import WindowedSum, windowed_sums
 from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.scalar import Expression, Leaf, node, substitute
-from dml.compiler.selection.convolution import direct_tile, is_cheaper_by_winograd
+from dml.compiler.selection.convolution import (
+    depthwise_tile,
+    direct_tile,
+    implicit_tile,
+    is_cheaper_by_winograd,
+    joins_images,
+)
+from dml.compiler.target import Target
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
@@ -54,12 +65,25 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if sums is None:
         general(builder, convolution, finish)
         return
-    if len(sums) == 1 and is_product(sums[0]):
+    bits = DATA_TYPES[convolution.result.data_type].bits
+    if len(sums) == 1 and _goes_by_product(builder.target, sums[0], bits):
         by_product(builder, sums[0], finish)
         return
     tiles = [direct_tile(builder.target, each.sizes) for each in sums]
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):
         winograd(builder, sums[0], finish)
+        return
+    implicits = [implicit_tile(builder.target, each.sizes) for each in sums]
+    found = [tile for tile in implicits if tile is not None]
+    if len(found) == len(sums):
+        for each, product in zip(sums, found, strict=True):
+            implicit(builder, each, product, finish)
+        return
+    strips = [depthwise_tile(builder.target, each.sizes, bits) for each in sums]
+    rows = [tile for tile in strips if tile is not None]
+    if len(rows) == len(sums):
+        for each, strip in zip(sums, rows, strict=True):
+            depthwise(builder, each, strip, finish)
         return
     chosen = [tile for tile in tiles if tile is not None]
     if len(chosen) < len(sums):
@@ -67,3 +91,7 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         return
     for each, tile in zip(sums, chosen, strict=True):
         direct(builder, each, tile, finish)
+
+
+def _goes_by_product(target: Target, sums: WindowedSum, bits: int) -> bool:
+    return is_product(sums) and (is_one_matrix(sums) or not joins_images(target, sums.sizes, bits))

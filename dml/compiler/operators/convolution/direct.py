@@ -13,7 +13,7 @@ from dml.compiler.operators.gemm.layout import quads
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
-from dml.compiler.selection import lanes
+from dml.compiler.selection import lanes, stores_fours
 from dml.compiler.selection.convolution import DirectTile, stores_in_loops
 
 
@@ -62,7 +62,8 @@ def _sums(
     kind, _ = sum_type(sums.result)
     result, windows, sizes = sums.result, sums.windows, sums.sizes
     emitted = emit(finish, [kind], "finish")
-    wide = DATA_TYPES[result.data_type].bits == 32 and quads(result, store=True) == "row"
+    fours = stores_fours(builder.target) and DATA_TYPES[result.data_type].bits == 32
+    wide = fours and quads(result, store=True) == "row"
     wide_weights = tile.channels % 4 == 0
     tensors = {
         "x": read(x, vector=True),

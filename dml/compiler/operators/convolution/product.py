@@ -22,22 +22,28 @@ def is_product(sums: WindowedSum) -> bool:
     )
 
 
-def _places(sums: WindowedSum) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The spatial dimensions of more than one place merged: sizes, and the strides of x and result."""
-    axes = [axis for axis in range(2, sums.x.rank) if sums.x.sizes[axis] > 1]
+def is_one_matrix(sums: WindowedSum) -> bool:
+    """Whether the places of all images are one dimension (channels are innermost, or there is one image)."""
+    return len(_places(sums, 0)[0]) <= 1
+
+
+def _places(sums: WindowedSum, *more: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The spatial dimensions of more than one place, and ``more``, merged: sizes, and the strides of x and result."""
+    axes = [axis for axis in (*more, *range(2, sums.x.rank)) if sums.x.sizes[axis] > 1]
     strides = [[operand.strides[axis] for axis in axes] for operand in (sums.x, sums.result)]
     return merge_dimensions([sums.x.sizes[axis] for axis in axes], strides)
 
 
 def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """A matrix of weights times one of x, {input channel, place}, for each image and group."""
-    places, strides = _places(sums)
+    """A matrix of weights times one of x, {input channel, place}, for each group and image, or all images."""
+    places, strides = _places(sums, 0) if is_one_matrix(sums) else _places(sums)
     step_x, step_result = (own[0] if own else 1 for own in strides)
     groups, outputs, inputs = sums.weights.sizes[:3]
 
     def matrices(tensor: Operand, rows: int, step: int) -> Operand:
         batch, channel = tensor.strides[:2]
-        sizes = (tensor.sizes[0], groups, rows, math.prod(places))
+        images = 1 if is_one_matrix(sums) else tensor.sizes[0]
+        sizes = (images, groups, rows, math.prod(places))
         return tensor.view(sizes, (batch, rows * channel, channel, step))
 
     bias = sums.bias

@@ -1,4 +1,7 @@
-"""Winograd's convolution by windows of 3 x 3: F(4x4, 3x3), 36 products for sixteen results instead of 144."""
+"""Winograd's convolution by windows of 3 x 3: F(4x4, 3x3), 36 products for sixteen results instead of 144.
+
+Results that lie a window's dilation apart are those of a window without one.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
+from dml.compiler.selection import stores_fours
 from dml.compiler.selection.convolution import WINOGRAD_POINTS, WINOGRAD_WORKGROUP, WinogradGrid, winograd_grid
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
@@ -25,7 +29,6 @@ def is_by_threes(sums: WindowedSum) -> bool:
         sums.weights.sizes[0] == 1
         and windows.taps == (1, 3, 3)
         and windows.strides == (1, 1, 1)
-        and windows.dilations[1:] == (1, 1)
         and windows.padding[0] == 0
         and sums.x.sizes[2] == sums.result.sizes[2]
         and DATA_TYPES[sums.result.data_type].kind == "float"
@@ -38,7 +41,7 @@ def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> 
     x and result are of FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes NaN of the 4 x 4 results
     around it.
     """
-    grid = winograd_grid(sums.result.sizes[0], three(sums.result.sizes[2:]))
+    grid = winograd_grid(sums.result.sizes[0], three(sums.result.sizes[2:]), sums.windows.dilations)
     weights, x = _weights_at_points(builder, sums), _input_at_points(builder, sums, grid)
     # Rows of the products are filled up as those of the weights are: matmul writes them best so.
     products = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (WINOGRAD_POINTS, grid.count, weights.sizes[2]))
@@ -75,7 +78,7 @@ def _input_at_points(builder: ProgramBuilder, sums: WindowedSum, grid: WinogradG
         space=points.sizes[1:],
         workgroup=WINOGRAD_WORKGROUP,
         each=WINOGRAD_POINTS,
-        constants={**_tiles(grid), **{f"PADDING_{d}": np.int32(sums.windows.padding[1 + d]) for d in range(2)}},
+        constants={**_tiles(sums, grid), **{f"PADDING_{d}": np.int32(sums.windows.padding[1 + d]) for d in range(2)}},
     )
     return points
 
@@ -85,8 +88,10 @@ def _results_of_points(
 ) -> None:
     """products: {point, tile, output channel}."""
     emitted = emit(finish, ["float"], "finish")
-    rows = quads(sums.result, store=True) == "row"
-    wide = rows and DATA_TYPES[sums.result.data_type].bits == 32
+    whole_words = DATA_TYPES[sums.result.data_type].bits == 32
+    rows = quads(sums.result, store=True) == "row" and (stores_fours(builder.target) or not whole_words)
+    rows = rows and sums.windows.dilations[2] == 1
+    wide = rows and whole_words
     tensors = {"products": read(products), "result": write(sums.result, vector=wide)}
     if sums.bias is not None:
         tensors["bias"] = read(sums.bias)
@@ -96,11 +101,12 @@ def _results_of_points(
         space=(grid.count, sums.result.sizes[1]),
         workgroup=WINOGRAD_WORKGROUP,
         each=WINOGRAD_POINTS,
-        constants={**_tiles(grid), **emitted.constants},
+        constants={**_tiles(sums, grid), **emitted.constants},
         defines={"HAS_BIAS": int(sums.bias is not None), "RESULT_ROWS": int(rows), "RESULT_WIDE": int(wide)},
         code=emitted.code,
     )
 
 
-def _tiles(grid: WinogradGrid) -> dict[str, Constant]:
-    return {"TILES_Y": grid.high, "TILES_X": grid.wide}
+def _tiles(sums: WindowedSum, grid: WinogradGrid) -> dict[str, Constant]:
+    _, down, across = sums.windows.dilations
+    return {"TILES_Y": grid.high, "TILES_X": grid.wide, "GAP_0": down, "GAP_1": across}

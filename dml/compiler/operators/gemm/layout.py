@@ -19,17 +19,19 @@ def transposed(matrix: Operand) -> Operand:
     return matrix.view((*sizes[:-2], sizes[-1], sizes[-2]), (*strides[:-2], strides[-1], strides[-2]))
 
 
-def with_rows_of_fours(stage: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> Operand:
-    """A temporary tensor whose rows begin at multiples of four elements, to be read four at a time."""
+def with_rows_of_fours(
+    stage: ProgramBuilder, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], of: int = 4
+) -> Operand:
+    """A temporary tensor whose rows begin at multiples of four (``of``) elements, to be read so many at a time."""
     *outer, columns = sizes
-    whole = stage.temporary(data_type, (*outer, -(-columns // 4) * 4))
+    whole = stage.temporary(data_type, (*outer, -(-columns // of) * of))
     return whole.view(tuple(sizes), whole.strides)
 
 
-def quads(operand: Operand, *, store: bool = False) -> str | None:
-    """The direction, "row" or "column", along which four elements can be read (stored) at once, or None.
+def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
+    """The direction, "row" or "column", along which four (``of``) elements can be read (stored) at once, or None.
 
-    They are neighbours in memory and begin at multiples of four elements. Reading may reach beyond the end of a row,
+    They are neighbours in memory and begin at multiples of as many elements. Reading may reach beyond the end of a row,
     never beyond the region.
     """
     *batch, row, column = operand.strides
@@ -37,11 +39,11 @@ def quads(operand: Operand, *, store: bool = False) -> str | None:
     last = operand.base + sum((size - 1) * stride for size, stride in zip(operand.sizes, operand.strides, strict=True))
     elements = operand.region.size * 8 // DATA_TYPES[operand.data_type].bits
     outer = [stride for stride, size in zip(batch, counts, strict=True) if size > 1] + [operand.base]
-    if DATA_TYPES[operand.data_type].bits < 16 or last // 4 * 4 + 4 > elements:
+    if DATA_TYPES[operand.data_type].bits < 16 or last // of * of + of > elements:
         return None
-    if column == 1 and not any(step % 4 for step in (*outer, row if rows > 1 else 0, columns if store else 0)):
+    if column == 1 and not any(step % of for step in (*outer, row if rows > 1 else 0, columns if store else 0)):
         return "row"
-    if row == 1 and rows >= 4 and not store and not any(step % 4 for step in (*outer, column if columns > 1 else 0)):
+    if row == 1 and rows >= of and not store and not any(step % of for step in (*outer, column if columns > 1 else 0)):
         return "column"
     return None
 
@@ -49,12 +51,27 @@ def quads(operand: Operand, *, store: bool = False) -> str | None:
 def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
     """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough."""
     whole_words = DATA_TYPES[operand.data_type].bits == 32
-    if not is_worth_packing(builder.target, uses) or (whole_words and quads(operand) is not None):
+    if not is_worth_packing(builder.target, uses, known=operand.is_static) or (
+        whole_words and quads(operand) is not None
+    ):
         return operand
     if operand.strides[-1] > operand.strides[-2]:
         return transposed(readable(builder, transposed(operand), uses))
     distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
     stage = builder.prepare(operand)
     copy = with_rows_of_fours(stage, operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, distinct)
+    apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
+    return copy.broadcast(operand.sizes)
+
+
+def in_eights(builder: ProgramBuilder, operand: Operand) -> Operand:
+    """The operand, or a copy in its data type that is read in vectors of eight elements."""
+    if quads(operand, of=8) is not None:
+        return operand
+    if operand.strides[-1] > operand.strides[-2]:
+        return transposed(in_eights(builder, transposed(operand)))
+    distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
+    stage = builder.prepare(operand)
+    copy = with_rows_of_fours(stage, operand.data_type, distinct, of=8)
     apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
     return copy.broadcast(operand.sizes)

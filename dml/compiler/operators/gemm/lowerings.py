@@ -6,6 +6,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.activation.softmax import axes_of, softmax
+from dml.compiler.operators.gemm.blocks import Blocks, product_of_blocks
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
@@ -21,6 +22,13 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     if desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE:
         b = transposed(b)
     fused = desc.FusedActivation
+    scales = builder.get("BScales")
+    if scales is not None:
+        # A graph left B in blocks (see dml/graph/blocks.py).
+        blocks = Blocks(builder["BTensor"], scales, builder.get("BZeroPoints"))
+        activation = activate(fused)
+        product_of_blocks(builder, a, blocks, c, result, alpha=desc.Alpha, beta=desc.Beta, activation=activation)
+        return
     if not isinstance(fused, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC):
         matmul(builder, a, b, c, result, alpha=desc.Alpha, beta=desc.Beta, activation=activate(fused))
         return

@@ -9,21 +9,31 @@ from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import quads, readable, transposed
+from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection import stores_fours
 from dml.compiler.selection.gemm import (
+    MatrixProduct,
     NarrowProduct,
     ProductKernel,
-    TiledProduct,
+    VectorProduct,
     is_better_transposed,
     longest_product,
+    multiplies_on_matrices,
+    part_of_k,
     product_kernel,
     product_steps,
 )
+from dml.compiler.selection.tiles import ProductSizes, TiledProduct, reads_a_singly
 from dml.compiler.target import Target
-from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT32
+from dml.enums import (
+    DML_TENSOR_DATA_TYPE,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_INT32,
+)
 from dml.tensors import packed_strides
 
 
@@ -47,15 +57,20 @@ def matmul(
     Leaf(0), the sum.
     """
     target, (m, n) = builder.target, result.sizes[-2:]
-    if is_better_transposed(target, m, n, math.prod(result.sizes[:-2])):
+    if is_better_transposed(target, m, n):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
-    a, b = readable(builder, a, uses=n), readable(builder, b, uses=m)
+    if _is_half(a) and _is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
+        a, b = in_eights(builder, a), in_eights(builder, b)
+    else:
+        if not reads_a_singly(target, _sizes(a, b, result)):
+            a = readable(builder, a, uses=n)
+        b = readable(builder, b, uses=m)
     batch = result.sizes[:-2]
     operands = {"a": a.broadcast((*batch, *a.sizes[-2:])), "b": b.broadcast((*batch, *b.sizes[-2:])), "result": result}
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
-    operands = _merge_batch(operands)
+    operands = merge_batch(operands)
     for products in _parts(operands, target):
         _sum_of_products(builder, products, alpha, beta, activation or Leaf(0))
 
@@ -113,19 +128,29 @@ def _sum_of_products(
         _product(builder, operands, alpha, beta, finish if is_last else Leaf(0))
 
 
+def _sizes(a: Operand, b: Operand, result: Operand) -> ProductSizes:
+    *batch, m, n = result.sizes
+    return ProductSizes(m, n, a.sizes[-1], math.prod(batch), a.is_static, b.is_static)
+
+
 def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
-    result = operands["result"]
-    m, n = result.sizes[-2:]
-    down, across = operands["b"].strides[-2:]
+    sizes = _sizes(operands["a"], operands["b"], operands["result"])
+    b = operands["b"]
+    down, across = b.strides[-2:]
+    along_k = down < across
+    per_vector = DATA_TYPES[b.data_type].per_vector
     return product_kernel(
         target,
-        m,
-        n,
-        operands["a"].sizes[-1],
-        math.prod(result.sizes[:-2]),
-        a_along_columns=quads(operands["a"]) == "column",
-        b_along_k=down < across,
+        sizes,
+        a_along_columns=_along(target, "a", operands) == "column",
+        b_along_k=along_k,
+        b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
+        halves=all(_is_half(operands[name]) and quads(operands[name], of=8) for name in ("a", "b")),
     )
+
+
+def _is_half(operand: Operand) -> bool:
+    return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> tuple[str, dict[str, object]]:
@@ -144,15 +169,45 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
                 "SLICES": f"{kernel.slices}u",
                 "K_FIRST": str(kernel.k_first).lower(),
             }
-    defines: dict[str, object] = {"TILE_M": f"{kernel.size}u", "TILE_N": f"{kernel.size}u", "TILE_K": f"{kernel.slab}u"}
-    defines |= {"FOURS_M": f"{kernel.blocks}u", "FOURS_N": f"{kernel.blocks}u"}
+        case VectorProduct():
+            return "gemm/vector.comp", {
+                "TILE_M": f"{kernel.rows}u",
+                "COLUMNS": f"{kernel.columns}u",
+                "LANES": f"{kernel.lanes}u",
+                "SLICES": f"{kernel.slices}u",
+                "UNROLL": f"{kernel.unroll}u",
+            }
+        case MatrixProduct():
+            return "gemm/cooperative.comp", {
+                "TILE_M": f"{kernel.rows}u",
+                "TILE_N": f"{kernel.columns}u",
+                "TILE_K": f"{kernel.slab}u",
+                "SUB_M": f"{kernel.own[0]}u",
+                "SUB_N": f"{kernel.own[1]}u",
+                **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", kernel.shape, strict=True)},
+                "BUFFERS": kernel.buffers,
+                "BAND": f"{kernel.band}u",
+            }
+    (rows, columns), (down, across) = kernel.tile, kernel.blocks
+    defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.slab}u"}
+    defines |= {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u", "BUFFERS": kernel.buffers}
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
         down, across = operands[name].strides[-2:]
         defines[along] = "true" if (across <= down) == row else "false"
     return "gemm/shared.comp", defines
 
 
-def _merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
+def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | None:
+    """The direction in which the kernel reads or stores four elements of an operand at once."""
+    operand, is_result = operands[name], name == "result"
+    if name == "a" and reads_a_singly(target, _sizes(operand, operands["b"], operands["result"])):
+        return None
+    if is_result and DATA_TYPES[operand.data_type].bits == 32 and not stores_fours(target):
+        return None
+    return quads(operand, store=is_result)
+
+
+def merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     """The operands, whose batch dimensions have equal sizes, with those merged; at least one is left."""
     batch = operands["result"].sizes[:-2]
     sizes, strides = merge_dimensions(batch, [operand.strides[:-2] for operand in operands.values()])
@@ -164,7 +219,7 @@ def _merge_batch(operands: Mapping[str, Operand]) -> dict[str, Operand]:
     }
 
 
-def _matrix_code(operands: Mapping[str, Operand]) -> str:
+def matrix_code(operands: Mapping[str, Operand]) -> str:
     """For each operand ``t``: t_batch(at), the index where a batch element's matrix begins, and T_ROW, T_COLUMN."""
     lines = []
     for name, operand in operands.items():
@@ -176,10 +231,74 @@ def _matrix_code(operands: Mapping[str, Operand]) -> str:
     return "\n".join(lines)
 
 
+def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict[str, object], bool]:
+    """How gemm/matrix.glsl reads or, for "result", stores a matrix, and whether it is bound as vectors for that.
+
+    along: the direction of four neighbours that it takes at once.
+    """
+    wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
+    which = name.upper()
+    return {
+        f"{which}_ALONG": (along or "nowhere").upper(),
+        f"{which}_WIDE": int(wide),
+        f"{which}_PAIRS": int(along is not None and not wide),
+    }, wide
+
+
 def _product(
     builder: ProgramBuilder, operands: Mapping[str, Operand], alpha: float, beta: float, finish: Expression
 ) -> None:
+    """One dispatch, or one that makes sums of parts of k and one that adds these."""
     kernel = _kernel(builder.target, operands)
+    result, k = operands["result"], operands["a"].sizes[-1]
+    part = part_of_k(kernel, k)
+    if part >= k:
+        _dispatch(builder, kernel, operands, alpha, beta, finish)
+        return
+    parts = -(-k // part)
+    sums = builder.temporary(sum_type(result)[1], (parts, *result.sizes))
+    stride = sums.strides[0]
+    first = sums.view(result.sizes, sums.strides[1:])
+    products = {"a": operands["a"], "b": operands["b"], "result": first}
+    _dispatch(builder, kernel, products, 1.0, 0.0, Leaf(0), parts, stride)
+    _add_parts(builder, first, parts, stride, operands, alpha, beta, finish)
+
+
+def _add_parts(
+    builder: ProgramBuilder,
+    first: Operand,
+    parts: int,
+    stride: int,
+    operands: Mapping[str, Operand],
+    alpha: float,
+    beta: float,
+    finish: Expression,
+) -> None:
+    kind, _ = sum_type(operands["result"])
+    emitted = emit(finish, [kind], "finish")
+    builder.for_each(
+        "gemm/parts.comp",
+        operands["result"],
+        {"parts": first, **{name: operand for name, operand in operands.items() if name == "c"}},
+        constants={"PARTS": parts, "PARTS_STRIDE": stride, "ALPHA": float(alpha), "BETA": float(beta)}
+        | emitted.constants,
+        defines={"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int")},
+        code=emitted.code,
+        steps=parts,
+    )
+
+
+def _dispatch(
+    builder: ProgramBuilder,
+    kernel: ProductKernel,
+    operands: Mapping[str, Operand],
+    alpha: float,
+    beta: float,
+    finish: Expression,
+    parts: int = 1,
+    stride: int = 0,
+) -> None:
+    """parts: of k, for each of which the result has a matrix, ``stride`` elements apart."""
     shader, tile = _kernel_defines(kernel, operands)
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
@@ -189,23 +308,23 @@ def _product(
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]
-        along = quads(operand, store=name == "result")
-        wide = along is not None and DATA_TYPES[operand.data_type].bits == 32
-        tensors[name] = (write if name == "result" else read)(operand, vector=wide)
-        defines[f"{name.upper()}_ALONG"] = (along or "nowhere").upper()
-        defines[f"{name.upper()}_WIDE"] = int(wide)
-        defines[f"{name.upper()}_PAIRS"] = int(along is not None and not wide)
+        own, wide = matrix_defines(name, operand, _along(builder.target, name, operands))
+        defines |= own
+        vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
+        vector |= name != "result" and isinstance(kernel, MatrixProduct)
+        tensors[name] = (write if name == "result" else read)(operand, vector=vector)
     constants: dict[str, Constant] = {"M": m, "N": n, "BATCH": math.prod(batch), "ALPHA": float(alpha)}
+    constants |= {"K_PART": part_of_k(kernel, k), "K_PART_STRIDE": stride}
     builder.dispatch(
         shader,
         tensors,
         space=batch,
-        groups=math.prod(batch) * -(-m // kernel.tile[0]) * -(-n // kernel.tile[1]),
+        groups=parts * math.prod(batch) * -(-m // kernel.tile[0]) * -(-n // kernel.tile[1]),
         workgroup=kernel.workgroup,
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,
         push={"K": k},  # no constant: drivers would unroll a short loop whose body is long as it is
-        code=_matrix_code(operands) + "\n" + emitted.code,
+        code=matrix_code(operands) + "\n" + emitted.code,
         steps=product_steps(kernel, k),
         each=kernel.depth * math.prod(kernel.tile) // kernel.workgroup,
     )

@@ -83,7 +83,7 @@ class Recurrence:
             push=push,
             code=self.code,
             steps=steps,
-            each=4 * self.cell.gates * self.cut.units * self.cut.rows,
+            each=4 * self.cell.gates * self.cut.units * (self.cut.block or self.cut.rows),
         )
 
     def started(self, copies: int, width: int, state: CarriedState) -> Operand:
@@ -143,7 +143,8 @@ def recur(
 def _packed(builder: ProgramBuilder, weights: Operand, sizes: RecurrenceSizes, cut: RecurrenceCut) -> Operand:
     """The recurrence's weights as the kernel reads them; once, where they are static."""
     stage = builder.prepare(weights)
-    shape = (sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, cut.workgroup, 4)
+    beside = 1 if cut.slices else cut.workgroup
+    shape = (sizes.directions, cut.tiles, sizes.fours, sizes.gates, cut.units, beside, 4)
     packed = stage.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, shape)
     constants: dict[str, Constant] = {"HIDDEN": sizes.hidden}
     stage.for_each("recurrent/pack.comp", packed, {"weights": weights}, constants=constants)
@@ -171,8 +172,13 @@ def _defines(cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str
         "GATES": cell.gates,
         "PHASES": cell.phases,
         "KEEPS": int(cell.keeps),
-        "UNITS": f"{cut.units}u",
-        "ROWS": f"{cut.rows}u",
+        "UNITS": f"{cut.units_of_invocation}u",
+        "ROWS": f"{cut.rows_of_invocation}u",
+        "SLICED": int(cut.slices > 0),
+        "SLICES": f"{cut.slices}u",
+        "GROUP_UNITS": f"{cut.units}u",
+        "GROUP_ROWS": f"{cut.rows}u",
+        "BLOCK_ROWS": f"{cut.block}u",
         "TILES": f"{cut.tiles}u",
         "K4": f"{sizes.fours}u",
         "RESIDENT": int(cut.resident),

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import ml_dtypes
 import numpy as np
 
 from dml import enums
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.movement import DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
-from dml.graph.builder import Tensor
 from dml.shapes import broadcast_sizes
-from dml.tensors import DML_BUFFER_TENSOR_DESC, nearest_float, numpy_dtype
+from dml.tensors import nearest_float, numpy_dtype
 
-from ..dtypes import BOOL, FLOAT32, FLOATS, INT32, dtype_of, storage
+from ..dtypes import BOOL, FLOATS, storage
 from ..functions import fill, scalar
-from ..node import OnnxNode, Unsupported
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import OnnxValue, binary, cast, constant, emit, expanded, maximum, minimum, one, reshape, unary, where
+from ..value import OnnxValue, binary, cast, emit, expanded, maximum, minimum, one, reshape, unary, where
+from .casts import bit_cast
 
-#: 4-bit integers, which CAST does not take.
-NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 UNARY: dict[str, type[OperatorDesc]] = {
     "Abs": ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC,
     "Acos": ew.DML_ELEMENT_WISE_ACOS_OPERATOR_DESC,
@@ -150,22 +144,6 @@ def bit_not(x: OnnxValue) -> OnnxValue:
     return unary(ew.DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC, x)
 
 
-def bit_cast(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
-    """The same bits as another dtype of equal width; nothing is computed."""
-    if x.array is not None:
-        return constant(x.builder, x.array.view(dtype))
-    kind = storage(dtype)
-    if numpy_dtype(kind).itemsize != numpy_dtype(x.tensor.data_type).itemsize:
-        raise Unsupported(f"no cast of the bits of {x.dtype} to {dtype}")
-    tensor = x.packed
-    return x.made(Tensor(x.builder, tensor.source, replace(tensor.desc, DataType=kind)), dtype=dtype)
-
-
-@onnx_op("BitCast", since=26)
-def bit_cast_(node: OnnxNode) -> OnnxValue:
-    return bit_cast(node.input(0), dtype_of(node.integer("to", 1)))
-
-
 @onnx_op("Mod", since=10)
 def modulus(node: OnnxNode) -> OnnxValue:
     truncate = node.integer("fmod", 0)
@@ -248,58 +226,6 @@ def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
     return unary(
         ew.DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC, x, MinMaxDataType=kind, Min=scalar(low, dtype), Max=scalar(high, dtype)
     )
-
-
-@onnx_op("Cast", since=6)
-def cast_(node: OnnxNode) -> OnnxValue:
-    return checked_cast(node, node.input(0), dtype_of(node.integer("to", 1)))
-
-
-@onnx_op("CastLike", since=15)
-def cast_like(node: OnnxNode) -> OnnxValue:
-    return checked_cast(node, node.input(0), node.input(1).dtype)
-
-
-def checked_cast(node: OnnxNode, x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
-    """A cast that DirectML can say: not of strings, 2-bit integers, or floating-point types of 8 bits and below."""
-    if dtype == x.dtype:
-        return x
-    if x.dtype in NARROW:
-        x = widened(x, FLOAT32)
-    for kind in (x.dtype, dtype):
-        if kind not in NARROW and kind.itemsize == 1 and kind.kind not in "biu":
-            raise Unsupported(f"{node}: no cast of {x.dtype} to {dtype}")
-    return narrowed(x, dtype) if dtype in NARROW else cast(x, dtype)
-
-
-def widened(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
-    """4-bit integers as floating-point numbers: dequantized with a scale of 1."""
-    desc = DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))
-    scale = x.filled(1, (1,) * max(1, x.rank), dtype)
-    made = x.builder.node(
-        DML_DEQUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": desc},
-        InputTensor=x.tensor,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
-        QuantizationTensors=[scale.tensor],
-    )
-    return x.made(made["OutputTensor"], dtype=dtype)
-
-
-def narrowed(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
-    """Numbers as 4-bit integers: the lowest bits of the integer, quantized with a scale of 1."""
-    bits = binary(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, cast(x, INT32), x.filled(15, (), INT32))
-    if dtype == np.dtype(ml_dtypes.int4):
-        bits = binary(ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC, bits, bits.filled(8)) - 8
-    exact = cast(bits, FLOAT32)
-    made = x.builder.node(
-        DML_QUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))},
-        InputTensor=exact.tensor,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
-        QuantizationTensors=[exact.filled(1, (1,) * max(1, x.rank)).tensor],
-    )
-    return x.made(made["OutputTensor"], dtype=dtype)
 
 
 @onnx_op("Range", since=11)

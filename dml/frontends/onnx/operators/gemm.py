@@ -21,7 +21,7 @@ from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, binary, emit, expanded, one, reshape, transpose
 from .activation import activated
-from .elementwise import bit_cast
+from .casts import bit_cast
 
 
 @onnx_op("Gemm")

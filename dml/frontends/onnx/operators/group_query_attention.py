@@ -7,18 +7,29 @@ from typing import Any
 import numpy as np
 
 from dml import enums
+from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_TANH_OPERATOR_DESC
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
 from ..dtypes import FLOAT32, INT32, INT64, Array
-from ..functions import part, resized
+from ..functions import join, matmul, part, resized
 from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, emit, expanded, reshape
+from ..value import (
+    OnnxValue,
+    cast,
+    emit,
+    expanded,
+    reshape,
+    transpose,
+    unary,
+    where,
+)
 from .attention import boolean_mask, both, refuse, refuse_attributes
+from .key_value_cache import KeyValueCache, inserted
 from .rotary import rotated
 
-_NOT_MAPPED = {11: "head_sink", 12: "k_scale", 13: "v_scale", 14: "q_norm_weight", 15: "k_norm_weight"}
+_NOT_MAPPED = {14: "q_norm_weight", 15: "k_norm_weight"}
 _CLOSED = float(np.finfo(np.float32).min)
 
 
@@ -28,12 +39,12 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
 
     The past of each batch element is as long as its number in seqlens_k says, which counts the new positions but one.
     Where all the positions are new (a first prompt) there is no past, whatever the tensors hold.
+
+    DirectML's operator does not limit scores (softcap), has no sink beside the keys and no integers in its past: with
+    these, attention is made of products and a softmax.
     """
     refuse(node, _NOT_MAPPED, {3: "output_qk"})
-    refuse_attributes(
-        node, softcap=0.0, smooth_softmax=0, qk_output=0, sliding_window_cache=0, k_quant_type="NONE",
-        v_quant_type="NONE",
-    )  # fmt: skip
+    refuse_attributes(node, qk_output=0, sliding_window_cache=0)
     heads, key_heads = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
     query, key, value = _parts(node, heads, key_heads)
     batch, steps, width = query.shape
@@ -44,6 +55,8 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     lengths = None if prompt else reshape(cast(node.input(5), INT32), (batch,)) + (1 - steps)
     if node.integer("do_rotary", 0):
         query, key = _turned(node, query, key, size, lengths)
+    if _is_composed(node):
+        return _composed(node, (query, key, value), (key_heads, present), lengths)
     fields: dict[str, Any] = {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
     if lengths is not None:
         fields["PastKeyTensor"], fields["PastValueTensor"] = past_key, node.optional(4, rank=4)
@@ -148,13 +161,78 @@ def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | No
     causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
     if window < 0 and (not causal or (past is not None and steps == 1)):
         return {"MaskType": enums.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE}
+    return boolean_mask(_opened(node, steps, total, past, window), sizes)
+
+
+def _opened(node: OnnxNode, steps: int, total: int, past: OnnxValue | None, window: int) -> OnnxValue:
+    """The keys that each query may look at up to its own position, {B or 1, 1, S, T}. window: -1 for none."""
     keys = np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)
     own = np.arange(steps, dtype=np.int32).reshape(1, 1, steps, 1)
     if past is None:
         near = (keys <= own) & (keys > own - window if window >= 0 else True)
-        return boolean_mask(node.constant(near), sizes)
+        return node.constant(near)
     queries = reshape(past, (past.size, 1, 1, 1)) + node.constant(own)
     opened = node.constant(keys) <= queries
     if window >= 0:
         opened = both(opened, node.constant(keys) > queries - window)
-    return boolean_mask(opened, sizes)
+    return opened
+
+
+# Attention made of products
+
+
+def _is_composed(node: OnnxNode) -> bool:
+    quantized = any(node.text(name, "NONE") != "NONE" for name in ("k_quant_type", "v_quant_type"))
+    return quantized or node.number("softcap", 0.0) > 0 or node.integer("smooth_softmax", 0) == 1 or node.has(11)
+
+
+def _composed(
+    node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], keys: tuple[int, int], past: OnnxValue | None
+) -> list[OnnxValue | None]:
+    """Output, present key and present value. keys: how many heads of keys, and positions in the present tensors."""
+    query, *new = parts
+    (batch, steps, width), (key_heads, room) = query.shape, keys
+    size = new[0].shape[2] // key_heads
+    heads = width // size
+    total = steps if past is None else room
+    presents, held = [], []
+    for at, x in enumerate(new):
+        cache = KeyValueCache.of(node, at, key_heads, size)
+        split = transpose(reshape(x, (batch, steps, key_heads, size)), (0, 2, 1, 3))
+        rows = cache.stored(split)
+        before = node.optional(3 + at, rank=4)
+        if past is not None and before is not None:
+            rows = inserted(rows, resized(before, 2, room), past)
+        presents.append(resized(rows, 2, room))
+        held.append(cast(cache.loaded(part(rows, 2, 0, total)), FLOAT32))
+    asked = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))
+    grouped = (batch, key_heads, heads // key_heads * steps)
+    scores = matmul(reshape(asked, (*grouped, size)), held[0], transpose_b=True)
+    scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
+    weights = _weights(node, scores, past)
+    mixed = reshape(matmul(reshape(weights, (*grouped, total)), held[1]), (batch, heads, steps, size))
+    return [cast(reshape(transpose(mixed, (0, 2, 1, 3)), query.shape), query.dtype), *presents]
+
+
+def _weights(node: OnnxNode, scores: OnnxValue, past: OnnxValue | None) -> OnnxValue:
+    """How much each query takes of each key. A sink takes its part of the whole and has no value."""
+    batch, heads, steps, total = scores.shape
+    softcap, bias, sink = node.number("softcap", 0.0), node.optional(10, rank=4), node.optional(11, rank=1)
+    if softcap > 0:
+        scores = unary(DML_ACTIVATION_TANH_OPERATOR_DESC, scores * (1 / softcap)) * softcap
+    if bias is not None:
+        scores = scores + expanded(resized(cast(bias, FLOAT32), 3, total), scores.shape)
+    causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
+    if causal or window >= 0:
+        scores = where(_opened(node, steps, total, past, window), scores, scores.filled(_CLOSED))
+    elif past is not None:
+        behind = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
+        keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
+        scores = where(keys <= behind, scores, scores.filled(_CLOSED))
+    if sink is None and not node.integer("smooth_softmax", 0):
+        return unary(DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, scores, Axes=(3,))
+    if sink is not None and sink.size != heads:
+        raise DMLError(f"{node}: head_sink must have {heads} elements, found shape {sink.shape}")
+    column = node.constant(np.zeros(1, np.float32)) if sink is None else cast(sink, FLOAT32)
+    column = expanded(reshape(column, (1, column.size, 1, 1)), (batch, heads, steps, 1))
+    return part(unary(DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, join([scores, column], 3), Axes=(3,)), 3, 0, total)

@@ -20,11 +20,12 @@ from dml.errors import DMLError
 from dml.shapes import with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-from ..dtypes import FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
+from ..dtypes import FLOAT8, FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
 from ..functions import join, part
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, emit, expanded, maximum, minimum, one, reshape, transpose, unary
+from .casts import rounded
 from .gemm import integer_product
 from .movement import check_joins
 from .window import window_of
@@ -73,6 +74,9 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
     dtype = _target(node, zero)
     if dtype in _NARROW:
         return _blockwise(node, x, scale, zero, dtype)
+    if dtype in FLOAT8:  # whose zero point is zero
+        steps = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
+        return rounded(steps, dtype, bool(node.integer("saturate", 1)))
     if dtype.kind not in "iu" or dtype.itemsize > 2:
         raise Unsupported(f"{node}: quantization to {dtype} is not mapped")
     if x.dtype.kind in "iu" or (x.dtype.itemsize == 2 and x.dtype != scale.dtype):
@@ -91,11 +95,11 @@ def quantize_linear(node: OnnxNode) -> OnnxValue:
     # 16 bits: the same in float32, which holds every such integer.
     exact = cast(x, FLOAT32) / _spread(node, cast(scale, FLOAT32), x)
     mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
-    rounded = unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, exact, RoundingMode=mode)
+    whole = unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, exact, RoundingMode=mode)
     if zero is not None:
-        rounded = rounded + _spread(node, cast(zero, FLOAT32), x)
+        whole = whole + _spread(node, cast(zero, FLOAT32), x)
     limits = np.iinfo(dtype)
-    return cast(minimum(maximum(rounded, rounded.filled(limits.min)), rounded.filled(limits.max)), dtype)
+    return cast(minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max)), dtype)
 
 
 def _block_sizes(node: OnnxNode, parameter: OnnxValue, x: OnnxValue) -> OnnxValue:
@@ -128,7 +132,7 @@ def _desc(shape: Sequence[int], dtype: DType) -> DML_BUFFER_TENSOR_DESC:
 @onnx_op("DequantizeLinear", domain="com.microsoft")
 def dequantize_linear(node: OnnxNode) -> OnnxValue:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    if x.dtype not in _NARROW and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
+    if x.dtype not in (*_NARROW, *FLOAT8) and (x.dtype.kind not in "iu" or x.dtype.itemsize > 4):
         raise Unsupported(f"{node}: dequantization of {x.dtype} is not mapped")
     held = scale if scale.dtype in (FLOAT32, FLOAT16) else cast(scale, FLOAT32)
     if x.dtype in _NARROW:
@@ -143,6 +147,8 @@ def dequantize_linear(node: OnnxNode) -> OnnxValue:
             QuantizationTensors=[value.tensor for value in tensors],
         )
         result = x.made(made["OutputTensor"], dtype=held.dtype)
+    elif x.dtype in FLOAT8:
+        result = cast(x, FLOAT32) * _spread(node, cast(held, FLOAT32), x)
     else:
         result = one(
             ew.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC,

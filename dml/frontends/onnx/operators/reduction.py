@@ -22,7 +22,7 @@ from ..dtypes import FLOAT32, INT64, UINT8, UINT32
 from ..functions import part, reduce, total
 from ..node import OnnxNode, checked_axis
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, emit, one, reshape, transpose
+from ..value import LateRows, OnnxValue, cast, emit, one, reshape, transpose
 
 _FUNCTIONS: dict[str, DML_REDUCE_FUNCTION] = {
     "ReduceL1": enums.DML_REDUCE_FUNCTION_L1,
@@ -118,9 +118,11 @@ def cumulative(node: OnnxNode) -> OnnxValue:
 
 
 @onnx_op("NonZero", since=9)
-def nonzero(node: OnnxNode) -> OnnxValue:
-    """The coordinates are computed on the device; how many there are becomes a guard of the compiled graph."""
+def nonzero(node: OnnxNode) -> OnnxValue | LateRows:
+    """The coordinates are computed on the device; the graph is cut where they are counted. Where it cannot be, how many
+    there are becomes a guard of the compiled graph."""
     x = node.input(0)
+    late = node.is_late(x)
     if x.dtype.itemsize == 8:
         x = cast(cast(x, bool), UINT8)  # 64-bit types are not taken
     flat = reshape(x, x.shape or (1,))
@@ -129,6 +131,8 @@ def nonzero(node: OnnxNode) -> OnnxValue:
         "OutputCoordinatesTensor": ((flat.size, flat.rank), UINT32),
     }
     made = emit(DML_NONZERO_COORDINATES_OPERATOR_DESC, outputs, node.builder, InputTensor=flat)
-    count = int(node.trace.known(made["OutputCountTensor"])[0])
-    found = part(made["OutputCoordinatesTensor"], 0, 0, count)
+    coordinates, count = made["OutputCoordinatesTensor"], made["OutputCountTensor"]
+    if late:
+        return LateRows(coordinates, count, INT64, turned=True)
+    found = part(coordinates, 0, 0, int(node.trace.known(count)[0]))
     return cast(transpose(found, (1, 0)), INT64)

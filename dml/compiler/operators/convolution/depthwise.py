@@ -1,0 +1,57 @@
+"""Convolutions of groups of one input channel: tiles in registers, and no copy of x."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import read, write
+from dml.compiler.operators.convolution.windows import WindowedSum
+from dml.compiler.operators.gemm.matmul import sum_type
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression
+from dml.compiler.selection.convolution import DepthwiseTile
+
+
+def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, finish: Expression) -> None:
+    """``result = finish(sums)``, an expression of Leaf(0)."""
+    sizes, windows, result = sums.sizes, sums.windows, sums.result
+    kind, _ = sum_type(result)
+    emitted = emit(finish, [kind], "finish")
+    tensors = {"x": read(sums.x), "filter": read(sums.weights), "result": write(result)}
+    if sums.bias is not None:
+        tensors["bias"] = read(sums.bias)
+    depth, height, width = sizes.places
+    constants: dict[str, Constant] = {"GROUP_OUTPUTS": sizes.outputs, "TAPS_0": windows.taps[0]}
+    constants |= {"MOVE_0": windows.strides[0], "DILATION_0": windows.dilations[0]}
+    for d in range(3):
+        constants |= {f"PADDING_{d}": np.int32(windows.padding[d]), f"FIRST_{d}": np.int32(windows.first[d])}
+        constants[f"STEP_{d}"] = np.int32(windows.step[d])
+    defines: dict[str, object] = {"TILE_Y": f"{tile.rows}u", "TILE_X": f"{tile.columns}u"}
+    for d in (1, 2):
+        defines |= {f"TAPS_{d}": f"{windows.taps[d]}u", f"MOVE_{d}": f"{windows.strides[d]}u"}
+        defines |= {f"DILATION_{d}": f"{windows.dilations[d]}u", f"GAP_{d}": f"{tile.gaps[d - 1]}u"}
+    builder.dispatch(
+        "convolution/depthwise.comp",
+        tensors,
+        space=(*result.sizes[:2], depth, tile.tiles(height, 0), tile.tiles(width, 1)),
+        constants={**constants, **emitted.constants},
+        defines={
+            **defines,
+            "SUM_IS_INT": int(kind == "int"),
+            "HAS_BIAS": int(sums.bias is not None),
+            "RESULT_PAIRS": int(tile.columns % 2 == 0 and tile.gaps[1] == 1 and _stores_pairs(result)),
+        },
+        code=emitted.code,
+        steps=windows.taps[0],
+        each=tile.rows * tile.columns * windows.taps[1] * windows.taps[2],
+    )
+
+
+def _stores_pairs(result: Operand) -> bool:
+    """Whether elements from an even place on lie in a word of their own."""
+    outer = [step for step, size in zip(result.strides[:-1], result.sizes[:-1], strict=True) if size > 1]
+    even = not any(step % 2 for step in (result.base, result.sizes[-1], *outer))
+    return DATA_TYPES[result.data_type].bits == 16 and result.strides[-1] == 1 and even

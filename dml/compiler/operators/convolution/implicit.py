@@ -1,0 +1,102 @@
+"""The convolution of GPUs: a product of the filter with windows that are found as they are put into shared memory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.prelude import read, write
+from dml.compiler.operators.convolution.windows import WindowedSum
+from dml.compiler.operators.gemm.matmul import sum_type
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant, Expression
+from dml.compiler.selection.convolution import ImplicitTile
+
+
+def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, finish: Expression) -> None:
+    """``result = finish(sums)``, an expression of Leaf(0)."""
+    sizes, windows, result = sums.sizes, sums.windows, sums.result
+    kind, _ = sum_type(result)
+    emitted = emit(finish, [kind], "finish")
+    weights = _matrix(builder, sums, tile)
+    one_tap = sizes.inputs % tile.slab == 0
+    x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels_in_fours(sums.x)
+    bits = DATA_TYPES[result.data_type].bits
+    fours = bits in (16, 32) and _stores_fours(result)
+    tensors = {
+        "x": read(sums.x, vector=x_fours),
+        "filter": read(weights, vector=True),
+        "result": write(result, vector=fours and bits == 32),
+    }
+    if sums.bias is not None:
+        tensors["bias"] = read(sums.bias)
+    places = sizes.batch * math.prod(sizes.places)
+    constants: dict[str, Constant] = {"GROUPS": sizes.groups, "GROUP_INPUTS": sizes.inputs}
+    constants |= {"GROUP_OUTPUTS": sizes.outputs, "PLACES": places, "K_ALL": sizes.products}
+    for d in range(3):
+        constants |= {f"TAPS_{d}": windows.taps[d], f"MOVE_{d}": windows.strides[d]}
+        constants |= {f"DILATION_{d}": windows.dilations[d], f"PADDING_{d}": np.int32(windows.padding[d])}
+    k = weights.sizes[1]
+    builder.dispatch(
+        "convolution/implicit.comp",
+        tensors,
+        groups=sizes.groups * -(-sizes.outputs // tile.channels) * -(-places // tile.places),
+        workgroup=tile.workgroup,
+        constants={**constants, **emitted.constants},
+        defines={
+            "TILE_M": f"{tile.channels}u",
+            "TILE_N": f"{tile.places}u",
+            "TILE_K": f"{tile.slab}u",
+            "FOURS_M": f"{tile.fours[0]}u",
+            "FOURS_N": f"{tile.fours[1]}u",
+            "BUFFERS": tile.buffers,
+            "SUM_IS_INT": int(kind == "int"),
+            "ONE_TAP": int(one_tap),
+            "X_FOURS": int(x_fours),
+            "RESULT_FOURS": int(fours),
+            "RESULT_WIDE": int(fours and bits == 32),
+            "HAS_BIAS": int(sums.bias is not None),
+        },
+        push={"K": k},  # no constant, as in gemm/shared.comp
+        code=emitted.code,
+        steps=k // tile.slab,
+        each=tile.slab * tile.channels * tile.places // tile.workgroup,
+    )
+
+
+def _matrix(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile) -> Operand:
+    """{group, element of the window and input channel, output channel}, in 32-bit words; once, where static."""
+    sizes, windows = sums.sizes, sums.windows
+    _, words = sum_type(sums.result)
+    stage = builder.prepare(sums.weights)
+    deep = -(-sizes.products // tile.slab) * tile.slab
+    matrix = stage.temporary(words, (sizes.groups, deep, -(-sizes.outputs // 4) * 4))
+    stage.for_each(
+        "convolution/filter.comp",
+        matrix,
+        {"filter": sums.weights},
+        constants={"K_ALL": sizes.products, "TAPS_1": windows.taps[1], "TAPS_2": windows.taps[2]}
+        | {f"FIRST_{d}": np.int32(windows.first[d]) for d in range(3)}
+        | {f"STEP_{d}": np.int32(windows.step[d]) for d in range(3)},
+    )
+    return matrix
+
+
+def _reads_channels_in_fours(x: Operand) -> bool:
+    others = [stride for d, (stride, size) in enumerate(zip(x.strides, x.sizes, strict=True)) if d != 1 and size > 1]
+    return x.strides[1] == 1 and not any(step % 4 for step in (x.base, *others))
+
+
+def _stores_fours(result: Operand) -> bool:
+    """Whether four places, of all images counted through, from a multiple of four lie side by side, at such a one."""
+    batch, channel, *steps = result.strides
+    images, channels, *places = result.sizes
+    run, inner = 1, list(zip(steps, places, strict=True))
+    while inner and (inner[-1][1] == 1 or inner[-1][0] == run):
+        run *= inner.pop()[1]
+    outer = [step for step, size in ((batch, images), (channel, channels), *inner) if size > 1]
+    return run % 4 == 0 and not any(step % 4 for step in (result.base, *outer))

@@ -1,0 +1,140 @@
+"""Tiles of matrix products on CPUs' drivers: what an invocation of gemm/tiled.comp keeps.
+
+CPUs' drivers run an invocation on one lane of a vector register and have no shared memory of their own: what counts
+there is how often an element is read. A tile follows from the sizes of the weights where one operand is known before it
+runs, else from those of one product: never from how many images, sequences or heads there are, nor, beyond a few, from
+how many rows. So another batch size or length finds its kernel made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dml.compiler.selection import lanes
+from dml.compiler.target import Target
+
+#: Rows, at most, that are made one by one. A step of a decoder has as many rows as it has sequences, and takes the same
+#: kernel for one and for four.
+_FEW_ROWS = 4
+#: Rows and columns of sums that an invocation may keep: more than 256 sums no longer stay in the registers and the
+#: first cache of a CPU's core. Columns are read four at a time. CPU milliseconds on llvmpipe of a row times 256 x
+#: 16000: 4.8 by the first, 4.3 by the second, 8.6 by 8 x 8.
+_SHORT_ROW, _LONG_ROW = (1, 8), (1, 16)
+#: Weights from which on a product of few rows takes the longer tile.
+_LONG_ROWS_FROM = 1 << 16
+#: The same of many rows. 512 x 512 x 512 takes 30 ms by the first, 25 and 19, which llvmpipe compiles in 0.2, 0.3 and
+#: 0.6 seconds. The last is as wide as 128 columns, and wasted on fewer than 256.
+_SMALL, _MIDDLE, _LARGE = (8, 8), (16, 8), (16, 16)
+_FEWEST_COLUMNS_OF_LARGE = 256
+#: Weights of all products together, and of one, from which on the middle and the large tile are worth compiling.
+_MIDDLE_WEIGHTS, _LARGE_WEIGHTS = 1 << 15, 1 << 18
+#: Multiplications of one product from which on they are where it has no weights. What weights of a convolution are
+#: multiplied with (they are on the left) is large enough for the middle one in any case.
+_MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 4_000_000, 16_000_000, 50_000_000
+#: Few rows of a read in fours along columns.
+_COLUMNS_IN_FOURS = (4, 8)
+
+#: Reading an element into a register costs as much as this many multiplications on llvmpipe.
+_READ_COST = 20.0
+#: Lanes that share the rows that they read: those of the subgroup that the kernel's broadcasts count on.
+_SHARING = 8
+#: Fewer workgroups than this leave cores idle: they take as long as this many.
+_FEWEST_GROUPS = 8
+
+
+@dataclass(frozen=True)
+class TiledProduct:
+    """gemm/tiled.comp: an invocation keeps rows x columns sums, ``lanes`` invocations stand side by side along n."""
+
+    rows: int
+    columns: int
+    lanes: int
+    #: Whether the lanes, a subgroup of _SHARING, each read other rows of a and share them.
+    shares_rows: bool = False
+    #: Products of each sum in a step.
+    depth: int = 4
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns * self.lanes
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes
+
+
+@dataclass(frozen=True)
+class ProductSizes:
+    """``batch`` products of m rows and n columns, each a sum of k. a_known, b_known: weights, which never change."""
+
+    m: int
+    n: int
+    k: int
+    batch: int
+    a_known: bool = False
+    b_known: bool = False
+
+
+def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool) -> TiledProduct:
+    """a_along_columns: four neighbours of a column of a are read at once, which takes rows in fours."""
+    rows, columns = _tile(sizes, a_along_columns=a_along_columns)
+    return TiledProduct(rows, columns, lanes(target), not a_along_columns and _shares_rows(target, rows))
+
+
+def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
+    if sizes.m <= _FEW_ROWS:
+        if a_along_columns:
+            return _COLUMNS_IN_FOURS
+        return _LONG_ROW if sizes.b_known and sizes.n * sizes.k >= _LONG_ROWS_FROM else _SHORT_ROW
+    work = sizes.m * sizes.n * sizes.k
+    if sizes.b_known:
+        large = sizes.n * sizes.k >= _LARGE_WEIGHTS
+        middle = sizes.n * sizes.k * sizes.batch >= _MIDDLE_WEIGHTS
+    else:
+        large = work >= (_LARGE_CONVOLUTION if sizes.a_known else _LARGE_WORK)
+        middle = sizes.a_known or work >= _MIDDLE_WORK
+    if large and sizes.n >= _FEWEST_COLUMNS_OF_LARGE:
+        return _LARGE
+    return _MIDDLE if large or middle else _SMALL
+
+
+def reads_a_singly(target: Target, sizes: ProductSizes) -> bool:
+    """Whether the tiled kernel reads elements of a one by one however they lie.
+
+    Lanes that share rows read few, so that it takes at most a tenth longer. It is for products without weights, as
+    attention's, whose rows have any length: they need no copy and have one kernel.
+    """
+    return target.is_cpu and _may_share(target) and not (sizes.a_known or sizes.b_known)
+
+
+def _may_share(target: Target) -> bool:
+    return target.features.broadcasts and target.subgroup_size == lanes(target) == _SHARING
+
+
+def _shares_rows(target: Target, rows: int) -> bool:
+    """Whether the lanes of the tiled kernel each read other rows of a, which they then share.
+
+    512 x 512 x 512 takes llvmpipe 128 ms of CPU time with 16 x 16 sums without sharing and 83 with it. With fewer rows
+    than lanes it makes code that takes eight times as long.
+    """
+    return _may_share(target) and rows >= _SHARING
+
+
+def _step_cost(target: Target, tile: tuple[int, int], m: int, n: int, batch: int) -> float:
+    """What a step of k costs, in multiplications of all lanes at once."""
+    rows, columns = tile
+    groups = batch * -(-m // rows) * -(-n // (columns * lanes(target)))
+    reads = (-(-rows // _SHARING) if _shares_rows(target, rows) else rows) + columns
+    return max(groups, _FEWEST_GROUPS) * (_READ_COST * reads + rows * columns)
+
+
+def product_cost(target: Target, sizes: ProductSizes) -> float:
+    """What products of packed matrices cost, in multiplications of all lanes at once."""
+    return sizes.k * _step_cost(target, _tile(sizes, a_along_columns=False), sizes.m, sizes.n, sizes.batch)
+
+
+def cheapest_step(target: Target, m: int, n: int) -> float:
+    """What a step of k costs by the best of all tiles."""
+    tiles = (_SHORT_ROW, _LONG_ROW) if m <= _FEW_ROWS else (_SMALL, _MIDDLE, _LARGE)
+    return min(_step_cost(target, tile, m, n, 1) for tile in tiles)

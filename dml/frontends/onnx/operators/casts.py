@@ -1,0 +1,135 @@
+"""Casts, of values and of their bits; what floating-point types that DirectML lacks round to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+
+from dml import enums
+from dml.descriptors import elementwise as ew
+from dml.descriptors.base import OperatorDesc
+from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
+from dml.graph.builder import Tensor
+from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+
+from ..dtypes import BFLOAT16, BOOL, FLOAT8, FLOAT32, HELD_AS_FLOAT32, INT32, UINT32, DType, dtype_of, storage
+from ..node import OnnxNode, Unsupported
+from ..registry import onnx_op
+from ..value import OnnxValue, binary, cast, constant, unary, where
+
+#: 4-bit integers, which CAST does not take.
+NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
+
+
+@onnx_op("Cast", since=6)
+def cast_(node: OnnxNode) -> OnnxValue:
+    return _cast(node, node.input(0), dtype_of(node.integer("to", 1)))
+
+
+@onnx_op("CastLike", since=15)
+def cast_like(node: OnnxNode) -> OnnxValue:
+    return _cast(node, node.input(0), node.input(1).dtype)
+
+
+def _cast(node: OnnxNode, x: OnnxValue, dtype: DType) -> OnnxValue:
+    """A cast that DirectML can say: not of strings, 2-bit integers, or floating-point types without a sign or of 4
+    bits."""
+    if dtype == x.dtype:
+        return x
+    if x.dtype in NARROW:
+        x = widened(x, FLOAT32)
+    for kind in (x.dtype, dtype):
+        if kind not in (*NARROW, *FLOAT8) and kind.itemsize == 1 and kind.kind not in "biu":
+            raise Unsupported(f"{node}: no cast of {x.dtype} to {dtype}")
+    if dtype in HELD_AS_FLOAT32:
+        return rounded(cast(x, FLOAT32), dtype, bool(node.integer("saturate", 1)))
+    return narrowed(x, dtype) if dtype in NARROW else cast(x, dtype)
+
+
+def widened(x: OnnxValue, dtype: DType) -> OnnxValue:
+    """4-bit integers as floating-point numbers: dequantized with a scale of 1."""
+    desc = DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))
+    scale = x.filled(1, (1,) * max(1, x.rank), dtype)
+    made = x.builder.node(
+        DML_DEQUANTIZE_OPERATOR_DESC,
+        {"OutputTensor": desc},
+        InputTensor=x.tensor,
+        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
+        QuantizationTensors=[scale.tensor],
+    )
+    return x.made(made["OutputTensor"], dtype=dtype)
+
+
+def narrowed(x: OnnxValue, dtype: DType) -> OnnxValue:
+    """Numbers as 4-bit integers: the lowest bits of the integer, quantized with a scale of 1."""
+    bits = binary(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, cast(x, INT32), x.filled(15, (), INT32))
+    if dtype == np.dtype(ml_dtypes.int4):
+        bits = binary(ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC, bits, bits.filled(8)) - 8
+    exact = cast(bits, FLOAT32)
+    made = x.builder.node(
+        DML_QUANTIZE_OPERATOR_DESC,
+        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))},
+        InputTensor=exact.tensor,
+        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
+        QuantizationTensors=[exact.filled(1, (1,) * max(1, x.rank)).tensor],
+    )
+    return x.made(made["OutputTensor"], dtype=dtype)
+
+
+def rounded(x: OnnxValue, dtype: DType, saturate: bool = True) -> OnnxValue:
+    """FLOAT32 numbers as the nearest ones of a type that is held as FLOAT32, ties to even, by their bits.
+
+    saturate: of 8 bits, what is too large becomes the largest; else infinity, or NaN where the type has none.
+    """
+    kind = ml_dtypes.finfo(dtype)
+    dropped = 23 - int(kind.nmant)
+    bits = bit_cast(x, UINT32)
+    odd = _bitwise(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, _shifted(bits, dropped), 1)
+    up = bits + odd + ((1 << (dropped - 1)) - 1)
+    near = bit_cast(_bitwise(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC, up, 2**32 - (1 << dropped)), FLOAT32)
+    is_nan = unary(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, x, BOOL)
+    if dtype == BFLOAT16:  # which has the exponents of FLOAT32
+        return x.made(where(is_nan, x, near).tensor, dtype=dtype)
+    size = unary(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, x)
+    # Below its least normal number, the type's numbers are multiples of one, by which division is exact
+    step = float(kind.smallest_subnormal)
+    mode = enums.DML_ROUNDING_MODE_HALVES_TO_NEAREST_EVEN
+    small = unary(ew.DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, x * (1 / step), RoundingMode=mode) * step
+    near = where(size < float(kind.smallest_normal), small, near)
+    if "fnuz" in dtype.name:  # which has one zero
+        near = where(near.equals(0), near.filled(0), near)
+    most = float(kind.max)
+    beyond = unary(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, near) > most
+    if saturate:
+        limits = unary(ew.DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, near, Min=-most, Max=most)
+    elif np.isinf(np.array(np.inf, dtype).astype(np.float32)):
+        limits = unary(ew.DML_ELEMENT_WISE_SIGN_OPERATOR_DESC, near) * np.inf
+    else:
+        limits = near.filled(np.nan)
+    return x.made(where(is_nan, x, where(beyond, limits, near)).tensor, dtype=dtype)
+
+
+def _bitwise(cls: type[OperatorDesc], x: OnnxValue, number: int) -> OnnxValue:
+    return binary(cls, x, x.filled(number))
+
+
+def _shifted(x: OnnxValue, count: int) -> OnnxValue:
+    return _bitwise(ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC, x, count)
+
+
+def bit_cast(x: OnnxValue, dtype: np.dtype[np.generic]) -> OnnxValue:
+    """The same bits as another dtype of equal width; nothing is computed."""
+    if x.array is not None:
+        return constant(x.builder, x.array.view(dtype))
+    kind = storage(dtype)
+    if numpy_dtype(kind).itemsize != numpy_dtype(x.tensor.data_type).itemsize:
+        raise Unsupported(f"no cast of the bits of {x.dtype} to {dtype}")
+    tensor = x.packed
+    return x.made(Tensor(x.builder, tensor.source, replace(tensor.desc, DataType=kind)), dtype=dtype)
+
+
+@onnx_op("BitCast", since=26)
+def bit_cast_(node: OnnxNode) -> OnnxValue:
+    return bit_cast(node.input(0), dtype_of(node.integer("to", 1)))

@@ -1,0 +1,103 @@
+"""Where the inputs of joins lie: in the joined tensor, written there by what makes them, and read there by all.
+
+A value that several joins have lies in the last of them. So a chain of joins, or joins of longer and longer lists (as
+DenseNets have them), are one tensor, which grows, and each join of its beginning is a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.program import Operand
+from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
+from dml.graph.model import Graph, Node, Port, Value, static_values
+from dml.graph.views import join_views, same_places, seen_through
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+
+@dataclass
+class JoinPlan:
+    """places: values that lie in a joined tensor, joins included: where, and how their makers describe them.
+
+    copied: values that cannot be written in their place: where the first join that needs them there copies them.
+    """
+
+    places: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = field(default_factory=dict)
+    copied: dict[Value, Operand] = field(default_factory=dict)
+
+
+def plan_joins(graph: Graph, written: Callable[[Port, Value], Operand]) -> JoinPlan:
+    """written: gives a value that lies in no join its place in memory."""
+    plan = JoinPlan()
+    static = static_values(graph)
+    # Later joins first, since a join can be part of another
+    for node in reversed(graph.nodes):
+        desc = node.desc
+        if isinstance(desc, DML_JOIN_OPERATOR_DESC) and not all(v in static for _, v in filter(None, node.inputs)):
+            (result,) = node.outputs
+            assert result is not None
+            _plan_join(plan, node, desc, result, static, written)
+    return plan
+
+
+def _plan_join(
+    plan: JoinPlan,
+    node: Node,
+    desc: DML_JOIN_OPERATOR_DESC,
+    result: tuple[Port, Value],
+    static: set[Value],
+    written: Callable[[Port, Value], Operand],
+) -> None:
+    port, value = result
+    entries = [entry for entry in node.inputs if entry is not None]
+    if value not in plan.places:
+        inside = None if value.outputs else _inside_another(plan, desc, entries)
+        if inside is not None and is_readable(value, inside, port.tensor):
+            plan.places[value] = inside, port.tensor
+    whole = plan.places[value][0] if value in plan.places else written(port, value)
+    for (seen, part), view in zip(entries, join_views(desc, whole), strict=True):
+        if part in static or part in plan.places:
+            continue
+        if _is_writable(part, seen.tensor, view):
+            plan.places[part] = view, seen.tensor
+        else:
+            plan.copied.setdefault(part, view)
+
+
+def _inside_another(
+    plan: JoinPlan, desc: DML_JOIN_OPERATOR_DESC, entries: Sequence[tuple[Port, Value]]
+) -> Operand | None:
+    """The joined tensor as a view of a later join's, where its inputs lie there one behind the other."""
+    lie = [plan.places[value][0] if value in plan.places else plan.copied.get(value) for _, value in entries]
+    if lie[0] is None:
+        return None
+    whole = lie[0].view(desc.OutputTensor.Sizes, lie[0].strides)
+    views = join_views(desc, whole)
+    found = all(own is not None and same_places(own, view) for own, view in zip(lie, views, strict=True))
+    return whole if found else None
+
+
+def is_readable(value: Value, view: Operand, made: DML_BUFFER_TENSOR_DESC) -> bool:
+    """Whether all that read a value can read it as a view. made: how its maker describes it."""
+    readers = [node.inputs[at] for node, at in value.consumers]
+    return all(entry is not None and seen_through(view, made, entry[0].tensor) is not None for entry in readers)
+
+
+def _is_writable(value: Value, joined: DML_BUFFER_TENSOR_DESC, view: Operand) -> bool:
+    """Whether a join's input can be written straight into the joined tensor, and read from there.
+
+    Types narrower than a word only where the part has its words for itself.
+    """
+    producer = value.producer
+    if producer is None or value.outputs or not is_readable(value, view, joined):
+        return False
+    per_word = DATA_TYPES[joined.DataType].per_word
+    if per_word > 1 and not (view.is_packed and view.base % per_word == 0 and view.count % per_word == 0):
+        return False
+    for port in producer.outputs:
+        if port is not None and port[1] is value:
+            made = port[0].tensor
+            return made.DataType == joined.DataType and made.Sizes == joined.Sizes and made.strides == joined.strides
+    return False

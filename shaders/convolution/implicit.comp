@@ -1,0 +1,222 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// Convolution as a product of matrices, for GPUs: the filter's {output channel, k} times the windows' {k, place}, where k
+// counts a window's elements and, innermost, the input channels of a group, and places are those of all images. The
+// windows' matrix is nowhere in memory: its elements are found in x as they are put into shared memory.
+//
+// A workgroup makes TILE_M channels of TILE_N places, TILE_K steps of k at a time. An invocation keeps 4 * FOURS_M x
+// 4 * FOURS_N sums, as in gemm/shared.comp, and holds what it has read for the next TILE_K steps while it adds. BUFFERS:
+// of shared memory; where there are two, one barrier between steps is enough. The filter lies as filter.comp writes it.
+// ONE_TAP: TILE_K divides the input channels, so that TILE_K steps are of one element of the windows. X_FOURS: channels
+// of x are neighbours and read in fours. RESULT_FOURS: four places from a multiple of four are neighbours (WIDE: bound
+// as uvec4). MOVE_d, DILATION_d, PADDING_d: of windows along depth, height and width.
+#include "prelude.glsl"
+#include "lib/sum.glsl"
+
+const uint GROUPS_M = TILE_M / (4u * FOURS_M);
+const uint GROUPS_N = TILE_N / (4u * FOURS_N);
+const uint LOADS_A = (TILE_K * TILE_M / 4u + WORKGROUP - 1u) / WORKGROUP;
+const uint LOADS_B = TILE_K * TILE_N / WORKGROUP;
+
+// [k][m / 4] and [k][n / 4].
+shared FOUR tile_a[BUFFERS][TILE_K][TILE_M / 4u];
+shared FOUR tile_b[BUFFERS][TILE_K][TILE_N / 4u];
+
+// What was read for the next steps.
+FOUR next_a[LOADS_A];
+SUM next_b[LOADS_B];
+
+void load_a(uint matrix, uint m0, uint k0) {
+    [[unroll]] for (uint i = 0u; i < LOADS_A; ++i) {
+        uint at = gl_LocalInvocationIndex + i * WORKGROUP;
+        uint k = at / (TILE_M / 4u), m = m0 + at % (TILE_M / 4u) * 4u;
+        FOUR four = FOUR(0);
+        if (k < TILE_K && m < filter_STRIDE_1) four = FOUR_OF_BITS(filter_vector((matrix + (k0 + k) * filter_STRIDE_1 + m) >> 2));
+        next_a[i] = four;
+    }
+}
+
+// Where a place's window begins: channel 0 of its group in x, and the coordinates there, which wrap around below zero.
+// Elements outside of x are read somewhere inside, since a load behind a branch would wait for those before it.
+struct Window {
+    uint from, z, y, x;
+};
+
+// The first of an invocation's steps of k, and from one to the next (of fours, from one four to the next).
+#if X_FOURS
+const uint OWN_K = 4u, NEXT_K = WORKGROUP / TILE_N * 4u;
+#else
+const uint OWN_K = 1u, NEXT_K = WORKGROUP / TILE_N;
+#endif
+
+#if ONE_TAP
+// tap: of the window, depth, height and width; channel: the first of these steps.
+void load_b(Window window, uint tap[3], uint channel) {
+    uint z = window.z + tap[0] * DILATION_0, y = window.y + tap[1] * DILATION_1, x = window.x + tap[2] * DILATION_2;
+    bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
+    uint place = inside ? z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 : 0u;
+    uint at = window.from + place + (channel + gl_LocalInvocationIndex / TILE_N * OWN_K) * x_STRIDE_1;
+#if X_FOURS
+    [[unroll]] for (uint i = 0u; i < LOADS_B / 4u; ++i) {
+        FOUR four = FOUR_OF_BITS(x_vector((at + i * NEXT_K) >> 2));
+        [[unroll]] for (uint p = 0u; p < 4u; ++p) next_b[4u * i + p] = inside ? four[p] : SUM(0);
+    }
+#else
+    [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
+        SUM v = SUM(x_load(at + i * NEXT_K * x_STRIDE_1));
+        next_b[i] = inside ? v : SUM(0);
+    }
+#endif
+}
+#else
+void load_b(Window window, uint k0) {
+    [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
+        uint tap = k0 + gl_LocalInvocationIndex / TILE_N + i * NEXT_K;
+        bool inside = tap < K_ALL;
+        uint channel = take_coordinate(tap, GROUP_INPUTS_DIVISOR);
+        uint x = window.x + take_coordinate(tap, TAPS_2_DIVISOR) * DILATION_2;
+        uint y = window.y + take_coordinate(tap, TAPS_1_DIVISOR) * DILATION_1;
+        uint z = window.z + tap * DILATION_0;
+        inside = inside && z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
+        uint at = z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1;
+        SUM v = SUM(x_load(window.from + (inside ? at : 0u)));
+        next_b[i] = inside ? v : SUM(0);
+    }
+}
+#endif
+
+void put(uint buffer_) {
+    [[unroll]] for (uint i = 0u; i < LOADS_A; ++i) {
+        uint at = gl_LocalInvocationIndex + i * WORKGROUP;
+        if (at < TILE_K * TILE_M / 4u) tile_a[buffer_][at / (TILE_M / 4u)][at % (TILE_M / 4u)] = next_a[i];
+    }
+    uint n = gl_LocalInvocationIndex % TILE_N;
+    [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
+#if X_FOURS
+        uint k = gl_LocalInvocationIndex / TILE_N * 4u + i / 4u * NEXT_K + i % 4u;
+#else
+        uint k = gl_LocalInvocationIndex / TILE_N + i * NEXT_K;
+#endif
+        tile_b[buffer_][k][n / 4u][n % 4u] = next_b[i];
+    }
+}
+
+// The place's image, and where it lies in its slice.
+void place_of(uint n, out uint at[4]) {
+    uint rest = n;
+    at[3] = take_coordinate(rest, result_SIZE_4_DIVISOR);
+    at[2] = take_coordinate(rest, result_SIZE_3_DIVISOR);
+    at[1] = take_coordinate(rest, result_SIZE_2_DIVISOR);
+    at[0] = rest;
+}
+
+void main() {
+    const uint tiles_m = (GROUP_OUTPUTS + TILE_M - 1u) / TILE_M;
+    const uint tiles_n = (PLACES + TILE_N - 1u) / TILE_N;
+    uint rest = workgroup_index();
+    // Neighbouring workgroups take other channels of the same places.
+    uint m0 = rest % tiles_m * TILE_M;
+    rest /= tiles_m;
+    uint n0 = rest % tiles_n * TILE_N, group = rest / tiles_n;
+    if (group >= GROUPS) return;
+    uint own_n = gl_LocalInvocationIndex % GROUPS_N, own_m = gl_LocalInvocationIndex / GROUPS_N;
+
+    // Places beyond the last are read as the last; nothing is stored for them.
+    uint place[4];
+    place_of(min(n0 + gl_LocalInvocationIndex % TILE_N, PLACES - 1u), place);
+    uint corner[5] = uint[5](place[0], group * GROUP_INPUTS, 0u, 0u, 0u);
+    Window window = Window(x_at(corner), place[1] * MOVE_0 - uint(PADDING_0), place[2] * MOVE_1 - uint(PADDING_1),
+                           place[3] * MOVE_2 - uint(PADDING_2));
+    uint matrix = group * filter_STRIDE_0;
+
+    FOUR sums[4u * FOURS_M][FOURS_N];
+    [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
+        [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] = FOUR(0);
+    }
+    load_a(matrix, m0, 0u);
+#if ONE_TAP
+    uint tap[3] = uint[3](0u, 0u, 0u), channel = 0u;
+    load_b(window, tap, 0u);
+#else
+    load_b(window, 0u);
+#endif
+    put(0u);
+    barrier();
+    uint now = 0u;
+    for (uint k0 = TILE_K; k0 <= K; k0 += TILE_K) {
+        if (k0 < K) {
+            load_a(matrix, m0, k0);
+#if ONE_TAP
+            channel += TILE_K;
+            if (channel == GROUP_INPUTS) {
+                channel = 0u;
+                if (++tap[2] == TAPS_2) {
+                    tap[2] = 0u;
+                    if (++tap[1] == TAPS_1) {
+                        tap[1] = 0u;
+                        ++tap[0];
+                    }
+                }
+            }
+            load_b(window, tap, channel);
+#else
+            load_b(window, k0);
+#endif
+        }
+        [[unroll]] for (uint k = 0u; k < TILE_K; ++k) {
+            FOUR a[FOURS_M], b[FOURS_N];
+            [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[now][k][own_m + m * GROUPS_M];
+            [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[now][k][own_n + n * GROUPS_N];
+            [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
+                [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += a[m / 4u][m % 4u] * b[n];
+            }
+        }
+#if BUFFERS == 2
+        now = 1u - now;
+#else
+        barrier();
+#endif
+        if (k0 < K) put(now);
+        barrier();
+    }
+
+    [[unroll]] for (uint j = 0u; j < FOURS_N; ++j) {
+        uint n = n0 + (own_n + j * GROUPS_N) * 4u;
+        uint to[4];
+#if RESULT_FOURS
+        place_of(min(n, PLACES - 1u), place);
+        uint at[5] = uint[5](place[0], group * GROUP_OUTPUTS, place[1], place[2], place[3]);
+        to[0] = result_at(at);
+#else
+        [[unroll]] for (uint p = 0u; p < 4u; ++p) {
+            place_of(min(n + p, PLACES - 1u), place);
+            uint at[5] = uint[5](place[0], group * GROUP_OUTPUTS, place[1], place[2], place[3]);
+            to[p] = result_at(at);
+        }
+#endif
+        [[unroll]] for (uint i = 0u; i < 4u * FOURS_M; ++i) {
+            uint m = m0 + (own_m + i / 4u * GROUPS_M) * 4u + i % 4u;
+            if (m < GROUP_OUTPUTS && n < PLACES) {
+                FOUR four = sums[i][j];
+#if HAS_BIAS
+                four += bias_load(bias_BASE + (group * GROUP_OUTPUTS + m) * bias_STRIDE_1);
+#endif
+#if RESULT_FOURS && RESULT_WIDE
+                uvec4 bits;
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) bits[p] = result_encode(finish(four[p]));
+                result_vector_store((to[0] + m * result_STRIDE_1) >> 2, bits);
+#elif RESULT_FOURS
+                uint e = to[0] + m * result_STRIDE_1;
+                [[unroll]] for (uint p = 0u; p < 4u; p += 2u) {
+                    result_word_store((e + p) >> 1, result_encode_at(e + p, finish(four[p])) |
+                                                    result_encode_at(e + p + 1u, finish(four[p + 1u])) << 16);
+                }
+#else
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) {
+                    if (n + p < PLACES) result_store(to[p] + m * result_STRIDE_1, finish(four[p]));
+                }
+#endif
+            }
+        }
+    }
+}

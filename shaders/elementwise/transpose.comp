@@ -1,0 +1,45 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// An expression of one tensor that lies transposed: neighbours along the last dimension of result are neighbours along
+// the dimension before it in x0. A workgroup reads TILE x TILE words' worth of elements along x0's neighbours, and writes
+// them along the result's. NARROW types than words: rows of result are whole words. compute(x), at the end of the
+// generated prelude, is the expression. The space counts tiles along the last two dimensions.
+#include "prelude.glsl"
+
+const uint WIDE = TILE * result_PER_WORD;
+// Rows are an element longer, so that neighbours down a column are in different banks.
+shared x0_VALUE tile[WIDE][TILE + 1u];
+
+void main() {
+    uint group = workgroup_index();
+    if (group >= COUNT) return;
+    uint c[RANK];
+    coordinates(group, c);
+    uint t0 = c[RANK - 2u] * TILE, n0 = c[RANK - 1u] * WIDE;
+    for (uint i = gl_LocalInvocationIndex; i < WIDE * TILE; i += WORKGROUP) {
+        uint t = t0 + i % TILE, n = n0 + i / TILE;
+        if (t < HIGH && n < ACROSS) {
+            c[RANK - 2u] = t;
+            c[RANK - 1u] = n;
+            tile[i / TILE][i % TILE] = x0_load(x0_at(c));
+        }
+    }
+    barrier();
+    for (uint i = gl_LocalInvocationIndex; i < TILE * TILE; i += WORKGROUP) {
+        uint own = i % TILE * result_PER_WORD, t = t0 + i / TILE, n = n0 + own;
+        if (t < HIGH && n < ACROSS) {
+            c[RANK - 2u] = t;
+            c[RANK - 1u] = n;
+            uint to = result_at(c);
+#if NARROW
+            uint word = 0u;
+            [[unroll]] for (uint k = 0u; k < result_PER_WORD; ++k) {
+                word |= result_encode_at(to + k, compute(tile[own + k][i / TILE])) << (k * result_BITS);
+            }
+            result_word_store(to / result_PER_WORD, word);
+#else
+            result_store(to, compute(tile[own][i / TILE]));
+#endif
+        }
+    }
+}

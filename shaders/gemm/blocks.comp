@@ -1,0 +1,113 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// result = finish(ALPHA * a x b + BETA * c) where the result has few rows and b comes as numbers of 4 bits, in blocks of
+// 2^BLOCK_SHIFT (32 or more) steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound
+// as vectors of 32 numbers, and nothing of it is written anywhere else. A workgroup makes TILE_M rows of LANES * COLUMNS
+// columns; SLICES invocations, neighbours along k, share the products of each, whose sums are then added in pairs, in an
+// order that never changes. IS_SIGNED: the numbers are INT4.
+#include "prelude.glsl"
+#include "gemm/matrix.glsl"
+
+shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
+
+// Bytes as floats.
+vec4 four_bytes(uint bytes) {
+    return vec4(bytes & 255u, bitfieldExtract(bytes, 8, 8), bitfieldExtract(bytes, 16, 8), bytes >> 24);
+}
+
+SUM with_products(SUM sum, FOUR a, FOUR b) {
+    [[unroll]] for (uint q = 0u; q < 4u; ++q) sum += a[q] * b[q];
+    return sum;
+}
+
+void main() {
+    const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
+    const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
+    uint group = workgroup_index();
+    uint lane = gl_LocalInvocationIndex / SLICES, slice = gl_LocalInvocationIndex % SLICES;
+    uint n0 = group % groups_n * (LANES * COLUMNS), m0 = group / groups_n * TILE_M;
+    if (group >= groups_n * tiles_m) return;  // the whole workgroup
+    uint at[RANK];
+    coordinates(0u, at);
+
+    // Rows and columns beyond the edges read the last ones again; their sums are not stored.
+    uint rows[TILE_M], columns[COLUMNS];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
+    [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + lane * COLUMNS + c, N - 1u);
+    SUM sums[TILE_M][COLUMNS];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = 0.0;
+    }
+    for (uint k = slice * 32u; k < K; k += SLICES * 32u) {
+        uvec4 b[COLUMNS];
+        SUM scale[COLUMNS], zero[COLUMNS];
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+            uint block = k >> BLOCK_SHIFT;
+            b[c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / 32u);
+            scale[c] = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
+#if HAS_ZEROS
+            zero[c] = float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
+#else
+            zero[c] = 0.0;
+#endif
+#if IS_SIGNED
+            // As unsigned numbers, eight more each.
+            b[c] ^= uvec4(0x88888888u);
+            zero[c] += 8.0;
+#endif
+        }
+        // Sums of a alone are what the zero points are taken off by.
+        SUM products[TILE_M][COLUMNS], ones[TILE_M];
+        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+            ones[m] = 0.0;
+            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
+        }
+        [[unroll]] for (uint w = 0u; w < 4u; ++w) {
+            vec4 even[COLUMNS], odd[COLUMNS];
+            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                even[c] = four_bytes(b[c][w] & 0x0f0f0f0fu);
+                odd[c] = four_bytes(b[c][w] >> 4 & 0x0f0f0f0fu);
+            }
+            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+                FOUR low = a_four(rows[m] + k + 8u * w), high = a_four(rows[m] + k + 8u * w + 4u);
+                FOUR of_even = FOUR(low.xz, high.xz), of_odd = FOUR(low.yw, high.yw);
+                ones[m] = with_products(with_products(ones[m], of_even, FOUR(1.0)), of_odd, FOUR(1.0));
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                    products[m][c] = with_products(products[m][c], of_even, even[c]);
+                    products[m][c] = with_products(products[m][c], of_odd, odd[c]);
+                }
+            }
+        }
+        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] += scale[c] * (products[m][c] - zero[c] * ones[m]);
+        }
+    }
+
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+        if (m > 0u) barrier();  // those who stored the row before have read it
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+            uint own = lane * COLUMNS + c;
+            partial[slice][own / 4u][own % 4u] = sums[m][c];
+        }
+        barrier();
+        for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {
+            for (uint i = gl_LocalInvocationIndex; i < half_of * (LANES * COLUMNS / 4u); i += WORKGROUP) {
+                uint at_slice = i / (LANES * COLUMNS / 4u), own = i % (LANES * COLUMNS / 4u);
+                partial[at_slice][own] += partial[at_slice + half_of][own];
+            }
+            barrier();
+        }
+        for (uint own = gl_LocalInvocationIndex; own < LANES * COLUMNS / 4u; own += WORKGROUP) {
+            uint n = n0 + own * 4u;
+            if (m0 + m < M && n < N) {
+                uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
+#if HAS_C
+                uint c_row = c_batch(at) + (m0 + m) * C_ROW;
+#else
+                const uint c_row = 0u;
+#endif
+                store_four(row, c_row, n, partial[0][own]);
+            }
+        }
+    }
+}

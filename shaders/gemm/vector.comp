@@ -1,0 +1,177 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// result = finish(ALPHA * a x b + BETA * c) where the result has few rows, at the speed at which b comes from memory: in
+// vectors of 16 bytes, of PER elements each. A workgroup makes TILE_M rows of LANES * COLUMNS columns; SLICES invocations
+// share the products of each column, whose sums are then added in pairs, in an order that never changes.
+//
+// B_ALONG COLUMN: a vector holds PER steps of k of a column, and neighbouring invocations take neighbouring ones. ROW:
+// it holds PER (= COLUMNS) columns, an invocation takes four steps of k, and neighbouring ones neighbouring columns.
+// UNROLL: so many times that at once. K_PART, K_PART_STRIDE: as in shared.comp.
+#include "prelude.glsl"
+#include "gemm/matrix.glsl"
+
+#if B_WIDE
+const uint PER = 4u;
+#else
+const uint PER = 8u;
+#endif
+
+shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
+
+// The first count of four elements, zero for the others.
+FOUR first_of(FOUR four, uint count) {
+    return mix(FOUR(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
+}
+
+// Four steps of k of a row of a. cut: those from end on are zero. (Loads behind branches would wait for each other.)
+FOUR steps_of_a(uint row, uint k, uint end, bool cut) {
+#if A_ALONG == ROW
+    FOUR four = a_four(row + (cut ? min(k, (end - 1u) & ~3u) : k));
+#else
+    FOUR four;
+    [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = a_load(row + (cut ? min(k + q, end - 1u) : k + q) * A_COLUMN);
+#endif
+    return cut ? first_of(four, max(end, k) - k) : four;
+}
+
+// Four of the elements of a vector of b: the first or, where it has eight, the second.
+FOUR four_of_b(uvec4 bits, uint which) {
+#if B_WIDE
+    return FOUR_OF_BITS(bits);
+#else
+    uint low = which == 0u ? bits.x : bits.z, high = which == 0u ? bits.y : bits.w;
+    return FOUR(half_pair(low), half_pair(high));
+#endif
+}
+
+SUM with_products(SUM sum, FOUR a, FOUR b) {
+    [[unroll]] for (uint q = 0u; q < 4u; ++q) sum += a[q] * b[q];
+    return sum;
+}
+
+#if B_ALONG == COLUMN
+const uint STEP = SLICES * PER;
+
+// Adds the products of count vectors of each column, STEP apart from k on. cut: steps from end on count as zero.
+#define ADD(count, cut)                                                                                              \
+    uvec4 b[count][COLUMNS];                                                                                         \
+    [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) b[u][c] = b_vector((columns[c] + k + u * STEP) / PER);        \
+    }                                                                                                                \
+    [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        [[unroll]] for (uint p = 0u; p < PER / 4u; ++p) {                                                            \
+            uint from = k + u * STEP + 4u * p;                                                                       \
+            FOUR four[COLUMNS];                                                                                      \
+            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {                                                         \
+                four[c] = four_of_b(b[u][c], p);                                                                     \
+                if (cut) four[c] = first_of(four[c], max(end, from) - from);                                         \
+            }                                                                                                        \
+            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {                                                          \
+                FOUR a = steps_of_a(rows[m], from, end, cut);                                                        \
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = with_products(sums[m][c], a, four[c]);   \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+#else
+const uint STEP = SLICES * 4u;
+
+// Adds the products of four steps of k, count times, STEP apart from k on. cut: steps from end on count as zero.
+#define ADD(count, cut)                                                                                              \
+    uvec4 b[count][4];                                                                                               \
+    [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {                                                                  \
+            uint step_ = k + u * STEP + q;                                                                           \
+            b[u][q] = b_vector((column + (cut ? min(step_, end - 1u) : step_) * B_ROW) / PER);                       \
+        }                                                                                                            \
+    }                                                                                                                \
+    [[unroll]] for (uint u = 0u; u < count; ++u) {                                                                   \
+        FOUR a[TILE_M];                                                                                              \
+        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) a[m] = steps_of_a(rows[m], k + u * STEP, end, cut);            \
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) {                                                                  \
+            [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) {                                                    \
+                FOUR four = four_of_b(b[u][q], c);                                                                   \
+                if (cut && k + u * STEP + q >= end) four = FOUR(0);                                                  \
+                [[unroll]] for (uint m = 0u; m < TILE_M; ++m) sums[m][c] += a[m][q] * four;                          \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+#endif
+
+void main() {
+    const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
+    const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
+    uint group = workgroup_index();
+#if B_ALONG == COLUMN
+    uint lane = gl_LocalInvocationIndex / SLICES, slice = gl_LocalInvocationIndex % SLICES;
+#else
+    uint lane = gl_LocalInvocationIndex % LANES, slice = gl_LocalInvocationIndex / LANES;
+#endif
+    uint n0 = group % groups_n * (LANES * COLUMNS);
+    uint m0 = group / groups_n % tiles_m * TILE_M;
+    uint matrix = group / (groups_n * tiles_m);
+    uint batch = matrix % BATCH, begin = matrix / BATCH * K_PART;
+    if (begin >= K) return;  // the whole workgroup
+    uint end = min(K, begin + K_PART);
+    uint at[RANK];
+    coordinates(batch, at);
+
+    // Rows and columns beyond the edges read the last ones again; their sums are not stored.
+    uint rows[TILE_M];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
+#if B_ALONG == COLUMN
+    uint columns[COLUMNS];
+    [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+        columns[c] = b_batch(at) + min(n0 + lane * COLUMNS + c, N - 1u) * B_COLUMN;
+    }
+    SUM sums[TILE_M][COLUMNS];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = SUM(0);
+    }
+    uint k = begin + slice * PER;
+    const uint last = (UNROLL - 1u) * STEP + PER;
+#else
+    uint column = b_batch(at) + min(n0 + lane * COLUMNS, (N - 1u) / PER * PER);
+    FOUR sums[TILE_M][COLUMNS / 4u];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+        [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) sums[m][c] = FOUR(0);
+    }
+    uint k = begin + slice * 4u;
+    const uint last = (UNROLL - 1u) * STEP + 4u;
+#endif
+    for (; k + last <= end; k += UNROLL * STEP) { ADD(UNROLL, false) }
+    for (; k < end; k += STEP) { ADD(1u, true) }
+
+    uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+        if (m > 0u) barrier();  // those who stored the row before have read it
+#if B_ALONG == COLUMN
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+            uint own = lane * COLUMNS + c;
+            partial[slice][own / 4u][own % 4u] = sums[m][c];
+        }
+#else
+        [[unroll]] for (uint c = 0u; c < COLUMNS / 4u; ++c) partial[slice][lane * (COLUMNS / 4u) + c] = sums[m][c];
+#endif
+        barrier();
+        // Sums of as many slices at once as there are invocations for them.
+        for (uint half_of = SLICES / 2u; half_of > 0u; half_of /= 2u) {
+            for (uint i = gl_LocalInvocationIndex; i < half_of * (LANES * COLUMNS / 4u); i += WORKGROUP) {
+                uint at_slice = i / (LANES * COLUMNS / 4u), own = i % (LANES * COLUMNS / 4u);
+                partial[at_slice][own] += partial[at_slice + half_of][own];
+            }
+            barrier();
+        }
+        for (uint own = gl_LocalInvocationIndex; own < LANES * COLUMNS / 4u; own += WORKGROUP) {
+            uint n = n0 + own * 4u;
+            if (m0 + m < M && n < N) {
+                uint row = first + (m0 + m) * RESULT_ROW;
+#if HAS_C
+                uint c_row = c_batch(at) + (m0 + m) * C_ROW;
+#else
+                const uint c_row = 0u;
+#endif
+                store_four(row, c_row, n, partial[0][own]);
+            }
+        }
+    }
+}

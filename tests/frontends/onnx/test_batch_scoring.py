@@ -1,0 +1,150 @@
+"""examples/batch_scoring.py on a local cluster of Ray with an actor on each of two Vulkan devices."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import model_of
+from onnx import helper
+
+import two_drivers
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "batch_scoring.py"
+SIZE, COUNT = 64, 12
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: tools/setup --ray")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model and its inputs: an .npy, an .npz, an .npy and so on."""
+    rng = np.random.default_rng(0)
+    x, w = np.zeros((2, SIZE), np.float32), rng.standard_normal((SIZE, SIZE)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Relu", ["product"], ["y"])]
+    onnx.save(model_of(nodes, {"x": x}, ["y"], 21, initializers={"w": w}, symbolic=True), tmp_path / "net.onnx")
+    (tmp_path / "inputs").mkdir()
+    for number in range(COUNT):
+        given = rng.standard_normal((1 + number % 3, SIZE)).astype(np.float32)
+        path = tmp_path / "inputs" / f"row{number}"
+        np.savez(path, x=given) if number % 2 else np.save(path, given)
+        np.save(tmp_path / f"expected{number}", np.maximum(given.astype(np.float64) @ w, 0))
+    return tmp_path
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, EXAMPLE, folder / "net.onnx", folder / "inputs", folder / "results", *arguments],
+        env={**two_drivers.environment(), "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def check(folder: Path) -> None:
+    for number in range(COUNT):
+        with np.load(folder / "results" / f"row{number}.npz") as found:
+            assert list(found) == ["y"]
+            # Sums of 64 products of numbers below 5 in float32: 64 roundings of 2**-24 of at most 50
+            np.testing.assert_allclose(found["y"], np.load(folder / f"expected{number}.npy"), rtol=0, atol=2e-4)
+
+
+def written(folder: Path) -> dict[str, tuple[int, int]]:
+    """What tells one writing of a file from another."""
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (folder / "results").iterdir()}
+
+
+def test_a_lost_worker_and_a_second_run(folder: Path) -> None:
+    """Two workers, one killed with the first input that it has. Then a run for what came since, and what cannot be."""
+    run = started(folder)
+    assert run.stdout is not None
+    devices = ""
+    for line in run.stdout:
+        devices = line if line.startswith("devices: ") else devices
+        found = re.match(r"worker: .*, process (\d+)$", line)
+        if found:
+            os.kill(int(found[1]), signal.SIGKILL)
+            break
+    out, err = run.communicate()
+    assert run.returncode == 0, err
+    assert err.count("worker lost: ") == 1
+    assert re.fullmatch(
+        r"devices: SwiftShader .* at .*; llvmpipe .* at .*\n|devices: llvmpipe .*; SwiftShader .*\n", devices
+    )
+    assert "worker: " in out, "the other device's, or the one in place of the lost"
+    assert f"{COUNT} of {COUNT}, " in out
+    assert out.endswith(f"{COUNT} scored, 0 failed\n")
+    check(folder)
+    before = written(folder)
+    assert len(before) == COUNT, "nothing but results"
+
+    (folder / "results" / "row3.npz").unlink()
+    (folder / "results" / ".row3.npz.partial").write_bytes(b"of a run that was interrupted")
+    (folder / "inputs" / "text.npy").write_bytes(b"nothing")
+    np.save(folder / "inputs" / "narrow", np.zeros((1, 3), np.float32))
+    run = started(folder, "--device", "llvmpipe")
+    out, err = run.communicate()
+    assert run.returncode == 1
+    assert out.startswith(f"3 inputs to score, {COUNT - 1} have their results\ndevices: llvmpipe")
+    assert out.count("worker: ") == 1
+    assert "text.npy: " in err
+    assert "is no .npy file: it begins with b'nothin'" in err
+    assert "narrow.npy: " in err
+    assert out.endswith("1 scored, 2 failed\n")
+    check(folder)
+    after = written(folder)
+    assert {name for name in before if before[name] != after[name]} == {"row3.npz"}
+    assert after.keys() == before.keys()
+
+
+def test_nothing_to_do_needs_no_cluster(folder: Path) -> None:
+    (folder / "results").mkdir()
+    for number in range(COUNT):
+        (folder / "results" / f"row{number}.npz").touch()
+    out, _ = started(folder, "--address", "nowhere:1").communicate()
+    assert out == f"0 inputs to score, {COUNT} have their results\n"
+
+
+def test_two_inputs_of_one_name(folder: Path) -> None:
+    np.save(folder / "inputs" / "row1", np.zeros((1, SIZE), np.float32))
+    run = started(folder)
+    _, err = run.communicate()
+    assert run.returncode == 1
+    assert err.rstrip().endswith("would have one result; rename one")
+
+
+@pytest.fixture
+def example() -> Any:
+    spec = importlib.util.spec_from_file_location("batch_scoring", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_input_that_fells_workers_is_given_up(example: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many attempts; and a device on which no worker starts leaves the run."""
+    monkeypatch.setattr(example.ray, "put", lambda model: model)
+    run = example.Run(b"", tmp_path, attempts=2)
+    starts: list[Any] = []
+    monkeypatch.setattr(run, "start", starts.append)
+    place, path = example.Place("node", "host", 0, "GPU", False), tmp_path / "bad.npy"
+    run.lose(place, path, "killed")
+    assert (list(run.pending), run.failed, starts) == ([path], {}, [place])
+    run.pending.clear()
+    run.lose(place, path, "killed")
+    assert (list(run.pending), run.failed) == ([], {path: "lost its worker 2 times: killed"})
+    assert starts == [place, place]
+    run.lose(place, None, "no driver")
+    assert starts == [place, place], "no third"

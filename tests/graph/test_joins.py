@@ -1,0 +1,54 @@
+"""Joins whose inputs, and joins that others begin with, lie in one tensor that grows: no copies."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dml.graph import operations as op
+from dml.graph.builder import Builder
+from harness import can_bind
+
+CHANNELS, GROWTH, LAYERS = 8, 4, 5
+
+
+def weights(dtype):
+    random = np.random.default_rng(5)
+    return [
+        (random.uniform(-1, 1, (GROWTH, CHANNELS + GROWTH * layer, 1, 1)) / 4).astype(dtype) for layer in range(LAYERS)
+    ]
+
+
+def dense(x, filters, form):
+    """Layers that each read all before them: joined anew for each, or by a chain of joins."""
+    parts = [x]
+    for filter_ in filters:
+        seen = op.join(parts, 1) if len(parts) > 1 else x
+        made = op.relu(op.convolution(seen, filter_))
+        parts = [*parts, made] if form == "lists" else [seen, made]
+    return op.join(parts, 1)
+
+
+def expected(x, filters):
+    whole = x.astype(np.float64)
+    for filter_ in filters:
+        made = np.einsum("nchw,kc->nkhw", whole, filter_[:, :, 0, 0].astype(np.float64))
+        whole = np.concatenate([whole, np.maximum(made, 0)], 1)
+    return whole
+
+
+@pytest.mark.parametrize("form", ["lists", "chain"])
+@pytest.mark.parametrize(("dtype", "batch", "copies"), [("float32", 1, 1), ("float32", 2, 1), ("float16", 1, 1)])
+def test_a_dense_block_copies_its_input_alone(device, form, dtype, batch, copies):
+    """Twice 2^-11 for each of the sums that FLOAT16 rounds on the way."""
+    filters = weights(dtype)
+    x = np.random.default_rng(1).uniform(-1, 1, (batch, CHANNELS, 6, 6)).astype(dtype)
+    b = Builder(device)
+    compiled = b.compile({"y": dense(b.input("x", x.shape, dtype), filters, form)})
+    kernels = Counter(dispatch.label.split("/")[0] for dispatch in compiled.program.dispatches)
+    if can_bind(device, 5):
+        assert kernels["elementwise"] == copies, compiled.describe()
+    found = compiled.dispatch({"x": x})["y"]
+    np.testing.assert_allclose(found, expected(x, filters), rtol=0, atol=1e-5 if dtype == "float32" else 1e-2)

@@ -1,0 +1,81 @@
+"""The convolution that GPUs get as a product through shared memory: every tile, at sizes that do not fill it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from convolution_cases import BACKWARD, CONVOLUTION, build, check, of
+
+from dml.compiler.selection import convolution as selection
+
+CASES = [
+    of(1, 16, 20, (9, 11), (3, 3), start=(1, 1), end=(1, 1)),
+    of(1, 32, 12, (8, 8), (3, 3), start=(1, 1), end=(1, 1), dilations=(3, 2)),
+    of(2, 8, 36, (7, 10), (3, 2), strides=(2, 1), start=(0, 1)),
+    of(1, 3, 17, (15, 13), (7, 7), strides=(2, 2), start=(3, 3), end=(3, 3)),
+    of(1, 24, 130, (6, 6), (1, 1), strides=(1, 2)),
+    of(1, 16, 13, (3, 4, 5), (2, 3, 2), start=(1, 0, 1)),
+    of(3, 5, 12, (14,), (4,), dilations=(2,), start=(4,), end=(2,)),
+]
+
+
+@pytest.fixture(params=range(len(selection._IMPLICIT_TILES)))
+def tile(request, monkeypatch):
+    chosen = selection._IMPLICIT_TILES[request.param]
+    monkeypatch.setattr(selection, "_IMPLICIT_TILES", (chosen,))
+    return chosen
+
+
+def runs_implicit(device, desc):
+    compiled = device.compile_operator(device.create_operator(desc))
+    return "convolution/implicit.comp" in compiled.program.describe()
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_tiles(as_discrete, tile, case):
+    if tile.workgroup > as_discrete.vulkan.target.max_workgroup_invocations:
+        pytest.skip("the device has smaller workgroups")
+    made = build("FLOAT32", 2, **case)
+    assert runs_implicit(as_discrete, made[0])
+    check(as_discrete, *made)
+
+
+@pytest.mark.parametrize("layout", ["packed", "nhwc", "padded"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("case", CASES[:2], ids=range(2))
+def test_types_and_layouts(as_discrete, dtype, layout, case):
+    made = build(dtype, 3, layout=layout, **case)
+    assert runs_implicit(as_discrete, made[0])
+    check(as_discrete, *made)
+
+
+@pytest.mark.parametrize("slab, buffers", [(8, 1), (8, 2), (16, 1), (16, 2)])
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_slabs(as_discrete, monkeypatch, slab, buffers, direction):
+    chosen = replace(selection._IMPLICIT_TILES[2], slab=slab, buffers=buffers)
+    monkeypatch.setattr("dml.compiler.operators.convolution.convolve.implicit_tile", lambda *_: chosen)
+    case = {**CASES[0], "strides": (2, 2), "direction": BACKWARD} if direction == "backward" else CASES[0]
+    made = build("FLOAT32", 2, **case)
+    assert runs_implicit(as_discrete, made[0])
+    check(as_discrete, *made)
+
+
+@pytest.mark.parametrize("layout", ["packed", "nhwc"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        of(6, 1, 1, (19, 14), (3, 3), start=(1, 1), end=(1, 1)),
+        of(4, 1, 2, (9, 11), (3, 2), strides=(2, 1), start=(0, 1), mode=CONVOLUTION),
+        of(3, 1, 1, (30, 8), (5, 5), dilations=(4, 3), start=(8, 6), end=(8, 6)),
+        of(2, 1, 1, (4, 5, 8), (2, 3, 3), start=(1, 1, 1), end=(0, 1, 1)),
+        of(2, 1, 3, (7, 6), (3, 3), strides=(2, 2), direction=BACKWARD),
+    ],
+    ids=range(5),
+)
+def test_depthwise(as_discrete, dtype, layout, case):
+    made = build(dtype, 2, layout=layout, **case)
+    compiled = as_discrete.compile_operator(as_discrete.create_operator(made[0]))
+    assert "convolution/depthwise.comp" in compiled.program.describe()
+    check(as_discrete, *made)

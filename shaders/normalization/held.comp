@@ -6,6 +6,7 @@
 // segment_coordinates(), start_segment(), read_held(), load_step() and write_held().
 #include "prelude.glsl"
 #include "lib/reduce.glsl"
+#include "lib/reduce_lanes.glsl"
 
 #if LANES > 1
 LANES_REDUCTION(sum_lanes, float, REDUCE_ADD)

@@ -157,8 +157,8 @@ def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int
 #: share the row; and where more could. Four loads of 16 bytes of each on their way are what an H100's memory asks for:
 #: softmax and layer norm of 16384 x 4096 and of 2^20 x 64 come to 2795 to 2880 GB/s there, of 2956 for a copy.
 HELD_STEPS, FEW_HOLDERS, MOST_HELD_STEPS = 4, 128, 8
-#: How many steps a kernel holds: one of these; and elements, of which 80 fit the 128 registers that 512 invocations of a
-#: multiprocessor have. (Group norm of 10 x 64 x 64 is 40,960 elements to a row.)
+#: How many steps a kernel holds: one of these; and elements, of which 80 fit the 128 registers that 512 invocations of
+#: a multiprocessor have. (Group norm of 10 x 64 x 64 is 40,960 elements to a row.)
 HELD_COUNTS, MOST_HELD = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80
 #: Neighbours that share a held row at most, and invocations of a workgroup at least.
 MOST_HOLDERS, HOLDERS = 512, 128

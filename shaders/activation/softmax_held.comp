@@ -5,6 +5,7 @@
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
+#include "lib/reduce_lanes.glsl"
 
 #if LANES > 1
 LANES_REDUCTION(lanes_max, float, reduce_max)

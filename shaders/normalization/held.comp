@@ -7,6 +7,7 @@
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
+#include "lib/reduce_lanes.glsl"
 
 #if LANES > 1
 LANES_REDUCTION(sum_lanes, float, REDUCE_ADD)

@@ -105,7 +105,7 @@ def test_other_batches_and_sizes_run_the_same_kernels(describe, target):
 
 @pytest.mark.parametrize("describe", HELD)
 def test_held_rows_ask_for_few_kernels(describe):
-    """How much an invocation holds is in the kernel's registers: a kernel for a range of lengths, whatever the batch."""
+    """How much an invocation holds is in its registers: a kernel for a range of lengths, whatever the batch."""
     kernels = {dispatch.source for size in range(1, 600) for dispatch in dispatches(describe(2, size), GPU)}
     assert len(kernels) <= 30
 

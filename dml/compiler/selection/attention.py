@@ -59,7 +59,7 @@ _TILES = (
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """What is attended: ``heads`` key and value heads of all batches, each with ``rows`` queries of its query heads.
+    """What is attended: key and value heads of all batches, each with ``rows`` queries of its query heads.
 
     unit: elements of keys and values that lie together in vectors of 16 bytes, 1 where they do not. halves: queries,
     keys and values are FLOAT16 and read in vectors.

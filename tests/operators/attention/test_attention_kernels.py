@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,11 +111,13 @@ MATRIX_CASES = {
 def test_on_matrix_units(on_matrices: dml.Device, name: str) -> None:
     """Within the tolerance of the other kernels: weights are not rounded to FLOAT16."""
     kernels, case = MATRIX_CASES[name]
-    case = Case(**{**case.__dict__, "data_type": "FLOAT16"})
+    case = replace(case, data_type="FLOAT16")
     assert labels(on_matrices, case) == kernels
     check(on_matrices, case)
 
 
-def test_without_the_feature_the_portable_kernel(seen_as: Callable[..., dml.Device], on_matrices: dml.Device) -> None:
+def test_without_the_feature_the_without_matrices_kernel(
+    seen_as: Callable[..., dml.Device], on_matrices: dml.Device
+) -> None:
     without = seen_as("subgroups", features=on_matrices.vulkan.target.features.without("cooperative_matrix"))
     assert labels(without, Case((1, 64, 64, 0, 16, 16), (1, 1), data_type="FLOAT16")) == [TILES]

@@ -22,7 +22,8 @@ uint total_of_lanes(uint value) {
     return workgroup_total(value, lane, LANES) + workgroup_total(value, lane, LANES);
 }
 """
-FEW_BARRIERS = """LANES_REDUCTION(lanes_total, uint, REDUCE_ADD)
+FEW_BARRIERS = """#define ADDED(a, b) ((a) + (b))
+LANES_REDUCTION(lanes_total, uint, ADDED)
 uint total_of_lanes(uint value) { return lanes_total(value, gl_LocalInvocationIndex % LANES); }
 """
 # x -> a x + b with (a, b) as uvec2: one after the other is another map than the other way round.
@@ -95,7 +96,7 @@ CASES = [
     ),
     *(
         Case(
-            "reduce.glsl",
+            "reduce_lanes.glsl",
             f"sums over {lanes} lanes by few barriers",
             values,
             summed(lanes),

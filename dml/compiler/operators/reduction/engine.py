@@ -108,7 +108,8 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
             "WIDE": layout.wide,
             "UNIT": layout.unit,
             "BLOCK": SUM_BLOCK,
-            "TOGETHER": sharing.together,
+            # (SwiftShader takes minutes to compile norms that stand there several times.)
+            "TOGETHER": sharing.together if len(what.monoid.pack) == 1 else 1,
         },
         code=code,
         steps=-(-chunk // sharing.lanes),

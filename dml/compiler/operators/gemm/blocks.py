@@ -53,7 +53,7 @@ def product_of_blocks(
     if c is not None and beta != 0.0:
         operands["c"] = c.broadcast(result.sizes)
     operands = merge_batch(operands)
-    kernel = block_product(builder.target, m, n)
+    kernel = block_product(m)
     emitted = emit(activation or Leaf(0), ["float"], "finish")
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     tensors |= {"scales": read(b.scales), "b": read(b.numbers, vector=True)}

@@ -1,0 +1,96 @@
+"""What the benchmarks say of what they measured. Times are never asserted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+from harness import tensor
+
+TOOLS = Path(__file__).parents[2] / "tools" / "benchmarks"
+MEASURED = sorted((TOOLS / "measured").glob("*.json"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def benchmarks() -> Iterator[None]:
+    """The folder of the benchmark's scripts, which find each other as scripts do."""
+    sys.path.append(str(TOOLS))
+    yield
+    sys.path.remove(str(TOOLS))
+
+
+@pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
+def test_what_was_measured_on_a_device(path: Path) -> None:
+    from roofline.work import cases
+
+    report = json.loads(path.read_text())
+    assert report["device"]
+    assert report["driver"]
+    assert report["ceilings"]["bytes"] > 0
+    assert set(report["cases"]) == set(cases())
+    for found in report["cases"].values():
+        assert 0 < found["fraction"] < 1, "faster than the device's own limits"
+
+
+def test_every_case_is_a_valid_operator() -> None:
+    from roofline.work import cases
+
+    for make in cases().values():
+        work = make()
+        dml.validate(work.desc)
+        assert work.bytes > 0
+        assert set(work.weights) <= {name for name, _ in work.desc.inputs()}
+
+
+def test_what_bounds_a_case() -> None:
+    from roofline.main import bound
+    from roofline.work import Work
+
+    limits = {"bytes": 100.0, "float32": 10.0, "float16": 20.0, "matrix": 40.0}
+    assert bound(Work(None, bytes=200), "float32", limits) == ("bytes", 2.0)
+    assert bound(Work(None, bytes=200, operations=30), "float32", limits) == ("float32", 3.0)
+    assert bound(Work(None, bytes=20, operations=40), "float16", limits) == ("matrix", 1.0)
+    del limits["matrix"]
+    assert bound(Work(None, bytes=20, operations=40), "float16", limits) == ("float32", 4.0)
+
+
+def measured(folder: Path, name: str, **seconds: float) -> str:
+    cases = {case: {"seconds": time} for case, time in seconds.items()}
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"device": "a GPU", "driver": "its driver", "cases": cases}))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "after, status",
+    [({"a": 1.0, "b": 2.0}, 0), ({"a": 1.04, "b": 2.0}, 0), ({"a": 1.2, "b": 1.0}, 1), ({"a": 1.1, "b": 2.2}, 1)],
+    ids=["the same", "noise", "one case lost", "all lost a little"],
+)
+def test_comparing(tmp_path: Path, capsys: pytest.CaptureFixture[str], after: dict[str, float], status: int) -> None:
+    import comparison
+
+    before = measured(tmp_path, "before", a=1.0, b=2.0, gone=3.0)
+    assert comparison.main([before, measured(tmp_path, "after", **after)]) == status
+    assert "of 2 cases" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("weights", [(), ("BTensor",)])
+def test_measuring(device: dml.Device, monkeypatch: pytest.MonkeyPatch, weights: tuple[str, ...]) -> None:
+    """By itself and, with weights, in a graph whose constants they are."""
+    from roofline import measure
+    from roofline.work import Work
+
+    monkeypatch.setattr(measure, "RUNS", 2)
+    monkeypatch.setattr(measure, "TIMES", 1)
+    monkeypatch.setattr(measure, "BUSY", 0.0)
+    x = tensor("FLOAT32", (1, 1, 4, 4))
+    plain: Any = dml.DML_MATRIX_TRANSFORM_NONE
+    desc = dml.DML_GEMM_OPERATOR_DESC(x, x, None, x, plain, plain, 1.0, 0.0)
+    assert np.isfinite(measure.seconds(device, Work(desc, 192, 128.0, weights)))

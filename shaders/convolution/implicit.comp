@@ -5,8 +5,8 @@
 // windows' matrix is nowhere in memory: its elements are found in x as they are put into shared memory.
 //
 // A workgroup makes TILE_M channels of TILE_N places, TILE_K steps of k at a time. An invocation keeps 4 * FOURS_M x
-// 4 * FOURS_N sums, as in gemm/shared.comp, and holds what it has read for the next TILE_K steps while it adds. BUFFERS:
-// of shared memory; where there are two, one barrier between steps is enough. The filter lies as filter.comp writes it.
+// 4 * FOURS_N sums, as in gemm/shared.comp, and holds what it has read for the next TILE_K steps while it adds. The
+// filter lies as filter.comp writes it.
 // ONE_TAP: TILE_K divides the input channels, so that TILE_K steps are of one element of the windows. TABLE, where that is
 // not so: at most so many steps of k, whose places in a window are worked out once. X_FOURS: channels
 // of x are neighbours and read in fours. RESULT_FOURS: four places from a multiple of four are neighbours (WIDE: bound
@@ -20,8 +20,8 @@ const uint LOADS_A = (TILE_K * TILE_M / 4u + WORKGROUP - 1u) / WORKGROUP;
 const uint LOADS_B = TILE_K * TILE_N / WORKGROUP;
 
 // [k][m / 4] and [k][n / 4].
-shared FOUR tile_a[BUFFERS][TILE_K][TILE_M / 4u];
-shared FOUR tile_b[BUFFERS][TILE_K][TILE_N / 4u];
+shared FOUR tile_a[TILE_K][TILE_M / 4u];
+shared FOUR tile_b[TILE_K][TILE_N / 4u];
 
 // What was read for the next steps.
 FOUR next_a[LOADS_A];
@@ -99,10 +99,10 @@ void load_b(Window window, uint k0) {
 }
 #endif
 
-void put(uint buffer_) {
+void put() {
     [[unroll]] for (uint i = 0u; i < LOADS_A; ++i) {
         uint at = gl_LocalInvocationIndex + i * WORKGROUP;
-        if (at < TILE_K * TILE_M / 4u) tile_a[buffer_][at / (TILE_M / 4u)][at % (TILE_M / 4u)] = next_a[i];
+        if (at < TILE_K * TILE_M / 4u) tile_a[at / (TILE_M / 4u)][at % (TILE_M / 4u)] = next_a[i];
     }
     uint n = gl_LocalInvocationIndex % TILE_N;
     [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
@@ -111,7 +111,7 @@ void put(uint buffer_) {
 #else
         uint k = gl_LocalInvocationIndex / TILE_N + i * NEXT_K;
 #endif
-        tile_b[buffer_][k][n / 4u][n % 4u] = next_b[i];
+        tile_b[k][n / 4u][n % 4u] = next_b[i];
     }
 }
 
@@ -158,9 +158,8 @@ void main() {
 #else
     load_b(window, 0u);
 #endif
-    put(0u);
+    put();
     barrier();
-    uint now = 0u;
     for (uint k0 = TILE_K; k0 <= K; k0 += TILE_K) {
         if (k0 < K) {
             load_a(matrix, m0, k0);
@@ -183,18 +182,14 @@ void main() {
         }
         [[unroll]] for (uint k = 0u; k < TILE_K; ++k) {
             FOUR a[FOURS_M], b[FOURS_N];
-            [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[now][k][own_m + m * GROUPS_M];
-            [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[now][k][own_n + n * GROUPS_N];
+            [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k][own_m + m * GROUPS_M];
+            [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[k][own_n + n * GROUPS_N];
             [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
                 [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += a[m / 4u][m % 4u] * b[n];
             }
         }
-#if BUFFERS == 2
-        now = 1u - now;
-#else
         barrier();
-#endif
-        if (k0 < K) put(now);
+        if (k0 < K) put();
         barrier();
     }
 

@@ -9,7 +9,7 @@
 // TILE_N of result, each of its subgroups SUB_M x SUB_N in matrices of MATRIX_M x MATRIX_N, which take MATRIX_K steps of
 // k at once. a and b come as vectors of eight, through shared memory: TILE_K steps of k at a time, while the next are on
 // their way to registers. They lie there as they do in memory, along k or across it.
-// BUFFERS, K_PART, K_PART_STRIDE: as in shared.comp.
+// BUFFERS: slabs in shared memory; with two, one barrier a slab is enough. K_PART, K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 

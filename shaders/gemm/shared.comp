@@ -2,7 +2,7 @@
 #extension GL_EXT_control_flow_attributes : require
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
 // A workgroup makes TILE_M x TILE_N of result and adds TILE_K steps of k at a time, while the next ones are on their
-// way from memory to its registers. Where shared memory has room for two slabs (BUFFERS), one barrier a slab is enough.
+// way from memory to its registers. (Two slabs in shared memory spare a barrier, and took an H100 a fifth longer.)
 // An invocation keeps 4 * FOURS_M x 4 * FOURS_N sums in registers: blocks of 4 x 4 that lie GROUPS_M blocks apart down
 // and GROUPS_N across, so that neighbouring invocations read neighbouring words.
 //
@@ -19,8 +19,8 @@ const uint FOURS_OF_A = TILE_M * TILE_K / 4u / WORKGROUP;
 const uint FOURS_OF_B = TILE_N * TILE_K / 4u / WORKGROUP;
 
 // [k][m / 4] and [k][n / 4]; rows are a block longer than needed, so that writes along k go to different banks.
-shared FOUR tile_a[BUFFERS][TILE_K][TILE_M / 4u + 1u];
-shared FOUR tile_b[BUFFERS][TILE_K][TILE_N / 4u + 1u];
+shared FOUR tile_a[TILE_K][TILE_M / 4u + 1u];
+shared FOUR tile_b[TILE_K][TILE_N / 4u + 1u];
 
 // Unrolled, AMD's compiler begins all steps' integer products before it adds any: 160 registers and more, or spills.
 #if SUM_IS_INT
@@ -151,45 +151,45 @@ void load_b(uint b0, uint n0, uint k0, uint end, out B_RAW raw[FOURS_OF_B]) {
     }
 }
 
-void keep_a(uint buffer_, uint k0, uint end, A_RAW raw[FOURS_OF_A]) {
+void keep_a(uint k0, uint end, A_RAW raw[FOURS_OF_A]) {
     bool cut = k0 + TILE_K > end;
     [[unroll]] for (uint l = 0u; l < FOURS_OF_A; ++l) {
 #if A_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             A_SINGLE(l, q)
-            tile_a[buffer_][k][m / 4u][m % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
+            tile_a[k][m / 4u][m % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
         }
 #else
         A_PLACE(l)
         FOUR four = a_of_raw(raw[l]);
 #if A_ALONG == COLUMN
         if (cut && k0 + k >= end) four = FOUR(0);
-        tile_a[buffer_][k][m / 4u] = four;
+        tile_a[k][m / 4u] = four;
 #else
         if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_a[buffer_][k + q][m / 4u][m % 4u] = four[q];
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_a[k + q][m / 4u][m % 4u] = four[q];
 #endif
 #endif
     }
 }
 
-void keep_b(uint buffer_, uint k0, uint end, B_RAW raw[FOURS_OF_B]) {
+void keep_b(uint k0, uint end, B_RAW raw[FOURS_OF_B]) {
     bool cut = k0 + TILE_K > end;
     [[unroll]] for (uint l = 0u; l < FOURS_OF_B; ++l) {
 #if B_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             B_SINGLE(l, q)
-            tile_b[buffer_][k][n / 4u][n % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
+            tile_b[k][n / 4u][n % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
         }
 #else
         B_PLACE(l)
         FOUR four = b_of_raw(raw[l]);
 #if B_ALONG == ROW
         if (cut && k0 + k >= end) four = FOUR(0);
-        tile_b[buffer_][k][n / 4u] = four;
+        tile_b[k][n / 4u] = four;
 #else
         if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
-        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_b[buffer_][k + q][n / 4u][n % 4u] = four[q];
+        [[unroll]] for (uint q = 0u; q < 4u; ++q) tile_b[k + q][n / 4u][n % 4u] = four[q];
 #endif
 #endif
     }
@@ -220,29 +220,24 @@ void main() {
     B_RAW raw_b[FOURS_OF_B];
     load_a(a0, m0, begin, end, raw_a);
     load_b(b0, n0, begin, end, raw_b);
-    keep_a(0u, begin, end, raw_a);
-    keep_b(0u, begin, end, raw_b);
+    keep_a(begin, end, raw_a);
+    keep_b(begin, end, raw_b);
     barrier();
-    uint buffer_ = 0u;
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
         // (Behind the last slab this reads its end again, which nobody adds.)
         load_a(a0, m0, k0 + TILE_K, end, raw_a);
         load_b(b0, n0, k0 + TILE_K, end, raw_b);
         STEPS_OF_K for (uint k = 0u; k < TILE_K; ++k) {
             FOUR a[FOURS_M], b[FOURS_N];
-            [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[buffer_][k][own_m + m * GROUPS_M];
-            [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[buffer_][k][own_n + n * GROUPS_N];
+            [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k][own_m + m * GROUPS_M];
+            [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[k][own_n + n * GROUPS_N];
             [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
                 [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += a[m / 4u][m % 4u] * b[n];
             }
         }
-#if BUFFERS == 1
         barrier();
-#else
-        buffer_ ^= 1u;
-#endif
-        keep_a(buffer_, k0 + TILE_K, end, raw_a);
-        keep_b(buffer_, k0 + TILE_K, end, raw_b);
+        keep_a(k0 + TILE_K, end, raw_a);
+        keep_b(k0 + TILE_K, end, raw_b);
         barrier();
     }
 

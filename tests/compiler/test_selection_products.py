@@ -93,7 +93,7 @@ def shared_bytes(kernel: ProductKernel) -> int:
     """What the kernel's shader declares, in words of four bytes."""
     match kernel:
         case SharedProduct():
-            return 16 * kernel.buffers * kernel.slab * (kernel.rows // 4 + 1 + kernel.columns // 4 + 1)
+            return 16 * kernel.slab * (kernel.rows // 4 + 1 + kernel.columns // 4 + 1)
         case VectorProduct():
             return 4 * kernel.slices * kernel.lanes * kernel.columns
         case MatrixProduct():

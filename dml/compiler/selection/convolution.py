@@ -196,8 +196,8 @@ _CORES, _ALONE = 132, 1.3
 class ImplicitTile:
     """What a workgroup of implicit.comp makes: channels of places, ``slab`` steps of k at a time.
 
-    fours: of an invocation's sums, down and across. buffers: of shared memory. weight: what its speed is worth, by the
-    sums of an invocation. table: steps of k in shared memory, a power of two, or none.
+    fours: of an invocation's sums, down and across. weight: what its speed is worth, by the sums of an invocation.
+    table: steps of k in shared memory, a power of two, or none.
     """
 
     channels: int
@@ -205,17 +205,16 @@ class ImplicitTile:
     fours: tuple[int, int]
     workgroup: int
     slab: int = 8
-    buffers: int = 1
     weight: float = 1.0
     table: int = 0
 
     def memory(self) -> int:
         """Bytes of shared memory."""
-        return 4 * self.buffers * self.slab * (self.channels + self.places) + 8 * self.table
+        return 4 * self.slab * (self.channels + self.places) + 8 * self.table
 
 
 #: On an H100, 64 x 128 makes 27 TFLOP/s of 3 x 3 over 64 channels of 56 x 56, 32 images; the weights are how others did
-#: beside it. Two buffers of shared memory leave fewer workgroups on a core and took 10 to 40 % longer.
+#: beside it. Two slabs in shared memory leave fewer workgroups on a core and took 10 to 40 % longer.
 _IMPLICIT_TILES = (
     ImplicitTile(64, 128, (2, 2), 128, weight=1.0),
     ImplicitTile(64, 64, (1, 2), 128, weight=0.86),

@@ -99,15 +99,14 @@ class VectorProduct:
 class SharedProduct:
     """gemm/shared.comp: a workgroup makes ``rows`` x ``columns`` of the result through shared memory.
 
-    It adds ``slab`` steps of k at a time; an invocation keeps ``blocks`` (down, across) blocks of 4 x 4 sums. buffers:
-    slabs that shared memory holds. parts: into how many sums, of different workgroups, k goes.
+    It adds ``slab`` steps of k at a time; an invocation keeps ``blocks`` (down, across) blocks of 4 x 4 sums. parts:
+    into how many sums, of different workgroups, k goes.
     """
 
     rows: int
     columns: int
     blocks: tuple[int, int]
     slab: int
-    buffers: int = 1
     parts: int = 1
     #: Products of each sum in a step.
     depth: int = 1
@@ -124,15 +123,16 @@ class SharedProduct:
 
     @property
     def shared_bytes(self) -> int:
-        return self.buffers * self.slab * 4 * (self.rows + self.columns + 8)
+        return self.slab * 4 * (self.rows + self.columns + 8)
 
 
 @dataclass(frozen=True)
 class MatrixProduct:
     """gemm/cooperative.comp: a workgroup makes ``rows`` x ``columns`` of the result on matrix units.
 
-    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, buffers,
-    parts: as those of SharedProduct. band: rows of tiles that are under way together. subgroup_size: the device's.
+    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, parts:
+    as those of SharedProduct. buffers: slabs that shared memory holds. band: rows of tiles that are
+    under way together. subgroup_size: the device's.
     """
 
     rows: int

@@ -33,7 +33,6 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     defines = {
         "FOURS_M": f"{tile.fours[0]}u",
         "FOURS_N": f"{tile.fours[1]}u",
-        "BUFFERS": tile.buffers,
         "SUM_IS_INT": int(kind == "int"),
         "ONE_TAP": int(one_tap),
         "X_FOURS": int(x_fours),

@@ -190,7 +190,7 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
             }
     (rows, columns), (down, across) = kernel.tile, kernel.blocks
     defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.slab}u"}
-    defines |= {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u", "BUFFERS": kernel.buffers}
+    defines |= {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u"}
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
         down, across = operands[name].strides[-2:]
         defines[along] = "true" if (across <= down) == row else "false"

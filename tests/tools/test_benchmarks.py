@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,3 +95,24 @@ def test_measuring(device: dml.Device, monkeypatch: pytest.MonkeyPatch, weights:
     plain: Any = dml.DML_MATRIX_TRANSFORM_NONE
     desc = dml.DML_GEMM_OPERATOR_DESC(x, x, None, x, plain, plain, 1.0, 0.0)
     assert np.isfinite(measure.seconds(device, Work(desc, 192, 128.0, weights)))
+
+
+def test_peers_take_turns(device: dml.Device, tmp_path: Path) -> None:
+    """In processes of their own, of which none runs but in its turn."""
+    from turns import PeerError, peers
+
+    def state(peer: Any) -> str:
+        return Path(f"/proc/{peer._process.pid}/stat").read_text().rpartition(") ")[2][0]
+
+    names = ["dml", "onnxruntime (CPU)", "ncnn"]  # ncnn has no such operator
+    with peers(names, "reverse", tmp_path, str(device.vulkan.index)) as running:
+        assert list(running) == names[:2]
+        first, second = running.values()
+        np.testing.assert_array_equal(first.results["y"], second.results["y"])
+        assert first.turn() >= 0
+        deadline = time.monotonic() + 10
+        while "T" not in state(first) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert [state(peer) for peer in running.values()] == ["T", "T"]
+    with pytest.raises(PeerError), peers(["dml"], "no such case", tmp_path, None):
+        pass

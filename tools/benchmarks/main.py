@@ -6,8 +6,8 @@
     tools/bench --compare before.json after.json     two reports (--json FILE) side by side
 
 Every round measures each peer once, so that all see the same weather, as the slope from one evaluation to five in a
-row; the table shows medians. The Vulkan peers run on the same device; ONNX Runtime on the CPU. Data stays on the
-device.
+row; the table shows medians. Each peer is a process of its own, stopped while another has its turn. The Vulkan peers
+run on the same device; ONNX Runtime on the CPU. Data stays on the device.
 """
 
 from __future__ import annotations
@@ -16,56 +16,60 @@ import argparse
 import json
 import statistics
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import comparison
 import first_result
 import numpy as np
 import roofline.main
-from cases import CASES, Case
+from cases import CASES
 from geometric import geometric_mean
 from peers import PEERS, VULKAN
 from rich.console import Console
 from rich.table import Table
+from turns import PeerError, peers
 
 import dml
 
 
-def measure(case: Case, device: dml.Device, rounds: int, wanted: list[str]) -> dict[str, float]:
-    """Median seconds by peer. A result that differs from ours is an error: a wrong peer, or wrong ours."""
-    runs, reference = {}, None
-    for name, make in PEERS.items():
-        if name not in wanted:
-            continue
-        made = make(case, device)
-        if made is None:
-            continue
-        runs[name], results = made
-        if reference is None:
-            reference = results
-        for output, value in results.items():
-            np.testing.assert_allclose(
-                np.ravel(value),
-                np.ravel(reference[output]),
-                rtol=2e-3,
-                atol=2e-3,
-                err_msg=f"{name}: {case.name} {output}",
-            )
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for turn in range(rounds + 2):
-        for name, run in list(runs.items()):
-            try:
-                seconds = run()
-            except RuntimeError as error:
-                if name == "dml":
-                    raise
-                print(f"{name} fails on {case.name}: {str(error).splitlines()[0]}", file=sys.stderr)
-                del runs[name], times[name]
-                continue
-            if turn >= 2:  # the first two warm up
-                times[name].append(seconds)
-    return {name: statistics.median(values) for name, values in times.items()}
+class Measured(NamedTuple):
+    """A case's name in words, its floating-point operations, and median seconds by peer."""
+
+    name: str
+    flops: float
+    seconds: dict[str, float]
+
+
+def measure(name: str, device: str | None, rounds: int, wanted: list[str]) -> Measured:
+    """Median seconds by peer. A result that differs from the first's is an error: a wrong peer, or ours is wrong."""
+    with tempfile.TemporaryDirectory() as folder, peers(wanted, name, Path(folder), device) as running:
+        first = next(iter(running.values()))
+        for other, peer in running.items():
+            for output, value in peer.results.items():
+                np.testing.assert_allclose(
+                    np.ravel(value),
+                    np.ravel(first.results[output]),
+                    rtol=2e-3,
+                    atol=2e-3,
+                    err_msg=f"{other}: {first.case} {output}",
+                )
+        times: dict[str, list[float]] = {other: [] for other in running}
+        for turn in range(rounds + 2):
+            for other in list(times):
+                try:
+                    seconds = running[other].turn()
+                except PeerError as error:
+                    if other == "dml":
+                        raise
+                    print(f"{other} fails on {first.case}: {error}", file=sys.stderr)
+                    del times[other]
+                    continue
+                if turn >= 2:  # the first two warm up
+                    times[other].append(seconds)
+        return Measured(first.case, first.flops, {other: statistics.median(taken) for other, taken in times.items()})
 
 
 def host_share(device: dml.Device) -> float:
@@ -104,8 +108,8 @@ def main() -> None:
     table = Table("case", *PEERS, "GFLOP/s", "dml / best Vulkan peer")
     all_ratios, measured = [], {}
     for name in options.case or CASES:
-        case = CASES[name]()
-        found = measure(case, device, options.rounds, options.peers.split(","))
+        case = measure(name, options.device, options.rounds, [p for p in PEERS if p in options.peers.split(",")])
+        found = case.seconds
         cells = [f"{found[peer] * 1e3:.2f}" if peer in found else "-" for peer in PEERS]
         rate = f"{case.flops / found['dml'] / 1e9:.1f}" if case.flops and "dml" in found else ""
         rivals = [found[peer] for peer in VULKAN if found.get(peer)]
@@ -114,8 +118,8 @@ def main() -> None:
             all_ratios.append(found["dml"] / min(rivals))
             ratio = f"{all_ratios[-1]:.2f}"
         if "dml" in found:
-            peers = {peer: time for peer, time in found.items() if peer != "dml"}
-            measured[case.name] = {"seconds": found["dml"], "peers": peers}
+            others = {peer: taken for peer, taken in found.items() if peer != "dml"}
+            measured[case.name] = {"seconds": found["dml"], "peers": others}
         table.add_row(case.name, *cells, rate, ratio)
         print(
             f"{case.name}: {', '.join(cells)}; {rate or '-'} GFLOP/s; ratio {ratio or '-'}", file=sys.stderr, flush=True

@@ -1,0 +1,45 @@
+"""One peer with one case, in a process of its own: python worker.py PEER CASE RESULTS [DEVICE]
+
+Leaves what it computes in RESULTS, an .npz, and says so in a line of JSON; {} where the peer has no such operator. Then
+each line that comes in is a turn, answered by the seconds of one evaluation or by what went wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import numpy as np
+from cases import CASES
+from peers import PEERS
+
+import dml
+
+
+def main(peer: str, name: str, results: str, device: str | None = None) -> None:
+    # What libraries print goes to the terminal, not among the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def say(answer: dict[str, object]) -> None:
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+    case = CASES[name]()
+    made = PEERS[peer](case, dml.create_device(device))
+    if made is None:
+        say({})
+        return
+    run, found = made
+    np.savez(results, **{str(output): value for output, value in found.items()})
+    say({"case": case.name, "flops": case.flops})
+    for _ in sys.stdin:
+        try:
+            say({"seconds": run()})
+        except RuntimeError as error:
+            say({"error": (str(error).splitlines() or [type(error).__name__])[0]})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -94,13 +94,16 @@ def test_edges_lead_from_writers_to_readers(picture):
     assert len(edges) == len(set(edges))
 
 
-def test_what_became_of_nodes(picture):
+def test_what_became_of_nodes(picture, device):
     group = named(picture, "block/conv1").group
     assert group is not None
     assert {node.name for node in picture.nodes if node.group == group} == {
         "block/conv1", "block/norm1", "block/relu1",
     }  # fmt: skip
-    assert named(picture, "block/conv2").group == named(picture, "block/add").group
+    # (a CPU's driver adds to small results by a kernel of its own)
+    added = named(picture, "block/add").group
+    assert added is not None
+    assert (named(picture, "block/conv2").group == added) is not device.vulkan.target.is_cpu
     assert named(picture, "shape").fate == "known"
     assert named(picture, "</script>flatten").fate == "view"
     assert named(picture, "pool").fate == "kernel"

@@ -33,12 +33,12 @@ def places(monkeypatch):
 
 
 def test_the_wheels_kompute_comes_before_somebody_elses(places):
-    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(pipeline_cache_data=None))
+    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(**{native._NEWEST: None}))
     assert places(dml__vendor_kp=ours, kp=types.SimpleNamespace()) is ours
 
 
 def test_a_checkouts_kompute_is_a_package_of_its_own(places):
-    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(pipeline_cache_data=None))
+    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(**{native._NEWEST: None}))
     assert places(kp=ours) is ours
 
 

@@ -68,6 +68,14 @@ class Features:
         """Those that are there, by the names that ``without`` takes."""
         return [name for name, field in FEATURES.items() if getattr(self, field)]
 
+    @property
+    def half_matrices(self) -> list[tuple[int, int, int]]:
+        """The (m, n, k) that matrix units multiply of FLOAT16 with sums in FLOAT32, the largest first."""
+        wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+        shapes = {(s.m, s.n, s.k) for s in self.cooperative_matrices if (s.a, s.b, s.c, s.result) == wanted}
+        fitting = [shape for shape in shapes if all(size in (8, 16, 32) for size in shape)]
+        return sorted(fitting, key=lambda shape: (shape[0] * shape[1] * shape[2], shape), reverse=True)
+
     def described(self) -> dict[str, bool | str]:
         """Each by its name: whether it is there, or which ones, in words."""
         found = {name: getattr(self, field) for name, field in FEATURES.items()}

@@ -203,11 +203,10 @@ _MOST_ON_MATRICES = 128
 
 def _on_matrices(target: Target, of: AttentionShape) -> AttentionMatrices | None:
     """FLOAT16 on matrix units with sums in float32: None where the device has none of the kind, or rows do not fit."""
-    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
-    shapes = sorted(s[:3] for s in target.features.cooperative_matrices if s[3:] == wanted)
+    shapes = target.features.half_matrices
     if not (of.halves and shapes and max(of.size, of.value_size) <= _MOST_ON_MATRICES):
         return None
-    m, n, k = shape = shapes[-1]
+    m, n, k = shape = shapes[0]
     for rows, keys, down in _MATRIX_TILES:
         own = m * down
         lanes = target.subgroup_size // own

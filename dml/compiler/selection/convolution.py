@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dml.compiler.selection import compile_cost, max_steps, tile_compilation
-from dml.compiler.selection.gemm import half_shapes
 from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.target import Target
 from dml.shapes import covered_size, window_reach
@@ -274,7 +273,7 @@ _MATRIX_TILES = (
 
 def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTile | None:
     """The tile of a convolution of FLOAT16 on matrix units; None where there are none, or too little work for them."""
-    shapes = half_shapes(target)
+    shapes = target.features.half_matrices
     if target.is_cpu or not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
         return None
     slab = 32 if sizes.inputs % 32 == 0 else 16

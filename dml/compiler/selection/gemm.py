@@ -285,24 +285,18 @@ def _shared(target: Target, m: int, n: int, k: int, batch: int) -> SharedProduct
 _MATRIX_ROWS, _MATRIX_DEPTH = 16, 16
 
 
-def half_shapes(target: Target) -> list[tuple[int, int, int]]:
-    """The matrices of FLOAT16 that the device multiplies with sums in FLOAT32, the largest first."""
-    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
-    shapes = {(s.m, s.n, s.k) for s in target.features.cooperative_matrices if (s.a, s.b, s.c, s.result) == wanted}
-    fitting = [shape for shape in shapes if all(size in (8, 16, 32) for size in shape)]
-    return sorted(fitting, key=lambda shape: (shape[0] * shape[1] * shape[2], shape), reverse=True)
-
-
 def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
     """Whether a product of FLOAT16 goes to matrix units, which take vectors of eight elements."""
-    return bool(not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and half_shapes(target))
+    return bool(
+        not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and target.features.half_matrices
+    )
 
 
 def _on_matrices(target: Target, m: int, n: int, k: int, batch: int) -> MatrixProduct | None:
     """The largest tile that fits and of which there are enough; k in parts for few. None where there is none."""
     if not multiplies_on_matrices(target, m, n, k):
         return None
-    shape = half_shapes(target)[0]
+    shape = target.features.half_matrices[0]
     found = None
     for (rows, columns), own, slab, buffers, enough in _MATRIX_TILES:
         tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size, buffers)

@@ -29,10 +29,9 @@ def ceilings(device: dml.Device) -> dict[str, float]:
     features = device.vulkan.target.features
     if features.float16:
         found["float16"] = _multiply_add(device, half=True)
-    shapes = [s for s in features.cooperative_matrices if (s.a, s.b, s.result) == ("FLOAT16", "FLOAT16", "FLOAT32")]
-    if shapes:
+    if features.half_matrices:
         try:
-            found["matrix"] = max(_matrix(device, (s.m, s.n, s.k)) for s in shapes)
+            found["matrix"] = max(_matrix(device, shape) for shape in features.half_matrices)
         except DMLError as error:  # a glslang that does not know the extension
             print(f"matrix units are not measured: {str(error).splitlines()[0]}")
     return found

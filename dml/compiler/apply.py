@@ -15,7 +15,7 @@ from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression
-from dml.compiler.selection import TRANSPOSE_WORKGROUP, elementwise_walk, transpose_tile
+from dml.compiler.selection import LONG_ARITHMETIC, TRANSPOSE_WORKGROUP, elementwise_walk, transpose_tile
 
 
 def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
@@ -61,11 +61,20 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
         count=-(-result.count // (unit * walk.steps)),
         workgroup=walk.workgroup,
         constants={"STEPS": walk.steps, **emitted.constants},
-        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(result.rank == 1)},
+        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(_ends_anywhere(result, unit, lines))},
         code="\n".join([emitted.code, scalar_body(named, result.rank), vector_body(named, result, unit)]),
         steps=walk.steps * rounds,
         each=-(-unit // rounds),
     )
+
+
+def _ends_anywhere(result: Operand, unit: int, lines: int) -> bool:
+    """Whether the kernel takes results that end within a unit, one element after the other.
+
+    One for all lengths is worth having, but not of long arithmetic: that stands in it twice then, and the loop around
+    one of them took SwiftShader more than 22 GiB to compile for some tens of operators in a chain.
+    """
+    return result.rank == 1 and (lines <= LONG_ARITHMETIC or result.count % unit != 0)
 
 
 def _apply_transposed(builder: ProgramBuilder, emitted: Emitted, tile: int, result: Operand, source: Operand) -> None:

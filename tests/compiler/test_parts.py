@@ -59,11 +59,11 @@ def assert_same(seen_as: SeenAs, desc: dml.OperatorDesc, inputs: dict[str, Any],
         assert_close(found, expected[name])
 
 
-def assert_close(found: Array, expected: Array) -> None:
+def assert_close(found: Array, expected: Array, least: float = 2e-5) -> None:
     if found.dtype.kind == "f":
         # Sums of some hundred terms of about 1, in another order.
         rtol = 2e-3 if found.dtype.itemsize == 2 else 1e-5
-        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-3 if found.dtype.itemsize == 2 else 2e-5)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-3 if found.dtype.itemsize == 2 else least)
     else:
         assert_exact(found, expected)
 
@@ -421,7 +421,8 @@ def test_convolutions(
     )
     inputs = {"InputTensor": x, "FilterTensor": w, "BiasTensor": bias}
     found = in_parts(seen_as, desc, most, axis).dispatch(inputs)["OutputTensor"]
-    assert_close(found, run(seen_as(), desc, inputs)["OutputTensor"])
+    # The whole may be Winograd's, whose transforms multiply what float32 rounded.
+    assert_close(found, run(seen_as(), desc, inputs)["OutputTensor"], least=4e-4)
 
 
 # --- graphs -----------------------------------------------------------------------------------------------------------

@@ -176,4 +176,4 @@ def test_integer_products_keep_their_sums_in_registers() -> None:
     assert product.vgprs <= 128
     assert 100 < product.instructions < 2000
     assert product.waves >= 4
-    assert product.lds == 2 * 32 * 9 * 16
+    assert product.lds == 2 * 16 * 9 * 16

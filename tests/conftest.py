@@ -155,6 +155,16 @@ def as_discrete(seen_as: Callable[..., dml.Device]) -> dml.Device:
     return seen_as("discrete")
 
 
+@pytest.fixture(scope="session")
+def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
+    """The device as a GPU with its own subgroups, and matrix units for FLOAT16."""
+    device = seen_as("subgroups")
+    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    if wanted not in [shape[3:] for shape in device.vulkan.target.features.cooperative_matrices]:
+        pytest.skip("the device has no matrices of FLOAT16 with sums in FLOAT32")
+    return device
+
+
 @pytest.fixture
 def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device) -> dml.Device:
     """As ``as_discrete``, without matrix units: FLOAT16 has the kernels of FLOAT32."""

@@ -88,16 +88,6 @@ def test_keys_filtered_by_minus_infinity(as_discrete: dml.Device, queries: int) 
     np.testing.assert_allclose(result[0], expected, 1e-5, 1e-5)  # (as attention_cases.check has it)
 
 
-@pytest.fixture
-def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
-    """The device as a GPU with its own subgroups, and matrix units for FLOAT16."""
-    device = seen_as("subgroups")
-    wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
-    if wanted not in [shape[3:] for shape in device.vulkan.target.features.cooperative_matrices]:
-        pytest.skip("the device has no matrices of FLOAT16 with sums in FLOAT32")
-    return device
-
-
 MATRIX_CASES = {
     "whole tiles": ([MATRICES], Case((1, 64, 64, 0, 16, 16), (1, 1))),
     "edges": ([MATRICES], Case((2, 70, 100, 0, 40, 24), (4, 2), mask="KEY_SEQUENCE_LENGTH")),

@@ -19,15 +19,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def on_matrices(seen_as):
-    device = seen_as("subgroups")
-    shapes = device.vulkan.target.features.cooperative_matrices
-    if not any(shape[3:] == ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32") for shape in shapes):
-        pytest.skip("the device has no matrices of FLOAT16 with sums in FLOAT32")
-    return device
-
-
 def labels(device, desc):
     compiled = device.compile_operator(device.create_operator(desc))
     return [dispatch.label for dispatch in compiled.program.dispatches]

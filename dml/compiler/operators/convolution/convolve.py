@@ -8,7 +8,9 @@ without the copy, ``depthwise``), the same by fewer products (``winograd``, 3 x 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
@@ -36,6 +38,8 @@ from dml.compiler.selection.convolution import (
 )
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
+
+_Tile = TypeVar("_Tile")
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
@@ -92,31 +96,39 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):
         winograd(builder, sums[0], finish)
         return
+    matrices = None
     if _are_halves(convolution):
-        matrices = [implicit_matrix_tile(builder.target, each.sizes) for each in sums]
-        on_matrices = [tile for tile in matrices if tile is not None]
-        if len(on_matrices) == len(sums):
-            for each, tile in zip(sums, on_matrices, strict=True):
-                implicit_on_matrices(builder, each, tile, finish)
-            return
-    implicits = [implicit_tile(builder.target, each.sizes) for each in sums]
-    found = [tile for tile in implicits if tile is not None]
-    if len(found) == len(sums):
-        for each, product in zip(sums, found, strict=True):
+        matrices = _of_all(implicit_matrix_tile(builder.target, each.sizes) for each in sums)
+    if matrices is not None:
+        for each, matrix in zip(sums, matrices, strict=True):
+            implicit_on_matrices(builder, each, matrix, finish)
+        return
+    implicits = _of_all(implicit_tile(builder.target, each.sizes) for each in sums)
+    if implicits is not None:
+        for each, product in zip(sums, implicits, strict=True):
             implicit(builder, each, product, finish)
         return
-    strips = [depthwise_tile(builder.target, each.sizes, bits) for each in sums]
-    rows = [tile for tile in strips if tile is not None]
-    if len(rows) == len(sums):
-        for each, strip in zip(sums, rows, strict=True):
+    strips = _of_all(depthwise_tile(builder.target, each.sizes, bits) for each in sums)
+    if strips is not None:
+        for each, strip in zip(sums, strips, strict=True):
             depthwise(builder, each, strip, finish)
         return
-    chosen = [tile for tile in tiles if tile is not None]
-    if len(chosen) < len(sums):
+    directs = _of_all(tiles)
+    if directs is None:
         general(builder, convolution, finish)
         return
-    for each, best in zip(sums, chosen, strict=True):
+    for each, best in zip(sums, directs, strict=True):
         direct(builder, each, best, finish)
+
+
+def _of_all(tiles: Iterable[_Tile | None]) -> list[_Tile] | None:
+    """One for each of the sums, or None: all take the same kernel."""
+    found = []
+    for tile in tiles:
+        if tile is None:
+            return None
+        found.append(tile)
+    return found
 
 
 def _are_halves(convolution: Convolution) -> bool:

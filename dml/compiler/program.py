@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 from dml.compiler.scalar import Expression
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
@@ -30,16 +31,17 @@ class Space(Enum):
     PERSISTENT = "persistent"
     CONSTANT = "constant"
 
+    __hash__ = object.__hash__  # (that of enumerations is Python code, and regions are looked up all the time)
 
-@dataclass(frozen=True)
-class Region:
+
+class Region(NamedTuple):
     """``size`` bytes at ``offset`` of one resource.
 
     index: the number of the input or output in binding order, or of the constant.
     """
 
     space: Space
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of that name
     offset: int
     size: int
 
@@ -172,13 +174,14 @@ class Access(Enum):
     WRITE = "w"
     READ_WRITE = "rw"
 
+    __hash__ = object.__hash__
+
     @property
     def writes(self) -> bool:
         return self is not Access.READ
 
 
-@dataclass(frozen=True)
-class StorageBinding:
+class StorageBinding(NamedTuple):
     """One storage buffer of a dispatch. The region's offset reaches the shader as a push constant, in words."""
 
     region: Region

@@ -62,7 +62,9 @@ def repeated(builder: ProgramBuilder, what: Hashable, operands: _Operands, work:
 def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> Lowered | None:
     """What ``repeated`` would add; None where tensors share some bytes: which ones, is not in the key."""
     regions = list(dict.fromkeys(operand.region for operand in every(operands)))
-    if any(a.overlaps(b) for a, b in combinations(regions, 2)):
+    if len({region[:2] for region in regions}) < len(regions) and any(
+        a.overlaps(b) for a, b in combinations(regions, 2)
+    ):
         return None
     numbers = {region: number for number, region in enumerate(regions)}
     stage = builder.initializes

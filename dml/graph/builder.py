@@ -188,6 +188,11 @@ class Tensor:
         return 0 - self if not self._takes_scale(1) else self._scaled(-1.0, 0.0)
 
 
+#: Most edges of a graph are those of the graph before it.
+_input_edge = lru_cache(maxsize=8192)(DML_INPUT_GRAPH_EDGE_DESC)
+_edge_between = lru_cache(maxsize=8192)(DML_INTERMEDIATE_GRAPH_EDGE_DESC)
+
+
 @lru_cache(maxsize=8192)
 def _viewed(
     seen: DML_BUFFER_TENSOR_DESC, sizes: tuple[int, ...], strides: tuple[int, ...] | None
@@ -411,12 +416,12 @@ class Builder:
         self.built = sorted(live)
         place = {node: index for index, node in enumerate(self.built)}
         inputs: list[Any] = [
-            DML_INPUT_GRAPH_EDGE_DESC(index, place[node], at, self._inputs[index])
+            _input_edge(index, place[node], at, self._inputs[index])
             for index, node, at in self._input_edges
             if node in live
         ]
         between: list[Any] = [
-            DML_INTERMEDIATE_GRAPH_EDGE_DESC(place[maker], output, place[node], at)
+            _edge_between(place[maker], output, place[node], at)
             for maker, output, node, at in self._edges
             if node in live
         ]

@@ -255,7 +255,7 @@ class _Compiler:
         """Whether an operator's kernels read what they write of ``written``, which its inputs may overlap."""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
-        apart = replace(written, index=-1)
+        apart = written._replace(index=-1)
         result = {
             name: replace(operand, region=apart)
             for name, operand in operands.items()

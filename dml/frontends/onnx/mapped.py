@@ -77,7 +77,7 @@ class MappedNode(NamedTuple):
             if place is not None and desc is not None:
                 node, output = place
                 tensor = Tensor(builder, sources[-1 - node] if node < 0 else ("node", first + node, output), desc)
-            made.append(OnnxValue(builder, shape, dtype, array=array, tensor=tensor))
+            made.append(OnnxValue.again(builder, shape, dtype, array, tensor))
         return first, made
 
 

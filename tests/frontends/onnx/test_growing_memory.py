@@ -1,4 +1,4 @@
-"""What a model allocates whose input grows by one at each run: so often as sizes double, whatever the kind of device."""
+"""What a model allocates whose input grows by one at each run: as often as sizes double, whatever the kind of device."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_memory_goes_with_the_model(each_kind: dml.Device) -> None:
     gc.collect()
     before = used()
     model = cache(each_kind)
-    model.parts[0].plans._most = 1  # type: ignore[union-attr]
+    model.parts[0].plans._most = 1
     x = np.ones((1, WIDTH), np.float32)
     gc.disable()
     try:

@@ -7,7 +7,7 @@ from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.convolution.convolve import convolve
 from dml.compiler.operators.convolution.geometry import Convolution, Geometry
-from dml.compiler.operators.gemm.integers import along_dimension, requantize, without_zero_point
+from dml.compiler.operators.gemm.integers import along_dimension, requantization, without_zero_point
 from dml.compiler.operators.movement.views import volume
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf
@@ -63,4 +63,5 @@ def quantized_linear_convolution(desc: DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR
     if zero_point is not None:
         zero_point = along_dimension(zero_point, result.rank, 1)
     scales = (input_scale, filter_scale, output_scale)
-    requantize(builder, sums, scales, zero_point, builder.get("BiasTensor"), result, desc.OutputTensor)
+    finish = requantization(scales, zero_point, builder.get("BiasTensor"), desc.OutputTensor)
+    finish.of(builder, sums, result)

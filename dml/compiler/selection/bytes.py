@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from dml.compiler.selection.convolution import WindowSizes
 from dml.compiler.target import Target
 
 #: Bytes of a vector, whose multiples kernels take of k.
@@ -95,8 +97,8 @@ _DOT_TILES = (
     (DotProduct(64, 64, blocks=(2, 2), slab=32), 128),
     (DotProduct(32, 32, blocks=(1, 1), slab=32), 1),
 )
-#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough: those of float16
-#: products, with as many bytes of k at a time.
+#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough: those of
+#: float16 products.
 _MATRIX_TILES = (
     ((128, 128), (64, 32), 64, 128),
     ((64, 64), (32, 32), 64, 64),
@@ -123,6 +125,26 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
         if _fits(target, tile) and tiles >= enough:
             break
     return tile
+
+
+#: Input channels of a group below which convolutions of several groups stay those of INT32: vectors would be empty.
+_GROUP_CHANNELS = 8
+
+
+def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel | None:
+    """As ``byte_kernel``: of the filter, k elements of windows filled up, and the windows."""
+    if sizes.groups > 1 and sizes.inputs < _GROUP_CHANNELS:
+        return None
+    places = sizes.batch * math.prod(sizes.places)
+    return byte_kernel(target, sizes.outputs, places, k, sizes.groups)
+
+
+def byte_runs(sizes: WindowSizes) -> tuple[int, bool]:
+    """To how many bytes the channels of a group are filled up, and whether elements of a window that follow each other
+    along x count as one: of few channels, each of them filled up to a vector would be mostly empty."""
+    if sizes.inputs % VECTOR == 0:
+        return sizes.inputs, False
+    return -(-sizes.inputs // 4) * 4, sizes.groups == 1 and sizes.dilations[2] == 1
 
 
 def is_better_exchanged(target: Target, m: int, n: int) -> bool:

@@ -83,8 +83,8 @@ def product_of_bytes(
     operands = {"a": lines(builder, a, signed=signed), "b": lines(builder, b, signed=signed)}
     if a.has_point(signed=signed) or b.has_point(signed=signed):
         adds_a, adds_b = b.has_point(signed=signed), a.has_point(signed=signed)
-        operands["a_terms"] = _terms(builder, a, operands["a"], signed=signed, adds=adds_a, less=0)
-        operands["b_terms"] = _terms(builder, b, operands["b"], signed=signed, adds=adds_b, less=k)
+        operands["a_terms"] = row_terms(builder, a, operands["a"], signed=signed, adds=adds_a, less=0)
+        operands["b_terms"] = row_terms(builder, b, operands["b"], signed=signed, adds=adds_b, less=k)
     for name, operand in operands.items():
         operands[name] = operand.broadcast((*batch, *operand.sizes[-2:]))
     operands["result"] = result
@@ -181,7 +181,7 @@ def _is_multiple(numbers: Sequence[int], of: int) -> bool:
 
 
 def lines(builder: ProgramBuilder, factor: Bytes, *, signed: bool) -> Operand:
-    """The bytes, or a copy, with its rows in whole vectors; those of the copy are filled up with what counts as zero."""
+    """The bytes, or a copy, in rows of whole vectors; those of the copy are filled up with what counts as zero."""
     operand = factor.operand
     *outer, k = operand.sizes
     steps = [step for step, size in zip(operand.strides, outer, strict=False) if size > 1]
@@ -202,7 +202,9 @@ def lines(builder: ProgramBuilder, factor: Bytes, *, signed: bool) -> Operand:
     return copy.broadcast((*outer, filled))
 
 
-def _terms(builder: ProgramBuilder, factor: Bytes, matrix: Operand, *, signed: bool, adds: bool, less: int) -> Operand:
+def row_terms(
+    builder: ProgramBuilder, factor: Bytes, matrix: Operand, *, signed: bool, adds: bool, less: int
+) -> Operand:
     """INT32 {..., rows, 2}: for each row of the matrix its zero point and its sum (see gemm/bytes_terms.comp).
 
     adds: whether the sum is needed, which the other factor's zero point is multiplied with.

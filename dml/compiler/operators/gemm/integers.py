@@ -52,7 +52,7 @@ def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Op
 
 @dataclass(frozen=True)
 class Finish:
-    """What a sum of products becomes: an expression of it, an int (leaf 0), and of other elements (leaves 1, 2, ...)."""
+    """What sums of products become: an expression of one, an int (leaf 0), and of other elements (leaves 1, 2, ...)."""
 
     expression: Expression
     besides: Sequence[Operand] = ()

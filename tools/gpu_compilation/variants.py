@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import dml
+from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
+from harness import tensor
 from sample_descriptors import sample
 
 
@@ -292,6 +294,18 @@ def variants() -> Iterator[tuple[str, dml.OperatorDesc]]:
         yield f"{operator} {name}", float32
         if float16 != float32 and is_valid(float16):
             yield f"{operator} {name} FLOAT16", float16
+    yield "NON_MAX_SUPPRESSION 200 of 3234, 91 classes", _suppression(91, 3234, 200)
+
+
+def _suppression(classes: int, boxes: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
+    """Of one image, with both thresholds."""
+    number = tensor("FLOAT32", (1,))
+    return OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(
+        BoxesTensor=tensor("FLOAT32", (1, boxes, 4)), ScoresTensor=tensor("FLOAT32", (1, classes, boxes)),
+        LimitTensor=None, IouThresholdTensor=number, ScoreThresholdTensor=number, OutputScoresTensor=None,
+        OutputCountTensor=tensor("UINT32", (1,)), OutputSelectedTensor=tensor("UINT32", (classes * most, 3)),
+        MaximumBoxes=most, CenterPointBox=False,
+    )  # fmt: skip
 
 
 def is_valid(desc: dml.OperatorDesc) -> bool:

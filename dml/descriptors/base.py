@@ -25,6 +25,7 @@ from .. import enums
 from ..arguments import is_number
 from ..enums import DML_OPERATOR_TYPE
 from ..enums.naming import short_name
+from ..enums.own import OWN_OPERATOR_TYPE
 from ..errors import DMLError
 from ..structures import (
     HashedOnce,
@@ -80,7 +81,7 @@ class OperatorDesc:
     Fields are given by keyword, or by position in C order. Arrays become tuples; counts may be left out.
     """
 
-    OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]
+    OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]  # (of those that DirectML does not have, an OWN_OPERATOR_TYPE)
     fields_info: ClassVar[tuple[FieldInfo, ...]]
     #: Those of the input and of the output fields, in C order.
     input_names: ClassVar[tuple[str, ...]]
@@ -333,6 +334,25 @@ def operator(cls: _DescClass) -> _DescClass:
     Type checkers see the fields as keywords, since optional fields and counts stand before required ones in C; at run
     time positions work as well.
     """
+    described = _described(cls)
+    described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
+    _OPERATORS[described.OPERATOR_TYPE] = described
+    return cls
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(count_of, fusable))
+def own_operator(kind: OWN_OPERATOR_TYPE) -> Callable[[_DescClass], _DescClass]:
+    """As ``operator``, for one that DirectML does not have: ``operators`` does not list it."""
+
+    def describe(cls: _DescClass) -> _DescClass:
+        _described(cls).OPERATOR_TYPE = kind
+        return cls
+
+    return describe
+
+
+def _described(cls: type[OperatorDesc]) -> Any:
+    """The class with what every description has, but for its operator type."""
     described: Any = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
     fields = dataclasses.fields(described)
     described.fields_info = tuple(_field_info(field, _hint(cls.__module__, cast(str, field.type))) for field in fields)
@@ -340,10 +360,8 @@ def operator(cls: _DescClass) -> _DescClass:
     described.input_names, described.output_names = (
         tuple(info.name for info in described.fields_info if info.kind == kind) for kind in ("input", "output")
     )
-    described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
     described.__init__ = _constructor(described, fields)
-    _OPERATORS[described.OPERATOR_TYPE] = described
-    return cls
+    return described
 
 
 @structure(converted=("Type", "Desc"))

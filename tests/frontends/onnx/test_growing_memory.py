@@ -1,4 +1,4 @@
-"""What a model allocates whose input grows by one at each run: as often as sizes double, whatever the kind of device."""
+"""What a model allocates whose input grows by one at a time: as often as sizes double, on each kind of device."""
 
 from __future__ import annotations
 

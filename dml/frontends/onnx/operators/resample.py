@@ -1,8 +1,8 @@
 """Resize and Upsample.
 
 DirectML resamples nearest and linear with pixel offsets. What it cannot say (cubic interpolation, regions of interest,
-more than four dimensions that change) is said by its parts: nearest repeats elements where that is all it does, and else
-picks slices with GATHER; linear and cubic multiply each axis by a matrix of weights, which depends on nothing but sizes.
+more than four dimensions that change) is said by its parts: nearest repeats elements, or picks slices with GATHER where
+that is not all it does; linear and cubic multiply each axis by a matrix of weights, which depends on nothing but sizes.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
     return LineSharing(lanes, min(HOLDERS, target.max_workgroup_invocations), chunks, together=GPU_TOGETHER)
 
 
-#: Elements up to which a CPU driver's reductions take those of a row one by one: 62,720 take 0.14 ms of CPU time so, and
+#: Elements up to which a CPU driver's reductions take those of a row one by one: 62,720 take 0.14 ms of CPU time so and
 #: 0.08 by vectors, and one kernel is enough for images of every size.
 CPU_FEW_REDUCED = 1 << 18
 

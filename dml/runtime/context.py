@@ -15,6 +15,7 @@ from dml.errors import HRESULT, DMLError
 from dml.runtime import commands, features, names
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
+from dml.runtime.huge_pages import huge_pages
 from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.pipelines import Pipelines
@@ -147,7 +148,10 @@ class Context:
                 def allocate(size: int) -> Any:
                     with vulkan_errors(f"allocating {size} bytes for {use.value} on {self.device.name}"):
                         named = {"name": f"dml {use.value} memory"} if self.named else {}
-                        return self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
+                        native = self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
+                    if self.compiles_late and use is not Use.DEVICE:
+                        huge_pages(native.data())
+                    return native
 
                 own_from = max(OWN_ALLOCATION, self.device.memory // MOST_OWN_ALLOCATIONS)
                 self._pools[use] = Pool(allocate, own_from, host=use is not Use.DEVICE)

@@ -49,11 +49,12 @@ def adds_apart(target: Target, image: int) -> bool:
 _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)))
 #: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take it 0.1 (the third)
 #: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
-#: third; others, and those of ResNet-18, within an eighth by the first. Narrow results take a tile of their own: 512
-#: channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, of 16 x 16 with a stride of two
-#: 4.1 and 3.8, so that what narrows on its way takes one kernel.
+#: third; others, and those of ResNet-18, within an eighth by the first. Narrow results of many products (input channels
+#: by output channels) take a tile of their own: 512 channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8
+#: x 8 5.8 and 5.0, 128 of 56 x 56 with a stride of two 11.6 and 12.3, so that what narrows on its way takes one kernel,
+#: from images of 256 x 256 down. Few products take the first whatever the image: 64 of 16 x 16 0.96 and 0.88.
 _TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
-_NARROW_TILE, _NARROW = (8, 4, 4), 16
+_NARROW_TILE, _NARROW, _MANY_PRODUCTS = (8, 4, 4), 32, 1 << 13
 #: What an invocation's tile reaches, at most, along a row or a column of the result.
 LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (_NARROW_TILE, *_TILES, *_TILES_OF_GPUS))
 #: The sums that an invocation may keep; fewer where registers are real.
@@ -130,7 +131,8 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     if sizes.rows_of_taps > max_steps(target):
         return None
     if target.is_cpu:
-        ordered = (_NARROW_TILE, *_TILES) if sizes.places[2] <= _NARROW else _TILES
+        narrow = sizes.places[2] <= _NARROW and sizes.inputs * sizes.outputs >= _MANY_PRODUCTS
+        ordered = (_NARROW_TILE, *_TILES) if narrow else _TILES
         best = next(filter(None, (_direct_tile(target, sizes, *tile) for tile in ordered)), None)
     else:
         tiles = (_direct_tile(target, sizes, *tile) for tile in _TILES_OF_GPUS)

@@ -165,6 +165,20 @@ def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
     return device
 
 
+@pytest.fixture(scope="session", params=["dot product", "matrices"])
+def on_bytes(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
+    """The device as a GPU that multiplies 8-bit integers: by the integer dot product, then by matrix units of INT8."""
+    device = seen_as("subgroups")
+    features = device.vulkan.target.features
+    if request.param == "matrices":
+        if not features.byte_matrices:
+            pytest.skip("the device has no matrices of INT8 with sums in INT32")
+        return device
+    if not features.integer_dot_product:
+        pytest.skip("the device has no integer dot product")
+    return seen_as("subgroups", features=features.without("cooperative_matrix"))
+
+
 @pytest.fixture
 def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device) -> dml.Device:
     """As ``as_discrete``, without matrix units: FLOAT16 has the kernels of FLOAT32."""

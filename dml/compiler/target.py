@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cached_property
 
 from dml.compiler.features import NO_FEATURES, Features
 
@@ -38,6 +39,14 @@ class Target:
     features: Features = NO_FEATURES
     #: Steps of an invocation where fewer are wanted than the class of the device allows.
     fewer_steps: int | None = None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since what is lowered is looked up by its target."""
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
 
     @property
     def is_cpu(self) -> bool:

@@ -12,9 +12,10 @@ import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
 
@@ -26,7 +27,17 @@ from ..enums import DML_OPERATOR_TYPE
 from ..enums.naming import short_name
 from ..enums.own import OWN_OPERATOR_TYPE
 from ..errors import DMLError
-from ..structures import Signature, derive_count, enumerator, integer, integers, not_converted, sequence, structure
+from ..structures import (
+    HashedOnce,
+    Signature,
+    derive_count,
+    enumerator,
+    integer,
+    integers,
+    not_converted,
+    sequence,
+    structure,
+)
 from ..tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, DML_TENSOR_DESC
 
 if TYPE_CHECKING:
@@ -89,6 +100,11 @@ class OperatorDesc:
 
     def __hash__(self) -> int:
         return hash(self._values(self))
+
+    @cached_property
+    def key(self) -> HashedOnce:
+        """For what is made of a description; tells apart what equality does not: 0.0 and -0.0, 1 and 1.0."""
+        return HashedOnce((type(self), self._values(self), tuple(map(repr, _numbers(self)))))
 
     def __repr__(self) -> str:
         """Fields that hold something, but no counts: DML_TILE_OPERATOR_DESC(InputTensor=(FLOAT32, (1, 2)), ...)."""
@@ -364,11 +380,6 @@ class DML_OPERATOR_DESC:
                 f"found {self.Type!r}"
             )
         object.__setattr__(self, "Type", DML_OPERATOR_TYPE(self.Type))
-
-
-def description_key(desc: OperatorDesc) -> Hashable:
-    """A key for what is made of a description; tells apart what equality does not: 0.0 and -0.0, 1 and 1.0."""
-    return desc, tuple(map(repr, _numbers(desc)))
 
 
 def _numbers(desc: OperatorDesc) -> Iterator[Any]:

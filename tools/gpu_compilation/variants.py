@@ -304,7 +304,7 @@ def _suppression(classes: int, boxes: int, most: int) -> OWN_NON_MAX_SUPPRESSION
         BoxesTensor=tensor("FLOAT32", (1, boxes, 4)), ScoresTensor=tensor("FLOAT32", (1, classes, boxes)),
         LimitTensor=None, IouThresholdTensor=number, ScoreThresholdTensor=number, OutputScoresTensor=None,
         OutputCountTensor=tensor("UINT32", (1,)), OutputSelectedTensor=tensor("UINT32", (classes * most, 3)),
-        MaximumBoxes=most, CenterPointBox=False,
+        MaximumBoxes=most, CenterPointBox=False, Inclusive=False,
     )  # fmt: skip
 
 

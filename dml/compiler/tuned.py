@@ -63,19 +63,23 @@ class Tuned:
 NOTHING_TUNED = Tuned()
 
 
-def as_json(table: Tuned) -> bytes:
-    """What ``from_json`` reads."""
-    return json.dumps({"format": FORMAT, "choices": [asdict(choice) for choice in table.choices]}).encode()
+def as_json(table: Tuned, device: str) -> bytes:
+    """What ``from_json`` reads. device: what names the device and driver."""
+    choices = [asdict(choice) for choice in table.choices]
+    return json.dumps({"format": FORMAT, "device": device, "choices": choices}).encode()
 
 
-def from_json(data: bytes) -> Tuned:
-    """The table. Raises DMLError, which says why, for what ``as_json`` did not write, or wrote in another version."""
+def from_json(data: bytes, device: str) -> Tuned:
+    """The table. Raises DMLError, which says why, for what ``as_json`` did not write, wrote in another version, or for
+    another device."""
     try:
         found = json.loads(data)
     except ValueError as error:
         raise DMLError(f"it is damaged: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise DMLError(f"it is not of format {FORMAT}")
+    if found.get("device") != device:
+        raise DMLError("it is another device's")
     choices = found.get("choices")
     if not isinstance(choices, list) or len(choices) > MOST_CHOICES:
         raise DMLError(f"it has no list of up to {MOST_CHOICES} choices")

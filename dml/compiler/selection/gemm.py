@@ -297,9 +297,8 @@ def _through_memory(
     rule = _first_of_enough(on_matrices or shared, m, n, batch)
     work = f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
 
-    def variants() -> Iterator[SharedProduct | MatrixProduct]:
-        yield from (tile for tile, _ in (*on_matrices, *shared))
-        yield from (tile for tile in _SLOWER_TILES if _fits(target, tile))
+    def variants() -> list[SharedProduct | MatrixProduct]:
+        return [*dict(on_matrices), *dict(shared), *(tile for tile in _SLOWER_TILES if _fits(target, tile))]
 
     tile = tuned(target, "product", work, rule, variants)
     tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)

@@ -7,6 +7,7 @@ from enum import Enum
 from functools import cached_property
 
 from dml.compiler.features import NO_FEATURES, Features
+from dml.compiler.tuned import NOTHING_TUNED, Tuned
 
 
 class DeviceClass(Enum):
@@ -39,6 +40,8 @@ class Target:
     features: Features = NO_FEATURES
     #: Steps of an invocation where fewer are wanted than the class of the device allows.
     fewer_steps: int | None = None
+    #: Which variants were fastest where they were measured; selection's rules decide the rest.
+    tuned: Tuned = NOTHING_TUNED
 
     def __hash__(self) -> int:
         return self._hash

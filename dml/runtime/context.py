@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from dml.compiler.target import DeviceClass
+from dml.compiler.tuned import NOTHING_TUNED
 from dml.errors import HRESULT, DMLError
 from dml.runtime import commands, features, names
 from dml.runtime.buffer import Buffer
@@ -226,13 +227,15 @@ def _forked(device: VulkanDevice) -> DMLError:
 
 
 def open_context(device: VulkanDevice) -> Context:
-    """The process's context of that device; another one where it is seen as another kind of device.
+    """The process's context of that device; another one where it is seen as another kind of device. Which kernels were
+    measured to be best is of no concern to it.
 
     Raises DMLError in a process that was forked from one with an open device: there lavapipe opens one anew, but
     SwiftShader waits for ever at the first dispatch.
     """
     if _is_forked:
         raise _forked(device)
+    device = device.tuned_by(NOTHING_TUNED)
     with _opening:
         if device not in _contexts:
             _contexts[device] = Context(device)

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from dml.compiler.selection import compile_cost, max_steps, tile_compilation
 from dml.compiler.selection.tiles import ProductSizes, product_cost
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 from dml.shapes import covered_size, window_reach
 
@@ -96,6 +97,15 @@ class WindowSizes:
         return self.inputs * math.prod(self.taps)
 
 
+def _work(sizes: WindowSizes, *, per_image: bool = False) -> str:
+    """The class of such convolutions. per_image: however many images there are, as CPUs' drivers share kernels."""
+    taps, strides, dilations = (" x ".join(map(str, three)) for three in (sizes.taps, sizes.strides, sizes.dilations))
+    places = math.prod(sizes.places) * (1 if per_image else sizes.batch)
+    groups = f"{at_least(sizes.groups)} groups of " if sizes.groups > 1 else ""
+    channels = f"{groups}{at_least(sizes.inputs)} to {at_least(sizes.outputs)} channels"
+    return f"{taps} by {strides}, {dilations} apart, {channels}, {at_least(places)} places"
+
+
 @dataclass(frozen=True)
 class DirectTile:
     """What an invocation of the direct kernel makes: rows of columns in each of some output channels.
@@ -131,9 +141,7 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     if sizes.rows_of_taps > max_steps(target):
         return None
     if target.is_cpu:
-        narrow = sizes.places[2] <= _NARROW and sizes.inputs * sizes.outputs >= _MANY_PRODUCTS
-        ordered = (_NARROW_TILE, *_TILES) if narrow else _TILES
-        best = next(filter(None, (_direct_tile(target, sizes, *tile) for tile in ordered)), None)
+        best = _direct_tile_of_cpus(target, sizes)
     else:
         tiles = (_direct_tile(target, sizes, *tile) for tile in _TILES_OF_GPUS)
         best = min(filter(None, tiles), key=lambda tile: tile.cost, default=None)
@@ -141,6 +149,21 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
         return None
     weights = sizes.groups * -(-sizes.outputs // best.channels) * best.channels * sizes.rows_of_taps * sizes.taps[2]
     return best if 4 * max(math.prod(best.padded), weights) <= target.max_region else None
+
+
+def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | None:
+    """The first that fits, or the one of those that was measured to be best."""
+    narrow = sizes.places[2] <= _NARROW and sizes.inputs * sizes.outputs >= _MANY_PRODUCTS
+    ordered = (_NARROW_TILE, *_TILES) if narrow else _TILES
+    rule = next((tile for tile in ordered if _direct_tile(target, sizes, *tile)), None)
+    if rule is None:
+        return None
+
+    def fitting() -> list[Three]:
+        return [tile for tile in (_NARROW_TILE, *_TILES) if _direct_tile(target, sizes, *tile)]
+
+    best = tuned(target, "convolution", f"direct {_work(sizes, per_image=True)}", rule, fitting)
+    return _direct_tile(target, sizes, *best)
 
 
 def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, columns: int) -> DirectTile | None:
@@ -279,20 +302,22 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     if target.is_cpu or not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
         return None
     slab = 32 if sizes.inputs % 32 == 0 else 16
-    found = None
+    fitting: list[ImplicitMatrixTile] = []
     for channels, beside, own in _MATRIX_TILES:
         tile = ImplicitMatrixTile(channels, beside, own, slab, shapes[0], target.subgroup_size)
         m, n, k = tile.shape
         threads = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
         divides = own[0] % m == own[1] % n == slab % k == 0 and tile.workgroup % (beside // 2) == 0
-        if not divides or tile.workgroup > threads or tile.memory() > target.shared_memory:
-            continue
-        found = tile
-        if sizes.outputs > channels // 2:
-            break
+        if divides and tile.workgroup <= threads and tile.memory() <= target.shared_memory:
+            fitting.append(tile)
     too_long = sizes.products // slab >= max_steps(target)
     matrix = 2 * sizes.groups * (sizes.products + slab) * (sizes.outputs + 8)
-    return None if too_long or found is None or matrix > target.max_region else _with_table(target, sizes, found)
+    if too_long or not fitting or matrix > target.max_region:
+        return None
+    rule: ImplicitMatrixTile | None = next((t for t in fitting if sizes.outputs > t.channels // 2), fitting[-1])
+    variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # the kernel of FLOAT32 in their place
+    found = tuned(target, "convolution", f"FLOAT16 {_work(sizes)}", rule, lambda: variants)
+    return found and _with_table(target, sizes, found)
 
 
 #: Places of an image from which on a product for each image fills its last tiles well enough.
@@ -320,7 +345,8 @@ def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
         rounds = -(-tiles // _CORES)
         return (rounds if rounds > 1 else _ALONE) * tile.channels * tile.places / tile.weight
 
-    tile = min((t for t in _IMPLICIT_TILES if t.workgroup <= target.max_workgroup_invocations), key=cost)
+    fitting = [tile for tile in _IMPLICIT_TILES if tile.workgroup <= target.max_workgroup_invocations]
+    tile = tuned(target, "convolution", f"implicit {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
     larger = replace(tile, slab=16)
     if larger.memory() > target.shared_memory or (sizes.inputs % 16 and sizes.inputs % 8 == 0):
         larger = tile
@@ -367,16 +393,19 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTi
     if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
         return None
     if target.is_cpu:
-        return _strip_of_cpus(sizes) if math.prod(sizes.taps) <= _MOST_TAPS else None
+        return _strip_of_cpus(target, sizes) if math.prod(sizes.taps) <= _MOST_TAPS else None
+    fitting = []
     for rows, columns in ((8, 32 // bits), (4, 32 // bits), (2, 32 // bits), (1, 32 // bits), (1, 1)):
         tile = DepthwiseTile(rows, columns, (_gap(sizes, 1), 1))
         down, across = elements_read(tile, sizes)
         if down * across <= _MOST_READS and (rows == 1 or sizes.places[1] > rows // 2):
-            return tile
-    return None
+            fitting.append(tile)
+    if not fitting:
+        return None
+    return tuned(target, "convolution", f"depthwise {bits} bits {_work(sizes)}", fitting[0], lambda: fitting)
 
 
-def _strip_of_cpus(sizes: WindowSizes) -> DepthwiseTile:
+def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
     """The first where windows are not dilated, so that layers share it.
 
     MobileNetV2 takes llvmpipe 114.5 ms with it alone, and 113.6 with the cheapest of four, which are two more to
@@ -389,9 +418,9 @@ def _strip_of_cpus(sizes: WindowSizes) -> DepthwiseTile:
         return tile.tiles(height, 0) * tile.tiles(width, 1) * one
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
-    if gaps == (1, 1):
-        return DepthwiseTile(*_STRIPS[0])
-    return min((DepthwiseTile(rows, columns, gaps) for rows, columns in _STRIPS), key=cost)
+    strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in _STRIPS]
+    rule = strips[0] if gaps == (1, 1) else min(strips, key=cost)
+    return tuned(target, "convolution", f"depthwise {_work(sizes, per_image=True)}", rule, lambda: strips)
 
 
 def _gap(sizes: WindowSizes, axis: int) -> int:
@@ -462,7 +491,12 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTil
 
     It took half the CPU time on llvmpipe at 64 channels of 56 x 56.
     """
-    return winograd_cost(target, sizes) < (math.inf if direct is None else direct.cost)
+    cost = winograd_cost(target, sizes)
+    if math.isinf(cost) or direct is None:
+        return not math.isinf(cost)
+    rule = "Winograd" if cost < direct.cost else "direct"
+    work = f"way {_work(sizes, per_image=True)}"
+    return tuned(target, "convolution", work, rule, lambda: ("Winograd", "direct")) == "Winograd"
 
 
 def winograd_cost(target: Target, sizes: WindowSizes) -> float:

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any
 
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
-from dml.compiler.program import Dispatch, Epilogue, Operand, Program, Region, Space, StorageBinding
+from dml.compiler.program import Dispatch, Epilogue, Operand, Program, Region, Space
 from dml.compiler.scalar import Expression, Leaf
 
 #: How many are kept: those used last.
@@ -133,7 +133,7 @@ def _add(builder: ProgramBuilder, made: Program, regions: list[Region]) -> None:
         return Region(whole.space, whole.index, whole.offset + region.offset, region.size)
 
     def moved(dispatch: Dispatch) -> Dispatch:
-        bindings = tuple(StorageBinding(place(binding.region), binding.access) for binding in dispatch.bindings)
+        bindings = tuple(replace(binding, region=place(binding.region)) for binding in dispatch.bindings)
         return replace(dispatch, bindings=bindings, node=builder.node)
 
     program.initialize += map(moved, made.initialize)

@@ -89,9 +89,8 @@ def reads_texels(target: Target) -> bool:
     """Whether what a kernel only reads is bound as a uniform texel buffer, and not as a storage buffer.
 
     llvmpipe 22.3.6 reads a storage buffer invocation by invocation, and texels of eight invocations together: four
-    words take it 20 ns so and 6.5 as texels, one takes 10 and 5, and a kernel with eight such reads 40 ms to compile and
-    25.
-    That of Mesa 26.1.6 takes 12 and 22 ns: it calls a function for each texel.
+    words take it 20 ns so and 6.5 as texels, one takes 10 and 5, and eight such reads 40 ms to compile and 25. That of
+    Mesa 26.1.6 takes 12 and 22 ns: it calls a function for each texel.
     """
     return (
         target.is_cpu

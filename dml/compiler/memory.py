@@ -44,9 +44,7 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
         region = binding.region
         if region.space is not Space.TEMPORARY:
             return binding
-        return StorageBinding(
-            Region(Space.TEMPORARY, 0, placed[region.index] + region.offset, region.size), binding.access
-        )
+        return binding._replace(region=Region(Space.TEMPORARY, 0, placed[region.index] + region.offset, region.size))
 
     final = [dispatch.over(tuple(map(move, dispatch.bindings))) for dispatch in dispatches]
     return final, max((placed[i] + life.size for i, life in lives.items()), default=0)

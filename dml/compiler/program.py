@@ -182,10 +182,14 @@ class Access(Enum):
 
 
 class StorageBinding(NamedTuple):
-    """One storage buffer of a dispatch. The region's offset reaches the shader as a push constant, in words."""
+    """One buffer of a dispatch. The region's offset reaches the shader as a push constant, in words.
+
+    texel: 0, or the words (1 or 4) of the texels by which the shader reads it, as a uniform texel buffer.
+    """
 
     region: Region
     access: Access
+    texel: int = 0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
-from dml.compiler.program import Access, Dispatch, Epilogue, Operand, Program, Region, Space, StorageBinding
+from dml.compiler.program import Access, Dispatch, Epilogue, Operand, Program, Region, Space
 from dml.compiler.scalar import Expression, Leaf
 from dml.structures import HashedOnce
 
@@ -170,7 +170,7 @@ def add(builder: ProgramBuilder, found: Lowered) -> None:
         return Region(whole.space, whole.index, whole.offset + region.offset, region.size)
 
     def moved(dispatch: Dispatch) -> Dispatch:
-        bindings = tuple(StorageBinding(place(binding.region), binding.access) for binding in dispatch.bindings)
+        bindings = tuple(binding._replace(region=place(binding.region)) for binding in dispatch.bindings)
         return dispatch.over(bindings, builder.node)
 
     program.initialize += map(moved, made.initialize)

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from dml.compiler.selection import reads_texels
 from dml.compiler.target import DeviceClass
 from dml.compiler.tuned import NOTHING_TUNED
 from dml.errors import HRESULT, DMLError
@@ -21,6 +22,7 @@ from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.pipelines import Pipelines
 from dml.runtime.queue import ASKING, Fence, Gate, Queue
+from dml.runtime.texels import buffer_size
 
 #: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
 #: even a full one holds at most so many allocations: every driver allows that many.
@@ -149,6 +151,7 @@ class Context:
                 def allocate(size: int) -> Any:
                     with vulkan_errors(f"allocating {size} bytes for {use.value} on {self.device.name}"):
                         named = {"name": f"dml {use.value} memory"} if self.named else {}
+                        size = buffer_size(size) if reads_texels(self.device.target) else size
                         native = self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
                     if self.compiles_late and use is not Use.DEVICE:
                         huge_pages(native.data())

@@ -15,6 +15,7 @@ from dml.runtime.context import Context
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.parameters import Parameters
 from dml.runtime.pipelines import Pipeline
+from dml.runtime.texels import view_size
 
 if TYPE_CHECKING:
     from dml.runtime.recording import Place
@@ -150,7 +151,8 @@ class Writer:
 
     def _bind(self, dispatch: Dispatch, places: Sequence[Place]) -> tuple[list[_Range], list[int]]:
         """The descriptor's range around each region, and the word of the range where the region begins."""
-        alignment = self._context.device.target.storage_buffer_alignment
+        target = self._context.device.target
+        alignment = max(target.storage_buffer_alignment, target.texel_alignment)
         ranges: list[_Range] = []
         offsets: list[int] = []
         for place, binding in zip(places, dispatch.bindings, strict=True):
@@ -166,7 +168,11 @@ class Writer:
         self, pipeline: Pipeline, dispatch: Dispatch, ranges: Sequence[_Range], push: Sequence[int]
     ) -> None:
         """The dispatch, in so many parts that none is too much work for a submission."""
-        bound = [(range_.native, range_.start, range_.end - range_.start) for range_ in ranges]
+        bound = [
+            (range_.native, range_.start, view_size(size) if binding.texel else size)
+            for range_, binding in zip(ranges, dispatch.bindings, strict=True)
+            for size in (range_.end - range_.start,)
+        ]
         bound += self._parameters.range(dispatch)
         named = {"label": names.of_dispatch(dispatch)} if self._context.named else {}
         work, count = max(1, dispatch.work), math.prod(dispatch.groups)

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dml.compiler.selection import compile_cost, max_steps, tile_compilation
+from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
 from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -65,6 +65,9 @@ _MOST_PRODUCTS = 1024
 #: Reading four elements costs as much as this many multiplications: on llvmpipe four times what matrix products count
 #: for one; GPUs hide reads behind each other, and none has been measured.
 _READ_COST, _READ_COST_OF_GPUS = 80, 8
+#: The same where llvmpipe reads texels, and what a multiplication costs beside one of a matrix product's: 3 x 3 over
+#: 128 channels of 28 x 28 takes it 7.4 ms, and 6.2 by Winograd's products; 128 to 32 channels 2.1 and 3.6.
+_TEXEL_COST, _PRODUCT_COST = 15, 0.6
 #: Fewer vectors of invocations than this leave a CPU's cores idle, fewer invocations a GPU's: they take as long as so
 #: many.
 _FEWEST_VECTORS, _FEWEST_INVOCATIONS_OF_GPUS = 8, 4096
@@ -182,7 +185,8 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if target.is_cpu:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
-        cost = vectors * (_READ_COST * reads + sums * taps) * sizes.rows_of_taps
+        read, product = (_TEXEL_COST, _PRODUCT_COST) if reads_texels(target) else (_READ_COST, 1)
+        cost = vectors * (read * reads + product * sums * taps) * sizes.rows_of_taps
         cost += compile_cost(tile_compilation(sums, sums * taps, reads))
     else:
         cost = max(invocations, _FEWEST_INVOCATIONS_OF_GPUS) * (_READ_COST_OF_GPUS * reads + sums * taps)
@@ -459,12 +463,12 @@ _FEWEST_CHANNELS = 16
 #: Fewer tiles of an image leave the products' tiles mostly empty.
 _FEWEST_TILES = 4
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
-#: is most of it.
-_INPUT_COST, _RESULT_COST = 5000.0, 2700.0
+#: is most of it. The same where llvmpipe reads texels.
+_TRANSFORM_COSTS, _TRANSFORM_COSTS_BY_TEXELS = (5000.0, 2700.0), (3000.0, 2000.0)
 #: Milliseconds that the three transforms take llvmpipe to compile more than what the direct kernel needs beside itself.
 _TRANSFORMS_COMPILATION = 350.0
-#: What fetching a transformed weight from memory costs. There are four times as many as the filter has.
-_WEIGHT_COST = 3.0
+#: What fetching a transformed weight from memory costs; and by texels. There are four times as many as the filter has.
+_WEIGHT_COST, _WEIGHT_COST_BY_TEXELS = 3.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -512,8 +516,10 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
     is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < _FEWEST_TILES
     if not target.is_cpu or is_small or largest > target.max_region:
         return math.inf
-    transforms = tiles * (inputs * _INPUT_COST + outputs * _RESULT_COST) / 8
-    weights = _WEIGHT_COST * WINOGRAD_POINTS * inputs * outputs
+    by_texels = reads_texels(target)
+    of_input, of_result = _TRANSFORM_COSTS_BY_TEXELS if by_texels else _TRANSFORM_COSTS
+    transforms = tiles * (inputs * of_input + outputs * of_result) / 8
+    weights = (_WEIGHT_COST_BY_TEXELS if by_texels else _WEIGHT_COST) * WINOGRAD_POINTS * inputs * outputs
     points = ProductSizes(tiles, outputs, inputs, WINOGRAD_POINTS, b_known=True)
     products = product_cost(target, points)
     return transforms + weights + products + compile_cost(_TRANSFORMS_COMPILATION)

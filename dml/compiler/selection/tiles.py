@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dml.compiler.selection import lanes
+from dml.compiler.selection import lanes, reads_texels
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -35,8 +35,8 @@ _MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 1_000_000, 16_000_000, 50_000_00
 #: Few rows of a read in fours along columns.
 _COLUMNS_IN_FOURS = (4, 8)
 
-#: Reading an element into a register costs as much as this many multiplications on llvmpipe.
-_READ_COST = 20.0
+#: Reading an element into a register costs as much as this many multiplications on llvmpipe; and by texels.
+_READ_COST, _TEXEL_COST = 20.0, 4.0
 #: Lanes that share the rows that they read: those of the subgroup that the kernel's broadcasts count on.
 _SHARING = 8
 #: Fewer workgroups than this leave cores idle: they take as long as this many.
@@ -135,10 +135,10 @@ def _may_share(target: Target) -> bool:
 def _shares_rows(target: Target, rows: int) -> bool:
     """Whether the lanes of the tiled kernel each read other rows of a, which they then share.
 
-    512 x 512 x 512 takes llvmpipe 128 ms of CPU time with 16 x 16 sums without sharing and 83 with it. With fewer rows
-    than lanes it makes code that takes eight times as long.
+    512 x 512 x 512 takes llvmpipe 128 ms of CPU time with 16 x 16 sums without sharing and 83 with it; where rows are
+    read by texels, 10 and 16. With fewer rows than lanes it makes code that takes eight times as long.
     """
-    return _may_share(target) and rows >= _SHARING
+    return _may_share(target) and rows >= _SHARING and not reads_texels(target)
 
 
 def _step_cost(target: Target, tile: tuple[int, int], m: int, n: int, batch: int) -> float:
@@ -146,7 +146,8 @@ def _step_cost(target: Target, tile: tuple[int, int], m: int, n: int, batch: int
     rows, columns = tile
     groups = batch * -(-m // rows) * -(-n // (columns * lanes(target)))
     reads = (-(-rows // _SHARING) if _shares_rows(target, rows) else rows) + columns
-    return max(groups, _FEWEST_GROUPS) * (_READ_COST * reads + rows * columns)
+    read_cost = _TEXEL_COST if reads_texels(target) else _READ_COST
+    return max(groups, _FEWEST_GROUPS) * (read_cost * reads + rows * columns)
 
 
 def product_cost(target: Target, sizes: ProductSizes) -> float:

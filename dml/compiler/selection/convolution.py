@@ -462,6 +462,9 @@ WINOGRAD_WORKGROUP = 32
 _FEWEST_CHANNELS = 16
 #: Fewer tiles of an image leave the products' tiles mostly empty.
 _FEWEST_TILES = 4
+#: The places for which the two ways are compared, so that channels decide, and another image makes no kernel: what
+#: grows with the image does so either way.
+_USUAL_PLACES = (56, 56)
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
 #: is most of it. The same where llvmpipe reads texels.
 _TRANSFORM_COSTS, _TRANSFORM_COSTS_BY_TEXELS = (5000.0, 2700.0), (3000.0, 2000.0)
@@ -498,7 +501,9 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTil
     cost = winograd_cost(target, sizes)
     if math.isinf(cost) or direct is None:
         return not math.isinf(cost)
-    rule = "Winograd" if cost < direct.cost else "direct"
+    usual = replace(sizes, places=(sizes.places[0], *_USUAL_PLACES))
+    usual_direct = direct_tile(target, usual) or direct
+    rule = "Winograd" if winograd_cost(target, usual) < usual_direct.cost else "direct"
     work = f"way {_work(sizes, per_image=True)}"
     return tuned(target, "convolution", work, rule, lambda: ("Winograd", "direct")) == "Winograd"
 

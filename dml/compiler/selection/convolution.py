@@ -461,7 +461,7 @@ WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
 #: Fewer tiles of an image leave the products' tiles mostly empty.
-_FEWEST_TILES = 4
+_FEWEST_TILES = 9
 #: The places for which the two ways are compared, so that channels decide, and another image makes no kernel: what
 #: grows with the image does so either way.
 _USUAL_PLACES = (56, 56)

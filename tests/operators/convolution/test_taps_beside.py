@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from convolution_cases import CONVOLUTION, CORRELATION, build, products
 
+from dml.compiler.operators.convolution.windows import windowed_sums
 from harness import assert_sums
 
 #: Sizes, strides, dilations, start padding, end padding; and how many taps of 3 x 3 are left.
@@ -36,8 +37,6 @@ def test_values(device, case, channels, dtype, mode):
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_only_taps_that_meet_the_input_are_computed(device, case, monkeypatch):
-    from dml.compiler.operators.convolution import convolve
-
     seen = []
 
     def watched(convolution):
@@ -45,8 +44,7 @@ def test_only_taps_that_meet_the_input_are_computed(device, case, monkeypatch):
         seen.extend(sums.windows.taps for sums in found)
         return found
 
-    windowed_sums = convolve.windowed_sums
-    monkeypatch.setattr(convolve, "windowed_sums", watched)
+    monkeypatch.setattr("dml.compiler.operators.convolution.convolve.windowed_sums", watched)
     sizes, strides, dilations, start, end, left = case
     desc, *_ = build(
         "FLOAT32", 1, 1, 7, 9, sizes, (3, 3), strides=strides, dilations=dilations, start=start, end=end

@@ -21,6 +21,9 @@ from dml.conformance import axes
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
 
+# What a developer measured on this machine is not what others test
+os.environ.setdefault("DML_DISABLE_TUNING", "1")
+
 # A compiled shader may stand behind the first example, and CI should not fail on what another run will not show.
 hypothesis.settings.register_profile(
     "dml",
@@ -163,6 +166,20 @@ def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
     if wanted not in [shape[3:] for shape in device.vulkan.target.features.cooperative_matrices]:
         pytest.skip("the device has no matrices of FLOAT16 with sums in FLOAT32")
     return device
+
+
+@pytest.fixture(scope="session", params=["dot product", "matrices"])
+def on_bytes(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
+    """The device as a GPU that multiplies 8-bit integers: by the integer dot product, then by matrix units of INT8."""
+    device = seen_as("subgroups")
+    features = device.vulkan.target.features
+    if request.param == "matrices":
+        if not features.byte_matrices:
+            pytest.skip("the device has no matrices of INT8 with sums in INT32")
+        return device
+    if not features.integer_dot_product:
+        pytest.skip("the device has no integer dot product")
+    return seen_as("subgroups", features=features.without("cooperative_matrix"))
 
 
 @pytest.fixture

@@ -145,6 +145,8 @@ class Weights:
             for dispatch, kernel in zip(program.initialize, kernels, strict=True)
             if any(b.access.writes and islands.number(b.region) in missing for b in dispatch.bindings)
         ]
+        if not work:
+            return
         dispatches = [dispatch for dispatch, _ in work]
         known = Constants(self._context, program, dispatches)
 

@@ -142,7 +142,7 @@ def _in_place(dispatch: Dispatch) -> Dispatch:
     spaces = {binding.region.space for binding in dispatch.bindings}
     if not {Space.INPUT, Space.OUTPUT} <= spaces:
         return dispatch
-    bindings = tuple(replace(binding, texel=0) for binding in dispatch.bindings)
+    bindings = tuple(binding._replace(texel=0) for binding in dispatch.bindings)
     return replace(dispatch, source=sources.aliased(dispatch.source), bindings=bindings)
 
 

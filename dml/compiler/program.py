@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 from dml.compiler.scalar import Expression
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
@@ -30,16 +31,17 @@ class Space(Enum):
     PERSISTENT = "persistent"
     CONSTANT = "constant"
 
+    __hash__ = object.__hash__  # (that of enumerations is Python code, and regions are looked up all the time)
 
-@dataclass(frozen=True)
-class Region:
+
+class Region(NamedTuple):
     """``size`` bytes at ``offset`` of one resource.
 
     index: the number of the input or output in binding order, or of the constant.
     """
 
     space: Space
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of that name
     offset: int
     size: int
 
@@ -172,13 +174,14 @@ class Access(Enum):
     WRITE = "w"
     READ_WRITE = "rw"
 
+    __hash__ = object.__hash__
+
     @property
     def writes(self) -> bool:
         return self is not Access.READ
 
 
-@dataclass(frozen=True)
-class StorageBinding:
+class StorageBinding(NamedTuple):
     """One buffer of a dispatch. The region's offset reaches the shader as a push constant, in words.
 
     texel: 0, or the words (1 or 4) of the texels by which the shader reads it, as a uniform texel buffer.
@@ -211,6 +214,13 @@ class Dispatch:
     invocations: int = 1
     steps: int = 1
     each: int = 1
+
+    def over(self, bindings: tuple[StorageBinding, ...], node: str | None = None) -> Dispatch:
+        """The same over other regions, of another node where one is given. (A plan makes many, and ``replace`` is
+        slow.)"""
+        made = object.__new__(Dispatch)
+        made.__dict__.update(self.__dict__, bindings=bindings, node=self.node if node is None else node)
+        return made
 
     @property
     def work(self) -> int:

@@ -12,10 +12,12 @@ from typing import Any, Protocol
 
 from dml.compiler.selection import reads_texels
 from dml.compiler.target import DeviceClass
+from dml.compiler.tuned import NOTHING_TUNED
 from dml.errors import HRESULT, DMLError
 from dml.runtime import commands, features, names
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
+from dml.runtime.huge_pages import huge_pages
 from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.pipelines import Pipelines
@@ -150,7 +152,10 @@ class Context:
                     with vulkan_errors(f"allocating {size} bytes for {use.value} on {self.device.name}"):
                         named = {"name": f"dml {use.value} memory"} if self.named else {}
                         size = buffer_size(size) if reads_texels(self.device.target) else size
-                        return self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
+                        native = self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
+                    if self.compiles_late and use is not Use.DEVICE:
+                        huge_pages(native.data())
+                    return native
 
                 own_from = max(OWN_ALLOCATION, self.device.memory // MOST_OWN_ALLOCATIONS)
                 self._pools[use] = Pool(allocate, own_from, host=use is not Use.DEVICE)
@@ -225,13 +230,15 @@ def _forked(device: VulkanDevice) -> DMLError:
 
 
 def open_context(device: VulkanDevice) -> Context:
-    """The process's context of that device; another one where it is seen as another kind of device.
+    """The process's context of that device; another one where it is seen as another kind of device. Which kernels were
+    measured to be best is of no concern to it.
 
     Raises DMLError in a process that was forked from one with an open device: there lavapipe opens one anew, but
     SwiftShader waits for ever at the first dispatch.
     """
     if _is_forked:
         raise _forked(device)
+    device = device.tuned_by(NOTHING_TUNED)
     with _opening:
         if device not in _contexts:
             _contexts[device] = Context(device)

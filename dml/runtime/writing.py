@@ -122,16 +122,15 @@ class Writer:
         self._operations[-1].append(operation)
 
     def _copy(self, mirrors: Iterable[Mirror], *, to_device: bool) -> None:
-        """Between staging memory, where there is any, and the buffers; whole."""
+        """Between staging memory, where there is any, and the buffers."""
         for mirror in mirrors:
             if mirror.staging is None:
                 continue
             source, target = mirror.staging, mirror.buffer.piece
             if not to_device:
                 source, target = target, source
-            size = min(source.size, target.size)
             self._works = True
-            self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, size))
+            self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, mirror.words.nbytes))
 
     def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
         """Run a kernel over the regions of the dispatch's bindings, each of whose resources lies at a place."""

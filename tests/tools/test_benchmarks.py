@@ -94,7 +94,7 @@ def test_measuring(device: dml.Device, monkeypatch: pytest.MonkeyPatch, weights:
     x = tensor("FLOAT32", (1, 1, 4, 4))
     plain: Any = dml.DML_MATRIX_TRANSFORM_NONE
     desc = dml.DML_GEMM_OPERATOR_DESC(x, x, None, x, plain, plain, 1.0, 0.0)
-    assert np.isfinite(measure.seconds(device, Work(desc, 192, 128.0, weights)))
+    assert np.isfinite(measure.seconds_of(device, Work(desc, 192, 128.0, weights)))
 
 
 def test_peers_take_turns(device: dml.Device, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 #: Invocations in one vector of llvmpipe (with AVX2). A workgroup of this size has no costly barrier.
@@ -87,6 +88,16 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
     return LineSharing(lanes, min(HOLDERS, target.max_workgroup_invocations), chunks, together=GPU_TOGETHER)
 
 
+#: Elements up to which a CPU driver's reductions take those of a row one by one: 62,720 take 0.14 ms of CPU time so and
+#: 0.08 by vectors, and one kernel is enough for images of every size.
+CPU_FEW_REDUCED = 1 << 18
+
+
+def reduction_takes_vectors(target: Target, elements: int) -> bool:
+    """Whether a step of a reduction takes 16 bytes of a row where rows begin at multiples of them."""
+    return not target.is_cpu or elements > CPU_FEW_REDUCED
+
+
 #: Elements of a line of a scan that are worth a chunk of their own on a CPU.
 CPU_SCANNED = 64
 #: Neighbouring elements that a lane of a scan combines by itself, between the steps that wait for the other lanes; and
@@ -157,6 +168,8 @@ def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int
 #: share the row; and where more could. Four loads of 16 bytes of each on their way are what an H100's memory asks for:
 #: softmax and layer norm of 16384 x 4096 and of 2^20 x 64 come to 2795 to 2880 GB/s there, of 2956 for a copy.
 HELD_STEPS, FEW_HOLDERS, MOST_HELD_STEPS = 4, 128, 8
+#: The steps that a measurement may find better; 0 is not to hold rows.
+HELD_MANNERS = (2, 4, 8, 0)
 #: How many steps a kernel holds: one of these; and elements, of which 80 fit the 128 registers that 512 invocations of
 #: a multiprocessor have. (Group norm of 10 x 64 x 64 is 40,960 elements to a row.)
 HELD_COUNTS, MOST_HELD = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80
@@ -173,14 +186,34 @@ class HeldRows:
     workgroup: int
 
 
+@dataclass(frozen=True)
+class HeldManner:
+    """What is chosen of held rows: the steps that an invocation has while few share a row; 0 where none are held."""
+
+    steps: int
+
+
 def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
     """For rows of ``length`` elements in steps of ``unit``; None where a row is too long to hold, and on CPU drivers,
     where what a workgroup holds goes through memory at every barrier."""
     if target.is_cpu:
         return None
+    if _held(target, length, unit, HELD_STEPS) is None:
+        return None
+
+    def manners() -> list[HeldManner]:
+        return [HeldManner(each) for each in HELD_MANNERS if not each or _held(target, length, unit, each)]
+
+    work = f"{at_least(length)} elements by {unit}"
+    found = tuned(target, "rows", work, HeldManner(HELD_STEPS), manners)
+    return _held(target, length, unit, found.steps) if found.steps else None
+
+
+def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
+    """few: steps of an invocation while few share a row."""
     steps, lanes = -(-length // unit), 1
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
-    while lanes < most and steps > lanes * (HELD_STEPS if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
+    while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
         lanes *= 2
     each = next((each for each in HELD_COUNTS if each * lanes >= steps), 0)
     if not each or each * unit > MOST_HELD:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import lanes, reads_texels
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 #: Rows, at most, that are made one by one. A step of a decoder has as many rows as it has sequences, and takes the same
@@ -78,8 +79,25 @@ class ProductSizes:
 
 def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool) -> TiledProduct:
     """a_along_columns: four neighbours of a column of a are read at once, which takes rows in fours."""
-    rows, columns = _tile(sizes, a_along_columns=a_along_columns)
-    return TiledProduct(rows, columns, lanes(target), not a_along_columns and _shares_rows(target, rows))
+
+    def made(tile: tuple[int, int]) -> TiledProduct:
+        return TiledProduct(*tile, lanes(target), not a_along_columns and _shares_rows(target, tile[0]))
+
+    rule = _tile(sizes, a_along_columns=a_along_columns)
+    others = (_SHORT_ROW, _LONG_ROW) if rule in (_SHORT_ROW, _LONG_ROW) else (_SMALL, _MIDDLE, _LARGE)
+    if rule == _COLUMNS_IN_FOURS:
+        others = (_COLUMNS_IN_FOURS, _SMALL)
+    return tuned(target, "product", _work(sizes), made(rule), lambda: map(made, others))
+
+
+def _work(sizes: ProductSizes) -> str:
+    """The class of products: by the weights where they are known, never by how many images or sequences there are."""
+    rows = "few rows" if sizes.m <= _FEW_ROWS else "rows"
+    if sizes.b_known:
+        return f"{rows} by {at_least(sizes.n * sizes.k * sizes.batch, 16)} weights of {at_least(sizes.k, 8)}"
+    if sizes.a_known:
+        return f"{at_least(sizes.m * sizes.k, 16)} weights by columns of {at_least(sizes.k, 8)}"
+    return f"{rows}, {at_least(sizes.m * sizes.n, 16)} sums of {at_least(sizes.k, 8)}"
 
 
 def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:

@@ -160,7 +160,10 @@ class Writer:
             first = piece.offset + place.offset + binding.region.offset
             start = first // alignment * alignment
             end = -(-(first + binding.region.size) // VECTOR_BYTES) * VECTOR_BYTES
-            ranges.append(_Range(piece.native, start, min(end, piece.offset + piece.size), binding.access.writes))
+            end = min(end, piece.offset + piece.size)
+            if binding.texel:
+                end = start + view_size(end - start)
+            ranges.append(_Range(piece.native, start, end, binding.access.writes))
             offsets.append((first - start) // 4)
         return ranges, offsets
 
@@ -168,11 +171,7 @@ class Writer:
         self, pipeline: Pipeline, dispatch: Dispatch, ranges: Sequence[_Range], push: Sequence[int]
     ) -> None:
         """The dispatch, in so many parts that none is too much work for a submission."""
-        bound = [
-            (range_.native, range_.start, view_size(size) if binding.texel else size)
-            for range_, binding in zip(ranges, dispatch.bindings, strict=True)
-            for size in (range_.end - range_.start,)
-        ]
+        bound = [(range_.native, range_.start, range_.end - range_.start) for range_ in ranges]
         bound += self._parameters.range(dispatch)
         named = {"label": names.of_dispatch(dispatch)} if self._context.named else {}
         work, count = max(1, dispatch.work), math.prod(dispatch.groups)

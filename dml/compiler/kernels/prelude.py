@@ -19,7 +19,8 @@ Structure is code, shape is data: the text depends on ranks, data types and layo
 never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names; it
 reads those that it mentions. A kernel that mentions ``NAME_DIVISOR`` gets what ``divided`` and ``remainder`` of
 lib/divide.glsl need to divide by NAME. The words are push constants while they fit the 128 bytes that every device
-takes, else a uniform block, which is bound behind the storage buffers.
+takes, else a uniform block, which is bound behind the storage buffers. A tensor with ``texel`` is a uniform texel
+buffer instead of a storage buffer, unless ALL_STORAGE is defined (see sources.aliased).
 """
 
 from __future__ import annotations

@@ -84,6 +84,11 @@ class Operand:
         return self.region.space in (Space.PERSISTENT, Space.CONSTANT)
 
     @property
+    def made(self) -> DML_TENSOR_DATA_TYPE:
+        """The data type of the values that kernels make for it, which an epilogue may turn into others."""
+        return self.data_type if self.epilogue is None else self.epilogue.made
+
+    @property
     def is_packed(self) -> bool:
         """Whether the elements follow each other without gaps, in row-major order."""
         packed = packed_strides(self.sizes)
@@ -158,15 +163,16 @@ class EpilogueOperand:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """An expression of a value (leaf 0, a float whatever the tensor's data type) and of other operands' elements.
+    """An expression of a value (leaf 0) and of other operands' elements.
 
-    Its result is a float, which is rounded once, to the tensor's data type. origin: the index of the written tensor's
-    first element in its region.
+    Its result is rounded once, to the tensor's data type. made: the data type of the values: floats are not rounded to
+    it, integers wrap as it does. origin: the index of the written tensor's first element in its region.
     """
 
     expression: Expression
     operands: tuple[EpilogueOperand, ...]
     origin: int
+    made: DML_TENSOR_DATA_TYPE
 
 
 class Access(Enum):

@@ -2,19 +2,9 @@
 // does, over LANES neighbours, a power of two up to 512, with few barriers: up to 32 lanes read what all have, and of
 // more, 16 first put together what the others have. It is called once.
 //
-// SUBGROUP, where it is not 0: the invocations of a subgroup, which pass values without shared memory; only one of each
-// subgroup then leaves what it has there. They go by pairs, so the order of a sum is the same in every run and on every
-// device. Neighbours are by place(), which kernels take for gl_LocalInvocationIndex: Vulkan says of neither in which
-// subgroup it is, nor that subgroups are full. Where they are not, the workgroup does without them.
-// (Needs GL_KHR_shader_subgroup_basic and _shuffle there.)
-#if SUBGROUP
-bool fills_subgroups() { return gl_SubgroupSize == SUBGROUP && gl_NumSubgroups * SUBGROUP == WORKGROUP; }
-uint place() {
-    return fills_subgroups() ? gl_SubgroupID * SUBGROUP + gl_SubgroupInvocationID : gl_LocalInvocationIndex;
-}
-#else
-#define place() gl_LocalInvocationIndex
-#endif
+// SUBGROUP: as in subgroups.glsl; only one of each subgroup then leaves what it has for the others. Its invocations go by
+// pairs, so the order of a sum is the same in every run and on every device.
+#include "lib/subgroups.glsl"
 // What is there for the case that subgroups are not full is to be short.
 #if SUBGROUP
 #define LANES_LOOP [[dont_unroll]]

@@ -105,9 +105,12 @@ def test_results_enough_for_the_device_are_not_split(target: Target) -> None:
 
 
 def test_scans(target: Target) -> None:
-    for lines, length, beside in product(COUNTS, LENGTHS, (False, True)):
-        sharing = scan_sharing(target, lines, length, beside=beside)
+    for lines, length, beside, unit in product(COUNTS, LENGTHS, (False, True), (1, 4, 8, 16)):
+        if length % unit:
+            continue
+        sharing = scan_sharing(target, lines, length, beside=beside, unit=unit)
         chunk = check_chunks(sharing, length)
+        assert not sharing.vectors or sharing.items == unit > 1
         check_lanes(target, sharing, length)
         assert -(-chunk // (sharing.lanes * sharing.items)) * sharing.items <= max_steps(target)
 

@@ -44,7 +44,7 @@ class LineSharing:
     themselves, and whose results another dispatch combines. items: neighbouring elements that a lane takes at a time.
     together: steps of a reduction whose loads are on their way at once. apart: the lanes of a chunk are no neighbours:
     those have lines that lie side by side. subgroup: invocations that combine what they have without shared memory, or
-    0.
+    0. vectors: the items are whole vectors of 16 bytes.
     """
 
     lanes: int
@@ -54,6 +54,7 @@ class LineSharing:
     together: int = 1
     apart: bool = False
     subgroup: int = 0
+    vectors: bool = False
 
     def cut(self, steps: int) -> tuple[int, int]:
         """For lines of so many steps: the steps of a chunk, and the chunks that there are of that length."""
@@ -112,19 +113,32 @@ SCAN_ITEMS, SCAN_ROUNDS = 4, 8
 MANY_LINES = 1024
 
 
-def scan_sharing(target: Target, lines: int, length: int, *, beside: bool) -> LineSharing:
-    """For running sums along ``lines`` of ``length``. beside: neighbouring lines lie side by side in memory."""
+def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit: int = 1) -> LineSharing:
+    """For running sums along ``lines`` of ``length``.
+
+    beside: neighbouring lines lie side by side in memory. unit: elements that lie together in vectors, else 1.
+    """
     most = max_steps(target)
     if target.is_cpu:
         chunks = max(1, min(CPU_PARALLEL // lines, length // CPU_SCANNED), -(-length // most))
         return LineSharing(1, min(CPU_WORKGROUP, target.max_workgroup_invocations), chunks)
-    lanes, items = 1, 1
+    lanes, items, near = 1, 1, shuffled(target)
+    vectors = 1 < unit <= 2 * SCAN_ITEMS
     if not beside or lines < MANY_LINES:
-        items = SCAN_ITEMS
-        lanes = _lanes(target, length, each=items)
+        items = unit if vectors else SCAN_ITEMS
+        # Subgroups wait for nobody, if there are enough of them.
+        lanes = _lanes(target, length, each=items, most=near if near and lines * near >= GPU_PARALLEL else None)
     chunks = min(GPU_PARALLEL // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
     longest = most // items * items * lanes
-    return LineSharing(lanes, target.workgroup, max(1, chunks, -(-length // longest)), items)
+    subgroup = near if lanes > 1 and target.workgroup % max(1, near) == 0 else 0
+    return LineSharing(
+        lanes,
+        target.workgroup,
+        max(1, chunks, -(-length // longest)),
+        items,
+        subgroup=subgroup,
+        vectors=vectors and items == unit,
+    )
 
 
 #: Elements of NONZERO_COORDINATES that an invocation goes through at most, since it writes their coordinates one after

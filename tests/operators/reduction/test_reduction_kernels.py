@@ -91,6 +91,26 @@ def test_rows_near(with_subgroups: Callable[[], dml.Device], kind: str, length: 
     assert_exact(harness.run(device, desc, {"InputTensor": x})["OutputTensor"].astype(np.float64), found)
 
 
+@pytest.mark.parametrize("kind", ["INT32", "INT64"])
+@pytest.mark.parametrize("shape", [(3, 16), (5, 40), (2, 603), (1, 8192), (3, 20001), (1, 100000)])
+@pytest.mark.parametrize("downwards", [False, True])
+def test_scans_near(
+    with_subgroups: Callable[[], dml.Device], kind: str, shape: tuple[int, int], downwards: bool
+) -> None:
+    """Running sums of integers, to the last bit: in subgroups and beyond, in vectors and element by element."""
+    x = np.random.default_rng(4).integers(-(2**31), 2**31, shape).astype(kind.lower())
+    for exclusive in (False, True):
+        text = f"{kind} {shape[0]}x{shape[1]}"
+        desc = sample(
+            "CUMULATIVE_SUMMATION", InputTensor=text, OutputTensor=text, Axis=1, HasExclusiveSum=exclusive,
+            AxisDirection=dml.DML_AXIS_DIRECTION(int(downwards)),
+        )  # fmt: skip
+        found = harness.run(with_subgroups(), desc, {"InputTensor": x})["OutputTensor"]
+        turned = x[:, ::-1] if downwards else x
+        sums = np.cumsum(turned, 1, dtype=x.dtype) - (turned if exclusive else 0)
+        assert_exact(found, (sums[:, ::-1] if downwards else sums).astype(x.dtype))
+
+
 def test_sums_of_columns_take_two_dispatches() -> None:
     """The first leaves so few partial results that the second needs no third."""
     target = Target(DeviceClass.DISCRETE, max_workgroup_invocations=1024, max_workgroup_size=(1024, 1024, 64))

@@ -156,7 +156,7 @@ def test_function(device, case):
     case.run(device)
 
 
-#: Of functions that the tests below call, and those of subgroups, which operators/reduction/test_reduction_kernels.py runs.
+#: Of functions that the tests below call, and of those for subgroups, which tests of reductions run.
 COVERED = {
     "reduce_lanes.glsl": frozenset({"FROM_SUBGROUPS", "IN_SUBGROUPS"}),
     "scan_lanes.glsl": frozenset({"LANES_SCAN_FAR"}),

@@ -26,6 +26,8 @@ class BoundRecordings:
     def __init__(self) -> None:
         #: The key holds the buffers, so that no other takes the identity of one.
         self._recordings: OrderedDict[tuple[Buffer, ...], Recording] = OrderedDict()
+        #: Counts what was made and forgotten.
+        self.changes = 0
 
     def __len__(self) -> int:
         return len(self._recordings)
@@ -36,11 +38,13 @@ class BoundRecordings:
         if found is None:
             while len(self._recordings) >= MOST_RECORDINGS:
                 self._recordings.popitem(last=False)
+            self.changes += 1
             found = self._recordings[buffers] = make()
         self._recordings.move_to_end(buffers)
         return found
 
     def clear(self) -> None:
+        self.changes += 1
         self._recordings.clear()
 
     @property
@@ -62,12 +66,16 @@ class OutputBuffers:
         self._context = context
         self._sizes = sizes
         self._given: dict[int, list[tuple[Buffer, weakref.ref[Lease]]]] = {}
+        #: Counts the buffers that were made.
+        self.changes = 0
 
     def take(self, slot: int) -> tuple[Buffer, Lease]:
         """A buffer that nobody has, with what says that it is had."""
         given = self._given.setdefault(slot, [])
         lease = Lease()
         free = next((at for at, (_, holder) in enumerate(given) if holder() is None), None)
+        if free is None:
+            self.changes += 1
         buffer = self._context.buffer(self._sizes[slot]) if free is None else given.pop(free)[0]
         given.append((buffer, weakref.ref(lease)))
         del given[:-MOST_BUFFERS]  # (theirs whoever has them)

@@ -92,6 +92,8 @@ class Resident:
         self._bound = BoundRecordings()
         sizes = {slot: mirror.buffer.size for slot, mirror in self._outputs.items()}
         self._output_buffers = OutputBuffers(context, sizes)
+        #: ``kept``, and when that was.
+        self._kept: tuple[tuple[int, int, int], dict[object, int]] | None = None
 
     def _outputs_by_name(self, compiled: CompiledOperator) -> list[_Output]:
         found: list[_Output] = []
@@ -108,6 +110,12 @@ class Resident:
     @property
     def kept(self) -> dict[object, int]:
         """The bytes of each of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
+        state = len(self._recordings), self._bound.changes, self._output_buffers.changes
+        if self._kept is None or self._kept[0] != state:
+            self._kept = state, self._found_kept()
+        return self._kept[1]
+
+    def _found_kept(self) -> dict[object, int]:
         mirrors = [*self._inputs.values(), *self._outputs.values()]
         kept: dict[object, int] = {m.buffer: m.buffer.size for m in mirrors}
         buffers = {*self._temporaries.buffers, *self._bound.buffers, *self._output_buffers.buffers}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 
@@ -48,7 +48,7 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
             Region(Space.TEMPORARY, 0, placed[region.index] + region.offset, region.size), binding.access
         )
 
-    final = [replace(dispatch, bindings=tuple(map(move, dispatch.bindings))) for dispatch in dispatches]
+    final = [dispatch.over(tuple(map(move, dispatch.bindings))) for dispatch in dispatches]
     return final, max((placed[i] + life.size for i, life in lives.items()), default=0)
 
 

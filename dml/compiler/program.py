@@ -208,6 +208,13 @@ class Dispatch:
     steps: int = 1
     each: int = 1
 
+    def over(self, bindings: tuple[StorageBinding, ...], node: str | None = None) -> Dispatch:
+        """The same over other regions, of another node where one is given. (A plan makes many, and ``replace`` is
+        slow.)"""
+        made = object.__new__(Dispatch)
+        made.__dict__.update(self.__dict__, bindings=bindings, node=self.node if node is None else node)
+        return made
+
     @property
     def work(self) -> int:
         """Multiply-adds or elements loaded by all invocations, were each of them the longest."""

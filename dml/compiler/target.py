@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cached_property
 
 from dml.compiler.features import NO_FEATURES, Features
 from dml.compiler.tuned import NOTHING_TUNED, Tuned
@@ -41,6 +42,14 @@ class Target:
     fewer_steps: int | None = None
     #: Which variants were fastest where they were measured; selection's rules decide the rest.
     tuned: Tuned = NOTHING_TUNED
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since what is lowered is looked up by its target."""
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
 
     @property
     def is_cpu(self) -> bool:

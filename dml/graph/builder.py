@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -204,6 +204,8 @@ def _viewed(
 
 
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
+#: Where a tensor comes from: ("input", its number, 0), or ("node", its number, which output).
+Source: TypeAlias = tuple[str, int, int]
 
 
 class SharedConstants:
@@ -217,6 +219,21 @@ class SharedConstants:
 
     def node(self, data: bytes) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         return self._nodes.get(id(data)) or DML_CONSTANT_DATA_GRAPH_NODE_DESC(data)
+
+    def has(self, data: bytes) -> bool:
+        return id(data) in self._nodes
+
+
+class Fragment(NamedTuple):
+    """Nodes that were added to a Builder, and the edges to them, so that they can be added again.
+
+    input_edges: (the number of a tensor from outside, node, its input), where that is an input of the graph. edges:
+    (node, its output, node, its input); (-1 - n, 0, ...) where the value is the tensor n from outside.
+    """
+
+    nodes: tuple[Any, ...]
+    input_edges: tuple[tuple[int, int, int], ...]
+    edges: tuple[tuple[int, int, int, int], ...]
 
 
 class Builder:
@@ -344,6 +361,43 @@ class Builder:
             self._input_edges.append((index, node, at))
         else:
             self._edges.append((index, output, node, at))
+
+    @property
+    def added(self) -> tuple[int, int, int]:
+        """How many nodes and edges there are, for ``fragment``."""
+        return len(self._nodes), len(self._input_edges), len(self._edges)
+
+    def fragment(self, since: tuple[int, int, int], sources: Sequence[Source]) -> Fragment | None:
+        """What was added since; None where that reads other values made before than those from ``sources``."""
+        first, inputs, edges = since
+        numbers = {source: number for number, source in enumerate(sources)}
+        outer: list[tuple[int, int, int]] = []
+        inner: list[tuple[int, int, int, int]] = []
+        for index, node, at in self._input_edges[inputs:]:
+            number = numbers.get(("input", index, 0))
+            if number is None:
+                return None
+            outer.append((number, node - first, at))
+        for maker, output, node, at in self._edges[edges:]:
+            if maker >= first:
+                inner.append((maker - first, output, node - first, at))
+                continue
+            number = numbers.get(("node", maker, output))
+            if number is None:
+                return None
+            inner.append((-1 - number, 0, node - first, at))
+        return Fragment(tuple(self._nodes[first:]), tuple(outer), tuple(inner))
+
+    def add(self, fragment: Fragment, sources: Sequence[Source]) -> int:
+        """Add a fragment again, its tensors from outside from these sources. Returns the number of its first node."""
+        first = len(self._nodes)
+        self._nodes += fragment.nodes
+        self._input_edges += [(sources[number][1], first + node, at) for number, node, at in fragment.input_edges]
+        self._edges += [
+            (first + maker, output, first + node, at) if maker >= 0 else (*sources[-1 - maker][1:], first + node, at)
+            for maker, output, node, at in fragment.edges
+        ]
+        return first
 
     @checked
     def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:

@@ -17,6 +17,7 @@ from dml.descriptors.graph import (
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
 from dml.enums import DML_FEATURE_LEVEL
+from dml.enums.naming import short_name
 from dml.errors import DMLError
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -138,7 +139,7 @@ class _Reader:
                     raise DMLError(
                         f"DML_GRAPH_DESC.Nodes[{index}].Operator: must be an operator, found {node.Operator!r}"
                     )
-                label = _label(index, operator.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"), node.Name)
+                label = _label(index, short_name(operator.OPERATOR_TYPE), node.Name)
                 ports = _ports(operator.inputs()), _ports(operator.outputs())
                 self.nodes.append(Node([label], operator, [None] * len(ports[0]), [None] * len(ports[1])))
                 self.ports.append(ports)

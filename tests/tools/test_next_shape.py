@@ -47,10 +47,6 @@ def made_of(prepared, inputs):
     return pipelines, collected.distinct.get("compilations", ())
 
 
-#: Of one sequence the results of both directions lie as the next layer reads them; of two they are copied.
-COPIES = {"lstm": {"elementwise/vector.comp"}}
-
-
 @pytest.mark.parametrize("name", ["resnet18", "mobilenetv2", "squeezenet", "bert", "gpt2", "unet", "lstm"])
 def test_another_batch_size_asks_for_no_kernel(cpu, name):
     from networks import MODELS
@@ -63,10 +59,8 @@ def test_another_batch_size_asks_for_no_kernel(cpu, name):
         axes = {i.name: [at for at, dim in enumerate(i.dims) if dim == "batch"] for i in model.inputs}
         inputs = {key: np.repeat(array, batch, axes[key][0]) for key, array in first.items()}
         pipelines, compilations = made_of(prepared, inputs)
-        new = {label for label, *_ in pipelines - known}
-        assert new == (COPIES.get(name, set()) if batch == 2 else set())
-        assert len(compilations) <= len(new)
-        known |= pipelines
+        assert pipelines <= known
+        assert not compilations
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from dml.graph.builder import SharedConstants
 from dml.stages import stage
 
 from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
+from .mapped import MappedNodes
 from .node import NodeFacts
 from .plans import Plans
 from .trace import GraphFacts, Guard, Trace, run
@@ -144,6 +145,7 @@ class DevicePart:
         self._functions = functions
         self._constants = constants
         self._late = late
+        self._mapped = MappedNodes(graph, constants, late)
 
     def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
         """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.
@@ -167,7 +169,7 @@ class DevicePart:
 
     def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
         """The part compiled for inputs of these shapes. feeds: their values, where they may be needed."""
-        trace = Trace(self._device, self._functions, self._constants)
+        trace = Trace(self._device, self._functions, self._constants, self._mapped)
         trace.feeds = feeds
         trace.may_cut, trace.late = True, self._late
         items = {name: _enter(trace, name, item) for name, item in given.items()}

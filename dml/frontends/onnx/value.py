@@ -66,6 +66,15 @@ class OnnxValue:
         return self.array is not None or self._tensor is not None
 
     @property
+    def held(self) -> Tensor | None:
+        """The value where it is in the graph: not so a constant before its first use."""
+        return self._tensor
+
+    def hold(self, tensor: Tensor) -> None:
+        """Let a constant be this tensor of the graph."""
+        self._tensor = tensor
+
+    @property
     def tensor(self) -> Tensor:
         """The value in the graph; a constant becomes a constant node when it is first used."""
         if self._tensor is None:

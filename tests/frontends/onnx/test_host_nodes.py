@@ -106,26 +106,6 @@ def test_sizes_that_host_nodes_decide(device: dml.Device) -> None:
     assert len(prepared.parts[-1].plans) == 3
 
 
-def test_non_maximum_suppression_picks_what_the_device_then_gathers(device: dml.Device) -> None:
-    rng = np.random.default_rng(1)
-    corners = rng.uniform(0, 8, (1, 40, 2)).astype(np.float32)
-    boxes = np.concatenate([corners, corners + rng.uniform(1, 4, (1, 40, 2)).astype(np.float32)], 2)
-    scores = rng.uniform(0, 1, (1, 2, 40)).astype(np.float32)
-    nodes = [
-        node("Constant", [], ["most"], value_ints=[5]),
-        node("Constant", [], ["overlap"], value_floats=[0.4]),
-        node("NonMaxSuppression", ["boxes", "scores", "most", "overlap"], ["picked"]),
-        node("Slice", ["picked", "from", "to", "axis"], ["where"]),
-        node("Squeeze", ["boxes", "first"], ["flat"]),
-        node("GatherND", ["flat", "where"], ["y"]),
-    ]
-    held = {"from": np.array([2]), "to": np.array([3]), "axis": np.array([1]), "first": np.array([0])}
-    feeds = {"boxes": boxes, "scores": scores}
-    model = model_of(nodes, feeds, ["y"], 21, initializers=held, ranks={"y": 2})
-    prepared = prepared_with(model, device, "NonMaxSuppression")
-    assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 0)
-
-
 def test_blocked_channels_run_where_the_size_of_blocks_is_known(device: dml.Device, tmp_path: Path) -> None:
     """onnxruntime's optimizer writes weights in the blocks of its CPU (com.microsoft.nchwc), whose size is in no file:
     on that machine it knows."""

@@ -155,7 +155,7 @@ class DevicePart:
         self._late = late
         self._mapped = MappedNodes(graph, constants, late)
         #: What the plans work in, one at a time.
-        self._shared = SharedMemory(device.context)
+        self._shared = SharedMemory()
 
     def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
         """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.

@@ -7,9 +7,9 @@ and one persistent resource. Its dispatches run in order; whoever runs them keep
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dml.compiler.scalar import Expression
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
@@ -110,7 +110,7 @@ class Operand:
 
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """The same elements under other sizes and strides, ``base`` elements further on."""
-        return Operand(self.region, self.data_type, tuple(sizes), tuple(strides), self.base + base, self.epilogue)
+        return self._with(sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Right-aligned to ``sizes``; dimensions of size 1 repeat.
@@ -129,7 +129,17 @@ class Operand:
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
         """The same bits read as another data type of the same width."""
-        return replace(self, data_type=data_type)
+        return self._with(data_type=data_type)
+
+    def ends_in(self, epilogue: Epilogue) -> Operand:
+        """The same, with that applied to what is stored."""
+        return self._with(epilogue=epilogue)
+
+    def _with(self, **changes: Any) -> Operand:
+        """As ``replace``, which is slow for what a plan does most."""
+        made = object.__new__(Operand)
+        made.__dict__.update(self.__dict__, **changes)
+        return made
 
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:

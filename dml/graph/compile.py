@@ -201,7 +201,7 @@ class _Compiler:
         epilogue = epilogue_of(node.epilogue, written, besides, made.DataType)
         as_made = reshaped(written, made.Sizes)
         if epilogue is not None and as_made is not None:
-            fused = {**operands, port.name: replace(as_made, epilogue=epilogue)}
+            fused = {**operands, port.name: as_made.ends_in(epilogue)}
             if self._only_stored(node.desc, builder, fused, written.region):
                 return
         between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))

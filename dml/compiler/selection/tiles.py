@@ -141,21 +141,24 @@ def _shares_rows(target: Target, rows: int) -> bool:
     return _may_share(target) and rows >= _SHARING and not reads_texels(target)
 
 
-def _step_cost(target: Target, tile: tuple[int, int], m: int, n: int, batch: int) -> float:
+def _step_cost(target: Target, tile: tuple[int, int], m: int, n: int, batch: int, *, by_texels: bool = False) -> float:
     """What a step of k costs, in multiplications of all lanes at once."""
     rows, columns = tile
     groups = batch * -(-m // rows) * -(-n // (columns * lanes(target)))
-    reads = (-(-rows // _SHARING) if _shares_rows(target, rows) else rows) + columns
-    read_cost = _TEXEL_COST if reads_texels(target) else _READ_COST
+    shares = not by_texels and _may_share(target) and rows >= _SHARING
+    reads = (-(-rows // _SHARING) if shares else rows) + columns
+    read_cost = _TEXEL_COST if by_texels else _READ_COST
     return max(groups, _FEWEST_GROUPS) * (read_cost * reads + rows * columns)
 
 
 def product_cost(target: Target, sizes: ProductSizes) -> float:
     """What products of packed matrices cost, in multiplications of all lanes at once."""
-    return sizes.k * _step_cost(target, _tile(sizes, a_along_columns=False), sizes.m, sizes.n, sizes.batch)
+    tile = _tile(sizes, a_along_columns=False)
+    return sizes.k * _step_cost(target, tile, sizes.m, sizes.n, sizes.batch, by_texels=reads_texels(target))
 
 
 def cheapest_step(target: Target, m: int, n: int) -> float:
-    """What a step of k costs by the best of all tiles."""
+    """What a step of k costs by the best of all tiles, from storage buffers also where it is texels that are read: the
+    order of operands, and so the kernels of a network, is the same either way."""
     tiles = (_SHORT_ROW, _LONG_ROW) if m <= _FEW_ROWS else (_SMALL, _MIDDLE, _LARGE)
     return min(_step_cost(target, tile, m, n, 1) for tile in tiles)

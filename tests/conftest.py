@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -192,3 +194,12 @@ def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device
 def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
     """The device under test as it is, then as a discrete GPU: a test of two sets of kernels runs on both."""
     return seen_as(request.param)
+
+
+@pytest.fixture(scope="module")
+def benchmarks() -> Iterator[None]:
+    """The folder of the benchmarks' scripts is where modules are found: they find each other as scripts do."""
+    folder = str(Path(__file__).parents[1] / "tools" / "benchmarks")
+    sys.path.append(folder)
+    yield
+    sys.path.remove(folder)

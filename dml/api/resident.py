@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,12 +32,18 @@ Array = npt.NDArray[Any]
 
 
 class SharedMemory:
-    """What programs have in common of which one runs at a time: the memory that they work in, and the buffers for
-    outputs that callers keep."""
+    """What programs of one device have in common of which one runs at a time: the memory that they work in, and the
+    buffers for outputs that callers keep. Nothing before the first of them runs."""
 
-    def __init__(self, context: Context) -> None:
-        self.working = WorkingMemory(context)
-        self.outputs = OutputBuffers(context)
+    def __init__(self) -> None:
+        self._made: tuple[WorkingMemory, OutputBuffers] | None = None
+        self._making = threading.Lock()
+
+    def on(self, context: Context) -> tuple[WorkingMemory, OutputBuffers]:
+        with self._making:
+            if self._made is None:
+                self._made = WorkingMemory(context), OutputBuffers(context)
+            return self._made
 
 
 class _Output(NamedTuple):
@@ -72,10 +79,10 @@ class Resident:
         self._compiled: CompiledOperator = weakref.proxy(compiled)
         program = compiled.program
         self._context = context = compiled.get_device().context
-        shared = compiled.shared or SharedMemory(context)
-        self._lock = shared.working.lock
+        working, self._output_buffers = (compiled.shared or SharedMemory()).on(context)
+        self._lock = working.lock
         islands = Islands(bound_regions(Space.TEMPORARY, program.dispatches))
-        with shared.working.workplace() as self._workplace:
+        with working.workplace() as self._workplace:
             self._inputs = {
                 slot: self._workplace.mirror(size, Use.UPLOAD)
                 for slot, size in enumerate(program.inputs)
@@ -103,7 +110,6 @@ class Resident:
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}
         self._bound = BoundRecordings()
-        self._output_buffers = shared.outputs
         #: ``kept``, and when that was.
         self._kept: tuple[tuple[int, int, int], dict[object, int]] | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 
@@ -40,6 +41,7 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
                 lives[region.index] = _Life(known.first, at, size)
     placed = _placed(lives, len(dispatches))
 
+    @cache  # (what one kernel writes others read)
     def move(binding: StorageBinding) -> StorageBinding:
         region = binding.region
         if region.space is not Space.TEMPORARY:

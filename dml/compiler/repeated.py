@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
-from dml.compiler.program import Access, Dispatch, Epilogue, Operand, Program, Region, Space
+from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space
 from dml.compiler.scalar import Expression, Leaf
 from dml.structures import HashedOnce
 
@@ -132,7 +132,7 @@ def _key(value: OperandOrArray, numbers: Mapping[Region, int]) -> Hashable:
     finish: Hashable = None
     if epilogue is not None:
         others = tuple((_key(own.operand, numbers), own.steps) for own in epilogue.operands)
-        finish = expression_key(epilogue.expression), others, epilogue.origin
+        finish = expression_key(epilogue.expression), others, epilogue.origin, epilogue.made
     layout = value.data_type, value.sizes, value.strides, value.base
     return numbers[region], region.size, value.is_static, layout, finish
 
@@ -150,7 +150,7 @@ def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
     epilogue = value.epilogue
     if epilogue is not None:
         others = tuple(replace(own, operand=_moved(own.operand, to)) for own in epilogue.operands)
-        epilogue = Epilogue(epilogue.expression, others, epilogue.origin)
+        epilogue = replace(epilogue, operands=others)
     return replace(value, region=to[value.region], epilogue=epilogue)
 
 

@@ -198,10 +198,10 @@ class _Compiler:
         besides = [self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])]
         made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
         assert isinstance(made, DML_BUFFER_TENSOR_DESC)
-        epilogue = epilogue_of(node.epilogue, written, besides)
+        epilogue = epilogue_of(node.epilogue, written, besides, made.DataType)
         as_made = reshaped(written, made.Sizes)
         if epilogue is not None and as_made is not None:
-            fused = {**operands, port.name: replace(as_made, epilogue=epilogue)}
+            fused = {**operands, port.name: as_made.ends_in(epilogue)}
             if self._only_stored(node.desc, builder, fused, written.region):
                 return
         between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))

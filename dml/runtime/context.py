@@ -7,7 +7,7 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
 from dml.compiler.selection import reads_texels
@@ -69,7 +69,7 @@ class Context:
         self._process = os.getpid()
         self._pools: dict[Use, Pool] = {}
         self._lock = threading.RLock()
-        self._shared: weakref.WeakValueDictionary[bytes, Buffer] = weakref.WeakValueDictionary()
+        self._shared: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()
 
     def _lost(self, reason: HRESULT) -> None:
         self.removed_reason = reason
@@ -120,15 +120,15 @@ class Context:
             self.upload(data, buffer.piece, 0)
         return buffer
 
-    def shared(self, key: bytes) -> Buffer | None:
-        """The buffer that holds what ``key`` names, where something uses it now."""
+    def shared(self, key: Hashable) -> Any:
+        """The buffer, or arena of buffers, that holds what ``key`` names; None where nothing uses it now."""
         with self._lock:
             return self._shared.get(key)
 
-    def share(self, key: bytes, buffer: Buffer) -> None:
-        """Let others find a buffer whose contents, which nothing changes any more, ``key`` names."""
+    def share(self, key: Hashable, holder: Any) -> None:
+        """Let others find a buffer, or an arena, whose contents, which nothing changes any more, ``key`` names."""
         with self._lock:
-            self._shared.setdefault(key, buffer)
+            self._shared.setdefault(key, holder)
 
     def describe_memory(self) -> str:
         """What this library has allocated on the device, and what its heaps have, in words."""

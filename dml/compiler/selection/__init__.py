@@ -37,6 +37,19 @@ def lanes(target: Target) -> int:
     return max(_FEWEST_LANES, min(_MOST_LANES, target.subgroup_size))
 
 
+#: Sizes of subgroups that kernels are written for.
+_SUBGROUPS = (4, 8, 16, 32, 64, 128)
+
+
+def shuffled(target: Target) -> int:
+    """Invocations that pass each other values without shared memory: those of a subgroup, 0 where kernels do without.
+
+    CPUs' drivers do: there nothing is shared, or a vector is a workgroup.
+    """
+    may = not target.is_cpu and "shuffle" in target.features.subgroup_operations
+    return target.subgroup_size if may and target.subgroup_size in _SUBGROUPS else 0
+
+
 def stores_fours(target: Target) -> bool:
     """Whether a convolution's sums of 32 bits are stored four at a time where rows begin at multiples of four.
 

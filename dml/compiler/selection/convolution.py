@@ -461,7 +461,7 @@ WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
 #: Fewer tiles of an image leave the products' tiles mostly empty.
-_FEWEST_TILES = 4
+_FEWEST_TILES = 9
 #: The two ways are compared for the places that networks have with so many channels, so that these decide, and another
 #: image makes no kernel: 56 x 56 of 64 channels, 28 x 28 of 128, down to 7 x 7. Dilated windows have as many more, or
 #: what the image has: tiles of places that lie further apart than a small image is wide would be mostly empty.

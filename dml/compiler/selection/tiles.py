@@ -141,24 +141,27 @@ def _shares_rows(target: Target, rows: int) -> bool:
     return _may_share(target) and rows >= _SHARING and not reads_texels(target)
 
 
-def _step_cost(target: Target, tile: tuple[int, int], m: int, n: int, batch: int, *, by_texels: bool = False) -> float:
-    """What a step of k costs, in multiplications of all lanes at once."""
+def _reads(tile: tuple[int, int], *, shared: bool) -> int:
+    """Elements of both operands that an invocation reads for a step of k."""
+    return (-(-tile[0] // _SHARING) if shared else tile[0]) + tile[1]
+
+
+def _groups(target: Target, tile: tuple[int, int], m: int, n: int, batch: int = 1) -> int:
     rows, columns = tile
-    groups = batch * -(-m // rows) * -(-n // (columns * lanes(target)))
-    shares = not by_texels and _may_share(target) and rows >= _SHARING
-    reads = (-(-rows // _SHARING) if shares else rows) + columns
-    read_cost = _TEXEL_COST if by_texels else _READ_COST
-    return max(groups, _FEWEST_GROUPS) * (read_cost * reads + rows * columns)
+    return max(_FEWEST_GROUPS, batch * -(-m // rows) * -(-n // (columns * lanes(target))))
 
 
 def product_cost(target: Target, sizes: ProductSizes) -> float:
     """What products of packed matrices cost, in multiplications of all lanes at once."""
     tile = _tile(sizes, a_along_columns=False)
-    return sizes.k * _step_cost(target, tile, sizes.m, sizes.n, sizes.batch, by_texels=reads_texels(target))
+    read_cost = _TEXEL_COST if reads_texels(target) else _READ_COST
+    reads = read_cost * _reads(tile, shared=_shares_rows(target, tile[0]))
+    return sizes.k * _groups(target, tile, sizes.m, sizes.n, sizes.batch) * (reads + tile[0] * tile[1])
 
 
 def cheapest_step(target: Target, m: int, n: int) -> float:
-    """What a step of k costs by the best of all tiles, from storage buffers also where it is texels that are read: the
-    order of operands, and so the kernels of a network, is the same either way."""
+    """What a step of k costs by the best of all tiles. An estimate, for whichever side is to be rows: as if rows were
+    shared, and elements took as long to read, on every driver."""
     tiles = (_SHORT_ROW, _LONG_ROW) if m <= _FEW_ROWS else (_SMALL, _MIDDLE, _LARGE)
-    return min(_step_cost(target, tile, m, n, 1) for tile in tiles)
+    reads = {tile: _READ_COST * _reads(tile, shared=tile[0] >= _SHARING) for tile in tiles}
+    return min(_groups(target, tile, m, n) * (reads[tile] + tile[0] * tile[1]) for tile in tiles)

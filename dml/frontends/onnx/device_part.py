@@ -19,7 +19,7 @@ from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
 from .mapped import MappedNodes
 from .node import NodeFacts
 from .plans import Plans
-from .trace import GraphFacts, Guard, Trace, run
+from .trace import GraphFacts, Guard, NodeRecord, Trace, run, written_out
 from .value import LateRows
 
 
@@ -58,11 +58,16 @@ class OnnxPlan:
         self.compiled = trace.builder.compile(tensors) if tensors else None
         if self.compiled is not None:
             self.compiled.shared = shared
-        self.record = trace.record
+        self._record = trace.record
         #: The nodes that count what they give, in words.
-        self.late_nodes = [made.node for made in trace.record if made.is_late]
+        self.late_nodes = [made.node for made in trace.record if isinstance(made, NodeRecord) and made.is_late]
         #: Which node of the compiled graph is which of the Builder's.
         self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
+
+    @property
+    def record(self) -> list[NodeRecord]:
+        """What became of each node."""
+        return written_out(self._record)
 
     @property
     def kept(self) -> Mapping[object, int]:
@@ -150,7 +155,7 @@ class DevicePart:
         self._late = late
         self._mapped = MappedNodes(graph, constants, late)
         #: What the plans work in, one at a time.
-        self._shared = SharedMemory(device.context)
+        self._shared = SharedMemory()
 
     def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
         """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.

@@ -67,8 +67,8 @@ def _result_size(node: OnnxNode, arrays: list[Array | None]) -> int:
     first, second = (arrays[at] if at < len(arrays) else None for at in (0, 1))
     if first is None:
         return 0
-    if op == "Gather" and first is not None and second is not None and first.ndim:
-        return first.size // max(1, first.shape[node.axis("axis", 0, first.ndim)]) * second.size
+    if op == "Gather" and second is not None and first.ndim:
+        return int(first.size // max(1, first.shape[node.axis("axis", 0, first.ndim)]) * second.size)
     if op == "ConstantOfShape":
         return abs(prod(int(size) for size in first.reshape(-1)))
     if op == "Expand" and second is not None:

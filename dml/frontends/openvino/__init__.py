@@ -49,7 +49,7 @@ class CompiledModel:
         for name, (count, is_turned) in self._late.items():
             rows = outputs[name][: int(outputs[count][0])]
             outputs[name] = np.ascontiguousarray(rows.T if is_turned else rows)
-        return {name: _from_dml(outputs[name], layer) for name, layer in self.results.items()}
+        return {name: _from_dml(outputs[name], layer, name in self._late) for name, layer in self.results.items()}
 
     @checked
     def prepare(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
@@ -74,11 +74,11 @@ def _to_dml(array: npt.NDArray[Any], layer: IrLayer) -> npt.NDArray[Any]:
     return array.astype(stored).reshape(port.sizes or (1,))
 
 
-def _from_dml(array: npt.NDArray[Any], layer: IrLayer) -> npt.NDArray[Any]:
+def _from_dml(array: npt.NDArray[Any], layer: IrLayer, is_late: bool) -> npt.NDArray[Any]:
     source, index = layer.inputs[0]
     port = source.outputs[index]
     found = array.astype(ELEMENT_TYPES[port.element_type])
-    return found if found.ndim == len(port.sizes) > 0 else found.reshape(port.sizes)
+    return found if is_late else found.reshape(port.sizes)
 
 
 class OpenVINORun:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,21 +38,21 @@ class LateIrValue:
 Made = IrValue | LateIrValue
 Mapping_ = Callable[["IrContext"], Made | Sequence[Made]]
 _LAYERS: dict[str, Mapping_] = {}
-#: The types of layers that count what they give.
-_COUNTING: set[str] = set()
+#: The types of layers that count what they give, and in how many of their first outputs.
+_COUNTING: dict[str, int] = {}
 
 
-def layer(*types: str, counts: bool = False) -> Callable[[Mapping_], Mapping_]:
+def layer(*types: str, counts: int = 0) -> Callable[[Mapping_], Mapping_]:
     """Register a function of a layer's context that returns its outputs (or its one output).
 
-    counts: some of them are ``LateIrValue``.
+    counts: so many of the first ones are ``LateIrValue``.
     """
 
     def register(function: Mapping_) -> Mapping_:
         for name in types:
             _LAYERS[name] = function
             if counts:
-                _COUNTING.add(name)
+                _COUNTING[name] = counts
         return function
 
     return register
@@ -71,7 +72,7 @@ class IrContext:
 
     def tensor(self, index: int) -> Tensor:
         """An input as a tensor of the graph."""
-        return self.as_tensor(self._value(index))
+        return self.as_tensor(self.value(index))
 
     def as_tensor(self, value: IrValue) -> Tensor:
         if isinstance(value, Tensor):
@@ -83,7 +84,7 @@ class IrContext:
 
     def known(self, index: int) -> npt.NDArray[Any]:
         """An input that must be constant. Raises DMLError where it is computed."""
-        value = self._value(index)
+        value = self.value(index)
         if isinstance(value, Tensor):
             raise self.error(f"input {index} must be a constant")
         return value
@@ -91,7 +92,7 @@ class IrContext:
     def integers(self, index: int) -> list[int]:
         return [int(number) for number in np.ravel(self.known(index))]
 
-    def _value(self, index: int) -> IrValue:
+    def value(self, index: int) -> IrValue:
         if index >= len(self.values):
             raise self.error(f"input {index} is missing")
         return self.values[index]
@@ -150,15 +151,18 @@ def build(network: Network, graph: Builder) -> BuiltNetwork:
         return graph.input(context.layer.name, context.sizes, context.data_type)
 
     def result(context: IrContext) -> None:
+        value: Made = context.value(0)
         source, index = context.layer.inputs[0]
         name = (*source.outputs[index].names, source.name)[0]
         name = name if name not in built.outputs else context.layer.name
-        value: Made = context.values[0]
         if isinstance(value, LateIrValue):
             built.late[name] = f"{name}#count", value.turned
             built.outputs |= {name: value.rows, f"{name}#count": value.count}
         else:
-            built.outputs[name] = context.tensor(0)
+            built.outputs[name] = made = context.tensor(0)
+            sizes = source.outputs[index].sizes
+            if abs(prod(sizes)) != made.desc.element_count:  # (one may be -1)
+                raise context.error(f"its sizes must be {sizes}, found {made.sizes}")
         built.results[name] = context.layer
 
     _run(network, graph, parameter, result)
@@ -175,7 +179,7 @@ def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -
         return given[context.layer.id]
 
     def result(context: IrContext) -> None:
-        found[context.layer.id] = context.values[0]
+        found[context.layer.id] = context.value(0)
 
     _run(network, graph, parameter, result)
     return found
@@ -245,8 +249,7 @@ def _check_counts(network: Network, *, is_outermost: bool) -> None:
     """Raise DMLError for a layer that reads what another one counts as it runs: only a model's results may."""
     for at in network.layers:
         for source, index in at.inputs:
-            counts = source.type in _COUNTING and len(source.outputs[index].sizes) == 2
-            if counts and not (is_outermost and at.type == "Result"):
+            if index < _COUNTING.get(source.type, 0) and not (is_outermost and at.type == "Result"):
                 raise DMLError(
                     f"{at}: reads what {source} counts as it runs, which only results of the model may",
                     HRESULT.DXGI_ERROR_UNSUPPORTED,

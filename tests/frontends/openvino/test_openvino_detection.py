@@ -104,3 +104,32 @@ def test_soft_suppression_is_refused(device: dml.Device, tmp_path: Path) -> None
     ov.save_model(ov.Model([o.result(node.output(0))], given, "m"), str(tmp_path / "m.xml"))
     with pytest.raises(dml.DMLError, match="soft_nms_sigma other than 0"):
         read_model(tmp_path / "m.xml").compile(device)
+
+
+def test_damaged_sizes_of_what_is_counted(device: dml.Device, tmp_path: Path) -> None:
+    """Whatever the file says of them, no layer but a result takes rows that are counted; a result takes something."""
+    x = o.parameter([2, 3], np.float32, name="x")
+    ov.save_model(ov.Model([o.result(o.transpose(o.non_zero(x), np.array([1, 0])))], [x], "m"), str(tmp_path / "m.xml"))
+    text = (tmp_path / "m.xml").read_text()
+    (tmp_path / "m.xml").write_text(text.replace("<dim>-1</dim>", ""))
+    with pytest.raises(dml.DMLError, match="counts as it runs"):
+        read_model(tmp_path / "m.xml").compile(device)
+    (tmp_path / "m.xml").write_text(text.replace('type="NonZero"', 'type="Result"'))
+    with pytest.raises(dml.DMLError):
+        read_model(tmp_path / "m.xml").compile(device)
+    layer = '<layer id="0" name="r" type="Result" version="opset1"/>'
+    (tmp_path / "m.xml").write_text(f'<net name="m" version="11"><layers>{layer}</layers><edges/></net>')
+    with pytest.raises(dml.DMLError, match="input 0 is missing"):
+        read_model(tmp_path / "m.xml").compile(device)
+
+
+def test_a_result_of_other_sizes(device: dml.Device, tmp_path: Path) -> None:
+    given = [o.parameter([1, 6, 4], np.float32, name="boxes"), o.parameter([1, 1, 6], np.float32, name="scores")]
+    ov.save_model(ov.Model([o.result(o.non_max_suppression(*given, np.array(3)).output(2))], given, "m"),
+                  str(tmp_path / "m.xml"))  # fmt: skip
+    text = (tmp_path / "m.xml").read_text()
+    head, _, rest = text.rpartition('type="NonMaxSuppression"')
+    (tmp_path / "m.xml").write_text(head + 'type="NonMaxSuppression"' + rest.replace("<dim>1</dim>\n\t\t\t\t</port>\n"
+                                    "\t\t\t</output>", "<dim>7</dim></port></output>"))  # fmt: skip
+    with pytest.raises(dml.DMLError, match=r"its sizes must be \(7,\), found \(1,\)"):
+        read_model(tmp_path / "m.xml").compile(device)

@@ -135,7 +135,7 @@ def dispatch_bytes(
     m, n, k = sizes
     besides = [name for name in tensors if name.startswith("beside")]
     kinds = [DATA_TYPES[tensors[name].operand.data_type].glsl for name in besides]
-    result_type = DATA_TYPES[tensors["result"].operand.data_type].glsl
+    result_type = DATA_TYPES[tensors["result"].operand.made].glsl
     emitted = emit(finish, ["int", *kinds], "finish", result_type)
     loads = [f"{name}_load({name}_batch(at) + m * {name.upper()}_ROW + n * {name.upper()}_COLUMN)" for name in besides]
     finished = f"""{result_type} finished(int sum, uint at[RANK], uint m, uint n) {{

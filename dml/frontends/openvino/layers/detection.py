@@ -18,7 +18,7 @@ FLOAT32, INT64 = enums.DML_TENSOR_DATA_TYPE_FLOAT32, enums.DML_TENSOR_DATA_TYPE_
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
 
-@layer("NonZero", counts=True)
+@layer("NonZero", counts=1)
 def nonzero(c: IrContext) -> Made:
     x = c.tensor(0)
     if not c.layer.inputs[0][0].outputs[c.layer.inputs[0][1]].sizes:
@@ -33,7 +33,7 @@ def nonzero(c: IrContext) -> Made:
     return LateIrValue(made["OutputCoordinatesTensor"], made["OutputCountTensor"], turned=True)
 
 
-@layer("NonMaxSuppression", counts=True)
+@layer("NonMaxSuppression", counts=2)
 def non_max_suppression(c: IrContext) -> Sequence[Made]:
     """As OpenVINO's CPU plugin: a box goes at the threshold, too, and all versions give as many rows as there are."""
     boxes, scores = (op.cast(c.tensor(at), FLOAT32) for at in range(2))

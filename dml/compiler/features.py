@@ -71,7 +71,14 @@ class Features:
     @property
     def half_matrices(self) -> list[tuple[int, int, int]]:
         """The (m, n, k) that matrix units multiply of FLOAT16 with sums in FLOAT32, the largest first."""
-        wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+        return self._shapes("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+
+    @property
+    def byte_matrices(self) -> list[tuple[int, int, int]]:
+        """The same of INT8 with sums in INT32."""
+        return self._shapes("INT8", "INT8", "INT32", "INT32")
+
+    def _shapes(self, *wanted: str) -> list[tuple[int, int, int]]:
         shapes = {(s.m, s.n, s.k) for s in self.cooperative_matrices if (s.a, s.b, s.c, s.result) == wanted}
         fitting = [shape for shape in shapes if all(size in (8, 16, 32) for size in shape)]
         return sorted(fitting, key=lambda shape: (shape[0] * shape[1] * shape[2], shape), reverse=True)

@@ -26,7 +26,7 @@ def _madvise() -> Any:
 
 
 def huge_pages(data: Bytes) -> None:
-    """Ask for large pages where this memory, of the process's own, holds whole ones. A refusal is none of our business."""
+    """Ask for large pages where this memory, of the process's own, holds whole ones. A refusal does no harm."""
     start = -(-data.ctypes.data // _HUGE) * _HUGE
     end = (data.ctypes.data + data.size) // _HUGE * _HUGE
     advise = _madvise() if end > start else None

@@ -1,5 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
+#if SUBGROUP
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 // Normalizes rows as "rows.comp" does, that their invocations hold: read once, written once. LANES neighbours of a
 // workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of LENGTH. The
 // variance is the mean of squared differences to the mean. The generated prelude ends with row_coordinates(),
@@ -43,8 +47,8 @@ uint start_step(uint at, inout uint c[x_RANK]) {
 }
 
 void main() {
-    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
-    uint lane = gl_LocalInvocationIndex % LANES;
+    uint slot = workgroup_index() * (WORKGROUP / LANES) + place() / LANES;
+    uint lane = place() % LANES;
     bool inside = slot < ROWS;
     uint c[x_RANK], length = SEGMENTS * LENGTH, end = inside ? length : 0u;
     for (uint d = 0u; d < x_RANK; ++d) c[d] = 0u;

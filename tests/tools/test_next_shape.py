@@ -5,9 +5,6 @@ These are the models of ``tools/bench --first-result``. They are planned and not
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import onnx as onnx_proto
 import pytest
@@ -16,15 +13,7 @@ import dml.frontends.onnx as onnx
 from dml import stages
 from dml.runtime.pipelines import Pipelines
 
-TOOLS = Path(__file__).parents[2] / "tools" / "benchmarks"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def benchmarks():
-    """The folder of the benchmark's scripts, which find each other as scripts do."""
-    sys.path.append(str(TOOLS))
-    yield
-    sys.path.remove(str(TOOLS))
+pytestmark = pytest.mark.usefixtures("benchmarks")
 
 
 @pytest.fixture

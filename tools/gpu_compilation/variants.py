@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import dml
+from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
+from harness import tensor
 from sample_descriptors import sample
 
 
@@ -185,6 +187,12 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("256x256x256 softmax", "GEMM",
         _gemm(256, 256, 256, FusedActivation=dml.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC())),
     ("512x512x512", "MATRIX_MULTIPLY_INTEGER", {**_bytes_gemm(512, 512, 512), "BZeroPointTensor": "UINT8 1x1x1x512"}),
+    ("2048x2048x2048", "MATRIX_MULTIPLY_INTEGER", _bytes_gemm(2048, 2048, 2048)),
+    ("1024x1024x1024", "MATRIX_MULTIPLY_INTEGER", _bytes_gemm(1024, 1024, 1024)),
+    ("2048x2048x2048", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
+        {**_bytes_gemm(2048, 2048, 2048, "FLOAT32"), "BiasTensor": None}),
+    ("4x1024x4096", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
+        {**_bytes_gemm(4, 1024, 4096, "FLOAT32"), "BiasTensor": None}),
     ("512x512x512", "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
         {**_bytes_gemm(512, 512, 512, "UINT8"), "BScaleTensor": "FLOAT32 1x1x1x512",
          "BZeroPointTensor": "UINT8 1x1x1x512"}),
@@ -286,6 +294,18 @@ def variants() -> Iterator[tuple[str, dml.OperatorDesc]]:
         yield f"{operator} {name}", float32
         if float16 != float32 and is_valid(float16):
             yield f"{operator} {name} FLOAT16", float16
+    yield "NON_MAX_SUPPRESSION 200 of 3234, 91 classes", _suppression(91, 3234, 200)
+
+
+def _suppression(classes: int, boxes: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
+    """Of one image, with both thresholds."""
+    number = tensor("FLOAT32", (1,))
+    return OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(
+        BoxesTensor=tensor("FLOAT32", (1, boxes, 4)), ScoresTensor=tensor("FLOAT32", (1, classes, boxes)),
+        LimitTensor=None, IouThresholdTensor=number, ScoreThresholdTensor=number, OutputScoresTensor=None,
+        OutputCountTensor=tensor("UINT32", (1,)), OutputSelectedTensor=tensor("UINT32", (classes * most, 3)),
+        MaximumBoxes=most, CenterPointBox=False, Inclusive=False,
+    )  # fmt: skip
 
 
 def is_valid(desc: dml.OperatorDesc) -> bool:

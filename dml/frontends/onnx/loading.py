@@ -206,7 +206,8 @@ def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
 
 
 def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool, apart: bytes | None = None) -> bytes | None:
-    """A tensor's data fills its dimensions; fill: what lies elsewhere is put into it. apart: its ``raw_data`` if elsewhere.
+    """A tensor's data fills its dimensions; fill: what lies elsewhere is put into it. apart: its ``raw_data`` if read
+    before.
 
     Returns its ``raw_data``, of which protobuf makes a copy each time, or its external data; None where it has neither.
     """

@@ -24,7 +24,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     one_tap = sums.sizes.inputs % tile.slab == 0
     x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
     bits = DATA_TYPES[sums.result.data_type].bits
-    fours = bits in (16, 32) and _stores_fours(sums.result)
+    fours = bits in (16, 32) and stores_fours(sums.result)
     tensors = {
         "x": read(sums.x, vector=x_fours),
         "filter": read(_matrix(builder, sums, words, tile.slab, 4), vector=True),
@@ -60,7 +60,7 @@ def implicit_on_matrices(
         "SUM_IS_INT": 0,
         "ONE_TAP": int(one_tap),
         "X_EIGHTS": int(x_eights),
-        "RESULT_FOURS": int(_stores_fours(sums.result)),
+        "RESULT_FOURS": int(stores_fours(sums.result)),
     }
     _dispatch(builder, "convolution/implicit_matrix.comp", sums, tile, tensors, defines, finish)
 
@@ -135,7 +135,7 @@ def _reads_channels(x: Operand, together: int) -> bool:
     return x.strides[1] == 1 and not any(step % together for step in (x.base, *others))
 
 
-def _stores_fours(result: Operand) -> bool:
+def stores_fours(result: Operand) -> bool:
     """Whether four places, of all images counted through, from a multiple of four lie side by side, at such a one."""
     batch, channel, *steps = result.strides
     images, channels, *places = result.sizes

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
+from dml.compiler.operators.convolution.bytes import convolve_bytes
 from dml.compiler.operators.convolution.convolve import convolve
 from dml.compiler.operators.convolution.geometry import Convolution, Geometry
-from dml.compiler.operators.gemm.integers import along_dimension, requantize, without_zero_point
+from dml.compiler.operators.convolution.windows import windowed_sums
+from dml.compiler.operators.gemm.integers import Finish, along_dimension, requantization, without_zero_point
 from dml.compiler.operators.movement.views import volume
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf
@@ -34,33 +36,55 @@ def convolution(desc: DML_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) ->
 
 @lowering(DML_CONVOLUTION_INTEGER_OPERATOR_DESC)
 def convolution_integer(desc: DML_CONVOLUTION_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    _integer_sums(desc, builder, builder["OutputTensor"])
+    _integers(desc, builder, Finish(Leaf(0)))
 
 
-def _integer_sums(
+def _integers(
     desc: DML_CONVOLUTION_INTEGER_OPERATOR_DESC | DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
     builder: ProgramBuilder,
-    result: Operand,
+    finish: Finish,
 ) -> None:
-    """The convolution of the input and the filter less their zero points. Padding is a real zero."""
-    x = without_zero_point(builder, builder["InputTensor"], builder.get("InputZeroPointTensor"), 1)
-    weights = without_zero_point(builder, builder["FilterTensor"], builder.get("FilterZeroPointTensor"), 0)
-    x, weights, result = (volume(tensor) for tensor in (x, weights, result))
-    convolve(builder, Convolution(x, weights, None, result, Geometry.of(desc)), Leaf(0))
+    """``finish`` of the convolution of the input and the filter less their zero points. Padding is a real zero.
+
+    What it reads besides sums varies along the channels alone.
+    """
+    x, weights, result = builder["InputTensor"], builder["FilterTensor"], builder["OutputTensor"]
+    x_point, weights_point = builder.get("InputZeroPointTensor"), builder.get("FilterZeroPointTensor")
+    geometry = Geometry.of(desc)
+
+    def by_group(operand: Operand) -> Operand:
+        channels = operand.broadcast((1, result.sizes[1], *(1,) * (result.rank - 2)))
+        outputs, step = result.sizes[1] // geometry.groups, channels.strides[1]
+        return channels.view((geometry.groups, outputs, 1), (outputs * step, step, 0))
+
+    windowed = windowed_sums(Convolution(volume(x), volume(weights), None, volume(result), geometry))
+    if windowed is not None and len(windowed) == 1:
+        point = weights_point and by_group(along_dimension(weights_point, result.rank, 1))
+        besides = [by_group(beside) for beside in finish.besides]
+        if convolve_bytes(
+            builder, windowed[0], x_point and x_point.view((1,), (0,)), point, finish.expression, besides
+        ):
+            return
+    x = without_zero_point(builder, x, x_point, 1)
+    weights = without_zero_point(builder, weights, weights_point, 0)
+    sums = result
+    if not isinstance(finish.expression, Leaf):
+        sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, result.sizes)
+    convolve(builder, Convolution(volume(x), volume(weights), None, volume(sums), geometry), Leaf(0))
+    if sums is not result:
+        finish.of(builder, sums, result)
 
 
 @lowering(DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC)
 def quantized_linear_convolution(desc: DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     """The bias is in units of InputScale x FilterScale."""
-    result = builder["OutputTensor"]
-    sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, result.sizes)
-    _integer_sums(desc, builder, sums)
+    rank = builder["OutputTensor"].rank
     input_scale, filter_scale, output_scale = (
-        along_dimension(builder[name], result.rank, 1)
+        along_dimension(builder[name], rank, 1)
         for name in ("InputScaleTensor", "FilterScaleTensor", "OutputScaleTensor")
     )
     zero_point = builder.get("OutputZeroPointTensor")
     if zero_point is not None:
-        zero_point = along_dimension(zero_point, result.rank, 1)
+        zero_point = along_dimension(zero_point, rank, 1)
     scales = (input_scale, filter_scale, output_scale)
-    requantize(builder, sums, scales, zero_point, builder.get("BiasTensor"), result, desc.OutputTensor)
+    _integers(desc, builder, requantization(scales, zero_point, builder.get("BiasTensor"), desc.OutputTensor))

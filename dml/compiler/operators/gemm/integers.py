@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.elementwise.linear_quantization import difference, quantized
-from dml.compiler.operators.gemm.layout import with_rows_of_fours
+from dml.compiler.operators.gemm.bytes import Bytes, product_of_bytes
+from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf, node
@@ -45,40 +50,66 @@ def without_zero_point(builder: ProgramBuilder, operand: Operand, zero_point: Op
     return copy
 
 
-def requantize(
-    builder: ProgramBuilder,
-    sums: Operand,
+@dataclass(frozen=True)
+class Finish:
+    """What sums of products become: an expression of one, an int (leaf 0), and of other elements (leaves 1, 2, ...)."""
+
+    expression: Expression
+    besides: Sequence[Operand] = ()
+
+    def of(self, builder: ProgramBuilder, sums: Operand, result: Operand) -> None:
+        """Write it by a kernel of its own."""
+        apply(builder, self.expression, result, [sums, *self.besides])
+
+
+def requantization(
     scales: tuple[Operand, Operand, Operand],
     zero_point: Operand | None,
     bias: Operand | None,
-    result: Operand,
     tensor: DML_BUFFER_TENSOR_DESC,
-) -> None:
-    """``result = clamp(round((sums + bias) * (scales[0] * scales[1] / scales[2])) + zero_point)``, all broadcasting.
+) -> Finish:
+    """clamp(round((sum + bias) * (scales[0] * scales[1] / scales[2])) + zero_point), all broadcasting.
 
-    tensor: the description of result, of an 8-bit type. Rounds to nearest even. The reference asks for results that
+    tensor: the description of the result, of an 8-bit type. Rounds to nearest even. The reference asks for results that
     mathematically equal those of quantizing a dequantized product; as in ONNX Runtime, the three scales are put
     together to one float32 factor first.
     """
-    sources = [sums, *scales]
+    besides = list(scales)
     total: Expression = Leaf(0)
     if bias is not None:
-        sources.append(bias)
-        total = node("$x0 + $x1", total, Leaf(len(sources) - 1), glsl="int")
+        besides.append(bias)
+        total = node("$x0 + $x1", total, Leaf(len(besides)), glsl="int")
     offset: Expression | None = None
     if zero_point is not None:
-        sources.append(zero_point)
-        offset = Leaf(len(sources) - 1)
+        besides.append(zero_point)
+        offset = Leaf(len(besides))
     factor = node("divide_nearest($x0 * $x1, $x2)", Leaf(1), Leaf(2), Leaf(3), includes=[MATH])
     rounded = node("roundEven(float($x0) * $x1)", total, factor)
-    apply(builder, quantized(tensor, rounded, offset), result, sources)
+    return Finish(quantized(tensor, rounded, offset), besides)
+
+
+def _product(builder: ProgramBuilder, result: Operand, finish: Finish) -> None:
+    """``finish`` of the product of the 8-bit ATensor and BTensor, less their zero points."""
+    a, b = builder["ATensor"], builder["BTensor"]
+    points = builder.get("AZeroPointTensor"), builder.get("BZeroPointTensor")
+    rows, columns = (
+        point and along_dimension(point, result.rank, axis) for point, axis in zip(points, (-2, -1), strict=True)
+    )
+    factors = Bytes(a, rows), Bytes(transposed(b), columns and transposed(columns))
+    if product_of_bytes(builder, *factors, result, finish.expression, finish.besides):
+        return
+    a, b = without_zero_point(builder, a, points[0], -2), without_zero_point(builder, b, points[1], -1)
+    if isinstance(finish.expression, Leaf):
+        matmul(builder, a, b, None, result)
+        return
+    sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, result.sizes)
+    matmul(builder, a, b, None, sums)
+    finish.of(builder, sums, result)
 
 
 @lowering(DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC)
 def matrix_multiply_integer(desc: DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    a = without_zero_point(builder, builder["ATensor"], builder.get("AZeroPointTensor"), -2)
-    b = without_zero_point(builder, builder["BTensor"], builder.get("BZeroPointTensor"), -1)
-    matmul(builder, a, b, None, builder["OutputTensor"])
+    _product(builder, builder["OutputTensor"], Finish(Leaf(0)))
 
 
 @lowering(DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC)
@@ -86,10 +117,6 @@ def quantized_linear_matrix_multiply(
     desc: DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
     result = builder["OutputTensor"]
-    a = without_zero_point(builder, builder["ATensor"], builder.get("AZeroPointTensor"), -2)
-    b = without_zero_point(builder, builder["BTensor"], builder.get("BZeroPointTensor"), -1)
-    sums = builder.temporary(DML_TENSOR_DATA_TYPE_INT32, result.sizes)
-    matmul(builder, a, b, None, sums)
     scales = (
         along_dimension(builder["AScaleTensor"], result.rank, -2),
         along_dimension(builder["BScaleTensor"], result.rank, -1),
@@ -98,16 +125,39 @@ def quantized_linear_matrix_multiply(
     zero_point = builder.get("OutputZeroPointTensor")
     if zero_point is not None:
         zero_point = along_dimension(zero_point, result.rank, -2)
-    requantize(builder, sums, scales, zero_point, None, result, desc.OutputTensor)
+    _product(builder, result, requantization(scales, zero_point, None, desc.OutputTensor))
+
+
+#: Products of 8-bit integers less their zero points, at most 255 each, of which 32 bits hold every sum.
+_MOST_PRODUCTS = (2**31 - 1) // 255**2
 
 
 @lowering(DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC)
 def matrix_multiply_integer_to_float(
     desc: DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC, builder: ProgramBuilder
 ) -> None:
+    result, bias = builder["OutputTensor"], builder.get("BiasTensor")
+    if _product_to_float(builder, result, bias):
+        return
     a = _dequantized(builder, "A", desc.ATensor, -2)
     b = _dequantized(builder, "B", desc.BTensor, -1)
-    matmul(builder, a, b, builder.get("BiasTensor"), builder["OutputTensor"])
+    matmul(builder, a, b, bias, result)
+
+
+def _product_to_float(builder: ProgramBuilder, result: Operand, bias: Operand | None) -> bool:
+    """By the sum of integers, times the scales at last; False where the device has no kernel for it."""
+    a, b = builder["ATensor"], builder["BTensor"]
+    if any(DATA_TYPES[x.data_type].bits != 8 for x in (a, b)) or a.sizes[-1] > _MOST_PRODUCTS:
+        return False
+    scales = [along_dimension(builder[f"{which}ScaleTensor"], result.rank, at) for which, at in (("A", -2), ("B", -1))]
+    finish = node("float($x0) * $x1 * $x2", Leaf(0), Leaf(1), Leaf(2))
+    if bias is not None:
+        finish = node("$x0 + $x1", finish, Leaf(3))
+        scales.append(bias)
+    rows, columns = builder.get("AZeroPointTensor"), builder.get("BZeroPointTensor")
+    rows, columns = rows and along_dimension(rows, a.rank, -2), columns and along_dimension(columns, b.rank, -1)
+    factors = Bytes(a, rows), Bytes(transposed(b), columns and transposed(columns))
+    return product_of_bytes(builder, *factors, result, finish, scales)
 
 
 def _dequantized(builder: ProgramBuilder, which: str, tensor: DML_BUFFER_TENSOR_DESC, axis: int) -> Operand:

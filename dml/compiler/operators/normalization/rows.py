@@ -99,6 +99,7 @@ def _dispatch_held(builder: ProgramBuilder, what: Normalization, of: RowOperands
             "SEGMENTED": int(of.x.rank - of.kept > 1),
             "LANES": held.lanes,
             "STEPS": held.steps,
+            "SUBGROUP": held.subgroup,
             "UNIT": of.unit,
             "USE_MEAN": int(what.use_mean),
             "USE_VARIANCE": int(what.use_variance),

@@ -82,6 +82,7 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
     groups = layout.count // layout.wide
     sharing = reduction_sharing(builder.target, groups, layout.steps, layout.row_bytes)
     chunk, chunks = sharing.cut(layout.steps)
+    one_word = len(what.monoid.pack) == 1
     if chunks == 1:
         stored, stores = layout.results, what
     else:
@@ -109,7 +110,9 @@ def _reduce_whole(builder: ProgramBuilder, layout: ReductionLayout, what: Combin
             "UNIT": layout.unit,
             "BLOCK": SUM_BLOCK,
             # (SwiftShader takes minutes to compile norms that stand there several times.)
-            "TOGETHER": sharing.together if len(what.monoid.pack) == 1 else 1,
+            "TOGETHER": sharing.together if one_word else 1,
+            "APART": int(sharing.apart),
+            "SUBGROUP": sharing.subgroup if one_word else 0,
         },
         code=code,
         steps=-(-chunk // sharing.lanes),

@@ -1,0 +1,176 @@
+"""Products of 8-bit integers: on matrix units, on the integer dot product, or neither."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dml.compiler.selection.convolution import WindowSizes
+from dml.compiler.target import Target
+
+#: Bytes of a vector, whose multiples kernels take of k.
+VECTOR = 16
+#: A product of fewer rows than this has its own kernel, at the speed of memory.
+_FEW_ROWS = 8
+
+
+@dataclass(frozen=True)
+class DotProduct:
+    """gemm/bytes.comp: a workgroup makes ``rows`` x ``columns`` of the result; an invocation, ``blocks`` (down, across)
+    blocks of 4 x 4 of that. slab: steps of k at a time."""
+
+    rows: int
+    columns: int
+    blocks: tuple[int, int]
+    slab: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns
+
+    @property
+    def workgroup(self) -> int:
+        down, across = self.blocks
+        return self.rows // (4 * down) * (self.columns // (4 * across))
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.slab * (self.rows + self.columns + 8)
+
+
+@dataclass(frozen=True)
+class DotRows:
+    """gemm/bytes_rows.comp: ``slices`` invocations share the products of each of ``lanes`` columns."""
+
+    rows: int
+    lanes: int
+    slices: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.lanes
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes * self.slices
+
+    @property
+    def slab(self) -> int:
+        """Steps of k at a time."""
+        return self.slices * VECTOR
+
+
+@dataclass(frozen=True)
+class ByteMatrixProduct:
+    """gemm/bytes_matrix.comp: as gemm/cooperative.comp (see MatrixProduct), of bytes."""
+
+    rows: int
+    columns: int
+    own: tuple[int, int]
+    shape: tuple[int, int, int]
+    slab: int
+    subgroup_size: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns
+
+    @property
+    def workgroup(self) -> int:
+        return self.rows // self.own[0] * (self.columns // self.own[1]) * self.subgroup_size
+
+    @property
+    def shared_bytes(self) -> int:
+        m, n, _ = self.shape
+        lines = (self.rows + self.columns) * VECTOR * (self.slab // VECTOR | 1)
+        return lines + 4 * m * n * self.workgroup // self.subgroup_size
+
+
+ByteKernel = DotProduct | DotRows | ByteMatrixProduct
+
+#: Tiles, the largest first, and with how many of them a device is busy: those of float32 products (see gemm.py).
+_DOT_TILES = (
+    (DotProduct(64, 128, blocks=(2, 2), slab=32), 128),
+    (DotProduct(64, 64, blocks=(2, 2), slab=32), 128),
+    (DotProduct(32, 32, blocks=(1, 1), slab=32), 1),
+)
+#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough: those of
+#: float16 products.
+_MATRIX_TILES = (
+    ((128, 128), (64, 32), 64, 128),
+    ((64, 64), (32, 32), 64, 64),
+    ((32, 32), (16, 16), 64, 1),
+)
+
+
+def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKernel | None:
+    """The kernel for products of 8-bit integers; None where the device has none, and they are multiplied as INT32.
+
+    CPUs' drivers make four products and more of a dot product.
+    """
+    if target.is_cpu:
+        return None
+    found = _on_matrices(target, m, n, k, batch) if m > _FEW_ROWS else None
+    if found is not None:
+        return found
+    if not target.features.integer_dot_product:
+        return None
+    if m <= _FEW_ROWS:
+        return DotRows(1 << (m - 1).bit_length(), 8, 16)
+    for tile, enough in _DOT_TILES:
+        tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
+        if _fits(target, tile) and tiles >= enough:
+            break
+    return tile
+
+
+#: Input channels of a group below which convolutions of several groups stay those of INT32: vectors would be empty.
+_GROUP_CHANNELS = 8
+
+
+def convolution_kernel(target: Target, sizes: WindowSizes, k: int) -> ByteKernel | None:
+    """As ``byte_kernel``: of the filter, k elements of windows filled up, and the windows."""
+    if sizes.groups > 1 and sizes.inputs < _GROUP_CHANNELS:
+        return None
+    places = sizes.batch * math.prod(sizes.places)
+    return byte_kernel(target, sizes.outputs, places, k, sizes.groups)
+
+
+def byte_runs(sizes: WindowSizes) -> tuple[int, bool]:
+    """To how many bytes the channels of a group are filled up, and whether elements of a window that follow each other
+    along x count as one: of few channels, each of them filled up to a vector would be mostly empty."""
+    if sizes.inputs % VECTOR == 0:
+        return sizes.inputs, False
+    return -(-sizes.inputs // 4) * 4, sizes.groups == 1 and sizes.dilations[2] == 1
+
+
+def is_better_exchanged(target: Target, m: int, n: int) -> bool:
+    """Whether the product of the transposes is the one that the kernels do well: there is one for few rows."""
+    return not target.is_cpu and n <= _FEW_ROWS < m
+
+
+def _fits(target: Target, kernel: DotProduct | ByteMatrixProduct) -> bool:
+    most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
+    return kernel.workgroup <= most and kernel.shared_bytes <= target.shared_memory
+
+
+def _on_matrices(target: Target, m: int, n: int, k: int, batch: int) -> ByteMatrixProduct | None:
+    """The largest tile that fits and of which there are enough. None where there is none."""
+    if not target.features.byte_matrices or min(m, n, k) < VECTOR:
+        return None
+    shape = target.features.byte_matrices[0]
+    found = None
+    for (rows, columns), own, slab, enough in _MATRIX_TILES:
+        tile = ByteMatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
+        if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
+            found = tile
+            if batch * -(-m // rows) * -(-n // columns) >= enough:
+                break
+    return found
+
+
+#: Rows of a workgroup of gemm/bytes_terms.comp, and its invocations.
+TERM_ROWS, TERM_WORKGROUP = 16, 128

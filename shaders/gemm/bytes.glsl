@@ -1,0 +1,60 @@
+// What the kernels of products of 8-bit integers share: result = finish of the sums over k of (a - its zero point) *
+// (b - its zero point). a is {batch, M, K} and b {batch, N, K}, both along k in memory, in vectors of sixteen: K is a
+// multiple of 16. What is multiplied are a ^ A_FLIP and b ^ B_FLIP: where one of two is unsigned, its bytes less 128.
+//
+// HAS_TERMS: a_terms and b_terms hold, for each row, the zero point (less 128 where it was flipped) and the sum that the
+// other's zero point is multiplied with (see bytes_terms.comp). All sums are exact modulo 2^32.
+//
+// WINDOWS: b is the windows of a convolution's x (see convolution/byte_windows.glsl), a its filter, batch the groups.
+// Generated is result_VALUE finished(int sum, uint at[RANK], uint m, uint n).
+const uint PER = 16u;
+
+#if WINDOWS
+#include "convolution/byte_windows.glsl"
+#else
+#define LINE uint
+LINE line_of_b(uint at[RANK], uint n) { return b_batch(at) + n * B_ROW; }
+uvec4 vector_of_b(LINE line, uint k) { return b_vector((line + k) / PER) ^ B_FLIP; }
+uint index_of_result(uint at[RANK], uint m, uint n) { return result_batch(at) + m * RESULT_ROW + n * RESULT_COLUMN; }
+#endif
+
+// Of row m, which is there, from k on, a multiple of 16; zero from K on.
+uvec4 vector_of_a(uint a0, uint m, uint k) {
+    uvec4 bits = a_vector((a0 + m * A_ROW + min(k, K - PER)) / PER) ^ A_FLIP;
+    return k < K ? bits : uvec4(0u);
+}
+
+// The sum of the products of what lies under the zero points, from that of the bytes.
+int corrected(uint sum, uint at[RANK], uint m, uint n) {
+#if HAS_TERMS
+    uint own = a_terms_batch(at) + m * A_TERMS_ROW, other = b_terms_batch(at) + n * B_TERMS_ROW;
+    uint a_point = uint(a_terms_load(own)), a_sum = uint(a_terms_load(own + 1u));
+    uint b_point = uint(b_terms_load(other)), b_sum = uint(b_terms_load(other + 1u));
+    return int(sum - b_point * a_sum - a_point * b_sum);
+#else
+    return int(sum);
+#endif
+}
+
+// Stores what the sums of row m and of four neighbouring columns from n on become. STORES: elements of a word of result
+// where these four are neighbours from a multiple of four on, else 0.
+void store_four(uint at[RANK], uint m, uint n, uvec4 sums) {
+#if STORES > 0
+    uint i = index_of_result(at, m, n);
+    uint word = 0u;
+    [[unroll]] for (uint p = 0u; p < 4u; ++p) {
+        uint bits = result_encode_at(i + p, finished(corrected(sums[p], at, m, n + p), at, m, n + p));
+        word |= bits << (p % uint(STORES) * result_BITS % 32u);
+        if (p % uint(STORES) == uint(STORES) - 1u) {
+            result_word_store((i + p) / uint(STORES), word);
+            word = 0u;
+        }
+    }
+#else
+    [[unroll]] for (uint p = 0u; p < 4u; ++p) {
+        if (n + p < N) {
+            result_store(index_of_result(at, m, n + p), finished(corrected(sums[p], at, m, n + p), at, m, n + p));
+        }
+    }
+#endif
+}

@@ -1,7 +1,7 @@
 """Compiles kernels that models use again and again, for a wheel to bring; DML_CACHE_DIR says where to.
 
-They are those of the models of ``tools/bench --first-result`` on this machine's devices, kept in its folder spirv under the
-identity of their source and of the compiler: whatever has changed since is not found there, and compiled as ever.
+They are those of the models of ``tools/bench --first-result`` on this machine's devices, and lie in its folder spirv
+under the identity of their source and of the compiler: what has changed since is not found there, and compiled as ever.
 """
 
 from __future__ import annotations

@@ -248,6 +248,8 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("512x1001", "MEAN_VARIANCE_NORMALIZATION1", _same("1x1x512x1001", Axes=(3,), ScaleTensor=None, BiasTensor=None)),
     ("64 of 64x64", "MEAN_VARIANCE_NORMALIZATION1",
         _same("4x64x64x64", Axes=(2, 3), ScaleTensor="4x64x64x64", BiasTensor="4x64x64x64")),
+    ("64 of 10x64x64", "MEAN_VARIANCE_NORMALIZATION1",
+        _same("2x32x10x64x64", Axes=(2, 3, 4), ScaleTensor="1x32x10x1x1", BiasTensor="1x32x10x1x1")),
     ("1 of 1048576", "MEAN_VARIANCE_NORMALIZATION1",
         _same("1x1x1024x1024", Axes=(2, 3), ScaleTensor=None, BiasTensor=None)),
     ("16x64x56x56", "BATCH_NORMALIZATION_TRAINING", _same(

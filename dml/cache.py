@@ -23,7 +23,7 @@ import platformdirs
 from dml.errors import HRESULT, DMLError
 
 #: What dml keeps, a folder each. (The set-up keeps builds of Kompute beside them, which are not ours to forget.)
-FOLDERS = ("spirv", "pipelines")
+FOLDERS = ("spirv", "pipelines", "tuned")
 #: How many MiB all folders together may have.
 SIZE_VARIABLE = "DML_CACHE_SIZE"
 _DEFAULT_MIB = 256

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -26,6 +26,24 @@ _Enum = TypeVar("_Enum", bound=Enum)
 
 
 _LEFT_OUT = object()
+
+
+class HashedOnce:
+    """A key that is looked up again and again: equal to those of equal values, and its hash is computed once."""
+
+    __slots__ = ("_hash", "_value")
+
+    def __init__(self, value: Hashable) -> None:
+        self._value = value
+        self._hash = hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, HashedOnce) and self._hash == other._hash and self._value == other._value
 
 
 class Signature:

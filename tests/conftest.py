@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -20,6 +22,9 @@ from dml.compiler.features import FloatMode
 from dml.conformance import axes
 from dml.runtime import devices
 from dml.runtime.devices import VulkanDevice
+
+# What a developer measured on this machine is not what others test
+os.environ.setdefault("DML_DISABLE_TUNING", "1")
 
 # A compiled shader may stand behind the first example, and CI should not fail on what another run will not show.
 hypothesis.settings.register_profile(
@@ -189,3 +194,12 @@ def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device
 def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
     """The device under test as it is, then as a discrete GPU: a test of two sets of kernels runs on both."""
     return seen_as(request.param)
+
+
+@pytest.fixture(scope="module")
+def benchmarks() -> Iterator[None]:
+    """The folder of the benchmarks' scripts is where modules are found: they find each other as scripts do."""
+    folder = str(Path(__file__).parents[1] / "tools" / "benchmarks")
+    sys.path.append(folder)
+    yield
+    sys.path.remove(folder)

@@ -164,7 +164,7 @@ class Device(DMLObject):
         return CompiledOperator(
             self,
             program,
-            desc.OPERATOR_TYPE.name.removeprefix("DML_OPERATOR_"),
+            short_name(desc.OPERATOR_TYPE),
             desc.inputs(),
             desc.outputs(),
             in_place=supports_in_place(desc.OPERATOR_TYPE),

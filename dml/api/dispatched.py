@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from dml.descriptors.base import OperatorDesc, description_key
+from dml.descriptors.base import OperatorDesc
 
 if TYPE_CHECKING:
     from dml.api.operator import CompiledOperator
@@ -30,7 +30,7 @@ class Dispatched:
 
     def find(self, desc: OperatorDesc) -> CompiledOperator | None:
         """The operator that was compiled of an equal description, if it is still there."""
-        key = description_key(desc)
+        key = desc.key
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -43,7 +43,7 @@ class Dispatched:
         program = compiled.program
         size = compiled.memory + program.persistent_size + sum(len(constant.Data) for constant in program.constants)
         with self._lock:
-            _, replaced = self._kept.pop(key := description_key(desc), (None, 0))
+            _, replaced = self._kept.pop(key := desc.key, (None, 0))
             self._kept[key] = compiled, size
             self._bytes += size - replaced
             while len(self._kept) > MOST_OPERATORS or self._bytes > MOST_BYTES:

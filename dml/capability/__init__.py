@@ -5,7 +5,8 @@ buffer), `fields` in C order, `same` (tensors that must share properties) and `s
 level that holds until the next higher level with a table; REDUCE has such tables per group of functions. Where the
 reference contradicts itself, the facts decide: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL came with 3_0 (feature level
 history; its page says 1_0), and the tensors of FOLD and UNFOLD differ in dimension count (their examples). The data
-types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here.
+types of those two, which the reference leaves out, are FLOAT32 and FLOAT16 here. `own.json` holds the same of operators
+that DirectML does not have, which no query lists.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from ..arguments import is_number
 from ..descriptors import (
@@ -35,6 +36,7 @@ from ..enums import (
     DML_TENSOR_DATA_TYPE,
 )
 from ..enums.naming import named, short_name
+from ..enums.own import OWN_OPERATOR_TYPE
 from ..errors import HRESULT, DMLError
 from .support import OperatorSupport, TensorSupport
 
@@ -76,8 +78,8 @@ def feature_level(level: DML_FEATURE_LEVEL | int | str) -> DML_FEATURE_LEVEL:
 
 
 @cache
-def _table() -> dict[str, dict[str, Any]]:
-    text = files(__package__).joinpath("operators.json").read_text(encoding="utf-8")
+def _table(file: str) -> dict[str, dict[str, Any]]:
+    text = files(__package__).joinpath(file).read_text(encoding="utf-8")
     loaded: dict[str, dict[str, Any]] = json.loads(text)
     return loaded
 
@@ -86,6 +88,8 @@ def operator_type(kind: DML_OPERATOR_TYPE | int | str) -> DML_OPERATOR_TYPE:
     """The operator type as an enumerator, by its number or name ("GRU"); DMLError for what names no operator."""
     if isinstance(kind, str):
         kind = named(DML_OPERATOR_TYPE, kind, "operator type")
+    if isinstance(kind, OWN_OPERATOR_TYPE):  # by its enumerator alone: no name or number means it
+        return cast(DML_OPERATOR_TYPE, kind)
     try:
         found = kind if type(kind) is DML_OPERATOR_TYPE else DML_OPERATOR_TYPE(kind)
         _entry_of(found)
@@ -104,7 +108,8 @@ def _entry(operator_type: DML_OPERATOR_TYPE | int | str) -> dict[str, Any]:
 
 @cache
 def _entry_of(operator_type: DML_OPERATOR_TYPE) -> dict[str, Any]:
-    return _table()[short_name(operator_type)]
+    file = "own.json" if isinstance(operator_type, OWN_OPERATOR_TYPE) else "operators.json"
+    return _table(file)[short_name(operator_type)]
 
 
 def operator_introduced(operator_type: DML_OPERATOR_TYPE | str) -> DML_FEATURE_LEVEL:

@@ -7,8 +7,9 @@ and one persistent resource. Its dispatches run in order; whoever runs them keep
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, NamedTuple
 
 from dml.compiler.scalar import Expression
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
@@ -30,16 +31,17 @@ class Space(Enum):
     PERSISTENT = "persistent"
     CONSTANT = "constant"
 
+    __hash__ = object.__hash__  # (that of enumerations is Python code, and regions are looked up all the time)
 
-@dataclass(frozen=True)
-class Region:
+
+class Region(NamedTuple):
     """``size`` bytes at ``offset`` of one resource.
 
     index: the number of the input or output in binding order, or of the constant.
     """
 
     space: Space
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of that name
     offset: int
     size: int
 
@@ -108,7 +110,7 @@ class Operand:
 
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """The same elements under other sizes and strides, ``base`` elements further on."""
-        return Operand(self.region, self.data_type, tuple(sizes), tuple(strides), self.base + base, self.epilogue)
+        return self._with(sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Right-aligned to ``sizes``; dimensions of size 1 repeat.
@@ -127,7 +129,17 @@ class Operand:
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
         """The same bits read as another data type of the same width."""
-        return replace(self, data_type=data_type)
+        return self._with(data_type=data_type)
+
+    def ends_in(self, epilogue: Epilogue) -> Operand:
+        """The same, with that applied to what is stored."""
+        return self._with(epilogue=epilogue)
+
+    def _with(self, **changes: Any) -> Operand:
+        """As ``replace``, which is slow for what a plan does most."""
+        made = object.__new__(Operand)
+        made.__dict__.update(self.__dict__, **changes)
+        return made
 
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:
@@ -178,17 +190,22 @@ class Access(Enum):
     WRITE = "w"
     READ_WRITE = "rw"
 
+    __hash__ = object.__hash__
+
     @property
     def writes(self) -> bool:
         return self is not Access.READ
 
 
-@dataclass(frozen=True)
-class StorageBinding:
-    """One storage buffer of a dispatch. The region's offset reaches the shader as a push constant, in words."""
+class StorageBinding(NamedTuple):
+    """One buffer of a dispatch. The region's offset reaches the shader as a push constant, in words.
+
+    texel: 0, or the words (1 or 4) of the texels by which the shader reads it, as a uniform texel buffer.
+    """
 
     region: Region
     access: Access
+    texel: int = 0
 
 
 @dataclass(frozen=True)
@@ -213,6 +230,13 @@ class Dispatch:
     invocations: int = 1
     steps: int = 1
     each: int = 1
+
+    def over(self, bindings: tuple[StorageBinding, ...], node: str | None = None) -> Dispatch:
+        """The same over other regions, of another node where one is given. (A plan makes many, and ``replace`` is
+        slow.)"""
+        made = object.__new__(Dispatch)
+        made.__dict__.update(self.__dict__, bindings=bindings, node=self.node if node is None else node)
+        return made
 
     @property
     def work(self) -> int:

@@ -12,31 +12,60 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
-from dml.compiler.program import Dispatch, Operand, Program, Region, Space, StorageBinding
+from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space
 from dml.compiler.scalar import Expression, Leaf
+from dml.structures import HashedOnce
 
 #: How many are kept: those used last.
 MOST_KEPT = 1024
 
 _Operands = Mapping[str, OperandOrArray]
+_Work = Callable[[ProgramBuilder], None]
 _kept: OrderedDict[Hashable, Program] = OrderedDict()
 _lock = threading.Lock()
 
 
-def repeated(
-    builder: ProgramBuilder, what: Hashable, operands: _Operands, work: Callable[[ProgramBuilder], None]
-) -> None:
+class Lowered(NamedTuple):
+    """What was made over stand-ins, and the regions that they stand for."""
+
+    made: Program
+    regions: list[Region]
+
+    def only_writes(self, region: Region) -> bool:
+        """Whether none of its kernels reads what it has of a region."""
+        number = self.regions.index(region)
+        bound = (
+            binding for dispatch in (*self.made.initialize, *self.made.dispatches) for binding in dispatch.bindings
+        )
+        return all(
+            binding.access is Access.WRITE
+            for binding in bound
+            if binding.region.index == number and binding.region.space in (Space.INPUT, Space.CONSTANT)
+        )
+
+
+def repeated(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> None:
     """``work(builder.scope(operands))``, or what it added to another program for operands of the same layouts.
 
     what: all that ``work`` depends on beside the operands and the target, told apart by being equal.
     """
-    regions = list(dict.fromkeys(operand.region for operand in _all(operands)))
-    if any(a.overlaps(b) for a, b in combinations(regions, 2)):
-        work(builder.scope(operands))  # (tensors that share some bytes: which ones, is not in the key)
-        return
+    found = lowered(builder, what, operands, work)
+    if found is None:
+        work(builder.scope(operands))
+    else:
+        add(builder, found)
+
+
+def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> Lowered | None:
+    """What ``repeated`` would add; None where tensors share some bytes: which ones, is not in the key."""
+    regions = list(dict.fromkeys(operand.region for operand in every(operands)))
+    if len({region[:2] for region in regions}) < len(regions) and any(
+        a.overlaps(b) for a, b in combinations(regions, 2)
+    ):
+        return None
     numbers = {region: number for number, region in enumerate(regions)}
     stage = builder.initializes
     key = what, builder.target, stage, tuple((name, _key(value, numbers)) for name, value in operands.items())
@@ -54,11 +83,19 @@ def repeated(
             _kept[key] = made
             if len(_kept) > MOST_KEPT:
                 _kept.popitem(last=False)
-    _add(builder, made, regions)
+    return Lowered(made, regions)
 
 
 def expression_key(expression: Expression) -> Hashable:
     """The same for expressions whose GLSL is: their nodes in order, and which of them are one."""
+    if isinstance(expression, Leaf):
+        return expression
+    if expression.key is None:
+        object.__setattr__(expression, "key", HashedOnce(_expression_key(expression)))
+    return expression.key
+
+
+def _expression_key(expression: Expression) -> Hashable:
     numbers: dict[int, int] = {}
     nodes: list[Hashable] = []
 
@@ -76,7 +113,7 @@ def expression_key(expression: Expression) -> Hashable:
     return number(expression), tuple(nodes)
 
 
-def _all(operands: _Operands) -> Iterator[Operand]:
+def every(operands: _Operands) -> Iterator[Operand]:
     """The operands, and those of their epilogues."""
     for value in operands.values():
         for operand in value if isinstance(value, tuple) else (value,):
@@ -117,9 +154,9 @@ def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
     return replace(value, region=to[value.region], epilogue=epilogue)
 
 
-def _add(builder: ProgramBuilder, made: Program, regions: list[Region]) -> None:
+def add(builder: ProgramBuilder, found: Lowered) -> None:
     """Add what was made over stand-ins, with the regions that they stand for and new places for its own."""
-    program = builder.program
+    program, (made, regions) = builder.program, found
     temporaries, persistent = program.temporaries, program.persistent_size
     program.temporaries += made.temporaries
     program.persistent_size += made.persistent_size
@@ -133,8 +170,8 @@ def _add(builder: ProgramBuilder, made: Program, regions: list[Region]) -> None:
         return Region(whole.space, whole.index, whole.offset + region.offset, region.size)
 
     def moved(dispatch: Dispatch) -> Dispatch:
-        bindings = tuple(StorageBinding(place(binding.region), binding.access) for binding in dispatch.bindings)
-        return replace(dispatch, bindings=bindings, node=builder.node)
+        bindings = tuple(binding._replace(region=place(binding.region)) for binding in dispatch.bindings)
+        return dispatch.over(bindings, builder.node)
 
     program.initialize += map(moved, made.initialize)
     program.dispatches += map(moved, made.dispatches)

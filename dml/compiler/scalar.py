@@ -6,7 +6,7 @@ A leaf reads one operand's element; a node is GLSL over its operands ``$x0``, ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +33,8 @@ class ScalarNode:
     includes: tuple[str, ...] = ()
     #: The number of nodes on the longest way down to a leaf, this one included.
     depth: int = field(init=False)
+    #: What tells it from others (see ``repeated``), once that was asked for.
+    key: Hashable = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depth", 1 + max(map(depth_of, self.operands), default=0))
@@ -53,6 +55,8 @@ def node(
 
 def substitute(expression: Expression, operands: Sequence[Expression]) -> Expression:
     """The expression with ``operands[i]`` in place of every ``Leaf(i)``."""
+    if all(type(operand) is Leaf and operand.index == at for at, operand in enumerate(operands)):
+        return expression
     done: dict[int, Expression] = {}
 
     def walk(at: Expression) -> Expression:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cached_property
 
 from dml.compiler.features import NO_FEATURES, Features
+from dml.compiler.tuned import NOTHING_TUNED, Tuned
 
 
 class DeviceClass(Enum):
@@ -32,12 +34,28 @@ class Target:
     max_uniform_buffer_range: int = 16384
     uniform_buffer_alignment: int = 256
     max_storage_buffers: int = 4
+    #: Of uniform texel buffers: elements of one, how many a kernel binds, and where they may begin.
+    max_texels: int = 65536
+    max_texel_buffers: int = 16
+    texel_alignment: int = 256
     max_push_constants: int = 128
     subgroup_size: int = 1
     #: What it was opened with beyond Vulkan 1.1's core.
     features: Features = NO_FEATURES
+    #: The version of Mesa whose llvmpipe it is; (0, 0) where it is another driver.
+    llvmpipe: tuple[int, int] = (0, 0)
     #: Steps of an invocation where fewer are wanted than the class of the device allows.
     fewer_steps: int | None = None
+    #: Which variants were fastest where they were measured; selection's rules decide the rest.
+    tuned: Tuned = NOTHING_TUNED
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since what is lowered is looked up by its target."""
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
 
     @property
     def is_cpu(self) -> bool:

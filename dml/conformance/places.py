@@ -39,7 +39,9 @@ class DeviceAxis:
         """The device as it stands in a report."""
         device, target = self.device, seen_as(self.device, self.axis).target
         limits = {
-            field.name: _plain(getattr(target, field.name)) for field in fields(target) if field.name != "features"
+            field.name: _plain(getattr(target, field.name))
+            for field in fields(target)
+            if field.name not in ("features", "tuned")
         }
         return {
             "name": device.name,
@@ -55,6 +57,7 @@ class DeviceAxis:
                 **target.features.described(),
                 "timestamp_bits": device.timestamp_bits,
                 "timestamp_period": device.timestamp_period,
+                "tuned": len(target.tuned.choices),
             },
         }
 

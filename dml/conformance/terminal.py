@@ -79,7 +79,8 @@ def _worst(results: Sequence[Record]) -> tuple[str, str, str]:
 def _title(console: Console, run: Record) -> None:
     device = run["device"]
     line = Text(f"\n{report.title(device)}", style="bold")
-    line.append(f": driver {device['driver']}, Vulkan {device['api_version']}", style="not bold")
+    tuned = ", tuned" if device["features"].get("tuned") else ""
+    line.append(f": driver {device['driver']}, Vulkan {device['api_version']}{tuned}", style="not bold")
     console.print(line)
 
 

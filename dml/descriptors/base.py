@@ -12,9 +12,10 @@ import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast
 
@@ -24,8 +25,19 @@ from .. import enums
 from ..arguments import is_number
 from ..enums import DML_OPERATOR_TYPE
 from ..enums.naming import short_name
+from ..enums.own import OWN_OPERATOR_TYPE
 from ..errors import DMLError
-from ..structures import Signature, derive_count, enumerator, integer, integers, not_converted, sequence, structure
+from ..structures import (
+    HashedOnce,
+    Signature,
+    derive_count,
+    enumerator,
+    integer,
+    integers,
+    not_converted,
+    sequence,
+    structure,
+)
 from ..tensors import DML_BUFFER_TENSOR_DESC, DML_SCALAR_UNION, DML_SCALE_BIAS, DML_SIZE_2D, DML_TENSOR_DESC
 
 if TYPE_CHECKING:
@@ -69,7 +81,7 @@ class OperatorDesc:
     Fields are given by keyword, or by position in C order. Arrays become tuples; counts may be left out.
     """
 
-    OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]
+    OPERATOR_TYPE: ClassVar[DML_OPERATOR_TYPE]  # (of those that DirectML does not have, an OWN_OPERATOR_TYPE)
     fields_info: ClassVar[tuple[FieldInfo, ...]]
     #: Those of the input and of the output fields, in C order.
     input_names: ClassVar[tuple[str, ...]]
@@ -87,7 +99,16 @@ class OperatorDesc:
         return self is other or bool(self._values(self) == other._values(other))
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(self._values(self))
+
+    @cached_property
+    def key(self) -> HashedOnce:
+        """For what is made of a description; tells apart what equality does not: 0.0 and -0.0, 1 and 1.0."""
+        return HashedOnce((type(self), self._values(self), tuple(map(repr, _numbers(self)))))
 
     def __repr__(self) -> str:
         """Fields that hold something, but no counts: DML_TILE_OPERATOR_DESC(InputTensor=(FLOAT32, (1, 2)), ...)."""
@@ -313,6 +334,25 @@ def operator(cls: _DescClass) -> _DescClass:
     Type checkers see the fields as keywords, since optional fields and counts stand before required ones in C; at run
     time positions work as well.
     """
+    described = _described(cls)
+    described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
+    _OPERATORS[described.OPERATOR_TYPE] = described
+    return cls
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(count_of, fusable))
+def own_operator(kind: OWN_OPERATOR_TYPE) -> Callable[[_DescClass], _DescClass]:
+    """As ``operator``, for one that DirectML does not have: ``operators`` does not list it."""
+
+    def describe(cls: _DescClass) -> _DescClass:
+        _described(cls).OPERATOR_TYPE = kind
+        return cls
+
+    return describe
+
+
+def _described(cls: type[OperatorDesc]) -> Any:
+    """The class with what every description has, but for its operator type."""
     described: Any = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
     fields = dataclasses.fields(described)
     described.fields_info = tuple(_field_info(field, _hint(cls.__module__, cast(str, field.type))) for field in fields)
@@ -320,10 +360,8 @@ def operator(cls: _DescClass) -> _DescClass:
     described.input_names, described.output_names = (
         tuple(info.name for info in described.fields_info if info.kind == kind) for kind in ("input", "output")
     )
-    described.OPERATOR_TYPE = getattr(enums, f"DML_OPERATOR_{cls.__name__[len('DML_') : -len('_OPERATOR_DESC')]}")
     described.__init__ = _constructor(described, fields)
-    _OPERATORS[described.OPERATOR_TYPE] = described
-    return cls
+    return described
 
 
 @structure(converted=("Type", "Desc"))
@@ -346,11 +384,6 @@ class DML_OPERATOR_DESC:
                 f"found {self.Type!r}"
             )
         object.__setattr__(self, "Type", DML_OPERATOR_TYPE(self.Type))
-
-
-def description_key(desc: OperatorDesc) -> Hashable:
-    """A key for what is made of a description; tells apart what equality does not: 0.0 and -0.0, 1 and 1.0."""
-    return desc, tuple(map(repr, _numbers(desc)))
 
 
 def _numbers(desc: OperatorDesc) -> Iterator[Any]:

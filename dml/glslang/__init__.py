@@ -16,7 +16,7 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,7 +24,18 @@ from dml import cache, stages
 from dml.errors import DMLError
 from dml.glslang import library, process
 from dml.glslang.messages import explain
-from dml.glslang.source import DEBUG_VARIABLE, Files, Flat, Source, flat, identity, wants_debug_information
+from dml.glslang.source import (
+    DEBUG_VARIABLE,
+    Files,
+    Flat,
+    Search,
+    Source,
+    are_as_they_were,
+    flat,
+    identity,
+    searches,
+    wants_debug_information,
+)
 
 _SPIRV_MAGIC = (0x07230203).to_bytes(4, "little")
 _MEMORY_BYTES = 64 << 20
@@ -33,8 +44,8 @@ _MEMORY_BYTES = 64 << 20
 TARGET = "vulkan1.1"
 #: "process" has every shader compiled by a process of its own, also where there is a library.
 COMPILER_VARIABLE = "DML_GLSLANG"
-#: A package may bring SPIR-V, laid out like the user's cache; it is read, never written.
-_SHIPPED = Path(__file__).parents[1] / "_spirv"
+#: A wheel brings SPIR-V (tools/wheel), laid out like the user's cache; it is read, never written.
+_SHIPPED = Path(__file__).parents[1] / "_vendor" / "spirv"
 
 
 def flatten(source: Source, *, include_dirs: Sequence[Path] = ()) -> str:
@@ -127,6 +138,18 @@ def _compiled(flattened: Flat, target: str) -> bytes:
 
 
 def _key(source: Source, files: Files, target: str, *, debug: bool) -> str:
+    """A name for the SPIR-V of a source. It is kept, as long as the files that it includes are as they were."""
+    own = source, target, debug, _version(), tuple(files.directories)
+    known = _keys.get(own)
+    if known is not None and are_as_they_were(known[0], files):
+        return known[1]
+    if len(_keys) >= _MOST_KEYS:
+        _keys.clear()
+    _keys[own] = searches(source, files), (key := _made_key(source, files, target, debug=debug))
+    return key
+
+
+def _made_key(source: Source, files: Files, target: str, *, debug: bool) -> str:
     parts = [_version(), target, "-g" if debug else "", *identity(source, files)]
     # (with their lengths, so that no two lists give the same text)
     return hashlib.sha256("".join([f"{len(part)}:{part}" for part in parts]).encode()).hexdigest()
@@ -179,6 +202,9 @@ class _Memory:
 
 
 _memory = _Memory(_MEMORY_BYTES)
+#: How many names of SPIR-V are kept, with the files that each depends on.
+_MOST_KEYS = 1024
+_keys: dict[Hashable, tuple[tuple[Search, ...], str]] = {}
 
 
 __all__ = [

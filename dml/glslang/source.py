@@ -11,7 +11,7 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +73,8 @@ class Files:
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self.directories = directories
-        self._roots = [(str(directory), f"{directory.name}/") for directory in directories]
+        # (The kernels of an installed package, in _shaders/, are those of a checkout's shaders/.)
+        self._roots = [(str(directory), f"{directory.name.removeprefix('_')}/") for directory in directories]
         self._found: dict[tuple[str, str], _Include | None] = {}
 
     def find(self, wanted: str, includer: str) -> _Include | None:
@@ -101,8 +102,32 @@ def identity(source: Source, files: Files) -> list[str]:
     return [source.name, source.text, str(len(source.defines)), str(len(source.headers)), *own, *reached]
 
 
-def _reached(source: Source, files: Files) -> Iterator[tuple[str, str]]:
-    """(name in messages, hash) of each file that is included somewhere; the hash of a missing one is empty."""
+#: A file that was looked for: what for, by whom, and where it was with which hash, None where there was none.
+Search = tuple[str, str, tuple[str, str] | None]
+
+
+def searches(source: Source, files: Files) -> tuple[Search, ...]:
+    """What decides, beside the source's own texts, what ``identity`` is."""
+    made: list[Search] = []
+    for _ in _reached(source, files, made):
+        pass
+    return tuple(made)
+
+
+def are_as_they_were(made: Iterable[Search], files: Files) -> bool:
+    """Whether the files that were looked for are where they were, with the same texts."""
+    for wanted, includer, where in made:
+        found = files.find(wanted, includer)
+        if (None if found is None else (found.identity, found.hash)) != where:
+            return False
+    return True
+
+
+def _reached(source: Source, files: Files, made: list[Search] | None = None) -> Iterator[tuple[str, str]]:
+    """(name in messages, hash) of each file that is included somewhere; the hash of a missing one is empty.
+
+    made: gets what was looked for.
+    """
     headers = dict(source.headers)
     seen: set[str] = set()
     waiting = [(source.name, source.text)]
@@ -110,6 +135,8 @@ def _reached(source: Source, files: Files) -> Iterator[tuple[str, str]]:
         includer, text = waiting.pop()
         for wanted in _includes(text):
             found = _find(wanted, includer, headers, files)
+            if made is not None and wanted not in headers:
+                made.append((wanted, includer, None if found is None else (found.identity, found.hash)))
             if found is None:
                 yield wanted, ""
             elif found.identity not in seen:

@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -188,6 +188,11 @@ class Tensor:
         return 0 - self if not self._takes_scale(1) else self._scaled(-1.0, 0.0)
 
 
+#: Most edges of a graph are those of the graph before it.
+_input_edge = lru_cache(maxsize=8192)(DML_INPUT_GRAPH_EDGE_DESC)
+_edge_between = lru_cache(maxsize=8192)(DML_INTERMEDIATE_GRAPH_EDGE_DESC)
+
+
 @lru_cache(maxsize=8192)
 def _viewed(
     seen: DML_BUFFER_TENSOR_DESC, sizes: tuple[int, ...], strides: tuple[int, ...] | None
@@ -204,6 +209,8 @@ def _viewed(
 
 
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
+#: Where a tensor comes from: ("input", its number, 0), or ("node", its number, which output).
+Source: TypeAlias = tuple[str, int, int]
 
 
 class SharedConstants:
@@ -214,9 +221,40 @@ class SharedConstants:
 
     def __init__(self, data: Iterable[bytes] = ()) -> None:
         self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one) for one in data}
+        self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
+
+    def derived(
+        self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        """What ``make`` makes of an array: once for each ``how``, and shared as they are, of an array among these."""
+        data = bytes_under(array)
+        if data is None or id(data) not in self._nodes:
+            return make(array)
+        key = id(data), how
+        if key not in self._derived:
+            made = make(array)
+            held = made.tobytes()
+            self._nodes[id(held)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(held)
+            self._derived[key] = np.frombuffer(held, made.dtype).reshape(made.shape)
+        return self._derived[key]
 
     def node(self, data: bytes) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         return self._nodes.get(id(data)) or DML_CONSTANT_DATA_GRAPH_NODE_DESC(data)
+
+    def has(self, data: bytes) -> bool:
+        return id(data) in self._nodes
+
+
+class Fragment(NamedTuple):
+    """Nodes that were added to a Builder, and the edges to them, so that they can be added again.
+
+    input_edges: (the number of a tensor from outside, node, its input), where that is an input of the graph. edges:
+    (node, its output, node, its input); (-1 - n, 0, ...) where the value is the tensor n from outside.
+    """
+
+    nodes: tuple[Any, ...]
+    input_edges: tuple[tuple[int, int, int], ...]
+    edges: tuple[tuple[int, int, int, int], ...]
 
 
 class Builder:
@@ -237,6 +275,12 @@ class Builder:
         #: The graph that was built last, and which of the nodes that were added it has, in its order.
         self.graph: DML_GRAPH_DESC | None = None
         self.built: list[int] = []
+
+    def derived(
+        self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        """See ``SharedConstants.derived``."""
+        return self._shared.derived(array, how, make)
 
     @checked
     def input(
@@ -345,6 +389,43 @@ class Builder:
         else:
             self._edges.append((index, output, node, at))
 
+    @property
+    def added(self) -> tuple[int, int, int]:
+        """How many nodes and edges there are, for ``fragment``."""
+        return len(self._nodes), len(self._input_edges), len(self._edges)
+
+    def fragment(self, since: tuple[int, int, int], sources: Sequence[Source]) -> Fragment | None:
+        """What was added since; None where that reads other values made before than those from ``sources``."""
+        first, inputs, edges = since
+        numbers = {source: number for number, source in enumerate(sources)}
+        outer: list[tuple[int, int, int]] = []
+        inner: list[tuple[int, int, int, int]] = []
+        for index, node, at in self._input_edges[inputs:]:
+            number = numbers.get(("input", index, 0))
+            if number is None:
+                return None
+            outer.append((number, node - first, at))
+        for maker, output, node, at in self._edges[edges:]:
+            if maker >= first:
+                inner.append((maker - first, output, node - first, at))
+                continue
+            number = numbers.get(("node", maker, output))
+            if number is None:
+                return None
+            inner.append((-1 - number, 0, node - first, at))
+        return Fragment(tuple(self._nodes[first:]), tuple(outer), tuple(inner))
+
+    def add(self, fragment: Fragment, sources: Sequence[Source]) -> int:
+        """Add a fragment again, its tensors from outside from these sources. Returns the number of its first node."""
+        first = len(self._nodes)
+        self._nodes += fragment.nodes
+        self._input_edges += [(sources[number][1], first + node, at) for number, node, at in fragment.input_edges]
+        self._edges += [
+            (first + maker, output, first + node, at) if maker >= 0 else (*sources[-1 - maker][1:], first + node, at)
+            for maker, output, node, at in fragment.edges
+        ]
+        return first
+
     @checked
     def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
         """The graph with these outputs; what none of them needs is left out.
@@ -357,12 +438,12 @@ class Builder:
         self.built = sorted(live)
         place = {node: index for index, node in enumerate(self.built)}
         inputs: list[Any] = [
-            DML_INPUT_GRAPH_EDGE_DESC(index, place[node], at, self._inputs[index])
+            _input_edge(index, place[node], at, self._inputs[index])
             for index, node, at in self._input_edges
             if node in live
         ]
         between: list[Any] = [
-            DML_INTERMEDIATE_GRAPH_EDGE_DESC(place[maker], output, place[node], at)
+            _edge_between(place[maker], output, place[node], at)
             for maker, output, node, at in self._edges
             if node in live
         ]

@@ -14,10 +14,10 @@ from dml.compiler.memory import place_temporaries
 from dml.compiler.order import count_barriers, in_levels
 from dml.compiler.parts import crop
 from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space
-from dml.compiler.repeated import expression_key, repeated
+from dml.compiler.repeated import add, every, expression_key, lowered, repeated
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
-from dml.descriptors.base import OperatorDesc, description_key
+from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
 from dml.graph.blocks import blocks_of
@@ -214,7 +214,7 @@ class _Compiler:
         epilogue = epilogue_of(node.epilogue, written, besides, made.DataType)
         as_made = reshaped(written, made.Sizes)
         if epilogue is not None and as_made is not None:
-            fused = {**operands, port.name: replace(as_made, epilogue=epilogue)}
+            fused = {**operands, port.name: as_made.ends_in(epilogue)}
             if self._only_stored(node.desc, builder, fused, written.region):
                 return
         between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
@@ -224,7 +224,7 @@ class _Compiler:
         self._apply(builder, node.epilogue, written, [seen, *besides])
 
     def _lower(self, desc: OperatorDesc, builder: ProgramBuilder, operands: Mapping[str, OperandOrArray]) -> None:
-        repeated(builder, (lower, description_key(desc)), operands, lambda inner: lower(desc, inner))
+        repeated(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))
 
     def _apply(
         self, builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]
@@ -240,6 +240,16 @@ class _Compiler:
         self, desc: OperatorDesc, builder: ProgramBuilder, operands: dict[str, OperandOrArray], written: Region
     ) -> bool:
         """Lower an operator with an epilogue; undone where it comes back to its result or has no room for it."""
+        if sum(operand.region.overlaps(written) for operand in every(operands)) == 1:
+            try:
+                found = lowered(builder, (lower, desc.key), operands, lambda inner: lower(desc, inner))
+            except EpilogueTooWideError:
+                return False
+            if found is not None:
+                fits = found.only_writes(written)
+                if fits:
+                    add(builder, found)
+                return fits
         program = self.program
         before = len(program.dispatches), len(program.initialize), program.persistent_size
         try:
@@ -258,7 +268,7 @@ class _Compiler:
         """Whether an operator's kernels read what they write of ``written``, which its inputs may overlap."""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
-        apart = replace(written, index=-1)
+        apart = written._replace(index=-1)
         result = {
             name: replace(operand, region=apart)
             for name, operand in operands.items()

@@ -7,7 +7,8 @@ stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 
 from dml import enums
 from dml.compiler.data_types import DATA_TYPES
@@ -17,6 +18,7 @@ from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, su
 from dml.compiler.selection import single_stores
 from dml.compiler.selection.convolution import adds_apart
 from dml.compiler.target import Target
+from dml.descriptors.base import OperatorDesc
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE
 from dml.graph.folding import fold_batch_normalizations
@@ -108,11 +110,17 @@ def _as_expressions(at: Node) -> Sequence[Node]:
     entry = elementwise_of(at.desc)
     if entry is None:
         return [at]
-    places = {port[0].name: place for place, port in enumerate(at.inputs) if port is not None}
-    expression = substitute(entry.expression(at.desc), [Leaf(places[name]) for name in entry.inputs])
     if all(port is not None for port in at.inputs):
-        at.expression = expression
+        at.expression = _expression_of(at.desc.key, at.desc)
     return [at]
+
+
+@lru_cache(maxsize=4096)
+def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
+    """An element-wise operator's expression over its inputs in their order. key: the description's."""
+    entry = elementwise_of(desc)
+    assert entry is not None
+    return substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
 
 
 def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Sequence[Node]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -11,8 +13,9 @@ from typing import Any, NamedTuple
 
 from dml.compiler.features import NO_FEATURES
 from dml.compiler.target import DeviceClass, Target
+from dml.compiler.tuned import NOTHING_TUNED, Tuned
 from dml.errors import HRESULT, DMLError
-from dml.runtime import features
+from dml.runtime import features, tuned_file
 from dml.runtime.advice import no_vulkan
 from dml.words import bytes_text, html_table
 
@@ -43,6 +46,12 @@ class Identity(NamedTuple):
     driver_version: int
     cache_uuid: bytes
 
+    def file_name(self, driver: str) -> str:
+        """For what is kept of one device and driver. driver: its name and version in words."""
+        # By all that tells builds of a driver apart: some change their data and not pipelineCacheUUID (lavapipe 22.3)
+        build = hashlib.sha256(repr(([self.driver_version, self.cache_uuid], driver)).encode()).hexdigest()[:16]
+        return f"{self.vendor:04x}-{self.device:04x}-{build}"
+
 
 @dataclass(frozen=True, repr=False)
 class VulkanDevice:
@@ -67,6 +76,11 @@ class VulkanDevice:
     @property
     def device_class(self) -> DeviceClass:
         return self.target.device_class
+
+    @property
+    def file_name(self) -> str:
+        """For what is kept on disk of this device and driver."""
+        return self.identity.file_name(self.driver)
 
     @property
     def max_binding(self) -> int:
@@ -108,6 +122,7 @@ class VulkanDevice:
             ("subgroup", str(target.subgroup_size)),
             ("uniform block", bytes_text(target.max_uniform_buffer_range)),
             ("push constants", bytes_text(target.max_push_constants)),
+            ("tuned", f"{len(target.tuned.choices)} choices of kernels" if target.tuned else "no"),
             ("timestamp", f"{self.timestamp_period:g} ns" if self.timestamp_bits else "none"),
             ("vendor and device", f"{self.identity.vendor:#06x} {self.identity.device:#06x}"),
         ]
@@ -115,13 +130,20 @@ class VulkanDevice:
     def _repr_html_(self) -> str:
         return html_table(self.name, ["property", "value"], self.properties()[2:])
 
+    def tuned_by(self, table: Tuned) -> VulkanDevice:
+        """The same with another table of what was measured."""
+        return self if table == self.target.tuned else replace(self, target=replace(self.target, tuned=table))
+
     def seen_as(self, **target: Any) -> VulkanDevice:
         """The same physical device with these fields of its target changed: its class, or its limits and features,
         which may shrink.
 
         Opened like this, it compiles and runs as such a device would: as a discrete one, its buffers are staged. With
-        another subgroup size than its own it has no subgroup operations, nor matrices that a subgroup multiplies.
+        another subgroup size than its own it has no subgroup operations, nor matrices that a subgroup multiplies. What
+        was measured on the device says nothing of another kind.
         """
+        if target:
+            target.setdefault("tuned", NOTHING_TUNED)
         if target.get("subgroup_size", self.target.subgroup_size) != self.target.subgroup_size:
             kept = target.get("features", self.target.features)
             target["features"] = kept.without("subgroup_operations", "cooperative_matrix")
@@ -159,6 +181,15 @@ def _version(packed: int) -> tuple[int, int, int]:
     return packed >> 22 & 0x7F, packed >> 12 & 0x3FF, packed & 0xFFF
 
 
+_LLVMPIPE = re.compile(r"llvmpipe Mesa (\d+)\.(\d+)\b")
+
+
+def _llvmpipe(driver: str) -> tuple[int, int]:
+    """As of a Target, from the driver's name and what it says of itself."""
+    found = _LLVMPIPE.match(driver)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
 def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api = _version(base.apiVersion)
@@ -175,6 +206,7 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
         driver = " ".join(filter(None, (vk.ffi.string(s).decode() for s in (names.driverName, names.driverInfo))))
         optional = features.read(vk, instance, physical, api)
     limits = base.limits
+    identity = Identity(int(base.vendorID), int(base.deviceID), int(base.driverVersion), bytes(base.pipelineCacheUUID))
     # Where timestampComputeAndGraphics is set, every family of compute queues has timestamps; we go by the narrowest.
     families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
     widths = [int(f.timestampValidBits) for f in families if f.queueFlags & vk.VK_QUEUE_COMPUTE_BIT]
@@ -192,9 +224,16 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
         max_storage_buffers=min(
             int(limits.maxPerStageDescriptorStorageBuffers), int(limits.maxDescriptorSetStorageBuffers)
         ),
+        max_texels=int(limits.maxTexelBufferElements),
+        max_texel_buffers=min(
+            int(limits.maxPerStageDescriptorSampledImages), int(limits.maxDescriptorSetSampledImages)
+        ),
+        texel_alignment=int(limits.minTexelBufferOffsetAlignment),
         max_push_constants=int(limits.maxPushConstantsSize),
         subgroup_size=subgroup_size,
         features=optional.features,
+        tuned=tuned_file.used(identity.file_name(driver)),
+        llvmpipe=_llvmpipe(driver),
     )
     return VulkanDevice(
         index,
@@ -206,7 +245,7 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
         max_allocation,
         min(widths, default=0) if limits.timestampComputeAndGraphics else 0,
         float(limits.timestampPeriod),
-        Identity(int(base.vendorID), int(base.deviceID), int(base.driverVersion), bytes(base.pipelineCacheUUID)),
+        identity,
         optional.left,
     )
 

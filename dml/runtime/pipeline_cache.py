@@ -8,7 +8,6 @@ keep nothing, lavapipe and SwiftShader among them: their data is a header.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import struct
 from pathlib import Path
 from typing import Any
@@ -48,10 +47,7 @@ def keep(device: VulkanDevice, manager: Any) -> None:
 
 
 def _entry(device: VulkanDevice) -> Path:
-    # By all that tells builds of a driver apart: some change their data and not pipelineCacheUUID (lavapipe 22.3)
-    vendor, number, *driver = device.identity
-    build = hashlib.sha256(repr((driver, device.driver)).encode()).hexdigest()[:16]
-    return cache.folder("pipelines") / f"{vendor:04x}-{number:04x}-{build}.bin"
+    return cache.folder("pipelines") / f"{device.file_name}.bin"
 
 
 def _is_of(device: VulkanDevice, data: bytes) -> bool:

@@ -1,5 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
+#if SUBGROUP
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 // Softmax or its logarithm as in "softmax.comp", of rows that their invocations hold: read once, written once. LANES
 // neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements.
 #include "prelude.glsl"
@@ -13,8 +17,8 @@ LANES_REDUCTION(lanes_sum, float, REDUCE_ADD)
 #endif
 
 void main() {
-    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
-    uint lane = gl_LocalInvocationIndex % LANES;
+    uint slot = workgroup_index() * (WORKGROUP / LANES) + place() / LANES;
+    uint lane = place() % LANES;
     bool inside = slot < ROWS;
     uint c[x_RANK];
     c[x_RANK - 1u] = 0u;

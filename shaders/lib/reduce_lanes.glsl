@@ -1,34 +1,74 @@
 // LANES_REDUCTION(NAME, TYPE, COMBINE) declares TYPE NAME(TYPE value, uint lane), as WORKGROUP_REDUCTION of reduce.glsl
 // does, over LANES neighbours, a power of two up to 512, with few barriers: up to 32 lanes read what all have, and of
 // more, 16 first put together what the others have. It is called once.
-#define LANES_READ(NAME, FROM, COUNT, STEP, COMBINE) \
+//
+// SUBGROUP: as in subgroups.glsl; only one of each subgroup then leaves what it has for the others. Its invocations go by
+// pairs, so the order of a sum is the same in every run and on every device.
+#include "lib/subgroups.glsl"
+// What is there for the case that subgroups are not full is to be short.
+#if SUBGROUP
+#define LANES_LOOP [[dont_unroll]]
+#else
+#define LANES_LOOP
+#endif
+#define LANES_READ(LOOP, NAME, FROM, COUNT, STEP, COMBINE) \
     result = NAME[FROM]; \
-    for (uint k = 1u; k < (COUNT); ++k) result = COMBINE(result, NAME[(FROM) + k * (STEP)]);
+    LOOP for (uint k = 1u; k < (COUNT); ++k) result = COMBINE(result, NAME[(FROM) + k * (STEP)]);
+#if !SUBGROUP
+#define IN_SUBGROUPS(NAME, TYPE, COMBINE)
+#define FROM_SUBGROUPS(NAME, COMBINE)
+#elif LANES > SUBGROUP
+#define IN_SUBGROUPS(NAME, TYPE, COMBINE) \
+    shared TYPE NAME##_each[WORKGROUP / SUBGROUP]; \
+    TYPE NAME##_near(TYPE value) { \
+        [[unroll]] for (uint k = 1u; k < SUBGROUP; k *= 2u) value = COMBINE(value, subgroupShuffleXor(value, k)); \
+        return value; \
+    }
+#define FROM_SUBGROUPS(NAME, COMBINE) \
+    if (fills_subgroups()) { \
+        value = NAME##_near(value); \
+        if (gl_SubgroupInvocationID == 0u) NAME##_each[gl_SubgroupID] = value; \
+        barrier(); \
+        LANES_READ([[unroll]], NAME##_each, gl_SubgroupID & ~(LANES / SUBGROUP - 1u), LANES / SUBGROUP, 1u, COMBINE) \
+        return result; \
+    }
+#else
+#define IN_SUBGROUPS(NAME, TYPE, COMBINE) \
+    TYPE NAME##_near(TYPE value) { \
+        [[unroll]] for (uint k = 1u; k < LANES; k *= 2u) value = COMBINE(value, subgroupShuffleXor(value, k)); \
+        return value; \
+    }
+#define FROM_SUBGROUPS(NAME, COMBINE) if (fills_subgroups()) return NAME##_near(value);
+#endif
 #if LANES > 32
 #define LANES_REDUCTION(NAME, TYPE, COMBINE) \
     shared TYPE NAME##_shared[WORKGROUP]; \
     shared TYPE NAME##_few[WORKGROUP * 16u / LANES]; \
+    IN_SUBGROUPS(NAME, TYPE, COMBINE) \
     TYPE NAME(TYPE value, uint lane) { \
         uint id = gl_LocalInvocationIndex, few = id / LANES * 16u; \
         TYPE result; \
+        FROM_SUBGROUPS(NAME, COMBINE) \
         NAME##_shared[id] = value; \
         barrier(); \
         if (lane < 16u) { \
-            LANES_READ(NAME##_shared, id, LANES / 16u, 16u, COMBINE) \
+            LANES_READ(LANES_LOOP, NAME##_shared, id, LANES / 16u, 16u, COMBINE) \
             NAME##_few[few + lane] = result; \
         } \
         barrier(); \
-        LANES_READ(NAME##_few, few, 16u, 1u, COMBINE) \
+        LANES_READ(LANES_LOOP, NAME##_few, few, 16u, 1u, COMBINE) \
         return result; \
     }
 #else
 #define LANES_REDUCTION(NAME, TYPE, COMBINE) \
     shared TYPE NAME##_shared[WORKGROUP]; \
+    IN_SUBGROUPS(NAME, TYPE, COMBINE) \
     TYPE NAME(TYPE value, uint lane) { \
         TYPE result; \
+        FROM_SUBGROUPS(NAME, COMBINE) \
         NAME##_shared[gl_LocalInvocationIndex] = value; \
         barrier(); \
-        LANES_READ(NAME##_shared, gl_LocalInvocationIndex - lane, LANES, 1u, COMBINE) \
+        LANES_READ(LANES_LOOP, NAME##_shared, gl_LocalInvocationIndex - lane, LANES, 1u, COMBINE) \
         return result; \
     }
 #endif

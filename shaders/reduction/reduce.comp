@@ -1,21 +1,55 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
+#if SUBGROUP
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 // Reduces any operands over any of their dimensions. The generated prelude ends with what depends on them:
 // kept_coordinates() of a result and reduced_coordinates() of a reduced element, combine() over accumulators of type
 // ACC, load_rows(), accumulate() and store_results().
 //
 // LANES neighbours of a workgroup share WIDE adjacent results. The reduced elements are cut into CHUNKS, which give
 // partial results of their own. A step takes UNIT adjacent reduced elements of each of the WIDE results.
+//
+// APART: those LANES are not neighbours, which have adjacent results and so read side by side. SUBGROUP: as in
+// "lib/reduce_lanes.glsl".
 #include "prelude.glsl"
 #include "lib/reduce.glsl"
 
-#if LANES > 1
+const uint SLOTS = WORKGROUP / LANES;
+
+#if APART
+shared ACC of_others[WIDE][WORKGROUP / 2u];
+
+// The first lane gets what all have. By halves: the order never changes.
+void reduce_apart(inout ACC total[WIDE], uint lane, uint slot) {
+    [[dont_unroll]] for (uint half_ = LANES / 2u; half_ > 0u; half_ /= 2u) {
+        if (lane >= half_ && lane < 2u * half_) {
+            for (uint j = 0u; j < WIDE; ++j) of_others[j][(lane - half_) * SLOTS + slot] = total[j];
+        }
+        barrier();
+        if (lane < half_) {
+            for (uint j = 0u; j < WIDE; ++j) total[j] = combine(total[j], of_others[j][lane * SLOTS + slot]);
+        }
+        barrier();
+    }
+}
+#elif SUBGROUP
+#include "lib/reduce_lanes.glsl"
+LANES_REDUCTION(reduce_near, ACC, combine)
+#elif LANES > 1
 WORKGROUP_REDUCTION(reduce_lanes, ACC, combine)
 #endif
 
 void main() {
-    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
-    uint lane = gl_LocalInvocationIndex % LANES;
+#if APART
+    uint own = gl_LocalInvocationIndex % SLOTS, lane = gl_LocalInvocationIndex / SLOTS;
+#elif SUBGROUP
+    uint own = place() / LANES, lane = place() % LANES;
+#else
+    uint own = gl_LocalInvocationIndex / LANES, lane = gl_LocalInvocationIndex % LANES;
+#endif
+    uint slot = workgroup_index() * SLOTS + own;
     bool inside = slot < RESULTS * CHUNKS;
     uint chunk = inside ? divided(slot, RESULTS_DIVISOR) : 0u;
     uint result = inside ? slot - chunk * RESULTS : 0u;
@@ -48,7 +82,11 @@ void main() {
         }
         for (uint j = 0u; j < WIDE; ++j) total[j] = combine(total[j], block[j]);
     }
-#if LANES > 1
+#if APART
+    reduce_apart(total, lane, own);
+#elif SUBGROUP
+    total[0] = reduce_near(total[0], lane);
+#elif LANES > 1
     total[0] = reduce_lanes(total[0], lane, LANES);
 #endif
     if (inside && lane == 0u) store_results(c, result, chunk, total);

@@ -1,15 +1,23 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
+#if SUBGROUP
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 // The running combination (a sum or a product) along the last dimension of x. Each line is cut into CHUNKS; LANES
 // neighbours of a workgroup share a chunk, ITEMS elements each at a time. TOTALS: only the combination of each chunk is
 // wanted. OFFSETS: `offsets` holds the combination of all that comes before each chunk. Elements are read before their
 // places are written, so y may be x.
 //
+// VECTORS: the ITEMS are a whole number of vectors of 16 bytes, which load_items() and store_items() move; chunks and lines
+// are multiples of them. SUBGROUP: as in "lib/subgroups.glsl".
+//
 // COMPENSATED: the running total carries what its additions round away, so that long sums stay exact to a few ulp.
 #include "prelude.glsl"
-#include "lib/scan.glsl"
+#include "lib/scan_lanes.glsl"
 
 #if LANES > 1
-WORKGROUP_SCAN(lanes_scan, ACC, combine)
+LANES_SCAN(lanes_scan, ACC, combine)
 #endif
 
 #if COMPENSATED
@@ -31,8 +39,8 @@ CARRY extend(CARRY a, float b) {
 #endif
 
 void main() {
-    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
-    uint lane = gl_LocalInvocationIndex % LANES;
+    uint slot = workgroup_index() * (WORKGROUP / LANES) + place() / LANES;
+    uint lane = place() % LANES;
     bool inside = slot < LINES * CHUNKS;
     uint chunk = inside ? divided(slot, LINES_DIVISOR) : 0u;
     uint line = inside ? slot - chunk * LINES : 0u;
@@ -46,9 +54,18 @@ void main() {
 #else
     CARRY carry = carry_of(IDENTITY);
 #endif
-    for (uint tile = begin; tile < end; tile += LANES * ITEMS) {
+    // As many rounds in all chunks: the last one may be shorter, and all invocations wait for each other.
+    for (uint tile = begin; tile < begin + CHUNK; tile += LANES * ITEMS) {
         ACC v[ITEMS];
         uint first = tile + lane * ITEMS;
+#if VECTORS
+        for (uint k = 0u; k < ITEMS; ++k) v[k] = IDENTITY;
+        if (first < end) {
+            c[x_RANK - 1u] = BACKWARDS ? LENGTH - ITEMS - first : first;
+            load_items(x_at(c), v);
+        }
+        for (uint k = 1u; k < ITEMS; ++k) v[k] = combine(v[k - 1u], v[k]);
+#else
         for (uint k = 0u; k < ITEMS; ++k) {
             v[k] = IDENTITY;
             if (first + k < end) {
@@ -57,14 +74,24 @@ void main() {
             }
             if (k > 0u) v[k] = combine(v[k - 1u], v[k]);
         }
+#endif
 #if LANES > 1
         ACC total;
-        ACC before = lanes_scan(v[ITEMS - 1], IDENTITY, lane, LANES, total);
+        ACC before = lanes_scan(v[ITEMS - 1], IDENTITY, lane, total);
 #else
         ACC total = v[ITEMS - 1];
         ACC before = IDENTITY;
 #endif
-#if !TOTALS
+#if VECTORS && !TOTALS
+        if (inside && first < end) {
+            [[unroll]] for (uint k = ITEMS; k > 0u; --k) {
+                ACC own = EXCLUSIVE ? (k > 1u ? combine(before, v[max(k, 2u) - 2u]) : before) : combine(before, v[k - 1u]);
+                v[k - 1u] = value_of(extend(carry, own));
+            }
+            c[x_RANK - 1u] = BACKWARDS ? LENGTH - ITEMS - first : first;
+            store_items(y_at(c), v);
+        }
+#elif !TOTALS
         for (uint k = 0u; k < ITEMS; ++k) {
             if (!inside || first + k >= end) break;
             c[x_RANK - 1u] = BACKWARDS ? LENGTH - 1u - (first + k) : first + k;

@@ -10,12 +10,14 @@ from itertools import product
 
 import pytest
 
-from dml.compiler.selection import max_steps
+from dml.compiler.features import Features
+from dml.compiler.selection import max_steps, shuffled
 from dml.compiler.selection.lines import (
     MOST_SUMMED,
     WALKS,
     LineSharing,
     Rows,
+    held_rows,
     nonzero_chunk,
     normalization_fits_one_dispatch,
     normalization_sharing,
@@ -46,6 +48,9 @@ TARGETS = {
     "cpu": Target(DeviceClass.CPU, subgroup_size=8),
     "cpu of few steps": Target(DeviceClass.CPU, subgroup_size=8, fewer_steps=256),
     "gpu": Target(DeviceClass.DISCRETE, **_LARGE),
+    "gpu of subgroups": Target(
+        DeviceClass.DISCRETE, **_LARGE, features=Features(subgroup_operations=frozenset({"shuffle"}))
+    ),
     "gpu of few steps": Target(DeviceClass.DISCRETE, **_LARGE, fewer_steps=256),
     "gpu of odd steps": Target(DeviceClass.INTEGRATED, **_LARGE, fewer_steps=1021),
 }
@@ -83,7 +88,15 @@ def test_reductions(target: Target) -> None:
         chunk = check_chunks(sharing, length)
         check_lanes(target, sharing, length)
         assert -(-chunk // sharing.lanes) <= min(MOST_SUMMED, max_steps(target))
-        assert not row or sharing.lanes == 1
+        assert (sharing.lanes > 1 and row > 0) == sharing.apart
+        assert not sharing.subgroup or (sharing.lanes > 1 and not row and sharing.workgroup % sharing.subgroup == 0)
+
+
+def test_subgroups_that_shuffle_are_used(target: Target) -> None:
+    assert shuffled(target) == (32 if "shuffle" in target.features.subgroup_operations else 0)
+    assert reduction_sharing(target, 1 << 16, 4096, 0).subgroup == shuffled(target)
+    held = held_rows(target, 4096, 4)
+    assert held is None or held.subgroup == shuffled(target)
 
 
 def test_results_enough_for_the_device_are_not_split(target: Target) -> None:
@@ -92,9 +105,12 @@ def test_results_enough_for_the_device_are_not_split(target: Target) -> None:
 
 
 def test_scans(target: Target) -> None:
-    for lines, length, beside in product(COUNTS, LENGTHS, (False, True)):
-        sharing = scan_sharing(target, lines, length, beside=beside)
+    for lines, length, beside, unit in product(COUNTS, LENGTHS, (False, True), (1, 4, 8, 16)):
+        if length % unit:
+            continue
+        sharing = scan_sharing(target, lines, length, beside=beside, unit=unit)
         chunk = check_chunks(sharing, length)
+        assert not sharing.vectors or sharing.items == unit > 1
         check_lanes(target, sharing, length)
         assert -(-chunk // (sharing.lanes * sharing.items)) * sharing.items <= max_steps(target)
 

@@ -12,6 +12,8 @@ from dml.errors import DMLError
 from dml.glslang import Source
 
 HEAD = "#version 450\nlayout(local_size_x = 1) in;\nlayout(std430, binding = 0) buffer B { uint b[]; };\n"
+#: In a process that shall not find what tools/setup put beside Python.
+NO_SET_UP = "import sys\nsys.prefix = ''\n"
 
 
 @pytest.fixture(autouse=True)
@@ -268,7 +270,7 @@ def test_memory_forgets_the_least_recently_used():
 
 
 def test_without_the_compiler_the_error_says_what_to_install(tmp_path):
-    code = "from dml.glslang import *\ncompile(Source('a.comp', '#version 450\\nvoid main() {}'))"
+    code = NO_SET_UP + "from dml.glslang import *\ncompile(Source('a.comp', '#version 450\\nvoid main() {}'))"
     environment = {**os.environ, "PATH": str(tmp_path), "DML_CACHE_DIR": str(tmp_path), "DML_GLSLANG": "process"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert run.returncode != 0
@@ -289,7 +291,7 @@ def test_extensions_that_the_compiler_knows(monkeypatch):
 
 
 def test_without_a_compiler_no_extension_is_known(monkeypatch, tmp_path):
-    code = "from dml.glslang import has_extension\nprint(has_extension('GL_EXT_spirv_intrinsics'))"
+    code = NO_SET_UP + "from dml.glslang import has_extension\nprint(has_extension('GL_EXT_spirv_intrinsics'))"
     environment = {**os.environ, "PATH": str(tmp_path), "DML_GLSLANG": "process"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert run.stdout == "False\n", run.stderr

@@ -13,7 +13,7 @@ import harness
 from dml import glslang
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
-from dml.glslang import Source
+from dml.glslang import Source, process
 from dml.runtime.names import DUMP_VARIABLE
 from dml.runtime.recording import spirv
 
@@ -59,7 +59,7 @@ def described(folder):
 def compiled_again(path, tmp_path, *options):
     """What the compiler makes of a dumped text, by itself."""
     result = tmp_path / "again.spv"
-    command = ["glslangValidator", "-V", *options, "--target-env", glslang.TARGET, "-o", str(result), path.name]
+    command = [process.executable(), "-V", *options, "--target-env", glslang.TARGET, "-o", str(result), path.name]
     subprocess.run(command, cwd=path.parent, check=True, capture_output=True)
     return result.read_bytes()
 

@@ -34,6 +34,11 @@ uvec2 maps_before(uvec2 map, out uvec2 total) {
 }
 """
 
+SCAN_OF_LANES = """uvec2 after(uvec2 f, uvec2 g) { return uvec2(f.x * g.x, g.x * f.y + g.y); }
+LANES_SCAN(lanes_scan, uvec2, after)
+uvec2 maps_before(uvec2 map, out uvec2 total) { return lanes_scan(map, uvec2(1u, 0u), place() % LANES, total); }
+"""
+
 
 def values(rng):
     return [rng.integers(0, 2**32, 5 * WORKGROUP, dtype=np.uint32)]
@@ -49,6 +54,11 @@ def summed(lanes, times=1):
         harness.assert_exact(results[0], np.repeat(totals * np.uint32(times), lanes))
 
     return check
+
+
+def placed(results, arguments):
+    numbers = np.arange(len(arguments[0]), dtype=np.uint32) % WORKGROUP
+    harness.assert_exact(results[0], arguments[0] + numbers)
 
 
 def composed(lanes):
@@ -118,6 +128,26 @@ CASES = [
         )
         for lanes in LANES
     ),
+    *(
+        Case(
+            "scan_lanes.glsl",
+            f"maps of {lanes} lanes without subgroups",
+            maps,
+            composed(lanes),
+            code=SCAN_OF_LANES,
+            covers=("LANES_SCAN",),
+            defines={"LANES": f"{lanes}u"},
+        )
+        for lanes in LANES
+    ),
+    Case(
+        "subgroups.glsl",
+        "place()",
+        values,
+        placed,
+        code="uint placed(uint x) { return x + place(); }",
+        covers=("place()",),
+    ),
 ]
 
 
@@ -126,8 +156,11 @@ def test_function(device, case):
     case.run(device)
 
 
-#: Of functions that the tests below call.
+#: Of functions that the tests below call, and of those for subgroups, which tests of reductions run.
 COVERED = {
+    "reduce_lanes.glsl": frozenset({"FROM_SUBGROUPS", "IN_SUBGROUPS"}),
+    "scan_lanes.glsl": frozenset({"LANES_SCAN_FAR"}),
+    "subgroups.glsl": frozenset({"fills_subgroups()"}),
     "grid.glsl": frozenset({"workgroup_index()", "global_index()"}),
     "for_each.glsl": frozenset({"main()"}),
     "divide.glsl": frozenset({"divided(uint, Divisor)", "remainder(uint, Divisor)", "take_coordinate(uint, Divisor)"}),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,7 @@ TOOLS = Path(__file__).parents[2] / "tools" / "benchmarks"
 MEASURED = sorted((TOOLS / "measured").glob("*.json"))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def benchmarks() -> Iterator[None]:
-    """The folder of the benchmark's scripts, which find each other as scripts do."""
-    sys.path.append(str(TOOLS))
-    yield
-    sys.path.remove(str(TOOLS))
+pytestmark = pytest.mark.usefixtures("benchmarks")
 
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
@@ -94,7 +87,7 @@ def test_measuring(device: dml.Device, monkeypatch: pytest.MonkeyPatch, weights:
     x = tensor("FLOAT32", (1, 1, 4, 4))
     plain: Any = dml.DML_MATRIX_TRANSFORM_NONE
     desc = dml.DML_GEMM_OPERATOR_DESC(x, x, None, x, plain, plain, 1.0, 0.0)
-    assert np.isfinite(measure.seconds(device, Work(desc, 192, 128.0, weights)))
+    assert np.isfinite(measure.seconds_of(device, Work(desc, 192, 128.0, weights)))
 
 
 def test_peers_take_turns(device: dml.Device, tmp_path: Path) -> None:

@@ -70,10 +70,10 @@ def test_the_wheels_glslang_comes_before_the_paths(tmp_path, monkeypatch):
         program.parent.mkdir()
         program.touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    monkeypatch.setattr(process, "_VENDORED", tmp_path / "wheel" / "glslangValidator")
-    assert process._executable.__wrapped__() == str(tmp_path / "wheel" / "glslangValidator")
+    monkeypatch.setattr(process, "_PLACES", [tmp_path / "wheel" / "glslangValidator"])
+    assert process.executable.__wrapped__() == str(tmp_path / "wheel" / "glslangValidator")
     (tmp_path / "wheel" / "glslangValidator").unlink()
-    assert process._executable.__wrapped__() == str(tmp_path / "path" / "glslangValidator")
+    assert process.executable.__wrapped__() == str(tmp_path / "path" / "glslangValidator")
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +101,7 @@ def test_it_brings_kompute_glslang_shaders_and_licenses(wheel):
     }
     kernels = [path.relative_to(ROOT / "shaders").as_posix() for path in (ROOT / "shaders").rglob("*.comp")]
     assert {f"dml/_shaders/{kernel}" for kernel in kernels} <= files.keys()
+    assert sum(name.startswith("dml/_vendor/spirv/") for name in files) > 20
 
 
 @pytest.mark.slow

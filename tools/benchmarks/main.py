@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import comparison
 import first_result
@@ -104,7 +104,8 @@ def main() -> None:
     options = parser.parse_args()
     device = dml.create_device(options.device)
     console = Console()
-    console.print(f"{device.vulkan.name} ({device.vulkan.driver}); median ms of {options.rounds} rounds")
+    tuned = ", tuned" if device.vulkan.target.tuned else ""
+    console.print(f"{device.vulkan.name} ({device.vulkan.driver}{tuned}); median ms of {options.rounds} rounds")
     table = Table("case", *PEERS, "GFLOP/s", "dml / best Vulkan peer")
     all_ratios, measured = [], {}
     for name in options.case or CASES:
@@ -128,7 +129,8 @@ def main() -> None:
     if all_ratios:
         console.print(f"geometric mean of dml / best Vulkan peer {geometric_mean(all_ratios):.2f}")
     if options.json:
-        report = {"device": device.vulkan.name, "driver": device.vulkan.driver, "cases": measured}
+        report: dict[str, Any] = {"device": device.vulkan.name, "driver": device.vulkan.driver, "cases": measured}
+        report["tuned"] = len(device.vulkan.target.tuned.choices)
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     console.print(f"one-element operator, short way: {host_share(device):.0f} us a dispatch, host and device")
 

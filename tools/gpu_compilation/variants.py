@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import dml
+from dml.descriptors.detection import OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC
+from harness import tensor
 from sample_descriptors import sample
 
 
@@ -246,6 +248,8 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("512x1001", "MEAN_VARIANCE_NORMALIZATION1", _same("1x1x512x1001", Axes=(3,), ScaleTensor=None, BiasTensor=None)),
     ("64 of 64x64", "MEAN_VARIANCE_NORMALIZATION1",
         _same("4x64x64x64", Axes=(2, 3), ScaleTensor="4x64x64x64", BiasTensor="4x64x64x64")),
+    ("64 of 10x64x64", "MEAN_VARIANCE_NORMALIZATION1",
+        _same("2x32x10x64x64", Axes=(2, 3, 4), ScaleTensor="1x32x10x1x1", BiasTensor="1x32x10x1x1")),
     ("1 of 1048576", "MEAN_VARIANCE_NORMALIZATION1",
         _same("1x1x1024x1024", Axes=(2, 3), ScaleTensor=None, BiasTensor=None)),
     ("16x64x56x56", "BATCH_NORMALIZATION_TRAINING", _same(
@@ -299,6 +303,18 @@ def variants() -> Iterator[tuple[str, dml.OperatorDesc]]:
         yield f"{operator} {name}", float32
         if float16 != float32 and is_valid(float16):
             yield f"{operator} {name} FLOAT16", float16
+    yield "NON_MAX_SUPPRESSION 200 of 3234, 91 classes", _suppression(91, 3234, 200)
+
+
+def _suppression(classes: int, boxes: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
+    """Of one image, with both thresholds."""
+    number = tensor("FLOAT32", (1,))
+    return OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(
+        BoxesTensor=tensor("FLOAT32", (1, boxes, 4)), ScoresTensor=tensor("FLOAT32", (1, classes, boxes)),
+        LimitTensor=None, IouThresholdTensor=number, ScoreThresholdTensor=number, OutputScoresTensor=None,
+        OutputCountTensor=tensor("UINT32", (1,)), OutputSelectedTensor=tensor("UINT32", (classes * most, 3)),
+        MaximumBoxes=most, CenterPointBox=False, Inclusive=False,
+    )  # fmt: skip
 
 
 def is_valid(desc: dml.OperatorDesc) -> bool:

@@ -14,9 +14,11 @@ from ..tables import show, table
 
 @command("dml cache", "dml cache --clear")
 def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Forget it all; it is made again when it is needed.")] = False,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Forget it all; all but what was tuned is made again.")
+    ] = False,
 ) -> None:
-    """Show what dml keeps on disk, compiled shaders and drivers' pipelines, or clear it."""
+    """Show what dml keeps on disk, compiled shaders, drivers' pipelines and what `dml tune` measured, or clear it."""
     from ... import cache as kept
     from ...glslang import compiler
 

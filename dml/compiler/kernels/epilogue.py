@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from dml.compiler.data_types import DATA_TYPES, FLOAT32, DataType
 from dml.compiler.kernels.expression import Emitted, emit
@@ -39,9 +40,18 @@ def epilogue_of(
 
 def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
     """Where the operand's elements lie, as the indices of the result's tell; None where those do not tell it."""
-    dimensions = _dimensions(result, operand)
+    steps = _steps(result.sizes, result.strides, operand.strides)
+    return None if steps is None else EpilogueOperand(operand, steps)
+
+
+@lru_cache(maxsize=4096)
+def _steps(
+    sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple[int, ...]
+) -> tuple[tuple[int, int, int], ...] | None:
+    """Those of an EpilogueOperand with the strides ``operand``, for a result of these sizes and strides."""
+    dimensions = _dimensions(sizes, strides, operand)
     if all(step == stride for _, step, stride in dimensions):
-        return EpilogueOperand(operand, ((0, 1, 1),))
+        return ((0, 1, 1),)
     inside = 0
     for size, step, _ in reversed(dimensions):
         if step <= inside:
@@ -54,20 +64,19 @@ def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
     used = max((at for at, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
     if any(outer % inner for outer, inner in itertools.pairwise(periods[: used + 1])):
         return None
-    steps = [
+    return tuple(
         (period, step, stride) for period, (_, step, stride) in zip(periods, dimensions, strict=False) if stride != 0
-    ]
-    return EpilogueOperand(operand, tuple(steps))
+    )
 
 
-def _dimensions(result: Operand, operand: Operand) -> _Dimensions:
+def _dimensions(sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple[int, ...]) -> _Dimensions:
     """The dimensions in memory order, those that both step through as one merged.
 
     One of size 1 around others counts as any other does, so that a batch of one has the kernel of a batch of many.
     """
     kept: _Dimensions = []
     inside = 0
-    dimensions = zip(result.sizes, result.strides, operand.strides, strict=True)
+    dimensions = zip(sizes, strides, operand, strict=True)
     for size, step, stride in sorted(dimensions, key=lambda dimension: dimension[1]):
         if size > 1 or (kept and step > inside):
             kept.append((size, step, stride))

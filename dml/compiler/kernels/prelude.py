@@ -19,7 +19,8 @@ Structure is code, shape is data: the text depends on ranks, data types and layo
 never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names; it
 reads those that it mentions. A kernel that mentions ``NAME_DIVISOR`` gets what ``divided`` and ``remainder`` of
 lib/divide.glsl need to divide by NAME. The words are push constants while they fit the 128 bytes that every device
-takes, else a uniform block, which is bound behind the storage buffers.
+takes, else a uniform block, which is bound behind the storage buffers. A tensor with ``texel`` is a uniform texel
+buffer instead of a storage buffer, unless ALL_STORAGE is defined (see sources.aliased).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ class Bound:
     """An operand as a kernel binds it; ``vector`` declares its buffer as uvec4.
 
     Tensors with the same ``shared`` region are bound as one storage buffer, in which the operand's own region begins at
-    word ``start`` (see packing).
+    word ``start`` (see packing). texel: as of a StorageBinding.
     """
 
     operand: Operand
@@ -68,6 +69,7 @@ class Bound:
     vector: bool = False
     shared: Region | None = None
     start: int = 0
+    texel: int = 0
 
     @property
     def region(self) -> Region:
@@ -85,6 +87,25 @@ def write(operand: Operand, *, vector: bool = False) -> Bound:
 def update(operand: Operand, *, vector: bool = False) -> Bound:
     """Read and written by the same dispatch."""
     return Bound(operand, Access.READ_WRITE, vector)
+
+
+def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
+    """The same with the first ``most`` buffers that are only read as texel buffers.
+
+    Those among which some are read in vectors and some are not, and what shows memory that the kernel writes, stay.
+    """
+    written = [bound.region for bound in tensors.values() if bound.access.writes]
+    found = dict(tensors)
+    for names in storage_buffers(tensors):
+        bounds = [tensors[name] for name in names]
+        is_read = not any(
+            bound.access.writes or bound.region.overlaps(region) for bound in bounds for region in written
+        )
+        if most and is_read and len({bound.vector for bound in bounds}) == 1:
+            most -= 1
+            texel = 4 if bounds[0].vector else 1
+            found |= {name: replace(bound, texel=texel) for name, bound in zip(names, bounds, strict=True)}
+    return found
 
 
 def epilogue_operands(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
@@ -215,6 +236,7 @@ class _Signature(NamedTuple):
     vector: bool
     region: int | None
     values: DML_TENSOR_DATA_TYPE | None
+    texel: int
 
 
 @dataclass(frozen=True)
@@ -303,6 +325,7 @@ def _signatures(tensors: Mapping[str, Bound]) -> tuple[_Signature, ...]:
             bound.vector,
             None if bound.shared is None else regions[bound.shared],
             None if bound.operand.epilogue is None else values_of(bound.operand.epilogue).data_type,
+            bound.texel,
         )
         for name, bound in tensors.items()
     )
@@ -396,6 +419,16 @@ def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str],
     layout = f"layout(set = 0, binding = {binding}, std430) {'' if tensor.access.writes else 'readonly '}buffer"
     declared = f"spirv_decorate(20) {layout}" if single else f"STORAGE({layout})"  # 20: Aliased
     lines = [f"{declared} {name}_Buffer {{ {element} {name}_data[]; }};"]
+    if tensor.texel:
+        lines = [
+            "#ifdef ALL_STORAGE",
+            *lines,
+            f"#define {name}_texel(i) {name}_data[i]",
+            "#else",
+            f"layout(set = 0, binding = {binding}) uniform usamplerBuffer {name}_data;",
+            f"#define {name}_texel(i) texelFetch({name}_data, int(i)){'' if tensor.vector else '.x'}",
+            "#endif",
+        ]
     if single:
         lines.append(f"{declared} {name}_Elements {{ uint{row.bits}_t {name}_elements[]; }};")
     lines += [
@@ -408,10 +441,11 @@ def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str],
     if rank and f"{name}_at" in used:
         terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
         lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
-    word = f"{name}_data[{offset} + w]"
+    begin, end = (f"{name}_texel(", ")") if tensor.texel else (f"{name}_data[", "]")
+    word = f"{begin}{offset} + w{end}"
     if tensor.vector:
-        word = f"{name}_data[({offset} + w) >> 2][({offset} + w) & 3u]"
-    vector = f"{name}_data[({offset} >> 2) + v]"
+        word = f"{begin}({offset} + w) >> 2{end}[({offset} + w) & 3u]"
+    vector = f"{begin}({offset} >> 2) + v{end}"
     lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
     if tensor.vector:
         lines.append(f"uvec4 {name}_vector(uint v) {{ return {vector}; }}")

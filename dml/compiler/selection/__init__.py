@@ -37,6 +37,19 @@ def lanes(target: Target) -> int:
     return max(_FEWEST_LANES, min(_MOST_LANES, target.subgroup_size))
 
 
+#: Sizes of subgroups that kernels are written for.
+_SUBGROUPS = (4, 8, 16, 32, 64, 128)
+
+
+def shuffled(target: Target) -> int:
+    """Invocations that pass each other values without shared memory: those of a subgroup, 0 where kernels do without.
+
+    CPUs' drivers do: there nothing is shared, or a vector is a workgroup.
+    """
+    may = not target.is_cpu and "shuffle" in target.features.subgroup_operations
+    return target.subgroup_size if may and target.subgroup_size in _SUBGROUPS else 0
+
+
 def stores_fours(target: Target) -> bool:
     """Whether a convolution's sums of 32 bits are stored four at a time where rows begin at multiples of four.
 
@@ -79,6 +92,24 @@ def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> Ele
     steps = max(1, min(512, max_steps(target) // rounds, units // (16 * vector)))
     unrolled = 4 if units >= _UNROLLED_FROM and steps >= 4 else 1
     return ElementwiseWalk(steps // unrolled * unrolled, unrolled, vector)
+
+
+#: Mesa's version from which on llvmpipe has not been seen to gather texels.
+_TEXELS_BY_CALLS = (23, 0)
+
+
+def reads_texels(target: Target) -> bool:
+    """Whether what a kernel only reads is bound as a uniform texel buffer, and not as a storage buffer.
+
+    llvmpipe 22.3.6 reads a storage buffer invocation by invocation, and texels of eight invocations together: four
+    words take it 20 ns so and 6.5 as texels, one takes 10 and 5, and eight such reads 40 ms to compile and 25. That of
+    Mesa 26.1.6 takes 12 and 22 ns: it calls a function for each texel.
+    """
+    return (
+        target.is_cpu
+        and (0, 0) < target.llvmpipe < _TEXELS_BY_CALLS
+        and 4 * target.max_texels >= target.max_storage_buffer_range
+    )
 
 
 def fast_halves(target: Target) -> tuple[FloatMode, ...]:

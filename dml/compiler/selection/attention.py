@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 #: Invocations of a workgroup on a CPU, which runs it on one core: those of llvmpipe's vectors.
@@ -166,7 +168,14 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
         return None
     if of.rows <= _FEW_ROWS and of.unit > 1 and max(of.size, of.value_size) <= 64 * of.unit:
         return _few(target, of)
-    return _on_matrices(target, of) or _tiles(target, of)
+    fitting: list[AttentionTiles | AttentionMatrices] = [*_on_matrices(target, of), *_tiles(target, of)]
+    if not fitting:
+        return None
+    # Parts and steps follow from exact sizes, and are not chosen. (Those of a head's columns are part of a kernel.)
+    shapes = [replace(way, parts=1, steps=1) for way in fitting]
+    size = f"{of.size} and {of.value_size} columns"
+    work = f"{'FLOAT16' if of.halves else '32 bits'}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
+    return fitting[shapes.index(tuned(target, "attention", work, shapes[0], lambda: shapes))]
 
 
 def _parts(target: Target, of: AttentionShape, groups: int, steps: int, tile: int) -> int:
@@ -201,11 +210,11 @@ _MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
 _MOST_ON_MATRICES = 128
 
 
-def _on_matrices(target: Target, of: AttentionShape) -> AttentionMatrices | None:
-    """FLOAT16 on matrix units with sums in float32: None where the device has none of the kind, or rows do not fit."""
+def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatrices]:
+    """FLOAT16 on matrix units with sums in float32: none where the device has none of the kind, or rows do not fit."""
     shapes = target.features.half_matrices
     if not (of.halves and shapes and max(of.size, of.value_size) <= _MOST_ON_MATRICES):
-        return None
+        return
     m, n, k = shape = shapes[0]
     for rows, keys, down in _MATRIX_TILES:
         own = m * down
@@ -217,11 +226,10 @@ def _on_matrices(target: Target, of: AttentionShape) -> AttentionMatrices | None
             groups = of.heads * -(-of.rows // rows)
             steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
             parts = _parts(target, of, groups, steps, keys)
-            return replace(found, parts=parts, steps=-(-steps // parts))
-    return None
+            yield replace(found, parts=parts, steps=-(-steps // parts))
 
 
-def _tiles(target: Target, of: AttentionShape) -> AttentionTiles | None:
+def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
     """64 x 64 where shared memory holds that, else 32 x 32, which the 16 KiB of every device do.
 
     Sixteen neighbours share rows of many columns, whose sums would not fit the registers of eight.
@@ -237,5 +245,4 @@ def _tiles(target: Target, of: AttentionShape) -> AttentionTiles | None:
         found = AttentionTiles(rows, keys, depth, values, columns, parts, -(-steps // parts), across, workgroup)
         fits = found.shared <= target.shared_memory and workgroup <= target.max_workgroup_invocations
         if fits and columns <= most:
-            return found
-    return None
+            yield found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.selection.convolution import WindowSizes
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 #: Bytes of a vector, whose multiples kernels take of k.
@@ -116,18 +118,17 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
     """
     if target.is_cpu:
         return None
-    found = _on_matrices(target, m, n, k, batch) if m > _FEW_ROWS else None
-    if found is not None:
-        return found
-    if not target.features.integer_dot_product:
-        return None
+    has_dots = target.features.integer_dot_product
     if m <= _FEW_ROWS:
-        return DotRows(1 << (m - 1).bit_length(), 8, 16)
-    for tile, enough in _DOT_TILES:
-        tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
-        if _fits(target, tile) and tiles >= enough:
-            break
-    return tile
+        return DotRows(1 << (m - 1).bit_length(), 8, 16) if has_dots else None
+    on_matrices = list(_on_matrices(target)) if min(m, n, k) >= VECTOR else []
+    dots = [(tile, enough) for tile, enough in _DOT_TILES if has_dots and _fits(target, tile)]
+    ordered: Sequence[tuple[DotProduct | ByteMatrixProduct, int]] = on_matrices or dots
+    if not ordered:
+        return None
+    many = (tile for tile, enough in ordered if batch * -(-m // tile.rows) * -(-n // tile.columns) >= enough)
+    work = f"8 bits, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
+    return tuned(target, "product", work, next(many, ordered[-1][0]), lambda: [*dict(on_matrices), *dict(dots)])
 
 
 #: Input channels of a group below which convolutions of several groups stay those of INT32: vectors would be empty.
@@ -160,19 +161,13 @@ def _fits(target: Target, kernel: DotProduct | ByteMatrixProduct) -> bool:
     return kernel.workgroup <= most and kernel.shared_bytes <= target.shared_memory
 
 
-def _on_matrices(target: Target, m: int, n: int, k: int, batch: int) -> ByteMatrixProduct | None:
-    """The largest tile that fits and of which there are enough. None where there is none."""
-    if not target.features.byte_matrices or min(m, n, k) < VECTOR:
-        return None
-    shape = target.features.byte_matrices[0]
-    found = None
-    for (rows, columns), own, slab, enough in _MATRIX_TILES:
-        tile = ByteMatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
-        if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
-            found = tile
-            if batch * -(-m // rows) * -(-n // columns) >= enough:
-                break
-    return found
+def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:
+    """The tiles that fit, with how many of them are enough; none where there are no matrix units for bytes."""
+    for shape in target.features.byte_matrices[:1]:
+        for (rows, columns), own, slab, enough in _MATRIX_TILES:
+            tile = ByteMatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
+            if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
+                yield tile, enough
 
 
 #: Rows of a workgroup of gemm/bytes_terms.comp, and its invocations.

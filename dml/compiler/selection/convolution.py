@@ -11,8 +11,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dml.compiler.selection import compile_cost, max_steps, tile_compilation
+from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
 from dml.compiler.selection.tiles import ProductSizes, product_cost
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 from dml.shapes import covered_size, window_reach
 
@@ -49,11 +50,12 @@ def adds_apart(target: Target, image: int) -> bool:
 _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)))
 #: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take it 0.1 (the third)
 #: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
-#: third; others, and those of ResNet-18, within an eighth by the first. Narrow results take a tile of their own: 512
-#: channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, of 16 x 16 with a stride of two
-#: 4.1 and 3.8, so that what narrows on its way takes one kernel.
+#: third; others, and those of ResNet-18, within an eighth by the first. Narrow results of many products (input channels
+#: by output channels) take a tile of their own: 512 channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8
+#: x 8 5.8 and 5.0, 128 of 56 x 56 with a stride of two 11.6 and 12.3, so that what narrows on its way takes one kernel,
+#: from images of 256 x 256 down. Few products take the first whatever the image: 64 of 16 x 16 0.96 and 0.88.
 _TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
-_NARROW_TILE, _NARROW = (8, 4, 4), 16
+_NARROW_TILE, _NARROW, _MANY_PRODUCTS = (8, 4, 4), 32, 1 << 13
 #: What an invocation's tile reaches, at most, along a row or a column of the result.
 LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (_NARROW_TILE, *_TILES, *_TILES_OF_GPUS))
 #: The sums that an invocation may keep; fewer where registers are real.
@@ -63,6 +65,9 @@ _MOST_PRODUCTS = 1024
 #: Reading four elements costs as much as this many multiplications: on llvmpipe four times what matrix products count
 #: for one; GPUs hide reads behind each other, and none has been measured.
 _READ_COST, _READ_COST_OF_GPUS = 80, 8
+#: The same where llvmpipe reads texels, and what a multiplication costs beside one of a matrix product's: 3 x 3 over
+#: 128 channels of 28 x 28 takes it 7.4 ms, and 6.2 by Winograd's products; 128 to 32 channels 2.1 and 3.6.
+_TEXEL_COST, _PRODUCT_COST = 15, 0.6
 #: Fewer vectors of invocations than this leave a CPU's cores idle, fewer invocations a GPU's: they take as long as so
 #: many.
 _FEWEST_VECTORS, _FEWEST_INVOCATIONS_OF_GPUS = 8, 4096
@@ -93,6 +98,15 @@ class WindowSizes:
     def products(self) -> int:
         """The terms of one result."""
         return self.inputs * math.prod(self.taps)
+
+
+def _work(sizes: WindowSizes, *, per_image: bool = False) -> str:
+    """The class of such convolutions. per_image: however many images there are, as CPUs' drivers share kernels."""
+    taps, strides, dilations = (" x ".join(map(str, three)) for three in (sizes.taps, sizes.strides, sizes.dilations))
+    places = math.prod(sizes.places) * (1 if per_image else sizes.batch)
+    groups = f"{at_least(sizes.groups)} groups of " if sizes.groups > 1 else ""
+    channels = f"{groups}{at_least(sizes.inputs)} to {at_least(sizes.outputs)} channels"
+    return f"{taps} by {strides}, {dilations} apart, {channels}, {at_least(places)} places"
 
 
 @dataclass(frozen=True)
@@ -130,8 +144,7 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     if sizes.rows_of_taps > max_steps(target):
         return None
     if target.is_cpu:
-        ordered = (_NARROW_TILE, *_TILES) if sizes.places[2] <= _NARROW else _TILES
-        best = next(filter(None, (_direct_tile(target, sizes, *tile) for tile in ordered)), None)
+        best = _direct_tile_of_cpus(target, sizes)
     else:
         tiles = (_direct_tile(target, sizes, *tile) for tile in _TILES_OF_GPUS)
         best = min(filter(None, tiles), key=lambda tile: tile.cost, default=None)
@@ -139,6 +152,21 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
         return None
     weights = sizes.groups * -(-sizes.outputs // best.channels) * best.channels * sizes.rows_of_taps * sizes.taps[2]
     return best if 4 * max(math.prod(best.padded), weights) <= target.max_region else None
+
+
+def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | None:
+    """The first that fits, or the one of those that was measured to be best."""
+    narrow = sizes.places[2] <= _NARROW and sizes.inputs * sizes.outputs >= _MANY_PRODUCTS
+    ordered = (_NARROW_TILE, *_TILES) if narrow else _TILES
+    rule = next((tile for tile in ordered if _direct_tile(target, sizes, *tile)), None)
+    if rule is None:
+        return None
+
+    def fitting() -> list[Three]:
+        return [tile for tile in (_NARROW_TILE, *_TILES) if _direct_tile(target, sizes, *tile)]
+
+    best = tuned(target, "convolution", f"direct {_work(sizes, per_image=True)}", rule, fitting)
+    return _direct_tile(target, sizes, *best)
 
 
 def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, columns: int) -> DirectTile | None:
@@ -157,7 +185,8 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if target.is_cpu:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
-        cost = vectors * (_READ_COST * reads + sums * taps) * sizes.rows_of_taps
+        read, product = (_TEXEL_COST, _PRODUCT_COST) if reads_texels(target) else (_READ_COST, 1)
+        cost = vectors * (read * reads + product * sums * taps) * sizes.rows_of_taps
         cost += compile_cost(tile_compilation(sums, sums * taps, reads))
     else:
         cost = max(invocations, _FEWEST_INVOCATIONS_OF_GPUS) * (_READ_COST_OF_GPUS * reads + sums * taps)
@@ -277,20 +306,22 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     if target.is_cpu or not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
         return None
     slab = 32 if sizes.inputs % 32 == 0 else 16
-    found = None
+    fitting: list[ImplicitMatrixTile] = []
     for channels, beside, own in _MATRIX_TILES:
         tile = ImplicitMatrixTile(channels, beside, own, slab, shapes[0], target.subgroup_size)
         m, n, k = tile.shape
         threads = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
         divides = own[0] % m == own[1] % n == slab % k == 0 and tile.workgroup % (beside // 2) == 0
-        if not divides or tile.workgroup > threads or tile.memory() > target.shared_memory:
-            continue
-        found = tile
-        if sizes.outputs > channels // 2:
-            break
+        if divides and tile.workgroup <= threads and tile.memory() <= target.shared_memory:
+            fitting.append(tile)
     too_long = sizes.products // slab >= max_steps(target)
     matrix = 2 * sizes.groups * (sizes.products + slab) * (sizes.outputs + 8)
-    return None if too_long or found is None or matrix > target.max_region else _with_table(target, sizes, found)
+    if too_long or not fitting or matrix > target.max_region:
+        return None
+    rule: ImplicitMatrixTile | None = next((t for t in fitting if sizes.outputs > t.channels // 2), fitting[-1])
+    variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # the kernel of FLOAT32 in their place
+    found = tuned(target, "convolution", f"FLOAT16 {_work(sizes)}", rule, lambda: variants)
+    return found and _with_table(target, sizes, found)
 
 
 #: Places of an image from which on a product for each image fills its last tiles well enough.
@@ -318,7 +349,8 @@ def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
         rounds = -(-tiles // _CORES)
         return (rounds if rounds > 1 else _ALONE) * tile.channels * tile.places / tile.weight
 
-    tile = min((t for t in _IMPLICIT_TILES if t.workgroup <= target.max_workgroup_invocations), key=cost)
+    fitting = [tile for tile in _IMPLICIT_TILES if tile.workgroup <= target.max_workgroup_invocations]
+    tile = tuned(target, "convolution", f"implicit {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
     larger = replace(tile, slab=16)
     if larger.memory() > target.shared_memory or (sizes.inputs % 16 and sizes.inputs % 8 == 0):
         larger = tile
@@ -365,16 +397,19 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTi
     if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
         return None
     if target.is_cpu:
-        return _strip_of_cpus(sizes) if math.prod(sizes.taps) <= _MOST_TAPS else None
+        return _strip_of_cpus(target, sizes) if math.prod(sizes.taps) <= _MOST_TAPS else None
+    fitting = []
     for rows, columns in ((8, 32 // bits), (4, 32 // bits), (2, 32 // bits), (1, 32 // bits), (1, 1)):
         tile = DepthwiseTile(rows, columns, (_gap(sizes, 1), 1))
         down, across = elements_read(tile, sizes)
         if down * across <= _MOST_READS and (rows == 1 or sizes.places[1] > rows // 2):
-            return tile
-    return None
+            fitting.append(tile)
+    if not fitting:
+        return None
+    return tuned(target, "convolution", f"depthwise {bits} bits {_work(sizes)}", fitting[0], lambda: fitting)
 
 
-def _strip_of_cpus(sizes: WindowSizes) -> DepthwiseTile:
+def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
     """The first where windows are not dilated, so that layers share it.
 
     MobileNetV2 takes llvmpipe 114.5 ms with it alone, and 113.6 with the cheapest of four, which are two more to
@@ -387,9 +422,9 @@ def _strip_of_cpus(sizes: WindowSizes) -> DepthwiseTile:
         return tile.tiles(height, 0) * tile.tiles(width, 1) * one
 
     gaps = _gap(sizes, 1), _gap(sizes, 2)
-    if gaps == (1, 1):
-        return DepthwiseTile(*_STRIPS[0])
-    return min((DepthwiseTile(rows, columns, gaps) for rows, columns in _STRIPS), key=cost)
+    strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in _STRIPS]
+    rule = strips[0] if gaps == (1, 1) else min(strips, key=cost)
+    return tuned(target, "convolution", f"depthwise {_work(sizes, per_image=True)}", rule, lambda: strips)
 
 
 def _gap(sizes: WindowSizes, axis: int) -> int:
@@ -426,14 +461,20 @@ WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
 #: Fewer tiles of an image leave the products' tiles mostly empty.
-_FEWEST_TILES = 4
+_FEWEST_TILES = 9
+#: The two ways are compared for the places that networks have with so many channels, so that these decide, and another
+#: image makes no kernel: 56 x 56 of 64 channels, 28 x 28 of 128, down to 7 x 7. Dilated windows have as many more, or
+#: what the image has: tiles of places that lie further apart than a small image is wide would be mostly empty.
+#: By texels, 256 channels of 14 x 14 take 8.4 ms by the direct kernel and 5.6 by Winograd's products, 512 of 7 x 7 take
+#: 8.2 and 24, 512 of 33 x 33 with a dilation of four 254 and 139.
+_USUAL, _MOST_USUAL, _LEAST_USUAL = 56 * 64, 56, 7
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
-#: is most of it.
-_INPUT_COST, _RESULT_COST = 5000.0, 2700.0
+#: is most of it. The same where llvmpipe reads texels.
+_TRANSFORM_COSTS, _TRANSFORM_COSTS_BY_TEXELS = (5000.0, 2700.0), (3000.0, 2000.0)
 #: Milliseconds that the three transforms take llvmpipe to compile more than what the direct kernel needs beside itself.
 _TRANSFORMS_COMPILATION = 350.0
-#: What fetching a transformed weight from memory costs. There are four times as many as the filter has.
-_WEIGHT_COST = 3.0
+#: What fetching a transformed weight from memory costs; and by texels. There are four times as many as the filter has.
+_WEIGHT_COST, _WEIGHT_COST_BY_TEXELS = 3.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -460,7 +501,19 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTil
 
     It took half the CPU time on llvmpipe at 64 channels of 56 x 56.
     """
-    return winograd_cost(target, sizes) < (math.inf if direct is None else direct.cost)
+    cost = winograd_cost(target, sizes)
+    if math.isinf(cost) or direct is None:
+        return not math.isinf(cost)
+    side = max(_LEAST_USUAL, min(_MOST_USUAL, _USUAL // max(sizes.inputs, sizes.outputs)))
+    depth, *places = sizes.places
+    high, wide = (
+        side if apart == 1 else min(side * apart, size) for size, apart in zip(places, sizes.dilations[1:], strict=True)
+    )
+    usual = replace(sizes, places=(depth, high, wide))
+    usual_direct = direct_tile(target, usual) or direct
+    rule = "Winograd" if winograd_cost(target, usual) < usual_direct.cost else "direct"
+    work = f"way {_work(sizes, per_image=True)}"
+    return tuned(target, "convolution", work, rule, lambda: ("Winograd", "direct")) == "Winograd"
 
 
 def winograd_cost(target: Target, sizes: WindowSizes) -> float:
@@ -476,8 +529,10 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
     is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < _FEWEST_TILES
     if not target.is_cpu or is_small or largest > target.max_region:
         return math.inf
-    transforms = tiles * (inputs * _INPUT_COST + outputs * _RESULT_COST) / 8
-    weights = _WEIGHT_COST * WINOGRAD_POINTS * inputs * outputs
+    by_texels = reads_texels(target)
+    of_input, of_result = _TRANSFORM_COSTS_BY_TEXELS if by_texels else _TRANSFORM_COSTS
+    transforms = tiles * (inputs * of_input + outputs * of_result) / 8
+    weights = (_WEIGHT_COST_BY_TEXELS if by_texels else _WEIGHT_COST) * WINOGRAD_POINTS * inputs * outputs
     points = ProductSizes(tiles, outputs, inputs, WINOGRAD_POINTS, b_known=True)
     products = product_cost(target, points)
     return transforms + weights + products + compile_cost(_TRANSFORMS_COMPILATION)

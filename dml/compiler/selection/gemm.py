@@ -10,10 +10,12 @@ of 10.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct, cheapest_step, tiled_product
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 #: How many times as much the product may cost before the product of the transposes is made in its stead. The estimate
@@ -193,11 +195,9 @@ def product_kernel(
         return tiled_product(target, sizes, a_along_columns=a_along_columns)
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= _NARROW:
-        if halves and (found := _on_matrices(target, m, n, k, batch)):
-            return found
-        return _shared(target, m, n, k, batch)
+        return _through_memory(target, m, n, k, batch, halves=halves)
     if m <= _FEW_ROWS and b_per_vector:
-        return _vector(m, n, k, batch, b_along_k, b_per_vector)
+        return _vector(target, m, n, k, batch, b_along_k, b_per_vector)
     return _narrow(m, b_along_k)
 
 
@@ -216,16 +216,24 @@ def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
 
 #: Rows, at most, of products whose speed is that at which b comes from memory.
 _FEW_ROWS = 8
+#: Invocations side by side where a vector holds columns.
+_LANES_OF_COLUMNS = (4, 8, 16)
 
 
-def _vector(m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int) -> VectorProduct:
+def _vector(target: Target, m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int) -> VectorProduct:
     """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
     rows = 1 << (m - 1).bit_length()
+    weights = f"{32 * 4 // per_vector} bits, {rows} rows by {at_least(n * batch)} columns of {at_least(k, 8)}"
     if b_along_k:
         # (8 rows by 4096 x 11008 halves take an H100 117 us with two columns and 136 with four.)
         columns = (2 if rows * per_vector >= 64 else 4) if rows > 1 or n >= 4096 else 1
-        return VectorProduct(rows, columns, 4, 32, True, per_vector)
-    lanes = 8 if n * batch >= 1 << 14 else 4
+        rule = VectorProduct(rows, columns, 4, 32, True, per_vector)
+        return tuned(
+            target, "few rows", f"{weights}, along them", rule, lambda: [replace(rule, columns=n) for n in (1, 2, 4)]
+        )
+    lanes = tuned(
+        target, "few rows", f"{weights}, across them", 8 if n * batch >= 1 << 14 else 4, lambda: _LANES_OF_COLUMNS
+    )
     groups = batch * -(-n // (lanes * per_vector))
     parts = max(1, min(_MOST_PARTS, k // 512, _ENOUGH_GROUPS // groups))
     return VectorProduct(rows, per_vector, lanes, _NARROW_WORKGROUP // lanes, False, per_vector, parts)
@@ -264,6 +272,14 @@ _SHARED_TILES = (
     (SharedProduct(64, 64, blocks=(2, 2), slab=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
+#: Others that other devices may do better.
+_SLOWER_TILES = (
+    SharedProduct(128, 64, blocks=(2, 2), slab=16),
+    SharedProduct(128, 128, blocks=(2, 2), slab=8),
+    SharedProduct(64, 64, blocks=(1, 1), slab=16),
+    SharedProduct(32, 64, blocks=(1, 1), slab=16),
+    SharedProduct(32, 32, blocks=(1, 1), slab=32),
+)
 
 
 def _fits(target: Target, kernel: SharedProduct | MatrixProduct) -> bool:
@@ -272,14 +288,31 @@ def _fits(target: Target, kernel: SharedProduct | MatrixProduct) -> bool:
     return kernel.workgroup <= most and kernel.shared_bytes <= target.shared_memory
 
 
-def _shared(target: Target, m: int, n: int, k: int, batch: int) -> SharedProduct:
-    """The largest tile that the device's workgroups can make and of which there are enough; k in parts for few."""
-    for tile, enough in _SHARED_TILES:
-        tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
-        if _fits(target, tile) and tiles >= enough:
-            break
-    parts = max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles))
-    return replace(tile, parts=parts)
+def _through_memory(
+    target: Target, m: int, n: int, k: int, batch: int, *, halves: bool
+) -> SharedProduct | MatrixProduct:
+    """A tile that the device's workgroups can make; k in parts where there are few. halves: a and b are FLOAT16."""
+    on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
+    shared = [(tile, enough) for tile, enough in _SHARED_TILES if _fits(target, tile)]
+    rule = _first_of_enough(on_matrices or shared, m, n, batch)
+    work = f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
+
+    def variants() -> list[SharedProduct | MatrixProduct]:
+        return [*dict(on_matrices), *dict(shared), *(tile for tile in _SLOWER_TILES if _fits(target, tile))]
+
+    tile = tuned(target, "product", work, rule, variants)
+    tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
+    return replace(tile, parts=max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles)))
+
+
+def _first_of_enough(
+    tiles: Sequence[tuple[SharedProduct | MatrixProduct, int]], m: int, n: int, batch: int
+) -> SharedProduct | MatrixProduct:
+    """The largest tile, of which come first, of which there are enough; else the last."""
+    for tile, enough in tiles:
+        if batch * -(-m // tile.rows) * -(-n // tile.columns) >= enough:
+            return tile
+    return tiles[-1][0]
 
 
 #: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.
@@ -293,22 +326,13 @@ def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
     )
 
 
-def _on_matrices(target: Target, m: int, n: int, k: int, batch: int) -> MatrixProduct | None:
-    """The largest tile that fits and of which there are enough; k in parts for few. None where there is none."""
-    if not multiplies_on_matrices(target, m, n, k):
-        return None
+def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
+    """The tiles for matrix units that fit, with how many of them are enough."""
     shape = target.features.half_matrices[0]
-    found = None
     for (rows, columns), own, slab, buffers, enough in _MATRIX_TILES:
         tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size, buffers)
         if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
-            found = tile
-            if batch * -(-m // rows) * -(-n // columns) >= enough:
-                break
-    if found is None:
-        return None
-    tiles = batch * -(-m // found.rows) * -(-n // found.columns)
-    return replace(found, parts=max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles)))
+            yield tile, enough
 
 
 #: Tiles for matrix units: (rows, columns), those of a subgroup, slab, buffers, and with how many they are enough. An

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dml.compiler.selection import max_steps
+from dml.compiler.selection import fast_halves, max_steps, shuffled
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 #: Invocations in one vector of llvmpipe (with AVX2). A workgroup of this size has no costly barrier.
@@ -26,6 +27,10 @@ CPU_PARALLEL, GPU_PARALLEL = 256, 131072
 #: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of
 #: each on their way.
 GPU_TOGETHER = 4
+#: Invocations of a workgroup that share a result whose neighbours lie beside it: the 16 others that are left of 128
+#: read 256 bytes side by side. Without them the sums of 16384 x 4096 took an H100 three dispatches, 117 us, where those
+#: of rows took 105.
+APART = 8
 #: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
 #: not worth a chunk of their own.
 SUM_BLOCK = 32
@@ -37,7 +42,9 @@ class LineSharing:
 
     lanes: neighbours in a workgroup, a power of two, that share a chunk. chunks: parts of each line that work by
     themselves, and whose results another dispatch combines. items: neighbouring elements that a lane takes at a time.
-    together: steps of a reduction whose loads are on their way at once.
+    together: steps of a reduction whose loads are on their way at once. apart: the lanes of a chunk are no neighbours:
+    those have lines that lie side by side. subgroup: invocations that combine what they have without shared memory, or
+    0. vectors: the items are whole vectors of 16 bytes.
     """
 
     lanes: int
@@ -45,6 +52,9 @@ class LineSharing:
     chunks: int = 1
     items: int = 1
     together: int = 1
+    apart: bool = False
+    subgroup: int = 0
+    vectors: bool = False
 
     def cut(self, steps: int) -> tuple[int, int]:
         """For lines of so many steps: the steps of a chunk, and the chunks that there are of that length."""
@@ -81,10 +91,27 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
         parallel = min(CPU_PARALLEL // max(1, results), steps // SUM_BLOCK)
         workgroup = min(CPU_WORKGROUP, target.max_workgroup_invocations)
         return LineSharing(1, workgroup, chunks=max(1, parallel, -(-steps // longest)))
-    lanes = 1 if row else _lanes(target, steps, each=GPU_TOGETHER)
+    # A subgroup needs no barrier, if that leaves enough of them.
+    near = shuffled(target)
+    most = APART if row else near if near and results * near >= GPU_PARALLEL else None
+    lanes = _lanes(target, steps, each=GPU_TOGETHER, most=most)
     parallel = min(GPU_PARALLEL // max(1, results * lanes), steps // (SUM_BLOCK * lanes))
     chunks = max(1, parallel, -(-steps // (longest * lanes)))
-    return LineSharing(lanes, min(HOLDERS, target.max_workgroup_invocations), chunks, together=GPU_TOGETHER)
+    workgroup = min(HOLDERS, target.max_workgroup_invocations)
+    if row:
+        return LineSharing(lanes, workgroup, chunks, together=GPU_TOGETHER, apart=lanes > 1)
+    subgroup = near if lanes > 1 and workgroup % max(1, near) == 0 else 0
+    return LineSharing(lanes, workgroup, chunks, together=GPU_TOGETHER, subgroup=subgroup)
+
+
+#: Elements up to which a CPU driver's reductions take those of a row one by one: 62,720 take 0.14 ms of CPU time so and
+#: 0.08 by vectors, and one kernel is enough for images of every size.
+CPU_FEW_REDUCED = 1 << 18
+
+
+def reduction_takes_vectors(target: Target, elements: int) -> bool:
+    """Whether a step of a reduction takes 16 bytes of a row where rows begin at multiples of them."""
+    return not target.is_cpu or elements > CPU_FEW_REDUCED
 
 
 #: Elements of a line of a scan that are worth a chunk of their own on a CPU.
@@ -96,19 +123,32 @@ SCAN_ITEMS, SCAN_ROUNDS = 4, 8
 MANY_LINES = 1024
 
 
-def scan_sharing(target: Target, lines: int, length: int, *, beside: bool) -> LineSharing:
-    """For running sums along ``lines`` of ``length``. beside: neighbouring lines lie side by side in memory."""
+def scan_sharing(target: Target, lines: int, length: int, *, beside: bool, unit: int = 1) -> LineSharing:
+    """For running sums along ``lines`` of ``length``.
+
+    beside: neighbouring lines lie side by side in memory. unit: elements that lie together in vectors, else 1.
+    """
     most = max_steps(target)
     if target.is_cpu:
         chunks = max(1, min(CPU_PARALLEL // lines, length // CPU_SCANNED), -(-length // most))
         return LineSharing(1, min(CPU_WORKGROUP, target.max_workgroup_invocations), chunks)
-    lanes, items = 1, 1
+    lanes, items, near = 1, 1, shuffled(target)
+    vectors = 1 < unit <= 2 * SCAN_ITEMS
     if not beside or lines < MANY_LINES:
-        items = SCAN_ITEMS
-        lanes = _lanes(target, length, each=items)
+        items = unit if vectors else SCAN_ITEMS
+        # Subgroups wait for nobody, if there are enough of them.
+        lanes = _lanes(target, length, each=items, most=near if near and lines * near >= GPU_PARALLEL else None)
     chunks = min(GPU_PARALLEL // max(1, lines * lanes), length // (SCAN_ROUNDS * lanes * items))
     longest = most // items * items * lanes
-    return LineSharing(lanes, target.workgroup, max(1, chunks, -(-length // longest)), items)
+    subgroup = near if lanes > 1 and target.workgroup % max(1, near) == 0 else 0
+    return LineSharing(
+        lanes,
+        target.workgroup,
+        max(1, chunks, -(-length // longest)),
+        items,
+        subgroup=subgroup,
+        vectors=vectors and items == unit,
+    )
 
 
 #: Elements of NONZERO_COORDINATES that an invocation goes through at most, since it writes their coordinates one after
@@ -157,6 +197,8 @@ def softmax_fits_one_dispatch(target: Target, rows: int, length: int, steps: int
 #: share the row; and where more could. Four loads of 16 bytes of each on their way are what an H100's memory asks for:
 #: softmax and layer norm of 16384 x 4096 and of 2^20 x 64 come to 2795 to 2880 GB/s there, of 2956 for a copy.
 HELD_STEPS, FEW_HOLDERS, MOST_HELD_STEPS = 4, 128, 8
+#: The steps that a measurement may find better; 0 is not to hold rows.
+HELD_MANNERS = (2, 4, 8, 0)
 #: How many steps a kernel holds: one of these; and elements, of which 80 fit the 128 registers that 512 invocations of
 #: a multiprocessor have. (Group norm of 10 x 64 x 64 is 40,960 elements to a row.)
 HELD_COUNTS, MOST_HELD = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80
@@ -166,11 +208,22 @@ MOST_HOLDERS, HOLDERS = 512, 128
 
 @dataclass(frozen=True)
 class HeldRows:
-    """Rows that invocations hold: ``lanes`` neighbours share one, each with up to ``steps`` steps of it."""
+    """Rows that invocations hold: ``lanes`` neighbours share one, each with up to ``steps`` steps of it.
+
+    subgroup: as of a LineSharing.
+    """
 
     lanes: int
     steps: int
     workgroup: int
+    subgroup: int = 0
+
+
+@dataclass(frozen=True)
+class HeldManner:
+    """What is chosen of held rows: the steps that an invocation has while few share a row; 0 where none are held."""
+
+    steps: int
 
 
 def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
@@ -178,14 +231,38 @@ def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
     where what a workgroup holds goes through memory at every barrier."""
     if target.is_cpu:
         return None
+    if _held(target, length, unit, HELD_STEPS) is None:
+        return None
+
+    def manners() -> list[HeldManner]:
+        return [HeldManner(each) for each in HELD_MANNERS if not each or _held(target, length, unit, each)]
+
+    work = f"{at_least(length)} elements by {unit}"
+    found = tuned(target, "rows", work, HeldManner(HELD_STEPS), manners)
+    return _held(target, length, unit, found.steps) if found.steps else None
+
+
+def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
+    """few: steps of an invocation while few share a row."""
     steps, lanes = -(-length // unit), 1
     most = min(MOST_HOLDERS, target.max_workgroup_invocations)
-    while lanes < most and steps > lanes * (HELD_STEPS if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
+    while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
         lanes *= 2
     each = next((each for each in HELD_COUNTS if each * lanes >= steps), 0)
     if not each or each * unit > MOST_HELD:
         return None
-    return HeldRows(lanes, each, max(lanes, min(HOLDERS, target.max_workgroup_invocations)))
+    workgroup = max(lanes, min(HOLDERS, target.max_workgroup_invocations))
+    near = shuffled(target)
+    return HeldRows(lanes, each, workgroup, near if lanes > 1 and workgroup % max(1, near) == 0 else 0)
+
+
+def holds_vectors(target: Target, bits: int) -> bool:
+    """Whether a normalization holds what it read as it is, and converts it in each of its rounds. bits: of an element.
+
+    Group norm of 10 x 64 x 64 holds 80 elements: as float32 they leave an H100's multiprocessor one workgroup of 512,
+    where it reached 46 % of its bandwidth. Where conversions take an instruction each.
+    """
+    return bits == 16 and bool(fast_halves(target))
 
 
 @dataclass(frozen=True)

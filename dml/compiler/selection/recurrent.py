@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
 # --- CPUs' drivers ----------------------------------------------------------------------------------------------------
@@ -34,6 +35,8 @@ _MOST_ROWS_OF_GPUS, _MOST_UNITS_OF_GPUS = 4, 2
 _SUBGROUP_OF_GPUS, _MOST_INVOCATIONS_OF_GPUS = 32, 128
 #: A larger state is worth a dispatch per step, which all cores share.
 _LARGEST_STATE_OF_A_GPUS_WORKGROUP = 128
+#: And the largest for which a measurement may say otherwise.
+_MOST_STATE_OF_A_GPUS_WORKGROUP = 512
 #: Units of a workgroup in a dispatch per step, and rows of it and of one of its invocations, at most.
 _UNITS_OF_SLICES, _ROWS_OF_SLICES, _ROWS_OF_A_SLICE = 4, 32, 4
 #: Slices of the sums along k at most, and invocations.
@@ -106,6 +109,22 @@ def recurrence_cut(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
     return replace(cut, at_once=at_once) if at_once > 0 else replace(cut, stepwise=True, resident=False)
 
 
+@dataclass(frozen=True)
+class RecurrenceManner:
+    """What is chosen of a cut: sums in slices, or else rows of a workgroup, units of an invocation, weights held."""
+
+    slices: bool = False
+    rows: int = 0
+    units: int = 0
+    resident: bool = False
+
+
+def _work(sizes: RecurrenceSizes) -> str:
+    """The class of such networks, however many steps they take."""
+    state = f"hidden {at_least(sizes.hidden)}, batch {at_least(sizes.batch)}"
+    return f"{sizes.gates} gates in {sizes.phases} phases, {state}, {sizes.directions} directions"
+
+
 def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
     """A CPU's driver runs a workgroup on one core, invocations side by side in vectors.
 
@@ -114,7 +133,7 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     """
     stepwise = fitting_rows < 1
     weights = sizes.gates * sizes.hidden * sizes.hidden
-    resident = (
+    may_hold = (
         not stepwise
         and target.subgroup_size >= _VECTOR
         and 4 * weights <= _RESIDENT_BYTES
@@ -124,22 +143,41 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
         rows = _ROWS_OF_FEW
     else:
         rows = min(_MOST_ROWS, -(-sizes.batch * sizes.directions // _FEWEST_GROUPS), sizes.batch)
-    if resident or sizes.phases == 2:
+
+    def manner(rows: int, resident: bool) -> RecurrenceManner:
+        units = _UNITS_OF_MANY_ROWS if rows > 4 else max(1, _PRODUCTS_OF_FEW_ROWS // sizes.gates)
+        return RecurrenceManner(False, 1 << (rows - 1).bit_length(), units, resident)
+
+    def others() -> list[RecurrenceManner]:
+        return [manner(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
+
+    found = tuned(target, "recurrent", _work(sizes), manner(rows, may_hold), others)
+    if found.resident or sizes.phases == 2:
         workgroup = _VECTOR
     else:
         workgroup = min(_MOST_INVOCATIONS, -(-sizes.hidden // _VECTOR) * _VECTOR)
-    units = _UNITS_OF_MANY_ROWS if rows > 4 else max(1, _PRODUCTS_OF_FEW_ROWS // sizes.gates)
-    return _cut(sizes, stepwise, workgroup, units, rows, fitting_rows, resident)
+    return _cut(sizes, stepwise, workgroup, found.units, found.rows, fitting_rows, found.resident)
 
 
 def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
     """A GPU spreads a workgroup over its lanes: many invocations with few units and rows each."""
-    if fitting_rows < 1 or sizes.hidden > _LARGEST_STATE_OF_A_GPUS_WORKGROUP:
+    in_slices = fitting_rows < 1 or sizes.hidden > _LARGEST_STATE_OF_A_GPUS_WORKGROUP
+
+    def others() -> list[RecurrenceManner]:
+        found = [RecurrenceManner(slices=True)]
+        if fitting_rows >= 1 and sizes.hidden <= _MOST_STATE_OF_A_GPUS_WORKGROUP:
+            rows = [rows for rows in (1, 2, 4) if rows <= _MOST_ROWS_OF_GPUS and rows < 2 * sizes.batch]
+            found += [RecurrenceManner(False, each, units) for each in rows for units in (1, 2)]
+        return found
+
+    rows = 1 << (min(_MOST_ROWS_OF_GPUS, sizes.batch) - 1).bit_length()
+    rule = RecurrenceManner(slices=True) if in_slices else RecurrenceManner(False, rows, _MOST_UNITS_OF_GPUS)
+    found = tuned(target, "recurrent", _work(sizes), rule, others)
+    if found.slices:
         return _cut_in_slices(target, sizes)
     wide = -(-sizes.hidden // _SUBGROUP_OF_GPUS) * _SUBGROUP_OF_GPUS
     workgroup = min(_MOST_INVOCATIONS_OF_GPUS, target.max_workgroup_invocations, wide)
-    rows = min(_MOST_ROWS_OF_GPUS, sizes.batch)
-    return _cut(sizes, False, workgroup, _MOST_UNITS_OF_GPUS, rows, fitting_rows, resident=False)
+    return _cut(sizes, False, workgroup, found.units, found.rows, fitting_rows, resident=False)
 
 
 def _cut_in_slices(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:

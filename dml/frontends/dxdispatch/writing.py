@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dml.descriptors.base import FieldInfo, OperatorDesc
+from dml.descriptors.base import FieldInfo, OperatorDesc, operators
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS
-from dml.errors import DMLError
+from dml.enums.naming import short_name
+from dml.errors import HRESULT, DMLError
 from dml.frontends.dxdispatch.operators import UNION_TYPES
 from dml.tensors import DML_BUFFER_TENSOR_DESC, ELEMENT_BITS, calc_buffer_tensor_size, numpy_dtype
 
@@ -19,8 +20,12 @@ def dispatchable(desc: OperatorDesc) -> dict[str, Any]:
     """A model's dispatchable of that operator, as values of ``json``: ``{"type": "DML_OPERATOR_...", "desc": {...}}``.
 
     Counts, packed strides that were left out and None are left out. Raises DMLError for a scalar of a type that
-    DxDispatch cannot write.
+    DxDispatch cannot write, and for an operator that DirectML does not have.
     """
+    if desc.OPERATOR_TYPE not in operators():
+        raise DMLError(
+            f"{short_name(desc.OPERATOR_TYPE)}: DirectML has no such operator", HRESULT.DXGI_ERROR_UNSUPPORTED
+        )
     return {"type": desc.OPERATOR_TYPE.name, "desc": _fields(desc)}
 
 

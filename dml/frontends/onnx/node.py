@@ -59,6 +59,9 @@ class NodeFacts:
             for entry in raw.attribute
         ]
 
+    def __str__(self) -> str:
+        return f"node {self.name!r} ({self.op_type})" if self.name else f"node {self.op_type}"
+
     def reads(self) -> set[str]:
         """The names it reads, those of nested graphs too."""
         return names_read(self.raw)
@@ -80,7 +83,7 @@ class OnnxNode:
         self.attributes = {name: value for name, value in given.items() if value is not None}
 
     def __str__(self) -> str:
-        return f"node {self.proto.name!r} ({self.op})" if self.proto.name else f"node {self.op}"
+        return str(self.proto)
 
     def check(self, holds: bool, rule: str) -> None:
         """Raise DMLError, with the rule and what was found in its place, where the rule does not hold."""
@@ -148,6 +151,7 @@ class OnnxNode:
         """
         if self.proto in self.trace.late:
             return True
+        self.trace.is_repeatable = False
         if self.trace.may_cut and self.trace.depth == 1 and self.builder.depends_on_inputs(value.tensor):
             raise LateCount("how many there are depends on the numbers in its input")
         return False

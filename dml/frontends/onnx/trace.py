@@ -23,11 +23,12 @@ from dml.api.device_array import DeviceArray
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.errors import HRESULT, DMLError
-from dml.graph.builder import Builder, DeviceLike, SharedConstants
+from dml.graph.builder import Builder, DeviceLike, SharedConstants, Source
 
 from .dtypes import BOOL, HELD_AS_FLOAT32, Array, DType, Shape, storage
 from .folding import fold
 from .loading import initial_arrays
+from .mapped import MappedNode, MappedNodes
 from .node import LateCount, NodeFacts, OnnxNode, Unsupported, noted
 from .registry import mapping_of, schema_of, standard
 from .value import OnnxValue, constant
@@ -60,6 +61,35 @@ class NodeRecord(NamedTuple):
     inputs: list[ValueFacts]
     outputs: list[ValueFacts]
     is_late: bool = False
+
+
+class Repeated(NamedTuple):
+    """Of a node that became what another one did: which that was, and the number of its first node in this Builder."""
+
+    known: MappedNode
+    first: int
+    proto: NodeFacts
+
+    def records(self) -> list[NodeRecord]:
+        """That of the node, behind those of the nodes in it."""
+        first, proto, known = self.first, self.proto, self.known
+        *inside, own = (
+            one._replace(numbers=range(first + one.numbers.start, first + one.numbers.stop))
+            for one in self.known.records
+        )
+        if proto is not known.proto:
+            made = [at for at, result in enumerate(known.results) if result is not None]
+            own = own._replace(
+                node=str(proto),
+                inputs=[one._replace(name=proto.input[at]) for one, at in zip(own.inputs, known.given, strict=True)],
+                outputs=[one._replace(name=proto.output[at]) for one, at in zip(own.outputs, made, strict=False)],
+            )
+        return [*inside, own]
+
+
+def written_out(record: Sequence[NodeRecord | Repeated]) -> list[NodeRecord]:
+    """The record of each node."""
+    return [one for made in record for one in (made.records() if isinstance(made, Repeated) else [made])]
 
 
 class Guard:
@@ -161,8 +191,13 @@ class Trace:
         device: DeviceLike,
         functions: Mapping[tuple[str, str, str], Any],
         shared: SharedConstants | None = None,
+        mapped: MappedNodes | None = None,
     ) -> None:
         self.builder = Builder(device, shared)
+        #: What became of the graph's nodes in other walks.
+        self.mapped = mapped
+        #: Whether the node being mapped adds the same for inputs of the same facts.
+        self.is_repeatable = True
         self.functions = functions
         self.feeds: dict[str, Array] | None = {}
         self.sources: dict[tuple[str, int, int], str] = {}
@@ -171,7 +206,7 @@ class Trace:
         #: Nested graphs by identity, which they keep while they are here.
         self._nested: dict[int, tuple[Any, GraphFacts]] = {}
         #: In the order in which they were mapped: the nodes of a body before the one that has it.
-        self.record: list[NodeRecord] = []
+        self.record: list[NodeRecord | Repeated] = []
         self.depth = 0
         self._reader = ""
         #: Whether the graph can be cut behind its nodes, and behind which it is: their outputs may be ``LateRows``.
@@ -197,6 +232,7 @@ class Trace:
         """What the graph depends on of the numbers in a value: the model holds while ``of`` them stays the same."""
         if value.array is not None:
             return of(value.array)
+        self.is_repeatable = False
         held = OnnxValue(value.builder, value.shape, value.dtype, tensor=value.tensor)  # the number itself may change
         self.known(held)
         guard = self.guards.pop()
@@ -207,6 +243,7 @@ class Trace:
         """The numbers in a value."""
         if value.array is not None:
             return value.array
+        self.is_repeatable = False
         if self.feeds is None:
             raise Unsupported("a shape or count depends on the model's inputs, whose values are needed here")
         name = self.sources.get(value.tensor.source)
@@ -270,6 +307,39 @@ class Trace:
         if self.count > _UNROLLED:
             raise Unsupported(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
         inputs = [scope.find(name) if name else None for name in proto.input]
+        found = None if self.mapped is None or self.depth else self.mapped.key(proto, inputs)
+        known = None if found is None or self.mapped is None else self.mapped.find(found[0])
+        if found is not None and known is not None:
+            results = self._again(known, proto, inputs, found[1])
+        elif found is not None and self.mapped is not None:
+            before = self.builder.added, [item is not None and item.held is not None for item in inputs]
+            counts = len(self.record), self.count
+            self.is_repeatable = True
+            results = self._mapped(proto, scope, inputs)
+            if self.is_repeatable:
+                records, count = written_out(self.record[counts[0] :]), self.count - counts[1]
+                fragment = self.builder.fragment(before[0], found[1])
+                self.mapped.keep(*found, inputs, before[1], fragment, results, proto, records, count, before[0][0])
+        else:
+            results = self._mapped(proto, scope, inputs)
+        for name, item in zip(proto.output, results, strict=False):
+            if name:
+                scope.items[name] = item
+
+    def _again(self, known: MappedNode, proto: NodeFacts, inputs: list[Item], sources: list[Source]) -> list[Item]:
+        """The outputs of a node of which it is known what it adds to the graph."""
+        self.count += known.inside
+        first, results = known.again(inputs, sources)
+        self.record.append(Repeated(known, first, proto))
+        return results
+
+    @property
+    def records(self) -> list[NodeRecord]:
+        """What became of each node."""
+        return written_out(self.record)
+
+    def _mapped(self, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> list[Item]:
+        """The outputs of a node, which is added to the graph."""
         node = OnnxNode(self, proto, scope, inputs)
         for value in values_in(inputs):
             if not value.is_held:
@@ -294,9 +364,7 @@ class Trace:
         numbers = range(before, len(self.builder._nodes))
         values = _facts(proto.input, inputs), _facts(proto.output, results)
         self.record.append(NodeRecord(str(node), operators, numbers, self.depth, *values, proto in self.late))
-        for name, item in zip(proto.output, results, strict=False):
-            if name:
-                scope.items[name] = item
+        return results
 
     def results(self, node: OnnxNode) -> list[Item]:
         """The outputs of a node: computed on constants, mapped, or those of its function body."""

@@ -49,6 +49,15 @@ class OnnxValue:
         self.array = array
         self._tensor = tensor
 
+    @classmethod
+    def again(
+        cls, builder: Builder, shape: tuple[int, ...], dtype: DType, array: Array | None, tensor: Tensor | None
+    ) -> OnnxValue:
+        """A value with what another one has."""
+        made = object.__new__(cls)
+        made.builder, made.shape, made.dtype, made.array, made._tensor = builder, shape, dtype, array, tensor
+        return made
+
     def __repr__(self) -> str:
         return f"OnnxValue({self.dtype}, {self.shape}{', constant' if self.array is not None else ''})"
 
@@ -64,6 +73,15 @@ class OnnxValue:
     def is_held(self) -> bool:
         """Whether it is a constant or has a tensor: not so where no data type of the device holds it."""
         return self.array is not None or self._tensor is not None
+
+    @property
+    def held(self) -> Tensor | None:
+        """The value where it is in the graph: not so a constant before its first use."""
+        return self._tensor
+
+    def hold(self, tensor: Tensor) -> None:
+        """Let a constant be this tensor of the graph."""
+        self._tensor = tensor
 
     @property
     def tensor(self) -> Tensor:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from models import Array, assert_close, in_onnxruntime, in_reference, model_of
 from onnx import helper
@@ -104,51 +103,6 @@ def test_sizes_that_host_nodes_decide(device: dml.Device) -> None:
         (y,) = prepared.run([np.array(given, np.float32)])
         assert y.tolist() == [v * v for v in sorted({abs(one) for one in given})]
     assert len(prepared.parts[-1].plans) == 3
-
-
-def test_non_maximum_suppression_picks_what_the_device_then_gathers(device: dml.Device) -> None:
-    rng = np.random.default_rng(1)
-    corners = rng.uniform(0, 8, (1, 40, 2)).astype(np.float32)
-    boxes = np.concatenate([corners, corners + rng.uniform(1, 4, (1, 40, 2)).astype(np.float32)], 2)
-    scores = rng.uniform(0, 1, (1, 2, 40)).astype(np.float32)
-    nodes = [
-        node("Constant", [], ["most"], value_ints=[5]),
-        node("Constant", [], ["overlap"], value_floats=[0.4]),
-        node("NonMaxSuppression", ["boxes", "scores", "most", "overlap"], ["picked"]),
-        node("Slice", ["picked", "from", "to", "axis"], ["where"]),
-        node("Squeeze", ["boxes", "first"], ["flat"]),
-        node("GatherND", ["flat", "where"], ["y"]),
-    ]
-    held = {"from": np.array([2]), "to": np.array([3]), "axis": np.array([1]), "first": np.array([0])}
-    feeds = {"boxes": boxes, "scores": scores}
-    model = model_of(nodes, feeds, ["y"], 21, initializers=held, ranks={"y": 2})
-    prepared = prepared_with(model, device, "NonMaxSuppression")
-    assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 0)
-
-
-def test_blocked_channels_run_where_the_size_of_blocks_is_known(device: dml.Device, tmp_path: Path) -> None:
-    """onnxruntime's optimizer writes weights in the blocks of its CPU (com.microsoft.nchwc), whose size is in no file:
-    on that machine it knows."""
-    rng = np.random.default_rng(2)
-    x = rng.standard_normal((1, 3, 8, 8)).astype(np.float32)
-    held = {name: rng.standard_normal((32, size, 3, 3)).astype(np.float32) / 10 for name, size in (("v", 3), ("w", 32))}
-    nodes = [
-        node("Conv", ["x", "v"], ["a"], pads=[1] * 4),
-        node("Relu", ["a"], ["b"]),
-        node("Conv", ["b", "w"], ["c"], pads=[1] * 4),
-        node("Sin", ["c"], ["y"]),
-    ]
-    options, path = onnxruntime.SessionOptions(), tmp_path / "blocked.onnx"
-    options.log_severity_level = 4
-    options.optimized_model_filepath = str(path)
-    plain = model_of(nodes, {"x": x}, ["y"], 17, initializers=held)
-    session = onnxruntime.InferenceSession(plain.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    if not any(one.domain == "com.microsoft.nchwc" for one in onnx.load(path).graph.node):
-        pytest.skip("onnxruntime blocks no channels on this CPU")
-    prepared = prepared_with(path, device, "com.microsoft.nchwc::Conv")
-    # The sine is the device's, of sums of 288 products around one in float32
-    assert_close(prepared.run({"x": x}), session.run(None, {"x": x}), 1e-5)
-    assert kinds(prepared)[-1] == "device"
 
 
 def test_strings_pass_through_mapped_operators_too(device: dml.Device) -> None:

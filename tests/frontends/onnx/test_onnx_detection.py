@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from models import assert_close, in_onnxruntime, model_of
 from onnx import helper, numpy_helper
 
 import dml
-from dml.frontends.onnx import HostNodesWarning, prepare
+from dml.frontends.onnx import prepare
 
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 SIDE, CLASSES, BEST, MOST = 6, 4, 12, 20
@@ -79,8 +78,7 @@ def detector() -> Any:
 def test_a_detector_is_onnxruntimes(device: dml.Device) -> None:
     """The network runs once for an image, whatever is counted behind it: nothing that a plan depends on is computed."""
     model, rng = detector(), np.random.default_rng(5)
-    with pytest.warns(HostNodesWarning, match="1 NonMaxSuppression") as said:
-        prepared = prepare(model, device)
+    prepared = prepare(model, device, fallback=False)
     counts = set()
     for scale in (1, 0, 0.1, 1):
         feeds = {"image": (scale * rng.standard_normal((1, 3, 2 * SIDE, 2 * SIDE))).astype(np.float32)}
@@ -88,13 +86,32 @@ def test_a_detector_is_onnxruntimes(device: dml.Device) -> None:
         counts.add(len(expected[0]))
         # Boxes of at most 30, by sums of 27 products in float32
         assert_close(found, expected, 1e-4)
-    assert len(said) == 1
     assert {0, MOST} < counts, "none, all that may be, and some"
-    assert [part.on_host for part in prepared.parts] == [False, False, True, False]
-    plans = [[plan for _, plan in part.plans._plans.values()] for part in prepared.parts if not part.on_host]
+    assert [part.on_host for part in prepared.parts] == [False, False, False]
+    plans = [[plan for _, plan in part.plans._plans.values()] for part in prepared.parts]
     assert len(plans[0]) == 1
     assert not any(plan.guards for plan in plans[0])
     assert "Conv" not in {row.node for of_part in plans[1:] for plan in of_part for row in plan.record}
+
+
+def test_non_maximum_suppression_picks_what_is_then_gathered(device: dml.Device) -> None:
+    rng = np.random.default_rng(1)
+    corners = rng.uniform(0, 8, (1, 40, 2)).astype(np.float32)
+    boxes = np.concatenate([corners, corners + rng.uniform(1, 4, (1, 40, 2)).astype(np.float32)], 2)
+    scores = rng.uniform(0, 1, (1, 2, 40)).astype(np.float32)
+    nodes = [
+        helper.make_node("Constant", [], ["most"], value_ints=[5]),
+        helper.make_node("Constant", [], ["overlap"], value_floats=[0.4]),
+        helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap"], ["picked"]),
+        helper.make_node("Slice", ["picked", "from", "to", "axis"], ["where"]),
+        helper.make_node("Squeeze", ["boxes", "first"], ["flat"]),
+        helper.make_node("GatherND", ["flat", "where"], ["y"]),
+    ]
+    held = {"from": np.array([2]), "to": np.array([3]), "axis": np.array([1]), "first": np.array([0])}
+    feeds = {"boxes": boxes, "scores": scores}
+    model = model_of(nodes, feeds, ["y"], 21, initializers=held, ranks={"y": 2})
+    prepared = prepare(model, device, fallback=False)
+    assert_close(prepared.run(feeds), in_onnxruntime(model, feeds), 0)
 
 
 def test_what_counts_can_stay_on_the_device_or_be_an_output(device: dml.Device) -> None:

@@ -23,7 +23,7 @@ from rich.table import Table
 
 import dml
 from roofline.ceilings import ceilings
-from roofline.measure import seconds
+from roofline.measure import seconds_of
 from roofline.work import Work, cases
 
 
@@ -48,13 +48,14 @@ def main(arguments: list[str]) -> None:
     device = dml.create_device(options.device)
     limits = ceilings(device)
     console = Console(width=110)
-    console.print(f"{device.vulkan.name} ({device.vulkan.driver}): copies {limits['bytes'] / 1e9:.0f} GB/s")
+    tuned = ", tuned" if device.vulkan.target.tuned else ""
+    console.print(f"{device.vulkan.name} ({device.vulkan.driver}{tuned}): copies {limits['bytes'] / 1e9:.0f} GB/s")
     console.print(", ".join(f"{name} {rate / 1e12:.2f} TFLOP/s" for name, rate in limits.items() if name != "bytes"))
     table = Table("case", "us", "rate", "bound by", "of it", *(["torch us", "dml / torch"] if peers else []))
     measured: dict[str, Any] = {}
     for name in wanted:
         work = cases()[name]()
-        took = seconds(device, work)
+        took = seconds_of(device, work)
         what, least = bound(work, name.split()[-1], limits)
         rate = (
             f"{work.bytes / took / 1e9:.0f} GB/s" if what == "bytes" else f"{work.operations / took / 1e12:.2f} TFLOP/s"
@@ -72,7 +73,13 @@ def main(arguments: list[str]) -> None:
     if ratios:
         console.print(f"geometric mean of dml / torch {geometric_mean(ratios):.2f}")
     if options.json:
-        report = {"device": device.vulkan.name, "driver": device.vulkan.driver, "ceilings": limits, "cases": measured}
+        report: dict[str, Any] = {
+            "device": device.vulkan.name,
+            "driver": device.vulkan.driver,
+            "ceilings": limits,
+            "cases": measured,
+        }
+        report["tuned"] = len(device.vulkan.target.tuned.choices)
         options.json.write_text(json.dumps(report, indent=1) + "\n")
 
 

@@ -75,7 +75,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
             "LANES": sharing.lanes,
             "UNIT": unit,
             "LOG": int(logarithm),
-            **({"STEPS": held.steps} if held else {}),
+            **({"STEPS": held.steps, "SUBGROUP": held.subgroup} if held else {}),
         },
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
         steps=held.steps if held else WALKS * -(-length // (unit * sharing.lanes)),

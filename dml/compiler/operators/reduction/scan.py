@@ -7,8 +7,10 @@ import math
 from dml import enums
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.kernels import lanes
 from dml.compiler.kernels.coordinates import coordinates
-from dml.compiler.kernels.prelude import Bound, read, write
+from dml.compiler.kernels.lanes import adjacent
+from dml.compiler.kernels.prelude import read, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import Monoid, product_of, sum_of
@@ -53,14 +55,20 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
     """Along the last dimension."""
     length, lines = x.sizes[-1], math.prod(x.sizes[:-1])
     beside = lines > 1 and 0 < x.strides[-2] < x.strides[-1]
-    sharing = scan_sharing(builder.target, lines, length, beside=beside)
-    chunk, chunks = sharing.cut(length)
+    sharing = scan_sharing(builder.target, lines, length, beside=beside, unit=adjacent((x, y), x.rank - 1))
+    unit = sharing.items if sharing.vectors else 1
+    chunk, chunks = sharing.cut(length // unit)
+    chunk *= unit
     compensated = monoid.glsl == "float" and monoid.combine == "a + b"
 
-    def dispatch(tensors: dict[str, Bound], *, totals: bool) -> None:
+    def dispatch(tensors: dict[str, Operand], *, totals: bool) -> None:
+        bound = {
+            name: (read if name in ("x", "offsets") else write)(each, vector=sharing.vectors and name in ("x", "y"))
+            for name, each in tensors.items()
+        }
         builder.dispatch(
             KERNEL,
-            tensors,
+            bound,
             count=lines * chunks * sharing.lanes,
             workgroup=sharing.workgroup,
             constants={
@@ -74,23 +82,55 @@ def _scan(builder: ProgramBuilder, monoid: Monoid, x: Operand, y: Operand, *, ex
             defines={
                 "LANES": sharing.lanes,
                 "ITEMS": sharing.items,
+                "VECTORS": int(sharing.vectors),
+                "SUBGROUP": sharing.subgroup,
                 "ACC": monoid.glsl,
                 "IDENTITY": monoid.identity,
                 "COMPENSATED": int(compensated),
                 "TOTALS": int(totals),
                 "OFFSETS": int("offsets" in tensors),
             },
-            code="\n".join([*monoid.function, coordinates("line", "x", x.rank, range(x.rank - 1))]),
+            code="\n".join(
+                [
+                    *monoid.function,
+                    coordinates("line", "x", x.rank, range(x.rank - 1)),
+                    *(_moves(monoid, {name: tensors[name] for name in ("x", "y") if name in tensors}, unit)),
+                ]
+            ),
             steps=-(-chunk // sharing.lanes),
         )
 
     if chunks == 1:
-        dispatch({"x": read(x), "y": write(y)}, totals=False)
+        dispatch({"x": x, "y": y}, totals=False)
         return
     totals = builder.temporary(_TOTALS[DATA_TYPES[x.data_type].kind], (lines, chunks))
-    dispatch({"x": read(x), "totals": write(totals)}, totals=True)
+    dispatch({"x": x, "totals": totals}, totals=True)
     scan(builder, monoid, totals, totals, 1, exclusive=True)
-    dispatch({"x": read(x), "y": write(y), "offsets": read(totals)}, totals=False)
+    dispatch({"x": x, "y": y, "offsets": totals}, totals=False)
+
+
+def _moves(monoid: Monoid, tensors: dict[str, Operand], items: int) -> list[str]:
+    """load_items(at, v) and store_items(at, v): the vectors from index ``at`` on, backwards where all goes so."""
+    if items == 1:
+        return []
+    lines: list[str] = []
+    for name, operand in tensors.items():
+        is_read = name == "x"
+        first = f"at / {DATA_TYPES[operand.data_type].per_vector}u"
+        held = lanes.variables(f"{name}_", operand, items)
+        head = "void load_items(uint at, out" if is_read else "void store_items(uint at,"
+        lines.append(f"{head} {monoid.glsl} v[{items}]) {{")
+        if is_read:
+            lines += lanes.load(name, held, first)
+            elements = [lanes.element(name, operand, held, k) for k in range(items)]
+            lines += [f"    v[{k}] = BACKWARDS ? {elements[-1 - k]} : {elements[k]};" for k in range(items)]
+        else:
+            lines += lanes.clear(held)
+            values = [f"(BACKWARDS ? v[{items - 1 - k}] : v[{k}])" for k in range(items)]
+            lines += [lanes.put(name, operand, held, k, "at", values[k]) for k in range(items)]
+            lines += lanes.store(name, held, first)
+        lines.append("}")
+    return lines
 
 
 @lowering(DML_CUMULATIVE_SUMMATION_OPERATOR_DESC, DML_CUMULATIVE_PRODUCT_OPERATOR_DESC)

@@ -1,0 +1,92 @@
+"""`dml tune`: which variants of the heavy kernels are fastest on a device, measured and kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from ...errors import DMLError
+from ..app import command, fail
+from ..arguments import DeviceOption
+from ..tables import print_json, show, table
+
+if TYPE_CHECKING:
+    from ...compiler.tuned import Tuned
+    from ...runtime.devices import VulkanDevice
+
+_INTERRUPTED = 130
+
+
+@command(
+    "dml tune", "dml tune --quick --device NVIDIA", "dml tune --families product,attention", "dml tune --show --json"
+)
+def tune(
+    device: DeviceOption = "",
+    families: Annotated[str, typer.Option(help="Families of kernels, separated by commas; all if left out.")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="A few sizes: about a minute.")] = False,
+    show_: Annotated[bool, typer.Option("--show", help="Show what was measured before, and measure nothing.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Forget what was measured on the device.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure the variants of the heavy kernels on a device, and keep the fastest for every later process.
+
+    It takes up to a minute for each family: product, few rows, convolution, attention, recurrent, rows. Ctrl-C ends it;
+    what was measured until then is kept. It counts for this device and driver; DML_DISABLE_TUNING=1 has processes do
+    without. Have the device do nothing else meanwhile.
+    """
+    from ...runtime import tuned_file
+    from ...runtime.devices import choose
+    from ...tuning.works import FAMILIES
+
+    wanted = [name.strip() for name in families.split(",")] if families else list(FAMILIES)
+    for name in wanted:
+        if name not in FAMILIES:
+            raise DMLError(f"--families: there is no family {name!r}; there are {', '.join(FAMILIES)}")
+    found = choose(device or None)
+    if clear:
+        was_there = tuned_file.forget(found.file_name)
+        typer.echo(f"{found.name}: {'forgotten' if was_there else 'nothing was measured'}")
+        return
+    if not show_:
+        _measure(found, wanted, quick=quick)
+    kept = tuned_file.load(found.file_name)
+    if json:
+        print_json({"device": found.name, "driver": found.driver, "choices": [asdict(one) for one in kept.choices]})
+    else:
+        _show(found, kept)
+    if tuned_file.is_disabled():
+        typer.echo(f"{tuned_file.DISABLE_VARIABLE} is set: nothing of this is used", err=True)
+
+
+def _measure(found: VulkanDevice, families: list[str], *, quick: bool) -> None:
+    from ...tuning.tuner import Tuner
+    from ...waiting import Waiting
+
+    with Waiting(Console(stderr=True)) as waiting:
+
+        def told(line: str) -> None:
+            waiting.say(lambda text: typer.echo(text, err=True), line)
+
+        tuner = Tuner(found, told)
+        try:
+            tuner.tune(families, quick=quick)
+        except KeyboardInterrupt:
+            count = len(tuner.table.choices)
+            raise fail(f"interrupted; {count} choices that were made are kept", _INTERRUPTED) from None
+
+
+def _show(found: VulkanDevice, kept: Tuned) -> None:
+    if not kept:
+        typer.echo(f"{found.name}: nothing was measured; rules decide")
+        return
+    listed = table(escape(f"{found.name}, {found.driver}"), "family", "work", "fastest", "ms", "by rules", "ms")
+    for one in kept.choices:
+        listed.add_row(
+            one.family, escape(one.work), escape(one.variant), f"{1e3 * one.seconds:.4g}",
+            "" if one.rule == one.variant else escape(one.rule), f"{1e3 * one.rule_seconds:.4g}",
+        )  # fmt: skip
+    show(listed)

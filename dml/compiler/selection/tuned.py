@@ -1,0 +1,49 @@
+"""Where a measurement on the device itself overrules the rules: the variants of a choice, each by its name.
+
+Whoever chooses names the work by a class (``at_least``), never by a size: so sizes stay data, and another batch or
+length finds its kernel made. What depends on exact sizes, such as parts along k, follows from them afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, fields, is_dataclass
+from typing import TypeVar
+
+from dml.compiler.target import Target
+
+Variant = TypeVar("Variant")
+
+
+def at_least(size: int, by: int = 4) -> str:
+    """The class of a size: the power of ``by`` that it reaches. "64+" is 64 to 255."""
+    floor = 1
+    while floor * by <= size:
+        floor *= by
+    return f"{floor}+"
+
+
+def variant_name(variant: object) -> str:
+    """A variant in words: a dataclass by its own name and the fields that are not what they are by themselves."""
+    if not is_dataclass(variant):
+        return str(variant)
+    words = [type(variant).__name__]
+    for field in fields(variant):
+        value = getattr(variant, field.name)
+        if field.default is MISSING or value != field.default:
+            inner = " x ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            words.append(f"{field.name}={inner}")
+    return " ".join(words)
+
+
+def tuned(target: Target, family: str, work: str, rule: Variant, variants: Callable[[], Iterable[Variant]]) -> Variant:
+    """The variant that was fastest on the device for this class of a family's work; ``rule``, where none was measured.
+
+    variants: all that the device's limits and features allow, ``rule`` among them or not. What was measured counts
+    only where it is one of them.
+    """
+    if not target.tuned:
+        return rule
+    found = {variant_name(variant): variant for variant in (rule, *variants())}
+    name = target.tuned.variant(family, work, variant_name(rule), tuple(found))
+    return rule if name is None else found.get(name, rule)

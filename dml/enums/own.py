@@ -1,0 +1,14 @@
+"""Operators of ours, which DirectML does not have: what a front end's formats ask for and no operator of its says.
+
+They have no place among ``DML_OPERATOR_TYPE``, nor in what is asked and listed by it. Their numbers are none of its.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class OWN_OPERATOR_TYPE(IntEnum):
+    """The operators, beginning where no number of DirectML's will come."""
+
+    OWN_OPERATOR_NON_MAX_SUPPRESSION = 1 << 31

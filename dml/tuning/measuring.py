@@ -1,0 +1,127 @@
+"""How long an operator takes on the device, its data there and the device at work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from dml.api.device import Device
+from dml.api.operator import CompiledOperator
+from dml.api.recorder import CommandList
+from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_BINDING
+from dml.graph.builder import Builder
+from dml.runtime.buffer import Buffer
+from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+
+
+def compiled(device: Device, desc: Any, weights: Collection[str] = (), scale: float = 1.0) -> CompiledOperator:
+    """The operator by itself, or where it has weights in a graph, whose constants these tensors are.
+
+    desc: the description. scale: what the weights are multiplied by.
+    """
+    if not weights:
+        return device.compile_operator(device.create_operator(desc))
+    graph = Builder(device)
+    given: dict[str, Any] = {
+        name: graph.constant(numbers(tensor, scale).reshape(tensor.Sizes))
+        if name in weights
+        else graph.input(name, tensor.Sizes, tensor.DataType)
+        for name, tensor in desc.inputs()
+        if isinstance(tensor, DML_BUFFER_TENSOR_DESC)
+    }
+    tensors = {name for name, _ in (*desc.inputs(), *desc.outputs())}
+    others = {f.name: getattr(desc, f.name) for f in fields(desc) if f.name not in tensors}
+    outputs = {name: tensor for name, tensor in desc.outputs() if isinstance(tensor, DML_BUFFER_TENSOR_DESC)}
+    made = graph.node(type(desc), outputs, **given, **others)
+    operator: CompiledOperator = graph.compile({name: made[name] for name in outputs})
+    return operator
+
+
+def numbers(tensor: DML_BUFFER_TENSOR_DESC, scale: float = 1.0) -> Any:
+    """Floats of -0.5 to 0.5 times ``scale``, or small integers: zeros are quicker on some devices. A pool of a prime
+    length repeats."""
+    dtype = numpy_dtype(tensor.DataType)
+    random = np.random.default_rng(0)
+    count = tensor.TotalTensorSizeInBytes // dtype.itemsize
+    if dtype.kind == "f":
+        pool = ((random.random(999983, np.float32) - np.float32(0.5)) * np.float32(scale)).astype(dtype)
+    else:
+        pool = random.integers(0, 100, 999983).astype(dtype)
+    return np.resize(pool, count)
+
+
+class Bound:
+    """A compiled operator with its buffers: those that are given by name, else new ones."""
+
+    def __init__(self, operator: CompiledOperator, buffers: Mapping[str, Buffer] | None = None) -> None:
+        self.device = device = operator.get_device()
+        self.operator = operator
+        self.outputs: dict[str, tuple[DML_BUFFER_TENSOR_DESC, Buffer]] = {}
+        properties = operator.get_binding_properties()
+        persistent = _scratch(device, properties.PersistentResourceSize)
+        if persistent is not None:
+            self._initialize(persistent)
+        self._table = device.create_binding_table(DML_BINDING_TABLE_DESC(operator))
+        buffers = buffers or {}
+        inputs: list[Any] = []
+        for slot in operator.input_slots:
+            found = buffers.get(slot.name)
+            if found is None and slot.tensor is not None:
+                found = device.create_buffer(numbers(slot.tensor))
+            inputs.append(None if found is None else DML_BUFFER_BINDING(found))
+        outputs: list[Any] = []
+        for slot in operator.output_slots:
+            if slot.tensor is None:
+                outputs.append(None)
+                continue
+            found = device.create_buffer(slot.tensor.TotalTensorSizeInBytes)
+            self.outputs[slot.name] = slot.tensor, found
+            outputs.append(DML_BUFFER_BINDING(found))
+        self._table.bind_inputs(inputs)
+        self._table.bind_outputs(outputs)
+        self._table.bind_temporary_resource(_scratch(device, properties.TemporaryResourceSize))
+        self._table.bind_persistent_resource(persistent)
+
+    def _initialize(self, persistent: DML_BUFFER_BINDING) -> None:
+        device = self.device
+        initializer = device.create_operator_initializer([self.operator])
+        table = device.create_binding_table(DML_BINDING_TABLE_DESC(initializer))
+        table.bind_outputs([persistent])
+        table.bind_temporary_resource(_scratch(device, initializer.get_binding_properties().TemporaryResourceSize))
+        commands = device.create_command_list()
+        device.create_command_recorder().record_dispatch(commands, initializer, table)
+        commands.execute()
+
+    def recorded(self, runs: int) -> CommandList:
+        """A command list of so many runs, which ran once."""
+        recorder, commands = self.device.create_command_recorder(), self.device.create_command_list()
+        for _ in range(runs):
+            recorder.record_dispatch(commands, self.operator, self._table)
+        commands.execute()
+        return commands
+
+    def results(self) -> dict[str, Any]:
+        """What the last run left in the outputs, by name."""
+        return {name: buffer.read(numpy_dtype(tensor.DataType)) for name, (tensor, buffer) in self.outputs.items()}
+
+
+def seconds(commands: CommandList) -> float:
+    """Seconds of one submission."""
+    start = time.perf_counter()
+    commands.execute()
+    return time.perf_counter() - start
+
+
+def keep_busy(commands: CommandList, during: float) -> None:
+    """Run it again and again for so many seconds: a GPU that has nothing to do lowers its clock."""
+    start = time.perf_counter()
+    while time.perf_counter() - start < during:
+        commands.execute()
+
+
+def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
+    return DML_BUFFER_BINDING(device.create_buffer(size)) if size else None

@@ -1,0 +1,243 @@
+"""The contest: variants of one choice run in turns on the device, and the fastest is kept."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dml.api.device import Device
+from dml.api.recorder import CommandList
+from dml.compiler.tuned import NOTHING_TUNED, Tuned, TunedChoice
+from dml.enums import DML_FEATURE_LEVEL
+from dml.errors import DMLError
+from dml.runtime import tuned_file
+from dml.runtime.buffer import Buffer
+from dml.runtime.devices import VulkanDevice
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tuning.measuring import Bound, compiled, keep_busy, numbers, seconds
+from dml.tuning.works import FAMILIES, TuningWork, works
+
+#: Seconds for a family: so many, or where little time is to be taken.
+BUDGET, QUICK_BUDGET = 60.0, 8.0
+#: Seconds of a submission, about, and runs in it at most: what a submission costs is then little of it.
+_SUBMISSION, _MOST_RUNS = 0.02, 20
+#: Rounds in which each variant has a turn. After the first those drop out that took so many times what the best took.
+_ROUNDS, _HOPELESS = 5, 1.5
+#: Seconds that the device works before the first turn.
+_BUSY = 0.1
+#: How much less time than the rules' variant another one has to take: less is what two runs of one differ by.
+_GAIN = 0.03
+#: By which part of the largest result a variant may differ from the rules'. Sums of some thousand products in another
+#: order differ by 1e-5 at most in float32, and Winograd's by 1e-4; FLOAT16 rounds results by 5e-4, and steps of a
+#: recurrence add such up. What differs by more is a driver's fault.
+_DIFFERENCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float16): 1e-2}
+
+
+class TuningQuestion(NamedTuple):
+    """What selection asked a table."""
+
+    family: str
+    work: str
+    rule: str
+    variants: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ListeningTable(Tuned):
+    """A table that keeps what it is asked."""
+
+    asked: list[TuningQuestion] = field(default_factory=list, compare=False)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def variant(self, family: str, work: str, rule: str, variants: Sequence[str]) -> str | None:
+        question = TuningQuestion(family, work, rule, tuple(variants))
+        if question not in self.asked:
+            self.asked.append(question)
+        return super().variant(family, work, rule, variants)
+
+
+#: Told of what is measured: a line.
+Told = Callable[[str], None]
+#: Seconds of one submission of a variant.
+Timer = Callable[[str, CommandList], float]
+
+
+def _timed(variant: str, commands: CommandList) -> float:
+    return seconds(commands)
+
+
+class Tuner:
+    """Measures on one device. told: what gets a line for each choice. timer, clock: of submissions, and of budgets."""
+
+    def __init__(
+        self,
+        vulkan: VulkanDevice,
+        told: Told,
+        *,
+        timer: Timer = _timed,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._vulkan = vulkan
+        self._told = told
+        self._timer = timer
+        self._clock = clock
+        #: What was measured here.
+        self.table = NOTHING_TUNED
+        self._passed: set[tuple[str, str]] = set()
+        #: Seconds that a multiplication of the family's last operator took.
+        self.pace: dict[str, float] = {}
+
+    def tune(self, families: Collection[str] = FAMILIES, *, quick: bool = False) -> Tuned:
+        """Measure these families, each within its budget. A choice is kept on disk as soon as it is made."""
+        for family in families:
+            end = self._clock() + (QUICK_BUDGET if quick else BUDGET)
+            for work in works(family, quick=quick):
+                if self._clock() < end:
+                    self.measure(work, end)
+        return self.table
+
+    def measure(self, work: TuningWork, end: float) -> None:
+        """Settle all choices of its family that an operator comes by, one after the other, until the clock is ``end``.
+
+        A choice may bring others with it, so the operator is compiled anew after each.
+        """
+        while (question := self._next(work)) is not None:
+            self._passed.add(question[:2])
+            choice = _Contest(self, work, question, end).choice()
+            if choice is None:
+                continue
+            self.table = self.table.having(choice)
+            tuned_file.keep(self._vulkan.file_name, choice)
+            beside = (
+                "as the rules say" if choice.variant == choice.rule else f"{choice.rule} {_ms(choice.rule_seconds)}"
+            )
+            self._told(f"{choice.family}, {choice.work}: {choice.variant} {_ms(choice.seconds)} ({beside})")
+
+    def device(self, table: Tuned) -> Device:
+        """The device with that table. It shares everything with others of the kind."""
+        return Device(self._vulkan.tuned_by(table), DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4)
+
+    def _next(self, work: TuningWork) -> TuningQuestion | None:
+        listening = ListeningTable(self.table.choices)
+        try:
+            compiled(self.device(listening), work.desc, work.weights, work.scale)
+        except DMLError:
+            return None  # the device does not hold it
+        mine = (question for question in listening.asked if question.family == work.family)
+        return next((q for q in mine if len(q.variants) > 1 and q[:2] not in self._passed), None)
+
+    def seconds(self, variant: str, commands: CommandList) -> float:
+        return self._timer(variant, commands)
+
+    def is_over(self, end: float) -> bool:
+        return self._clock() >= end
+
+    def say(self, text: str) -> None:
+        self._told(text)
+
+    def left(self, end: float) -> float:
+        return end - self._clock()
+
+
+class _Contest:
+    """One choice: its variants by name, each with its recording."""
+
+    def __init__(self, tuner: Tuner, work: TuningWork, question: TuningQuestion, end: float) -> None:
+        self._tuner, self._work, self._question, self._end = tuner, work, question, end
+        self._buffers: dict[str, Buffer] = {}
+
+    def choice(self) -> TunedChoice | None:
+        """None where there was no time, or only one variant ran."""
+        rule, count, left = self._question.rule, len(self._question.variants), self._tuner.left(self._end)
+        if self._tuner.pace.get(self._work.family, 0.0) * self._work.operations * 2 * count > left:
+            self._say("no time for it")
+            return None
+        try:
+            first = self._bound(rule)
+            one = first.recorded(1)
+            expected = first.results()
+        except DMLError as error:
+            self._say(f"{rule} does not run: {error.message}")
+            return None
+        once = self._tuner.seconds(rule, one)
+        self._tuner.pace[self._work.family] = once / self._work.operations
+        if 2 * once * count > self._tuner.left(self._end):
+            self._say(f"a run takes {_ms(once)}: no time for it")
+            return None
+        runs = max(1, min(_MOST_RUNS, int(_SUBMISSION / max(once, 1e-9))))
+        entrants = {rule: first.recorded(runs)}
+        for variant in self._question.variants:
+            if variant != rule and not self._tuner.is_over(self._end):
+                recorded = self._entrant(variant, runs, first, expected)
+                if recorded is not None:
+                    entrants[variant] = recorded
+        if len(entrants) == 1:
+            return None
+        taken = {variant: each / runs for variant, each in self._turns(entrants).items()}
+        best = min(taken, key=lambda variant: taken[variant])
+        if taken[best] > (1 - _GAIN) * taken[rule]:
+            best = rule
+        return TunedChoice(*self._question[:2], best, taken[best], rule, taken[rule])
+
+    def _turns(self, entrants: Mapping[str, CommandList]) -> dict[str, float]:
+        """The median of each one's turns."""
+        keep_busy(entrants[self._question.rule], _BUSY)
+        times: dict[str, list[float]] = {variant: [] for variant in entrants}
+        for _ in range(_ROUNDS):
+            for variant in times:
+                times[variant].append(self._tuner.seconds(variant, entrants[variant]))
+            best = min(map(statistics.median, times.values()))
+            hopeful = {variant: each for variant, each in times.items() if statistics.median(each) <= _HOPELESS * best}
+            times = {self._question.rule: times[self._question.rule], **hopeful}
+            if self._tuner.is_over(self._end) or len(times) == 1:
+                break
+        return {variant: statistics.median(each) for variant, each in times.items()}
+
+    def _entrant(self, variant: str, runs: int, rule: Bound, expected: Mapping[str, Any]) -> CommandList | None:
+        """None for one that cannot be made here, is no other program, or gives other results than the rules' one."""
+        try:
+            bound = self._bound(variant)
+            if bound.operator.program.dispatches == rule.operator.program.dispatches:
+                return None
+            bound.recorded(1)
+            found = bound.results()
+            if not all(_are_alike(found[name], expected[name]) for name in expected):
+                self._say(f"{variant} gives other results, and does not count")
+                return None
+            return bound.recorded(runs)
+        except DMLError as error:
+            self._say(f"{variant} does not run: {error.message}")
+            return None
+
+    def _bound(self, variant: str) -> Bound:
+        question = self._question
+        choice = TunedChoice(question.family, question.work, variant, 1.0, question.rule, 1.0)
+        device = self._tuner.device(self._tuner.table.having(choice))
+        operator = compiled(device, self._work.desc, self._work.weights, self._work.scale)
+        for slot in operator.input_slots:
+            if slot.name not in self._buffers and isinstance(slot.tensor, DML_BUFFER_TENSOR_DESC):
+                self._buffers[slot.name] = device.create_buffer(numbers(slot.tensor))
+        return Bound(operator, self._buffers)
+
+    def _say(self, text: str) -> None:
+        self._tuner.say(f"{self._question.family}, {self._question.work}: {text}")
+
+
+def _are_alike(found: Any, expected: Any) -> bool:
+    """Whether results differ by no more than another order of sums explains; other types than floats not at all."""
+    most = _DIFFERENCE.get(expected.dtype)
+    if most is None:
+        return bool(np.array_equal(found, expected))
+    a, b = found.astype(np.float32), expected.astype(np.float32)
+    return bool(np.allclose(a, b, rtol=0.0, atol=most * float(np.nanmax(np.abs(b), initial=0.0)), equal_nan=True))
+
+
+def _ms(each: float) -> str:
+    return f"{1e3 * each:.4g} ms"

@@ -8,6 +8,9 @@
 // workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of LENGTH. The
 // variance is the mean of squared differences to the mean. The generated prelude ends with row_coordinates(),
 // segment_coordinates(), start_segment(), read_held(), load_step() and write_held().
+//
+// PACKED: vectors of FLOAT16 are held as they are, VECTORS of them to a step, which elements_of() takes apart: half the
+// registers, and twice as many rows on their way.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -18,15 +21,29 @@ LANES_REDUCTION(sum_lanes, float, REDUCE_ADD)
 LANES_REDUCTION(sum_both, vec2, REDUCE_ADD)
 #endif
 
+#if PACKED
+uvec4 v[STEPS][VECTORS];
+// A compiler that finds the same conversion in all three rounds would hold its results instead. So each has a zero of its
+// own, since no dispatch is so large, that the compiler does not know.
+void take(uint step, uint round, out float e[UNIT]) {
+    uvec4 w[VECTORS];
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) w[k] = v[step][k] ^ (gl_NumWorkGroups[round] >> 31);
+    elements_of(w, e);
+}
+#else
 float v[STEPS][UNIT];
+void take(uint step, uint round, out float e[UNIT]) { e = v[step]; }
+#endif
 
 // The sums over the row of the elements' differences to `shift`, and of their squares.
-vec2 row_sums(uint lane, uint end, float shift) {
+vec2 row_sums(uint lane, uint end, float shift, uint round) {
     vec2 sums = vec2(0.0);
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         vec2 part = vec2(0.0);
+        float e[UNIT];
+        take(step, round, e);
         [[unroll]] for (uint k = 0u; k < UNIT; ++k) {
-            float apart = v[step][k] - shift;
+            float apart = e[k] - shift;
             part += vec2(apart, apart * apart);
         }
         if ((step * LANES + lane) * UNIT < end) sums += part;
@@ -58,12 +75,16 @@ void main() {
 #endif
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         uint at = (step * LANES + lane) * UNIT;
+#if PACKED
+        [[unroll]] for (uint k = 0u; k < VECTORS; ++k) v[step][k] = uvec4(0u);
+#else
         [[unroll]] for (uint k = 0u; k < UNIT; ++k) v[step][k] = 0.0;
+#endif
         if (at < end) read_held(start_step(at, c), v[step]);
     }
     float count = float(length), mean = 0.0, variance = 0.0, factor = 1.0;
 #if USE_MEAN
-    float sum = row_sums(lane, end, 0.0).x;
+    float sum = row_sums(lane, end, 0.0, 0u).x;
 #if LANES > 1
     sum = sum_lanes(sum, lane);
 #endif
@@ -71,7 +92,7 @@ void main() {
 #endif
 #if USE_VARIANCE || USE_MEAN
     // What the mean was rounded by shows in the differences to it, however far from 0 it lies.
-    vec2 apart = row_sums(lane, end, mean);
+    vec2 apart = row_sums(lane, end, mean, 1u);
 #if LANES > 1
     apart = sum_both(apart, lane);
 #endif
@@ -102,7 +123,9 @@ void main() {
         if (at < end) {
             at = start_step(at, c);
             load_step(at);
-            write_held(at, v[step]);
+            float e[UNIT];
+            take(step, 2u, e);
+            write_held(at, e);
         }
     }
 }

@@ -21,6 +21,7 @@ from dml.tuning.tuner import ListeningTable, TuningQuestion
 from dml.tuning.works import FAMILIES, works
 
 HALVES = (MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32"),)
+BYTES = (MatrixShape(16, 16, 32, "INT8", "INT8", "INT32", "INT32"),)
 DESKTOP = Target(
     device_class=DeviceClass.DISCRETE,
     max_workgroup_invocations=1024,
@@ -40,7 +41,10 @@ TARGETS = {
     "SwiftShader": Target(device_class=DeviceClass.CPU, max_workgroup_invocations=256, subgroup_size=4),
     "desktop": DESKTOP,
     "desktop with matrices": replace(
-        DESKTOP, features=Features(float16=True, memory_model=True, cooperative_matrices=HALVES)
+        DESKTOP,
+        features=Features(
+            float16=True, int8=True, integer_dot_product=True, memory_model=True, cooperative_matrices=HALVES + BYTES
+        ),
     ),
     "Vulkan's minimum": Target(),
     "few steps": replace(DESKTOP, fewer_steps=256),
@@ -81,6 +85,15 @@ def test_gpus_and_cpus_are_both_asked_about_every_family_that_has_variants_there
     }
     assert asked["llvmpipe"] == {"product", "convolution", "recurrent"}
     assert asked["desktop with matrices"] == set(FAMILIES)
+
+
+def test_products_of_bytes_are_asked_about() -> None:
+    """On matrix units and by the dot product: what both can do is a choice."""
+    works_of_bytes = [work for work in works("product") if work.name.startswith("INT8")]
+    asked = [question for w in works_of_bytes for question in asked_by(TARGETS["desktop with matrices"], w.desc)]
+    assert asked
+    for question in asked:
+        assert {variant.split()[0] for variant in question.variants} == {"ByteMatrixProduct", "DotProduct"}
 
 
 def test_what_was_measured_is_chosen() -> None:

@@ -164,16 +164,16 @@ def test_a_generation_that_a_driver_does_not_make() -> None:
 
 
 def test_integer_products_keep_their_sums_in_registers() -> None:
-    """Their unrolled steps took 160 registers, and spilled 177 on gfx1100."""
+    """The unrolled steps of INT32's took 160 registers, and spilled 177 on gfx1100."""
     name = "MATRIX_MULTIPLY_INTEGER 512x512x512"
     try:
         made = compile_generation(DRIVERS[0].find(), "gfx1100", [w for w in workloads() if w.name == name])
     except NoDriverError as error:
         pytest.skip(str(error))
     assert not made.refused
-    product = made.kernels[f"{name}: gemm/shared"]
+    product = made.kernels[f"{name}: gemm/bytes"]
     assert not product.spills
-    assert product.vgprs <= 128
-    assert 100 < product.instructions < 2000
-    assert product.waves >= 4
-    assert product.lds == 2 * 16 * 9 * 16
+    assert product.vgprs <= 64
+    assert 100 < product.instructions < 1000
+    assert product.waves >= 16
+    assert 32 * (32 + 32) <= product.lds <= 4096

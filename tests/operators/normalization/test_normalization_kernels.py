@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from normalization_close import close, ones_at
 
 import dml
 from dml.conformance.references import normalization as reference
-from harness import like, random, run, tensor
+from harness import assert_exact, like, random, run, tensor
 
 SIGMOID = dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(InputTensor=None, OutputTensor=None)
 
@@ -77,3 +79,36 @@ def test_many_rows_with_parameters_in_common(
     )  # fmt: skip
     expected = reference.mean_variance(x, axes, scale, bias, 1e-2)
     close(run(device, desc, tensors)["OutputTensor"], expected, 40)
+
+
+@pytest.mark.parametrize("shape, axes", [
+    ((5, 256), (1,)), ((3, 1000), (1,)), ((4, 4096), (1,)), ((2, 5, 10, 8, 8), (2, 3, 4)), ((3, 40960), (1,)),
+])  # fmt: skip
+@pytest.mark.parametrize("axis", ["discrete", "subgroups"])
+def test_halves_that_are_held_as_they_are(
+    fast_halves: dml.Device,
+    seen_as: Callable[..., dml.Device],
+    axis: str,
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+) -> None:
+    """Vectors converted anew in each round give the very results of elements that are converted once."""
+    rng = np.random.default_rng(17)
+    x = random(rng, "FLOAT16", shape, 3, 9)
+    x.reshape(-1)[:3] = 0, 6e-8, -0.0
+    scale, bias = (random(rng, "FLOAT16", ones_at(shape, axes)) for _ in range(2))
+    tensors = {"InputTensor": x, "ScaleTensor": scale, "BiasTensor": bias}
+    desc = dml.DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC(
+        **{name: like(array) for name, array in tensors.items()}, OutputTensor=like(x), Axes=axes,
+        NormalizeVariance=True, Epsilon=1e-2,
+    )  # fmt: skip
+    features = seen_as(axis).vulkan.target.features
+    modes = fast_halves.vulkan.target.features.float16_exact
+    found = {}
+    for packed, each in ((0, features.without("float16_exact")), (1, replace(features, float16_exact=modes))):
+        device = seen_as(axis, features=each)
+        compiled = device.compile_operator(device.create_operator(desc))
+        (dispatch,) = compiled.program.dispatches
+        assert dict(dispatch.source.defines)["PACKED"] == str(packed)
+        found[packed] = compiled.dispatch(tensors)["OutputTensor"]
+    assert_exact(found[1], found[0])

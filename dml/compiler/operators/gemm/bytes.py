@@ -152,7 +152,7 @@ def dispatch_bytes(
         | {f"{name}_FLIP": _FLIP if flip else 0 for name, flip in zip("AB", flips, strict=True)}
         | dict(constants or {})
         | emitted.constants,
-        defines={**defines, **tile},
+        defines={**defines, **tile, "LONG_FINISH": int(bool(besides))},
         push={"K": k},  # no constant, as in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),
         steps=-(-k // kernel.slab) + 6,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dml.compiler.builder import ProgramBuilder, merge_axes
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.operators.normalization.rows_kernel import RowOperands, kernel_code
 from dml.compiler.parts import cut, in_parts
@@ -15,6 +16,7 @@ from dml.compiler.selection.lines import (
     WALKS,
     HeldRows,
     held_rows,
+    holds_vectors,
     normalization_fits_one_dispatch,
     normalization_sharing,
     rows_together,
@@ -82,7 +84,8 @@ def _bound(what: Normalization, of: RowOperands) -> dict[str, Bound]:
 
 
 def _dispatch_held(builder: ProgramBuilder, what: Normalization, of: RowOperands, held: HeldRows) -> None:
-    code, constants = kernel_code(of, what.finish, 1, held=True)
+    packed = of.vectors > 0 and holds_vectors(builder.target, DATA_TYPES[of.x.data_type].bits)
+    code, constants = kernel_code(of, what.finish, 1, held=True, packed=packed)
     builder.dispatch(
         HELD_KERNEL,
         _bound(what, of),
@@ -100,6 +103,8 @@ def _dispatch_held(builder: ProgramBuilder, what: Normalization, of: RowOperands
             "LANES": held.lanes,
             "STEPS": held.steps,
             "SUBGROUP": held.subgroup,
+            "PACKED": int(packed),
+            "VECTORS": of.vectors,
             "UNIT": of.unit,
             "USE_MEAN": int(what.use_mean),
             "USE_VARIANCE": int(what.use_variance),

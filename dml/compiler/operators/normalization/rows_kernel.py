@@ -60,6 +60,11 @@ class RowOperands:
     def unit(self) -> int:
         return lanes.adjacent([self.x, self.y, *(self.named[name] for name in self.varying)], self.last)
 
+    @property
+    def vectors(self) -> int:
+        """Those of x in a step, 0 where it takes elements one by one."""
+        return self.unit // DATA_TYPES[self.x.data_type].per_vector if self.unit > 1 else 0
+
     @cached_property
     def rows(self) -> Rows:
         sizes = self.x.sizes
@@ -69,10 +74,10 @@ class RowOperands:
 
 
 def kernel_code(
-    of: RowOperands, finish: Expression, each: int, *, held: bool = False
+    of: RowOperands, finish: Expression, each: int, *, held: bool = False, packed: bool = False
 ) -> tuple[str, dict[str, Constant]]:
     """The text and its constants. finish: of the normalized element and the parameters. each: rows of an invocation.
-    held: for "normalization/held.comp"."""
+    held: for "normalization/held.comp"; packed: which holds vectors."""
     count = len(of.parameters)
     normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
     value = substitute(finish, [normalized, *(Leaf(1 + i) for i in range(count))])
@@ -86,7 +91,7 @@ def kernel_code(
         *([] if held else _step_sums(of)),
         *_start_segment(of, each),
         *_load_step(of),
-        *(_read_held(of) if held else []),
+        *(_read_packed(of) if packed else _read_held(of) if held else []),
         *_write_step(of, held=held),
     ]
     return "\n".join(parts), emitted.constants
@@ -163,6 +168,20 @@ def _read_held(of: RowOperands) -> list[str]:
         return [*lines, f"    v[0] = x_load(from_x[0] + at * x_STRIDE_{of.last});", "}"]
     lines += _load_vectors(of, "x", "from_x[0] + at")
     return [*lines, *(f"    v[{k}] = {_element(of, 'x', k)};" for k in range(of.unit)), "}"]
+
+
+def _read_packed(of: RowOperands) -> list[str]:
+    """read_held(at, w): a step's vectors; elements_of(w, v): the elements in them."""
+    held = [f"w[{v}]" for v in range(of.vectors)]
+    first = f"(from_x[0] + at) / {DATA_TYPES[of.x.data_type].per_vector}u"
+    return [
+        f"void read_held(uint at, out uvec4 w[{of.vectors}]) {{",
+        *(f"    {vector} = x_vector({first} + {v}u);" for v, vector in enumerate(held)),
+        "}",
+        f"void elements_of(uvec4 w[{of.vectors}], out float v[{of.unit}]) {{",
+        *(f"    v[{k}] = {lanes.element('x', of.x, held, k)};" for k in range(of.unit)),
+        "}",
+    ]
 
 
 def _write_step(of: RowOperands, *, held: bool) -> list[str]:

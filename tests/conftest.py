@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -168,6 +170,20 @@ def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
     return device
 
 
+@pytest.fixture(scope="session", params=["dot product", "matrices"])
+def on_bytes(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
+    """The device as a GPU that multiplies 8-bit integers: by the integer dot product, then by matrix units of INT8."""
+    device = seen_as("subgroups")
+    features = device.vulkan.target.features
+    if request.param == "matrices":
+        if not features.byte_matrices:
+            pytest.skip("the device has no matrices of INT8 with sums in INT32")
+        return device
+    if not features.integer_dot_product:
+        pytest.skip("the device has no integer dot product")
+    return seen_as("subgroups", features=features.without("cooperative_matrix"))
+
+
 @pytest.fixture
 def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device) -> dml.Device:
     """As ``as_discrete``, without matrix units: FLOAT16 has the kernels of FLOAT32."""
@@ -178,3 +194,12 @@ def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device
 def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
     """The device under test as it is, then as a discrete GPU: a test of two sets of kernels runs on both."""
     return seen_as(request.param)
+
+
+@pytest.fixture(scope="module")
+def benchmarks() -> Iterator[None]:
+    """The folder of the benchmarks' scripts is where modules are found: they find each other as scripts do."""
+    folder = str(Path(__file__).parents[1] / "tools" / "benchmarks")
+    sys.path.append(folder)
+    yield
+    sys.path.remove(folder)

@@ -6,6 +6,7 @@ Tensors stand as a data type (FLOAT32 where none is given) and sizes, "UINT8 1x2
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import dml
@@ -538,3 +539,14 @@ def sample(name: str, layout: str = "packed", floats: str = "FLOAT32", **changes
             fields[field] = [_tensor(each, layout, floats) for each in value]
     desc: dml.OperatorDesc = _class(name)(**fields)
     return desc
+
+
+def samples_in(floats: str) -> dict[str, dml.OperatorDesc]:
+    """The packed samples by name in this type of floats, of the operators that take it."""
+    found = {}
+    for name in NAMES:
+        desc = sample(name, "packed", floats)
+        with suppress(dml.DMLError):
+            dml.validate(desc)
+            found[name] = desc
+    return found

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from dml.api.device_array import Lease
+from dml.api.working import fitting, grown
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Recording
@@ -57,26 +58,23 @@ class BoundRecordings:
 
 
 class OutputBuffers:
-    """Buffers for outputs that callers keep: one that nobody has any more is given out again.
+    """Buffers for outputs that callers keep: one that nobody has any more is given out again."""
 
-    sizes: slot -> bytes.
-    """
-
-    def __init__(self, context: Context, sizes: Mapping[int, int]) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._sizes = sizes
         self._given: dict[int, list[tuple[Buffer, weakref.ref[Lease]]]] = {}
         #: Counts the buffers that were made.
         self.changes = 0
 
-    def take(self, slot: int) -> tuple[Buffer, Lease]:
-        """A buffer that nobody has, with what says that it is had."""
+    def take(self, slot: int, size: int) -> tuple[Buffer, Lease]:
+        """A buffer that nobody has, of ``size`` bytes at least, with what says that it is had."""
         given = self._given.setdefault(slot, [])
         lease = Lease()
-        free = next((at for at, (_, holder) in enumerate(given) if holder() is None), None)
-        if free is None:
+        buffer = fitting([buffer for buffer, holder in given if holder() is None], size)
+        if buffer is None:
             self.changes += 1
-        buffer = self._context.buffer(self._sizes[slot]) if free is None else given.pop(free)[0]
+            buffer = grown([buffer for buffer, _ in given], size, self._context.buffer)
+        given[:] = [entry for entry in given if entry[0] is not buffer]
         given.append((buffer, weakref.ref(lease)))
         del given[:-MOST_BUFFERS]  # (theirs whoever has them)
         return buffer, lease

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dml.api.objects import DeviceChild, require_device
-from dml.api.resident import Resident
+from dml.api.resident import Resident, SharedMemory
 from dml.api.weights import Constants
 from dml.arguments import checked
 from dml.compiler.program import Access, Dispatch, Program
@@ -103,6 +103,8 @@ class CompiledOperator(Dispatchable):
         self._pipelines: object = device.context.pipelines.begin(
             [*program.dispatches, *program.initialize], [*self.kernels, *self.initialize_kernels]
         )
+        #: With which other programs ``dispatch`` shares memory, none where None: those run by turns.
+        self.shared: SharedMemory | None = None
         self._resident: Resident | None = None
         self._making = threading.Lock()
 

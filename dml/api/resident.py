@@ -15,10 +15,12 @@ from dml.api.arrays import TensorMemory
 from dml.api.bound import BoundRecordings, OutputBuffers
 from dml.api.device_array import ArrayCheck, DeviceArray, Lease
 from dml.api.weights import Constants, Weights
+from dml.api.working import WorkingMemory
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.runtime.arena import Arena, Islands, bound_regions
-from dml.runtime.buffer import Buffer, Mirror
+from dml.runtime.buffer import Buffer
+from dml.runtime.context import Context
 from dml.runtime.memory import Use
 from dml.runtime.recording import KernelTime, Place, Recording
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
@@ -27,6 +29,21 @@ if TYPE_CHECKING:
     from dml.api.operator import CompiledOperator
 
 Array = npt.NDArray[Any]
+
+
+class SharedMemory:
+    """What programs of one device have in common of which one runs at a time: the memory that they work in, and the
+    buffers for outputs that callers keep. Nothing before the first of them runs."""
+
+    def __init__(self) -> None:
+        self._made: tuple[WorkingMemory, OutputBuffers] | None = None
+        self._making = threading.Lock()
+
+    def on(self, context: Context) -> tuple[WorkingMemory, OutputBuffers]:
+        with self._making:
+            if self._made is None:
+                self._made = WorkingMemory(context), OutputBuffers(context)
+            return self._made
 
 
 class _Output(NamedTuple):
@@ -60,19 +77,23 @@ class Resident:
     def __init__(self, compiled: CompiledOperator) -> None:
         #: Weak, since the operator holds this object: a cycle would keep both' device memory until garbage collection.
         self._compiled: CompiledOperator = weakref.proxy(compiled)
-        self._lock = threading.RLock()
         program = compiled.program
         self._context = context = compiled.get_device().context
-        self._inputs = {
-            slot: Mirror(context.buffer(size), Use.UPLOAD)
-            for slot, size in enumerate(program.inputs)
-            if size is not None and slot not in program.owned
-        }
-        self._outputs = {
-            slot: Mirror(context.buffer(size), Use.READBACK)
-            for slot, size in enumerate(program.outputs)
-            if size is not None
-        }
+        working, self._output_buffers = (compiled.shared or SharedMemory()).on(context)
+        self._lock = working.lock
+        islands = Islands(bound_regions(Space.TEMPORARY, program.dispatches))
+        with working.workplace() as self._workplace:
+            self._inputs = {
+                slot: self._workplace.mirror(size, Use.UPLOAD)
+                for slot, size in enumerate(program.inputs)
+                if size is not None and slot not in program.owned
+            }
+            self._outputs = {
+                slot: self._workplace.mirror(size, Use.READBACK)
+                for slot, size in enumerate(program.outputs)
+                if size is not None
+            }
+            self._temporaries = Arena(context, islands, [self._workplace.buffer(end - at) for at, end in islands.spans])
         self._known = [name for name, _ in compiled.input_fields]
         #: The input fields: the name, and how many arrays one takes as a sequence.
         self._fields = [(name, len(t) if isinstance(t, tuple) else None) for name, t in compiled.input_fields]
@@ -84,14 +105,11 @@ class Resident:
             if (tensor := slots[at].tensor) is not None
         }
         self._read = self._outputs_by_name(compiled)
-        self._temporaries = Arena(context, Islands(bound_regions(Space.TEMPORARY, program.dispatches)))
         self._constants = Constants(context, program, program.dispatches)
         #: What initialization computed from constants and from the inputs that DirectML owns.
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}
         self._bound = BoundRecordings()
-        sizes = {slot: mirror.buffer.size for slot, mirror in self._outputs.items()}
-        self._output_buffers = OutputBuffers(context, sizes)
         #: ``kept``, and when that was.
         self._kept: tuple[tuple[int, int, int], dict[object, int]] | None = None
 
@@ -153,7 +171,7 @@ class Resident:
         for output in self._read:
             if output.name in kept:
                 for slot in output.slots:
-                    outputs[slot], leases[slot] = self._output_buffers.take(slot)
+                    outputs[slot], leases[slot] = self._output_buffers.take(slot, self._outputs[slot].words.nbytes)
 
         def place(region: Region) -> Place:
             own = {Space.INPUT: inputs, Space.OUTPUT: outputs}.get(region.space, {})

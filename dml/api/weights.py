@@ -45,16 +45,22 @@ class Constants:
             regions.setdefault(region.index, []).append(region)
         self._arenas: dict[int, Arena] = {}
         for index, bound in regions.items():
-            islands = Islands(bound)
-            buffers = [self._buffer(context, program, index, *span) for span in islands.spans]
-            self._arenas[index] = Arena(context, islands, buffers)
+            # (what programs have in common is found whole)
+            key = program.constants[index].digest, frozenset((region.offset, region.size) for region in bound)
+            arena = context.shared(key)
+            if arena is None:
+                islands = Islands(bound)
+                buffers = [self._buffer(context, program, index, *span) for span in islands.spans]
+                arena = Arena(context, islands, buffers)
+                context.share(key, arena)
+            self._arenas[index] = arena
 
     def place(self, region: Region) -> Place:
         return self._arenas[region.index].place(region)
 
     def _buffer(self, context: Context, program: Program, index: int, start: int, end: int) -> Buffer:
         key = constant_name(program, Region(Space.CONSTANT, index, start, end - start))
-        buffer = context.shared(key)
+        buffer: Buffer | None = context.shared(key)
         if buffer is None:
             data = program.constants[index].Data
             buffer = context.buffer(end - start, zero=end > len(data))
@@ -145,6 +151,8 @@ class Weights:
             for dispatch, kernel in zip(program.initialize, kernels, strict=True)
             if any(b.access.writes and islands.number(b.region) in missing for b in dispatch.bindings)
         ]
+        if not work:
+            return
         dispatches = [dispatch for dispatch, _ in work]
         known = Constants(self._context, program, dispatches)
 

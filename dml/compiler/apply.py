@@ -25,7 +25,7 @@ def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inpu
     """
     merged = merge(*_in_memory_order(result, *(operand.broadcast(result.sizes) for operand in inputs)))
     parameters = [DATA_TYPES[operand.data_type].glsl for operand in inputs]
-    emitted = emit(expression, parameters, result=DATA_TYPES[result.data_type].glsl)
+    emitted = emit(expression, parameters, result=DATA_TYPES[result.made].glsl)
     for part in in_parts(merged, builder.target.max_region):
         unit = _vector_elements(*part)
         tile = transpose_tile(builder.target, DATA_TYPES[result.data_type].bits) if len(inputs) == 1 else None

@@ -8,11 +8,20 @@ from dataclasses import replace
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import packing, sources
-from dml.compiler.kernels.prelude import Bound, epilogue_operands, prelude, read, storage_buffers, update, write
+from dml.compiler.kernels.prelude import (
+    Bound,
+    by_texels,
+    epilogue_operands,
+    prelude,
+    read,
+    storage_buffers,
+    update,
+    write,
+)
 from dml.compiler.parts import crop, in_parts
 from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
 from dml.compiler.scalar import Constant
-from dml.compiler.selection import fast_halves, single_stores
+from dml.compiler.selection import fast_halves, reads_texels, single_stores
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -140,6 +149,8 @@ class ProgramBuilder:
         if 0 in grid:
             return
         bound, written_elsewhere = self._bind(kernel, tensors)
+        if reads_texels(self.target):
+            bound = by_texels(bound, self.target.max_texel_buffers)
         head = prelude(
             kernel,
             bound,
@@ -276,7 +287,7 @@ class ProgramBuilder:
 def _binding(bounds: Sequence[Bound]) -> StorageBinding:
     """The storage buffer that these tensors have in common."""
     kinds = {bound.access for bound in bounds}
-    return StorageBinding(bounds[0].region, kinds.pop() if len(kinds) == 1 else Access.READ_WRITE)
+    return StorageBinding(bounds[0].region, kinds.pop() if len(kinds) == 1 else Access.READ_WRITE, bounds[0].texel)
 
 
 def owns_whole_words(result: Operand) -> bool:

@@ -142,7 +142,8 @@ def _in_place(dispatch: Dispatch) -> Dispatch:
     spaces = {binding.region.space for binding in dispatch.bindings}
     if not {Space.INPUT, Space.OUTPUT} <= spaces:
         return dispatch
-    return replace(dispatch, source=sources.aliased(dispatch.source))
+    bindings = tuple(binding._replace(texel=0) for binding in dispatch.bindings)
+    return replace(dispatch, source=sources.aliased(dispatch.source), bindings=bindings)
 
 
 def copy_owned(program: Program, target: Target) -> None:

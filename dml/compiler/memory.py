@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 
@@ -40,13 +41,12 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
                 lives[region.index] = _Life(known.first, at, size)
     placed = _placed(lives, len(dispatches))
 
+    @cache  # (what one kernel writes others read)
     def move(binding: StorageBinding) -> StorageBinding:
         region = binding.region
         if region.space is not Space.TEMPORARY:
             return binding
-        return StorageBinding(
-            Region(Space.TEMPORARY, 0, placed[region.index] + region.offset, region.size), binding.access
-        )
+        return binding._replace(region=Region(Space.TEMPORARY, 0, placed[region.index] + region.offset, region.size))
 
     final = [dispatch.over(tuple(map(move, dispatch.bindings))) for dispatch in dispatches]
     return final, max((placed[i] + life.size for i, life in lives.items()), default=0)

@@ -132,7 +132,7 @@ def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
     bits = DATA_TYPES[operand.data_type].bits
     start = first * bits // 8 // VECTOR * VECTOR
     stop = min(operand.region.size, -(-end * bits // (8 * VECTOR)) * VECTOR)
-    return replace(operand.region, offset=operand.region.offset + start, size=stop - start), start * 8 // bits
+    return operand.region._replace(offset=operand.region.offset + start, size=stop - start), start * 8 // bits
 
 
 def _reach(operand: Operand, extents: dict[int, int]) -> int:

@@ -7,8 +7,9 @@ and one persistent resource. Its dispatches run in order; whoever runs them keep
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, NamedTuple
 
 from dml.compiler.scalar import Expression
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
@@ -30,16 +31,17 @@ class Space(Enum):
     PERSISTENT = "persistent"
     CONSTANT = "constant"
 
+    __hash__ = object.__hash__  # (that of enumerations is Python code, and regions are looked up all the time)
 
-@dataclass(frozen=True)
-class Region:
+
+class Region(NamedTuple):
     """``size`` bytes at ``offset`` of one resource.
 
     index: the number of the input or output in binding order, or of the constant.
     """
 
     space: Space
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of that name
     offset: int
     size: int
 
@@ -82,6 +84,11 @@ class Operand:
         return self.region.space in (Space.PERSISTENT, Space.CONSTANT)
 
     @property
+    def made(self) -> DML_TENSOR_DATA_TYPE:
+        """The data type of the values that kernels make for it, which an epilogue may turn into others."""
+        return self.data_type if self.epilogue is None else self.epilogue.made
+
+    @property
     def is_packed(self) -> bool:
         """Whether the elements follow each other without gaps, in row-major order."""
         packed = packed_strides(self.sizes)
@@ -103,7 +110,7 @@ class Operand:
 
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """The same elements under other sizes and strides, ``base`` elements further on."""
-        return Operand(self.region, self.data_type, tuple(sizes), tuple(strides), self.base + base, self.epilogue)
+        return self._with(sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Right-aligned to ``sizes``; dimensions of size 1 repeat.
@@ -122,7 +129,17 @@ class Operand:
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
         """The same bits read as another data type of the same width."""
-        return replace(self, data_type=data_type)
+        return self._with(data_type=data_type)
+
+    def ends_in(self, epilogue: Epilogue) -> Operand:
+        """The same, with that applied to what is stored."""
+        return self._with(epilogue=epilogue)
+
+    def _with(self, **changes: Any) -> Operand:
+        """As ``replace``, which is slow for what a plan does most."""
+        made = object.__new__(Operand)
+        made.__dict__.update(self.__dict__, **changes)
+        return made
 
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:
@@ -156,15 +173,16 @@ class EpilogueOperand:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """An expression of a value (leaf 0, a float whatever the tensor's data type) and of other operands' elements.
+    """An expression of a value (leaf 0) and of other operands' elements.
 
-    Its result is a float, which is rounded once, to the tensor's data type. origin: the index of the written tensor's
-    first element in its region.
+    Its result is rounded once, to the tensor's data type. made: the data type of the values: floats are not rounded to
+    it, integers wrap as it does. origin: the index of the written tensor's first element in its region.
     """
 
     expression: Expression
     operands: tuple[EpilogueOperand, ...]
     origin: int
+    made: DML_TENSOR_DATA_TYPE
 
 
 class Access(Enum):
@@ -172,17 +190,22 @@ class Access(Enum):
     WRITE = "w"
     READ_WRITE = "rw"
 
+    __hash__ = object.__hash__
+
     @property
     def writes(self) -> bool:
         return self is not Access.READ
 
 
-@dataclass(frozen=True)
-class StorageBinding:
-    """One storage buffer of a dispatch. The region's offset reaches the shader as a push constant, in words."""
+class StorageBinding(NamedTuple):
+    """One buffer of a dispatch. The region's offset reaches the shader as a push constant, in words.
+
+    texel: 0, or the words (1 or 4) of the texels by which the shader reads it, as a uniform texel buffer.
+    """
 
     region: Region
     access: Access
+    texel: int = 0
 
 
 @dataclass(frozen=True)

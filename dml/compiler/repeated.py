@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
-from dml.compiler.program import Access, Dispatch, Epilogue, Operand, Program, Region, Space, StorageBinding
+from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space
 from dml.compiler.scalar import Expression, Leaf
 from dml.structures import HashedOnce
 
@@ -62,7 +62,9 @@ def repeated(builder: ProgramBuilder, what: Hashable, operands: _Operands, work:
 def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> Lowered | None:
     """What ``repeated`` would add; None where tensors share some bytes: which ones, is not in the key."""
     regions = list(dict.fromkeys(operand.region for operand in every(operands)))
-    if any(a.overlaps(b) for a, b in combinations(regions, 2)):
+    if len({region[:2] for region in regions}) < len(regions) and any(
+        a.overlaps(b) for a, b in combinations(regions, 2)
+    ):
         return None
     numbers = {region: number for number, region in enumerate(regions)}
     stage = builder.initializes
@@ -130,7 +132,7 @@ def _key(value: OperandOrArray, numbers: Mapping[Region, int]) -> Hashable:
     finish: Hashable = None
     if epilogue is not None:
         others = tuple((_key(own.operand, numbers), own.steps) for own in epilogue.operands)
-        finish = expression_key(epilogue.expression), others, epilogue.origin
+        finish = expression_key(epilogue.expression), others, epilogue.origin, epilogue.made
     layout = value.data_type, value.sizes, value.strides, value.base
     return numbers[region], region.size, value.is_static, layout, finish
 
@@ -148,7 +150,7 @@ def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
     epilogue = value.epilogue
     if epilogue is not None:
         others = tuple(replace(own, operand=_moved(own.operand, to)) for own in epilogue.operands)
-        epilogue = Epilogue(epilogue.expression, others, epilogue.origin)
+        epilogue = replace(epilogue, operands=others)
     return replace(value, region=to[value.region], epilogue=epilogue)
 
 
@@ -168,7 +170,7 @@ def add(builder: ProgramBuilder, found: Lowered) -> None:
         return Region(whole.space, whole.index, whole.offset + region.offset, region.size)
 
     def moved(dispatch: Dispatch) -> Dispatch:
-        bindings = tuple(StorageBinding(place(binding.region), binding.access) for binding in dispatch.bindings)
+        bindings = tuple(binding._replace(region=place(binding.region)) for binding in dispatch.bindings)
         return dispatch.over(bindings, builder.node)
 
     program.initialize += map(moved, made.initialize)

@@ -55,6 +55,8 @@ def node(
 
 def substitute(expression: Expression, operands: Sequence[Expression]) -> Expression:
     """The expression with ``operands[i]`` in place of every ``Leaf(i)``."""
+    if all(type(operand) is Leaf and operand.index == at for at, operand in enumerate(operands)):
+        return expression
     done: dict[int, Expression] = {}
 
     def walk(at: Expression) -> Expression:

@@ -34,10 +34,16 @@ class Target:
     max_uniform_buffer_range: int = 16384
     uniform_buffer_alignment: int = 256
     max_storage_buffers: int = 4
+    #: Of uniform texel buffers: elements of one, how many a kernel binds, and where they may begin.
+    max_texels: int = 65536
+    max_texel_buffers: int = 16
+    texel_alignment: int = 256
     max_push_constants: int = 128
     subgroup_size: int = 1
     #: What it was opened with beyond Vulkan 1.1's core.
     features: Features = NO_FEATURES
+    #: The version of Mesa whose llvmpipe it is; (0, 0) where it is another driver.
+    llvmpipe: tuple[int, int] = (0, 0)
     #: Steps of an invocation where fewer are wanted than the class of the device allows.
     fewer_steps: int | None = None
     #: Which variants were fastest where they were measured; selection's rules decide the rest.

@@ -99,6 +99,10 @@ class OperatorDesc:
         return self is other or bool(self._values(self) == other._values(other))
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(self._values(self))
 
     @cached_property

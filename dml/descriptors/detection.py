@@ -12,9 +12,9 @@ class OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(OperatorDesc):
 
     BoxesTensor: {images, boxes, 4}, two opposite corners (y, x, y, x), or with CenterPointBox (x, y, width, height).
     ScoresTensor: {images, classes, boxes}. LimitTensor: at most how many of a class are kept; below 0 none.
-    IouThresholdTensor: what intersection over union is above for a box to go; 0 where it is None. ScoreThresholdTensor:
-    what a score is above for a box to be looked at; all are where it is None. MaximumBoxes: the most of a class that
-    the outputs have room for, and that are kept.
+    IouThresholdTensor: what intersection over union is above for a box to go, or with Inclusive at as well; 0 where it
+    is None. ScoreThresholdTensor: what a score is above for a box to be looked at; all are where it is None.
+    MaximumBoxes: the most of a class that the outputs have room for, and that are kept.
 
     OutputCountTensor: how many boxes were kept. OutputSelectedTensor: {images * classes * MaximumBoxes, 3}, of which so
     many rows are (image, class, box), by image, class and falling score; of equal scores, the first box comes first.
@@ -31,3 +31,4 @@ class OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(OperatorDesc):
     OutputScoresTensor: OptionalOutput
     MaximumBoxes: int
     CenterPointBox: bool
+    Inclusive: bool

@@ -44,8 +44,8 @@ _MEMORY_BYTES = 64 << 20
 TARGET = "vulkan1.1"
 #: "process" has every shader compiled by a process of its own, also where there is a library.
 COMPILER_VARIABLE = "DML_GLSLANG"
-#: A package may bring SPIR-V, laid out like the user's cache; it is read, never written.
-_SHIPPED = Path(__file__).parents[1] / "_spirv"
+#: A wheel brings SPIR-V (tools/wheel), laid out like the user's cache; it is read, never written.
+_SHIPPED = Path(__file__).parents[1] / "_vendor" / "spirv"
 
 
 def flatten(source: Source, *, include_dirs: Sequence[Path] = ()) -> str:

@@ -73,7 +73,8 @@ class Files:
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self.directories = directories
-        self._roots = [(str(directory), f"{directory.name}/") for directory in directories]
+        # (The kernels of an installed package, in _shaders/, are those of a checkout's shaders/.)
+        self._roots = [(str(directory), f"{directory.name.removeprefix('_')}/") for directory in directories]
         self._found: dict[tuple[str, str], _Include | None] = {}
 
     def find(self, wanted: str, includer: str) -> _Include | None:

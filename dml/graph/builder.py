@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
@@ -188,6 +188,11 @@ class Tensor:
         return 0 - self if not self._takes_scale(1) else self._scaled(-1.0, 0.0)
 
 
+#: Most edges of a graph are those of the graph before it.
+_input_edge = lru_cache(maxsize=8192)(DML_INPUT_GRAPH_EDGE_DESC)
+_edge_between = lru_cache(maxsize=8192)(DML_INTERMEDIATE_GRAPH_EDGE_DESC)
+
+
 @lru_cache(maxsize=8192)
 def _viewed(
     seen: DML_BUFFER_TENSOR_DESC, sizes: tuple[int, ...], strides: tuple[int, ...] | None
@@ -216,6 +221,22 @@ class SharedConstants:
 
     def __init__(self, data: Iterable[bytes] = ()) -> None:
         self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one) for one in data}
+        self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
+
+    def derived(
+        self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        """What ``make`` makes of an array: once for each ``how``, and shared as they are, of an array among these."""
+        data = bytes_under(array)
+        if data is None or id(data) not in self._nodes:
+            return make(array)
+        key = id(data), how
+        if key not in self._derived:
+            made = make(array)
+            held = made.tobytes()
+            self._nodes[id(held)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(held)
+            self._derived[key] = np.frombuffer(held, made.dtype).reshape(made.shape)
+        return self._derived[key]
 
     def node(self, data: bytes) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         return self._nodes.get(id(data)) or DML_CONSTANT_DATA_GRAPH_NODE_DESC(data)
@@ -254,6 +275,12 @@ class Builder:
         #: The graph that was built last, and which of the nodes that were added it has, in its order.
         self.graph: DML_GRAPH_DESC | None = None
         self.built: list[int] = []
+
+    def derived(
+        self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        """See ``SharedConstants.derived``."""
+        return self._shared.derived(array, how, make)
 
     @checked
     def input(
@@ -411,12 +438,12 @@ class Builder:
         self.built = sorted(live)
         place = {node: index for index, node in enumerate(self.built)}
         inputs: list[Any] = [
-            DML_INPUT_GRAPH_EDGE_DESC(index, place[node], at, self._inputs[index])
+            _input_edge(index, place[node], at, self._inputs[index])
             for index, node, at in self._input_edges
             if node in live
         ]
         between: list[Any] = [
-            DML_INTERMEDIATE_GRAPH_EDGE_DESC(place[maker], output, place[node], at)
+            _edge_between(place[maker], output, place[node], at)
             for maker, output, node, at in self._edges
             if node in live
         ]

@@ -11,8 +11,9 @@ from dml.compiler.builder import EpilogueTooWideError, OperandOrArray, ProgramBu
 from dml.compiler.kernels.epilogue import epilogue_of
 from dml.compiler.lowering import copy_owned, lower
 from dml.compiler.memory import place_temporaries
+from dml.compiler.order import count_barriers, in_levels
 from dml.compiler.parts import crop
-from dml.compiler.program import Access, Operand, Program, Region, Space
+from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space
 from dml.compiler.repeated import add, every, expression_key, lowered, repeated
 from dml.compiler.scalar import Expression, Leaf
 from dml.compiler.target import Target
@@ -79,8 +80,20 @@ class _Compiler:
                 source = self._read(value, tensor)
                 result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, int(tensor.TotalTensorSizeInBytes)))
                 self._apply(builder, Leaf(0), result, [source])
-        program.dispatches, program.temporary_size = place_temporaries(program.dispatches)
+        program.dispatches, program.temporary_size = self._placed(program.dispatches)
         return program
+
+    def _placed(self, dispatches: list[Dispatch]) -> tuple[list[Dispatch], int]:
+        """The dispatches, their temporaries placed, in the order of fewer barriers where that takes no more memory."""
+        placed, size = place_temporaries(dispatches)
+        if not self.optimize:
+            return placed, size
+        levelled = in_levels(dispatches)
+        if count_barriers(levelled) < count_barriers(dispatches):
+            others, other_size = place_temporaries(levelled)
+            if other_size <= size and count_barriers(others) < count_barriers(placed):
+                return others, other_size
+        return placed, size
 
     @contextmanager
     def _labelled(self, builder: ProgramBuilder, label: str) -> Iterator[None]:
@@ -198,10 +211,10 @@ class _Compiler:
         besides = [self._read(value, port.tensor) for port, value in filter(None, node.inputs[node.own_inputs :])]
         made = next(tensor for _, tensor in node.desc.outputs() if tensor is not None)
         assert isinstance(made, DML_BUFFER_TENSOR_DESC)
-        epilogue = epilogue_of(node.epilogue, written, besides)
+        epilogue = epilogue_of(node.epilogue, written, besides, made.DataType)
         as_made = reshaped(written, made.Sizes)
         if epilogue is not None and as_made is not None:
-            fused = {**operands, port.name: replace(as_made, epilogue=epilogue)}
+            fused = {**operands, port.name: as_made.ends_in(epilogue)}
             if self._only_stored(node.desc, builder, fused, written.region):
                 return
         between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
@@ -255,7 +268,7 @@ class _Compiler:
         """Whether an operator's kernels read what they write of ``written``, which its inputs may overlap."""
         aside = ProgramBuilder(Program(), builder.target)
         aside = aside.initialization() if builder.initializes else aside
-        apart = replace(written, index=-1)
+        apart = written._replace(index=-1)
         result = {
             name: replace(operand, region=apart)
             for name, operand in operands.items()

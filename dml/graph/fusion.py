@@ -7,27 +7,34 @@ stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 
 from dml import enums
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import elementwise_of
 from dml.compiler.operators.normalization.batch import batch_expressions
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
+from dml.compiler.selection import single_stores
 from dml.compiler.selection.convolution import adds_apart
 from dml.compiler.target import Target
+from dml.descriptors.base import OperatorDesc
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE
 from dml.graph.folding import fold_batch_normalizations
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: Operators that can apply an expression to their results: their kernels write each float result once, in its final
-#: form (through t_store or t_encode_at, FLOAT32 also as words), and never read it back.
+#: Operators that can apply an expression to their results: their kernels write each result once, in its final form
+#: (through t_store or t_encode_at, 32 bits also as words), and never read it back.
 _TAKES_EPILOGUE = frozenset(
     {
         enums.DML_OPERATOR_GEMM,
+        enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER,
         enums.DML_OPERATOR_MATRIX_MULTIPLY_INTEGER_TO_FLOAT,
+        enums.DML_OPERATOR_QUANTIZED_LINEAR_MATRIX_MULTIPLY,
+        enums.DML_OPERATOR_CONVOLUTION_INTEGER,
+        enums.DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION,
         enums.DML_OPERATOR_CONVOLUTION,
         enums.DML_OPERATOR_REDUCE,
         enums.DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION,
@@ -103,11 +110,17 @@ def _as_expressions(at: Node) -> Sequence[Node]:
     entry = elementwise_of(at.desc)
     if entry is None:
         return [at]
-    places = {port[0].name: place for place, port in enumerate(at.inputs) if port is not None}
-    expression = substitute(entry.expression(at.desc), [Leaf(places[name]) for name in entry.inputs])
     if all(port is not None for port in at.inputs):
-        at.expression = expression
+        at.expression = _expression_of(at.desc.key, at.desc)
     return [at]
+
+
+@lru_cache(maxsize=4096)
+def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
+    """An element-wise operator's expression over its inputs in their order. key: the description's."""
+    entry = elementwise_of(desc)
+    assert entry is not None
+    return substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
 
 
 def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Sequence[Node]:
@@ -222,7 +235,7 @@ def _behind_producer(
     found = [
         (place, producer)
         for place, (seen, value) in enumerate(filter(None, at.inputs))
-        if (producer := _takes(at, seen, value, taken)) is not None
+        if (producer := _takes(at, seen, value, target, taken)) is not None
         and not _is_better_apart(at, producer, target)
         and len(at.inputs) + sum(port is not None for port in producer.inputs) <= most
         and (value not in static or all(port is not None and port[1] in static for port in at.inputs))
@@ -253,7 +266,16 @@ def _is_better_apart(at: Node, producer: Node, target: Target) -> bool:
     return whole > 1 and adds_apart(target, math.prod(made.tensor.Sizes[1:]))
 
 
-def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYPE], bool]) -> Node | None:
+def _is_stored(port: Port, target: Target) -> bool:
+    """Whether kernels make and store values of its data type by themselves: those of a word at most, of bytes where the
+    device does so without an atomic operation on their word."""
+    row = DATA_TYPES[port.tensor.DataType]
+    return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
+
+
+def _takes(
+    at: Node, seen: Port, value: Value, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool]
+) -> Node | None:
     """The producer of an input's value, where it can apply the expression as it stores."""
     producer = value.producer
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
@@ -265,8 +287,7 @@ def _takes(at: Node, seen: Port, value: Value, taken: Callable[[DML_OPERATOR_TYP
     ((result, written),) = filter(None, at.outputs)
     if more:
         return None
-    floats = all(DATA_TYPES[port.tensor.DataType].kind == "float" for port in (seen, result))
-    if not floats or result.tensor.Sizes != seen.tensor.Sizes:
+    if not _is_stored(seen, target) or not _is_stored(result, target) or result.tensor.Sizes != seen.tensor.Sizes:
         return None
     if kind in _TAKES_EPILOGUE_IN_PLACE and result.tensor.strides != made.tensor.strides:
         return None

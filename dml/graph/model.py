@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from dml import enums
 from dml.compiler.scalar import Expression
@@ -107,6 +108,12 @@ class Graph:
     owned: set[int]
 
 
+@lru_cache(maxsize=4096)
+def _ports_of(desc: OperatorDesc) -> tuple[list[Port | None], list[Port | None]]:
+    """The inputs and the outputs of an operator; nobody changes them."""
+    return _ports(desc.inputs()), _ports(desc.outputs())
+
+
 def _ports(fields: Any) -> list[Port | None]:
     ports: list[Port | None] = []
     for name, tensor in fields:
@@ -140,12 +147,12 @@ class _Reader:
                         f"DML_GRAPH_DESC.Nodes[{index}].Operator: must be an operator, found {node.Operator!r}"
                     )
                 label = _label(index, short_name(operator.OPERATOR_TYPE), node.Name)
-                ports = _ports(operator.inputs()), _ports(operator.outputs())
+                ports = _ports_of(operator)
                 self.nodes.append(Node([label], operator, [None] * len(ports[0]), [None] * len(ports[1])))
                 self.ports.append(ports)
             self.labels.append(label)
 
-    def node_port(self, edge: str, node: int, index: int, side: int) -> Port:
+    def node_port(self, edge: _Edge, node: int, index: int, side: int) -> Port:
         """The port an edge names; side 0 is inputs, 1 outputs."""
         word = ("input", "output")[side]
         if not 0 <= node < len(self.nodes):
@@ -158,7 +165,7 @@ class _Reader:
             raise DMLError(f"{edge}: {self.labels[node]} leaves {word} {index} out of its description")
         return port
 
-    def connect(self, edge: str, value: Value, node_index: int, input_index: int) -> Port:
+    def connect(self, edge: _Edge, value: Value, node_index: int, input_index: int) -> Port:
         port = self.node_port(edge, node_index, input_index, 0)
         node = self.nodes[node_index]
         assert isinstance(node, Node)
@@ -195,7 +202,7 @@ class _Reader:
         for number, wrapper in enumerate(self.desc.InputEdges):
             edge = wrapper.Desc
             assert isinstance(edge, DML_INPUT_GRAPH_EDGE_DESC)
-            where = _edge("InputEdges", number, edge.Name)
+            where = _Edge("InputEdges", number, edge.Name)
             index = edge.GraphInputIndex
             if not 0 <= index < len(values):
                 raise DMLError(f"{where}: the graph has {len(values)} inputs, found GraphInputIndex {index}")
@@ -220,7 +227,7 @@ class _Reader:
         for number, wrapper in enumerate(self.desc.IntermediateEdges):
             edge = wrapper.Desc
             assert isinstance(edge, DML_INTERMEDIATE_GRAPH_EDGE_DESC)
-            where = _edge("IntermediateEdges", number, edge.Name)
+            where = _Edge("IntermediateEdges", number, edge.Name)
             value = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
             port = self.connect(where, value, edge.ToNodeIndex, edge.ToNodeInputIndex)
             size = int(port.tensor.TotalTensorSizeInBytes)
@@ -235,7 +242,7 @@ class _Reader:
                     "which must be connected to a graph input"
                 )
 
-    def _from(self, where: str, node_index: int, output_index: int) -> Value:
+    def _from(self, where: _Edge, node_index: int, output_index: int) -> Value:
         if 0 <= node_index < len(self.nodes):
             node = self.nodes[node_index]
             if isinstance(node, Value):
@@ -257,7 +264,7 @@ class _Reader:
         for number, wrapper in enumerate(self.desc.OutputEdges):
             edge = wrapper.Desc
             assert isinstance(edge, DML_OUTPUT_GRAPH_EDGE_DESC)
-            where = _edge("OutputEdges", number, edge.Name)
+            where = _Edge("OutputEdges", number, edge.Name)
             index = edge.GraphOutputIndex
             if not 0 <= index < count:
                 raise DMLError(f"{where}: the graph has {count} outputs, found GraphOutputIndex {index}")
@@ -304,8 +311,15 @@ def _label(index: int, kind: str, name: str | None) -> str:
     return f"node {index} ({kind}{f' {name!r}' if name else ''})"
 
 
-def _edge(kind: str, number: int, name: str | None) -> str:
-    return f"DML_GRAPH_DESC.{kind}[{number}]{f' ({name!r})' if name else ''}"
+class _Edge(NamedTuple):
+    """An edge as messages call it, in words once there is a message."""
+
+    kind: str
+    number: int
+    name: str | None
+
+    def __str__(self) -> str:
+        return f"DML_GRAPH_DESC.{self.kind}[{self.number}]{f' ({self.name!r})' if self.name else ''}"
 
 
 def read_graph(desc: DML_GRAPH_DESC, level: DML_FEATURE_LEVEL) -> Graph:

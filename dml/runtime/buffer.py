@@ -81,16 +81,20 @@ class Mirror:
     """What the host writes or reads where a recording copies to or from a buffer: staging memory, or the buffer itself
     where host and device share memory.
 
-    use: Use.UPLOAD or Use.READBACK.
+    use: Use.UPLOAD or Use.READBACK. size: how many of the buffer's first bytes it is about; all of them if None.
+    staging: memory for that use to copy through, new if None.
     """
 
-    def __init__(self, buffer: Buffer, use: Use) -> None:
+    def __init__(self, buffer: Buffer, use: Use, size: int | None = None, staging: Piece | None = None) -> None:
         self.buffer = buffer
+        size = buffer.size if size is None else size
+        if staging is None and not buffer.context.unified:
+            staging = buffer.context.take(use, size)
         #: Staging memory, None where there is nothing to copy.
-        self.staging = None if buffer.context.unified else buffer.context.take(use, buffer.size)
-        view = (self.staging or buffer.piece).view
+        self.staging = staging
+        view = (staging or buffer.piece).view
         assert view is not None
-        #: All of the buffer's 32-bit words, and what rounding up its size adds.
-        self.words: Words = view.view(np.uint32)
-        if self.staging is not None and use is Use.UPLOAD:
+        #: Those bytes as 32-bit words.
+        self.words: Words = view.view(np.uint32)[: -(-size // 4)]
+        if staging is not None and use is Use.UPLOAD:
             self.words[:] = 0

@@ -7,19 +7,22 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
+from dml.compiler.selection import reads_texels
 from dml.compiler.target import DeviceClass
 from dml.compiler.tuned import NOTHING_TUNED
 from dml.errors import HRESULT, DMLError
 from dml.runtime import commands, features, names
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
+from dml.runtime.huge_pages import huge_pages
 from dml.runtime.memory import Bytes, Piece, Pool, Use
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.pipelines import Pipelines
 from dml.runtime.queue import ASKING, Fence, Gate, Queue
+from dml.runtime.texels import buffer_size
 
 #: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
 #: even a full one holds at most so many allocations: every driver allows that many.
@@ -66,7 +69,7 @@ class Context:
         self._process = os.getpid()
         self._pools: dict[Use, Pool] = {}
         self._lock = threading.RLock()
-        self._shared: weakref.WeakValueDictionary[bytes, Buffer] = weakref.WeakValueDictionary()
+        self._shared: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()
 
     def _lost(self, reason: HRESULT) -> None:
         self.removed_reason = reason
@@ -117,15 +120,15 @@ class Context:
             self.upload(data, buffer.piece, 0)
         return buffer
 
-    def shared(self, key: bytes) -> Buffer | None:
-        """The buffer that holds what ``key`` names, where something uses it now."""
+    def shared(self, key: Hashable) -> Any:
+        """The buffer, or arena of buffers, that holds what ``key`` names; None where nothing uses it now."""
         with self._lock:
             return self._shared.get(key)
 
-    def share(self, key: bytes, buffer: Buffer) -> None:
-        """Let others find a buffer whose contents, which nothing changes any more, ``key`` names."""
+    def share(self, key: Hashable, holder: Any) -> None:
+        """Let others find a buffer, or an arena, whose contents, which nothing changes any more, ``key`` names."""
         with self._lock:
-            self._shared.setdefault(key, buffer)
+            self._shared.setdefault(key, holder)
 
     def describe_memory(self) -> str:
         """What this library has allocated on the device, and what its heaps have, in words."""
@@ -148,7 +151,11 @@ class Context:
                 def allocate(size: int) -> Any:
                     with vulkan_errors(f"allocating {size} bytes for {use.value} on {self.device.name}"):
                         named = {"name": f"dml {use.value} memory"} if self.named else {}
-                        return self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
+                        size = buffer_size(size) if reads_texels(self.device.target) else size
+                        native = self.manager.buffer(size, getattr(kompute().BufferUse, use.value), **named)
+                    if self.compiles_late and use is not Use.DEVICE:
+                        huge_pages(native.data())
+                    return native
 
                 own_from = max(OWN_ALLOCATION, self.device.memory // MOST_OWN_ALLOCATIONS)
                 self._pools[use] = Pool(allocate, own_from, host=use is not Use.DEVICE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -180,6 +181,15 @@ def _version(packed: int) -> tuple[int, int, int]:
     return packed >> 22 & 0x7F, packed >> 12 & 0x3FF, packed & 0xFFF
 
 
+_LLVMPIPE = re.compile(r"llvmpipe Mesa (\d+)\.(\d+)\b")
+
+
+def _llvmpipe(driver: str) -> tuple[int, int]:
+    """As of a Target, from the driver's name and what it says of itself."""
+    found = _LLVMPIPE.match(driver)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
 def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api = _version(base.apiVersion)
@@ -214,10 +224,16 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
         max_storage_buffers=min(
             int(limits.maxPerStageDescriptorStorageBuffers), int(limits.maxDescriptorSetStorageBuffers)
         ),
+        max_texels=int(limits.maxTexelBufferElements),
+        max_texel_buffers=min(
+            int(limits.maxPerStageDescriptorSampledImages), int(limits.maxDescriptorSetSampledImages)
+        ),
+        texel_alignment=int(limits.minTexelBufferOffsetAlignment),
         max_push_constants=int(limits.maxPushConstantsSize),
         subgroup_size=subgroup_size,
         features=optional.features,
         tuned=tuned_file.used(identity.file_name(driver)),
+        llvmpipe=_llvmpipe(driver),
     )
     return VulkanDevice(
         index,

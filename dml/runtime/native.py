@@ -18,8 +18,8 @@ from dml.runtime.advice import no_vulkan
 #: tools/setup set up. The first wins, so that somebody else's ``kp`` in the same environment does no harm.
 _PLACES = ("dml._vendor.kp", "kp")
 
-#: What the last of the patches adds to Manager.
-_NEWEST = "features"
+#: A class, and what the last of the patches adds to it.
+_NEWEST = "Pipeline", "texels"
 
 
 @cache
@@ -35,7 +35,8 @@ def kompute() -> Any:
             continue
         except ImportError as error:
             raise no_vulkan(f"Kompute does not load ({error})") from error
-        if not hasattr(getattr(kp, "Manager", None), _NEWEST):
+        owner, added = _NEWEST
+        if not hasattr(getattr(kp, owner, None), added):
             raise DMLError(
                 f"the Kompute in {kp.__file__} lacks the patches that dml needs; {_remedy()}, or, in a checkout, run "
                 "tools/setup",

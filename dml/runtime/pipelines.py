@@ -48,18 +48,20 @@ class Pipeline:
 
 
 class _Key(NamedTuple):
-    """All that a pipeline depends on. push_size: bytes of push constants."""
+    """All that a pipeline depends on. push_size: bytes of push constants. texels: of each buffer (StorageBinding)."""
 
     spirv: bytes
     buffers: int
     push_size: int
     uniform: bool
+    texels: tuple[int, ...]
 
     @staticmethod
     def of(dispatch: Dispatch, spirv: bytes) -> _Key:
         buffers = len(dispatch.bindings)
         push_size = 4 * (buffers + len(dispatch.push))
-        return _Key(spirv, buffers, push_size, bool(dispatch.parameters))
+        texels = tuple(binding.texel for binding in dispatch.bindings)
+        return _Key(spirv, buffers, push_size, bool(dispatch.parameters), texels)
 
 
 class _Task(NamedTuple):
@@ -176,7 +178,9 @@ class Pipelines:
         named = {"name": names.of_kernel(dispatch, key.spirv)} if self._named else {}
         start = time.perf_counter()
         with self._gate, vulkan_errors("making a compute pipeline"):
-            native = self._manager.pipeline(key.spirv, (), key.buffers, key.push_size, uniform=key.uniform, **named)
+            native = self._manager.pipeline(
+                key.spirv, (), key.buffers, key.push_size, uniform=key.uniform, texels=key.texels, **named
+            )
         with self._lock:
             self.made += 1
             self._unkept += time.perf_counter() - start

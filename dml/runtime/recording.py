@@ -97,7 +97,7 @@ class Recording:
             stages.progress("pipelines", at, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
-        self._positions = writer.positions
+        self._positions = writer.positions if timed else []
         self._pipelines = writer.pipelines
         self._may_be_new = context.compiles_late
         self.batches = [Batch([self._sequences[n] for n in numbers], work) for numbers, work in writer.batches]

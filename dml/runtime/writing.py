@@ -15,6 +15,7 @@ from dml.runtime.context import Context
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.parameters import Parameters
 from dml.runtime.pipelines import Pipeline
+from dml.runtime.texels import view_size
 
 if TYPE_CHECKING:
     from dml.runtime.recording import Place
@@ -121,16 +122,15 @@ class Writer:
         self._operations[-1].append(operation)
 
     def _copy(self, mirrors: Iterable[Mirror], *, to_device: bool) -> None:
-        """Between staging memory, where there is any, and the buffers; whole."""
+        """Between staging memory, where there is any, and the buffers."""
         for mirror in mirrors:
             if mirror.staging is None:
                 continue
             source, target = mirror.staging, mirror.buffer.piece
             if not to_device:
                 source, target = target, source
-            size = min(source.size, target.size)
             self._works = True
-            self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, size))
+            self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, mirror.words.nbytes))
 
     def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
         """Run a kernel over the regions of the dispatch's bindings, each of whose resources lies at a place."""
@@ -151,7 +151,8 @@ class Writer:
 
     def _bind(self, dispatch: Dispatch, places: Sequence[Place]) -> tuple[list[_Range], list[int]]:
         """The descriptor's range around each region, and the word of the range where the region begins."""
-        alignment = self._context.device.target.storage_buffer_alignment
+        target = self._context.device.target
+        alignment = max(target.storage_buffer_alignment, target.texel_alignment)
         ranges: list[_Range] = []
         offsets: list[int] = []
         for place, binding in zip(places, dispatch.bindings, strict=True):
@@ -159,7 +160,10 @@ class Writer:
             first = piece.offset + place.offset + binding.region.offset
             start = first // alignment * alignment
             end = -(-(first + binding.region.size) // VECTOR_BYTES) * VECTOR_BYTES
-            ranges.append(_Range(piece.native, start, min(end, piece.offset + piece.size), binding.access.writes))
+            end = min(end, piece.offset + piece.size)
+            if binding.texel:
+                end = start + view_size(end - start)
+            ranges.append(_Range(piece.native, start, end, binding.access.writes))
             offsets.append((first - start) // 4)
         return ranges, offsets
 

@@ -24,21 +24,33 @@ Box box_at(uint image, uint place) {
 }
 
 // Whether intersection over union is above the threshold, in the order of onnxruntime's operations. Boxes without an
-// area, and those with NaN, overlap none.
+// area, and those with NaN, overlap none. INCLUSIVE: or at it, as OpenVINO has it, where only two boxes without an area
+// have no such quotient.
 bool overlap_is_large(Box box, Box other, float most) {
     precise vec2 both = min(box.high, other.high) - max(box.low, other.low);
     precise vec2 own = box.high - box.low;
     precise vec2 others = other.high - other.low;
+#if INCLUSIVE
+    both = max(both, 0.0);
+#endif
     precise float shared_area = both.x * both.y;
     precise float area = own.x * own.y;
     precise float other_area = others.x * others.y;
     precise float sum = area + other_area;
     precise float all = sum - shared_area;
+#if INCLUSIVE
+    if (!(shared_area > 0.0)) return all > 0.0 && most <= 0.0;
+#else
     if (!(both.x > 0.0 && both.y > 0.0 && shared_area > 0.0 && area > 0.0 && other_area > 0.0 && all > 0.0)) return false;
+#endif
     precise float ratio = shared_area / all;
     // Vulkan's quotients are 2.5 ulp from the nearest number
-    if (abs(ratio - most) > 1e-6 * ratio) return ratio > most;
-    return quotient_nearest(shared_area, all) > most;
+    if (!(abs(ratio - most) > 1e-6 * ratio)) ratio = quotient_nearest(shared_area, all);
+#if INCLUSIVE
+    return ratio >= most;
+#else
+    return ratio > most;
+#endif
 }
 
 // The higher, the earlier a score comes; 0 where it is not above the threshold.

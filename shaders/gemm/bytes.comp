@@ -4,7 +4,7 @@
 // TILE_M x TILE_N of result and adds TILE_K steps of k at a time, while the next ones are on their way from memory to its
 // registers. An invocation keeps blocks of 4 x 4 sums, which lie as in shared.comp.
 #include "prelude.glsl"
-#include "lib/packed_dot.glsl"
+#include "gemm/packed_dot.glsl"
 #include "gemm/bytes.glsl"
 
 const uint GROUPS_M = TILE_M / (4u * FOURS_M);

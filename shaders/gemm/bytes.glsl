@@ -36,24 +36,34 @@ int corrected(uint sum, uint at[RANK], uint m, uint n) {
 #endif
 }
 
+// LONG_FINISH: a loop that stays one and picks by constant indices, since what finishes a sum is long.
+#if LONG_FINISH
+#define EACH_OF_FOUR [[dont_unroll]]
+#define PICKED(four, p) ((p) < 2u ? (p) == 0u ? four.x : four.y : (p) == 2u ? four.z : four.w)
+#else
+#define EACH_OF_FOUR [[unroll]]
+#define PICKED(four, p) four[p]
+#endif
+
 // Stores what the sums of row m and of four neighbouring columns from n on become. STORES: elements of a word of result
 // where these four are neighbours from a multiple of four on, else 0.
 void store_four(uint at[RANK], uint m, uint n, uvec4 sums) {
 #if STORES > 0
-    uint i = index_of_result(at, m, n);
-    uint word = 0u;
-    [[unroll]] for (uint p = 0u; p < 4u; ++p) {
-        uint bits = result_encode_at(i + p, finished(corrected(sums[p], at, m, n + p), at, m, n + p));
-        word |= bits << (p % uint(STORES) * result_BITS % 32u);
-        if (p % uint(STORES) == uint(STORES) - 1u) {
+    const uint last = uint(STORES) - 1u;
+    uint i = index_of_result(at, m, n), word = 0u;
+    EACH_OF_FOUR for (uint p = 0u; p < 4u; ++p) {
+        uint bits = result_encode_at(i + p, finished(corrected(PICKED(sums, p), at, m, n + p), at, m, n + p));
+        word |= bits << ((p & last) * result_BITS % 32u);
+        if ((p & last) == last) {
             result_word_store((i + p) / uint(STORES), word);
             word = 0u;
         }
     }
 #else
-    [[unroll]] for (uint p = 0u; p < 4u; ++p) {
+    EACH_OF_FOUR for (uint p = 0u; p < 4u; ++p) {
         if (n + p < N) {
-            result_store(index_of_result(at, m, n + p), finished(corrected(sums[p], at, m, n + p), at, m, n + p));
+            int sum = corrected(PICKED(sums, p), at, m, n + p);
+            result_store(index_of_result(at, m, n + p), finished(sum, at, m, n + p));
         }
     }
 #endif

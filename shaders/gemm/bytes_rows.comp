@@ -4,7 +4,7 @@
 // workgroup makes TILE_M rows of LANES columns; SLICES neighbouring invocations take neighbouring vectors of a column,
 // and their sums are then added in pairs.
 #include "prelude.glsl"
-#include "lib/packed_dot.glsl"
+#include "gemm/packed_dot.glsl"
 #include "gemm/bytes.glsl"
 
 shared uint partial[TILE_M][LANES][SLICES];

@@ -167,6 +167,13 @@ float product(uint gate, uint u, uint row) {
     return products[(gate * UNITS + u) * ROWS + row];
 }
 
+float with_products(float sum, vec4 w, vec4 state) {
+    sum = fma(w.x, state.x, sum);
+    sum = fma(w.y, state.y, sum);
+    sum = fma(w.z, state.z, sum);
+    return fma(w.w, state.w, sum);
+}
+
 #if SLICED
 // A slice's sums of all gates; slices begin at other banks.
 const uint SLICE_STRIDE = GATES * CELLS + BLOCKS;
@@ -202,11 +209,7 @@ void multiply(uint first, uint end, uint which, uint tile) {
             [[unroll]] for (uint u = 0u; u < GROUP_UNITS; ++u) {
                 vec4 w = uintBitsToFloat(weights_vector(at + g * GROUP_UNITS + u));
                 [[unroll]] for (uint r = 0u; r < BLOCK_ROWS; ++r) {
-                    float sum = sums[g][u][r];
-                    sum = fma(w.x, state[r].x, sum);
-                    sum = fma(w.y, state[r].y, sum);
-                    sum = fma(w.z, state[r].z, sum);
-                    sums[g][u][r] = fma(w.w, state[r].w, sum);
+                    sums[g][u][r] = with_products(sums[g][u][r], w, state[r]);
                 }
             }
         }
@@ -247,11 +250,7 @@ void multiply(uint first, uint end, uint which, uint tile) {
             [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
                 vec4 w = weight_of(tile, k4, g, u);
                 [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
-                    float sum = sums[g][u][row];
-                    sum = fma(w.x, state[row].x, sum);
-                    sum = fma(w.y, state[row].y, sum);
-                    sum = fma(w.z, state[row].z, sum);
-                    sums[g][u][row] = fma(w.w, state[row].w, sum);
+                    sums[g][u][row] = with_products(sums[g][u][row], w, state[row]);
                 }
             }
         }

@@ -106,7 +106,7 @@ def test_epilogues_stay_right_in_a_part(operand_sizes: tuple[int, ...]) -> None:
     region = Region(Space.INPUT, 1, 32, 4 * math.prod(operand_sizes))
     added = Operand(region, float32, operand_sizes, packed_strides(operand_sizes))
     whole = Operand(Region(Space.OUTPUT, 0, 0, 4 * 400), float32, sizes, packed_strides(sizes), 12)
-    epilogue = epilogue_of(node("$x0 + $x1", Leaf(0), Leaf(1)), whole, [added])
+    epilogue = epilogue_of(node("$x0 + $x1", Leaf(0), Leaf(1)), whole, [added], whole.data_type)
     assert epilogue is not None
     made = Operand(whole.region, float32, sizes, whole.strides, 12, epilogue)
     most = 192

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,22 +13,11 @@ from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
 from dml.conformance.axes import open_as
-from sample_descriptors import NAMES, sample
+from sample_descriptors import sample, samples_in
 from sample_runs import elements, run_sample, tensors
 
 PORTABLE = Target(DeviceClass.DISCRETE, subgroup_size=32)
 EXACT = replace(PORTABLE, features=Features(float16_exact=(FloatMode("DenormPreserve", 16),)))
-
-
-def _samples() -> Iterator[str]:
-    """The operators that take FLOAT16."""
-    for name in NAMES:
-        desc = sample(name, "packed", "FLOAT16")
-        try:
-            dml.validate(desc)
-        except dml.DMLError:
-            continue
-        yield name
 
 
 def texts(program: Program) -> list[str]:
@@ -45,7 +33,7 @@ def test_kernels_of_halves_alone_ask_for_them(layout: str) -> None:
     assert not any("half_hardware" in text for text in texts(compile_operator(halves, PORTABLE)))
 
 
-@pytest.mark.parametrize("name", [*_samples()])
+@pytest.mark.parametrize("name", samples_in("FLOAT16"))
 def test_the_results_are_the_same(device: dml.Device, fast_halves: dml.Device, name: str) -> None:
     """To the bit, but for the payloads of NaN."""
     portable = open_as(device.vulkan, features=device.vulkan.target.features.without("float16_exact"))

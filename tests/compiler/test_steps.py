@@ -109,7 +109,7 @@ CASES = {
     ),
     "few rows of integers": of(
         "MATRIX_MULTIPLY_INTEGER",
-        ATensor="UINT8 1x1x3x3000", BTensor="UINT8 1x1x3000x20", BZeroPointTensor="UINT8 1x1x1x20",
+        ATensor="UINT8 1x1x3x9000", BTensor="UINT8 1x1x9000x20", BZeroPointTensor="UINT8 1x1x1x20",
         OutputTensor="INT32 1x1x3x20",
     ),
     "convolution": of("CONVOLUTION", InputTensor="1x300x4x6", FilterTensor="4x300x3x3", exact=False),
@@ -297,15 +297,13 @@ OF_ANY_SIZE = {
     "random/philox.comp": "rounds of the generator",
     "training/adam.comp": "elements of a vector",
 }
-#: Of a device with matrix units, and of one with dot products of bytes.
+#: Of a device that multiplies bytes, and of one with matrix units.
+DOTS = Features(integer_dot_product=True)
 MATRICES = Features(
     memory_model=True, float16=True, int8=True, subgroup_operations=frozenset({"vote"}),
-    cooperative_matrices=(
-        MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32"),
-        MatrixShape(16, 16, 16, "INT8", "INT8", "INT32", "INT32"),
-    ),
+    cooperative_matrices=(MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32"),
+                          MatrixShape(16, 16, 16, "INT8", "INT8", "INT32", "INT32")),
 )  # fmt: skip
-DOT_PRODUCTS = Features(integer_dot_product=True)
 _SHADERS = Path(dml.__file__).parents[1] / "shaders"
 _LOOP = re.compile(r"\b(for|while) \(")
 _INCLUDE = re.compile(r'#include "((?!lib/|prelude).+?)"')
@@ -326,8 +324,9 @@ def test_every_kernel_that_loops_says_for_how_long() -> None:
     assert set(OF_ANY_SIZE) <= looping
     told: dict[str, int] = {}
     for case in CASES.values():
-        for device_class, features in itertools.product(CLASSES, (NO_FEATURES, MATRICES, DOT_PRODUCTS)):
-            lanes = 32 if features is MATRICES else 8
+        for device_class, (features, lanes) in itertools.product(
+            CLASSES, ((NO_FEATURES, 8), (DOTS, 8), (MATRICES, 32))
+        ):
             target = Target(
                 device_class, 1024, (1024, 1024, 64), subgroup_size=lanes, max_storage_buffers=16, features=features
             )

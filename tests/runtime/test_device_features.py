@@ -80,6 +80,10 @@ def test_the_variable_turns_features_off(
     found = read_again()[vulkan.index]
     assert found.target.features == had.target.features.without("float16", "cooperative_matrix")
     assert ("float16: DML_DISABLE_FEATURES" in found.left) == had.target.features.float16
+    monkeypatch.setenv(features.DISABLE_VARIABLE, "integer_dot_product")
+    found = read_again()[vulkan.index]
+    assert not found.target.features.integer_dot_product
+    assert ("integer_dot_product: DML_DISABLE_FEATURES" in found.left) == had.target.features.integer_dot_product
     monkeypatch.setenv(features.DISABLE_VARIABLE, "all")
     assert read_again()[vulkan.index].target.features == NO_FEATURES
 

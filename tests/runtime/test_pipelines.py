@@ -21,10 +21,11 @@ from dml.runtime.queue import Gate
 from harness import tensor
 
 BINDING = StorageBinding(Region(Space.OUTPUT, 0, 0, 4), Access.WRITE)
+BINDING_BY_TEXELS = StorageBinding(Region(Space.INPUT, 0, 0, 16), Access.READ, texel=4)
 
 
-def dispatch(**more) -> Dispatch:
-    return Dispatch("kernel", Source("", ""), (BINDING,), (1, 1, 1), **more)
+def dispatch(binding=BINDING, **more) -> Dispatch:
+    return Dispatch("kernel", Source("", ""), (binding,), (1, 1, 1), **more)
 
 
 def get(made: Pipelines, kernel: int) -> Pipeline:
@@ -42,9 +43,9 @@ class Driver:
         self.asked: list[tuple[object, ...]] = []
         self._during = during
 
-    def pipeline(self, spirv, constants, buffers, push_size, uniform):
+    def pipeline(self, spirv, constants, buffers, push_size, uniform, texels):
         assert not len(constants)
-        self.asked.append((spirv, buffers, push_size, uniform))
+        self.asked.append((spirv, buffers, push_size, uniform, texels))
         self._during(spirv[0])
         return object()
 
@@ -67,14 +68,21 @@ def test_one_for_a_kernel_and_its_layout(pipelines_of):
             (dispatch(), b"a"),
             (dispatch(parameters=(5,)), b"a"),
             (dispatch(push=(5,)), b"a"),
+            (dispatch(BINDING_BY_TEXELS), b"a"),
             (dispatch(), b"b"),
         )
     ]
-    assert len(set(found)) == len(driver.asked) == len(made) == made.made == 4
-    assert driver.asked[:3] == [(b"a", 1, 4, False), (b"a", 1, 4, True), (b"a", 1, 8, False)]
+    assert len(set(found)) == len(driver.asked) == len(made) == made.made == 5
+    storage, texels = (0,), (4,)
+    assert driver.asked[:4] == [
+        (b"a", 1, 4, False, storage),
+        (b"a", 1, 4, True, storage),
+        (b"a", 1, 8, False, storage),
+        (b"a", 1, 4, False, texels),
+    ]
     again = [made.get(dispatch(push=(6,), node="n"), b"a"), made.get(dispatch(parameters=(6,)), b"a")]
     assert again == [found[2], found[1]]
-    assert made.made == 4
+    assert made.made == 5
 
 
 def test_what_was_begun_is_found(pipelines_of):

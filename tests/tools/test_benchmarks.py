@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,7 @@ TOOLS = Path(__file__).parents[2] / "tools" / "benchmarks"
 MEASURED = sorted((TOOLS / "measured").glob("*.json"))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def benchmarks() -> Iterator[None]:
-    """The folder of the benchmark's scripts, which find each other as scripts do."""
-    sys.path.append(str(TOOLS))
-    yield
-    sys.path.remove(str(TOOLS))
+pytestmark = pytest.mark.usefixtures("benchmarks")
 
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)

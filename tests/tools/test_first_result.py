@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-TOOLS = Path(__file__).parents[2] / "tools" / "benchmarks"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def benchmarks():
-    """The folder of the benchmark's scripts, which find each other as scripts do."""
-    sys.path.append(str(TOOLS))
-    yield
-    sys.path.remove(str(TOOLS))
+pytestmark = pytest.mark.usefixtures("benchmarks")
 
 
 @pytest.fixture

@@ -1,29 +1,19 @@
-"""What a model at another batch size or length asks of the driver and of glslang: on CPUs' drivers nothing.
+"""What a model at another batch size, length or image size asks of the driver and of glslang: on CPUs' drivers nothing.
 
 These are the models of ``tools/bench --first-result``. They are planned and not run: counts, never times.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
+import onnx as onnx_proto
 import pytest
 
 import dml.frontends.onnx as onnx
 from dml import stages
 from dml.runtime.pipelines import Pipelines
 
-TOOLS = Path(__file__).parents[2] / "tools" / "benchmarks"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def benchmarks():
-    """The folder of the benchmark's scripts, which find each other as scripts do."""
-    sys.path.append(str(TOOLS))
-    yield
-    sys.path.remove(str(TOOLS))
+pytestmark = pytest.mark.usefixtures("benchmarks")
 
 
 @pytest.fixture
@@ -77,5 +67,36 @@ def test_another_length_asks_for_no_kernel(cpu, name, lengths):
         random = np.random.default_rng(0)
         inputs = {i.name: i.array({**model.first, **sizes}, random) for i in model.inputs}
         pipelines, compilations = made_of(prepared, inputs)
+        assert pipelines <= known
+        assert not compilations
+
+
+def of_any_size(model):
+    """The model's images of any height and width; a copy."""
+    proto = onnx_proto.ModelProto.FromString(model.proto.SerializeToString())
+    (entry,) = proto.graph.input
+    for axis, name in ((2, "height"), (3, "width")):
+        entry.type.tensor_type.shape.dim[axis].dim_param = name
+    return proto
+
+
+@pytest.mark.parametrize(
+    "name, sizes",
+    [
+        ("unet", ((48, 40), (40, 40), (24, 32))),
+        ("resnet18", ((160, 160), (96, 128), (136, 104))),
+        ("mobilenetv2", ((192, 192), (256, 256), (192, 256))),
+        ("squeezenet", ((192, 192), (160, 160), (192, 160))),
+    ],
+)
+def test_another_image_size_asks_for_no_kernel(cpu, name, sizes):
+    from networks import MODELS
+
+    model = MODELS[name]()
+    prepared = onnx.prepare(of_any_size(model), cpu)
+    ((key, first),) = model.steps()["first"].items()
+    known, _ = made_of(prepared, {key: first})
+    for size in sizes:
+        pipelines, compilations = made_of(prepared, {key: np.zeros((*first.shape[:2], *size), np.float32)})
         assert pipelines <= known
         assert not compilations

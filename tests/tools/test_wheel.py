@@ -101,6 +101,7 @@ def test_it_brings_kompute_glslang_shaders_and_licenses(wheel):
     }
     kernels = [path.relative_to(ROOT / "shaders").as_posix() for path in (ROOT / "shaders").rglob("*.comp")]
     assert {f"dml/_shaders/{kernel}" for kernel in kernels} <= files.keys()
+    assert sum(name.startswith("dml/_vendor/spirv/") for name in files) > 20
 
 
 @pytest.mark.slow

@@ -214,6 +214,13 @@ _VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("4x4 transposed 64 of 28", "CONVOLUTION", _transposed(64, 32, 28, 4)),
     ("3x3 64 of 56", "CONVOLUTION_INTEGER", {"InputTensor": "UINT8 1x64x56x56", "FilterTensor": "UINT8 64x64x3x3",
         "FilterZeroPointTensor": "UINT8 1x64x1x1", "OutputTensor": "INT32 1x64x56x56"}),
+    ("7x7 by 2, 3 of 224", "CONVOLUTION_INTEGER", {"InputTensor": "UINT8 1x3x224x224",
+        "FilterTensor": "INT8 64x3x7x7", "InputZeroPointTensor": "UINT8 1x1x1x1", "FilterZeroPointTensor": None,
+        "OutputTensor": "INT32 1x64x112x112", "Strides": (2, 2),
+        **dict.fromkeys(("StartPadding", "EndPadding"), (3, 3))}),
+    ("3x3 256 of 28", "QUANTIZED_LINEAR_CONVOLUTION", {"InputTensor": "UINT8 4x256x28x28",
+        "FilterTensor": "INT8 256x256x3x3", "FilterScaleTensor": "1x256x1x1", "FilterZeroPointTensor": None,
+        "BiasTensor": "INT32 1x256x1x1", "OutputTensor": "UINT8 4x256x28x28"}),
     # Recurrences: one dispatch, and one for each step where the state is large.
     ("64x8x256", "RNN", _recurrent(1, 64, 8, 256, 256)),
     ("64x8x256", "GRU", _recurrent(3, 64, 8, 256, 256)),
@@ -306,7 +313,7 @@ def _suppression(classes: int, boxes: int, most: int) -> OWN_NON_MAX_SUPPRESSION
         BoxesTensor=tensor("FLOAT32", (1, boxes, 4)), ScoresTensor=tensor("FLOAT32", (1, classes, boxes)),
         LimitTensor=None, IouThresholdTensor=number, ScoreThresholdTensor=number, OutputScoresTensor=None,
         OutputCountTensor=tensor("UINT32", (1,)), OutputSelectedTensor=tensor("UINT32", (classes * most, 3)),
-        MaximumBoxes=most, CenterPointBox=False,
+        MaximumBoxes=most, CenterPointBox=False, Inclusive=False,
     )  # fmt: skip
 
 

@@ -2,25 +2,32 @@
 
 A kernel knows the index at which it stores an element, but not always the element's coordinates. So the elements of an
 epilogue's other operands are found from that index alone: theirs are sums of quotients of it, which is exact for every
-layout whose dimensions nest (packed, in any order of dimensions, with gaps between rows).
+layout whose dimensions nest (packed, in any order of dimensions, with gaps of whole inner dimensions).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
+from dml.compiler.data_types import DATA_TYPES, FLOAT32, DataType
 from dml.compiler.kernels.expression import Emitted, emit
 from dml.compiler.program import Epilogue, EpilogueOperand, Operand
 from dml.compiler.scalar import Constant, Expression
+from dml.enums import DML_TENSOR_DATA_TYPE
 
 #: Size, the result's stride and the operand's stride of each dimension, from the outermost in memory to the innermost.
 _Dimensions = list[tuple[int, int, int]]
 
 
-def epilogue_of(expression: Expression, result: Operand, operands: Sequence[Operand]) -> Epilogue | None:
+def epilogue_of(
+    expression: Expression, result: Operand, operands: Sequence[Operand], made: DML_TENSOR_DATA_TYPE
+) -> Epilogue | None:
     """The expression, of the value (leaf 0) and the operands' elements (leaves 1, 2, ...), applied before a store.
 
-    The operands broadcast to the sizes of ``result``. None where its layout does not tell their places.
+    The operands broadcast to the sizes of ``result``. made: the data type of the values. None where the layout of
+    ``result`` does not tell the places of the operands' elements.
     """
     placed = []
     for operand in operands:
@@ -28,14 +35,23 @@ def epilogue_of(expression: Expression, result: Operand, operands: Sequence[Oper
         if own is None:
             return None
         placed.append(own)
-    return Epilogue(expression, tuple(placed), result.base)
+    return Epilogue(expression, tuple(placed), result.base, made)
 
 
 def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
     """Where the operand's elements lie, as the indices of the result's tell; None where those do not tell it."""
-    dimensions = _dimensions(result, operand)
+    steps = _steps(result.sizes, result.strides, operand.strides)
+    return None if steps is None else EpilogueOperand(operand, steps)
+
+
+@lru_cache(maxsize=4096)
+def _steps(
+    sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple[int, ...]
+) -> tuple[tuple[int, int, int], ...] | None:
+    """Those of an EpilogueOperand with the strides ``operand``, for a result of these sizes and strides."""
+    dimensions = _dimensions(sizes, strides, operand)
     if all(step == stride for _, step, stride in dimensions):
-        return EpilogueOperand(operand, ((0, 1, 1),))
+        return ((0, 1, 1),)
     inside = 0
     for size, step, _ in reversed(dimensions):
         if step <= inside:
@@ -44,20 +60,23 @@ def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
     # The outermost has none to be in, but would in a larger batch
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
-    steps = [
+    # A remainder tells the inner places only where it is a whole number of inner periods
+    used = max((at for at, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
+    if any(outer % inner for outer, inner in itertools.pairwise(periods[: used + 1])):
+        return None
+    return tuple(
         (period, step, stride) for period, (_, step, stride) in zip(periods, dimensions, strict=False) if stride != 0
-    ]
-    return EpilogueOperand(operand, tuple(steps))
+    )
 
 
-def _dimensions(result: Operand, operand: Operand) -> _Dimensions:
+def _dimensions(sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple[int, ...]) -> _Dimensions:
     """The dimensions in memory order, those that both step through as one merged.
 
     One of size 1 around others counts as any other does, so that a batch of one has the kernel of a batch of many.
     """
     kept: _Dimensions = []
     inside = 0
-    dimensions = zip(result.sizes, result.strides, operand.strides, strict=True)
+    dimensions = zip(sizes, strides, operand, strict=True)
     for size, step, stride in sorted(dimensions, key=lambda dimension: dimension[1]):
         if size > 1 or (kept and step > inside):
             kept.append((size, step, stride))
@@ -76,14 +95,24 @@ def operand_name(name: str, number: int) -> str:
     return f"{name}_beside{number}"
 
 
-def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str]) -> Emitted:
-    """``float t_epilogue(float v, uint i)``: of the value that is stored at index i. types: the operands' value types.
+def values_of(epilogue: Epilogue) -> DataType:
+    """The row of what an epilogue is given: floats are not rounded before it."""
+    made = DATA_TYPES[epilogue.made]
+    return FLOAT32 if made.kind == "float" else made
+
+
+def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: DataType) -> Emitted:
+    """``t_epilogue(v, i)``: of the value stored at index i. types: the operands' value types. row: that of the result.
 
     It calls ``t_apply(v, ...)``, the expression of the operands' elements, and ``t_beside0_index(i)``, where they lie.
+    Before it stand ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.
     """
-    emitted = emit(epilogue.expression, ["float", *types], f"{name}_apply", "float")
+    made = values_of(epilogue)
+    emitted = emit(epilogue.expression, [made.glsl, *types], f"{name}_apply", row.glsl)
     constants: dict[str, Constant] = {**emitted.constants, f"{name}_ORIGIN": epilogue.origin}
     lines = [emitted.code]
+    lines.append(f"{made.glsl} {name}_made(uint bits) {{ return {made.decode}; }}")
+    lines.append(f"uint {name}_stored({row.glsl} v) {{ return {row.encode}; }}")
     for number, operand in enumerate(epilogue.operands):
         own = operand_name(name, number)
         terms = [f"{own}_BASE"]
@@ -100,7 +129,8 @@ def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str]) -> Emitte
                 term += f" * {own}_STRIDE_{k}"
             terms.append(term)
         lines.append(f"uint {own}_index(uint i) {{ return {' + '.join(terms)}; }}")
-    lines.append(f"float {name}_epilogue(float v, uint i) {{ return {name}_apply({_arguments(name, epilogue)}); }}")
+    arguments = _arguments(name, epilogue)
+    lines.append(f"{row.glsl} {name}_epilogue({made.glsl} v, uint i) {{ return {name}_apply({arguments}); }}")
     return Emitted("\n".join(lines), constants)
 
 
@@ -113,12 +143,12 @@ def _arguments(name: str, epilogue: Epilogue) -> str:
 
 
 def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], vectors: Callable[[str], bool]) -> str:
-    """``uvec4 t_finish_four(uvec4 bits, uint i)``: the epilogue of four FLOAT32 neighbours, from index i on.
+    """``uvec4 t_finish_four(uvec4 bits, uint i)``: the epilogue of four neighbours of 32 bits, from index i on.
 
     types: the value types of the operands by name. vectors: which of them are bound as vectors and read so.
     """
     lines = [f"uvec4 {name}_finish_four(uvec4 bits, uint i) {{"]
-    each: list[list[str]] = [[f"uintBitsToFloat(bits.{c})"] for c in "xyzw"]
+    each: list[list[str]] = [[f"{name}_made(bits.{c})"] for c in "xyzw"]
     for number, operand in enumerate(epilogue.operands):
         own = operand_name(name, number)
         if vectors(own):
@@ -131,5 +161,5 @@ def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], ve
             found = [_load(own, f"i + {k}u") for k in range(4)]
         for arguments, argument in zip(each, found, strict=True):
             arguments.append(argument)
-    calls = ", ".join(f"floatBitsToUint({name}_apply({', '.join(arguments)}))" for arguments in each)
+    calls = ", ".join(f"{name}_stored({name}_apply({', '.join(arguments)}))" for arguments in each)
     return "\n".join([*lines, f"    return uvec4({calls});", "}"])

@@ -19,7 +19,8 @@ Structure is code, shape is data: the text depends on ranks, data types and layo
 never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names; it
 reads those that it mentions. A kernel that mentions ``NAME_DIVISOR`` gets what ``divided`` and ``remainder`` of
 lib/divide.glsl need to divide by NAME. The words are push constants while they fit the 128 bytes that every device
-takes, else a uniform block, which is bound behind the storage buffers.
+takes, else a uniform block, which is bound behind the storage buffers. A tensor with ``texel`` is a uniform texel
+buffer instead of a storage buffer, unless ALL_STORAGE is defined (see sources.aliased).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ import numpy as np
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS, DataType
 from dml.compiler.features import FloatMode
 from dml.compiler.kernels import sources
-from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name
+from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name, values_of
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.kernels.float_modes import float_modes
 from dml.compiler.program import Access, Operand, Region
@@ -60,7 +61,7 @@ class Bound:
     """An operand as a kernel binds it; ``vector`` declares its buffer as uvec4.
 
     Tensors with the same ``shared`` region are bound as one storage buffer, in which the operand's own region begins at
-    word ``start`` (see packing).
+    word ``start`` (see packing). texel: as of a StorageBinding.
     """
 
     operand: Operand
@@ -68,6 +69,7 @@ class Bound:
     vector: bool = False
     shared: Region | None = None
     start: int = 0
+    texel: int = 0
 
     @property
     def region(self) -> Region:
@@ -85,6 +87,25 @@ def write(operand: Operand, *, vector: bool = False) -> Bound:
 def update(operand: Operand, *, vector: bool = False) -> Bound:
     """Read and written by the same dispatch."""
     return Bound(operand, Access.READ_WRITE, vector)
+
+
+def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
+    """The same with the first ``most`` buffers that are only read as texel buffers.
+
+    Those among which some are read in vectors and some are not, and what shows memory that the kernel writes, stay.
+    """
+    written = [bound.region for bound in tensors.values() if bound.access.writes]
+    found = dict(tensors)
+    for names in storage_buffers(tensors):
+        bounds = [tensors[name] for name in names]
+        is_read = not any(
+            bound.access.writes or bound.region.overlaps(region) for bound in bounds for region in written
+        )
+        if most and is_read and len({bound.vector for bound in bounds}) == 1:
+            most -= 1
+            texel = 4 if bounds[0].vector else 1
+            found |= {name: replace(bound, texel=texel) for name, bound in zip(names, bounds, strict=True)}
+    return found
 
 
 def epilogue_operands(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
@@ -205,7 +226,8 @@ def divisor_words(divisor: int) -> tuple[int, int]:
 
 
 class _Signature(NamedTuple):
-    """What of a bound tensor the text depends on. region: which tensors are bound as one buffer."""
+    """What of a bound tensor the text depends on. region: which tensors are bound as one buffer. values: the data type
+    that its epilogue is given, where it has one."""
 
     name: str
     data_type: DML_TENSOR_DATA_TYPE
@@ -213,7 +235,8 @@ class _Signature(NamedTuple):
     access: Access
     vector: bool
     region: int | None
-    has_epilogue: bool
+    values: DML_TENSOR_DATA_TYPE | None
+    texel: int
 
 
 @dataclass(frozen=True)
@@ -301,7 +324,8 @@ def _signatures(tensors: Mapping[str, Bound]) -> tuple[_Signature, ...]:
             bound.access,
             bound.vector,
             None if bound.shared is None else regions[bound.shared],
-            bound.operand.epilogue is not None,
+            None if bound.operand.epilogue is None else values_of(bound.operand.epilogue).data_type,
+            bound.texel,
         )
         for name, bound in tensors.items()
     )
@@ -362,10 +386,9 @@ def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:
     operand = tensors[name].operand
     epilogue = operand.epilogue
     assert epilogue is not None
-    assert DATA_TYPES[operand.data_type].kind == "float", name
     names = [operand_name(name, number) for number in range(len(epilogue.operands))]
     types = {own: DATA_TYPES[tensors[own].operand.data_type].glsl for own in names}
-    emitted = emit_epilogue(name, epilogue, list(types.values()))
+    emitted = emit_epilogue(name, epilogue, list(types.values()), DATA_TYPES[operand.data_type])
     if not (tensors[name].vector and DATA_TYPES[operand.data_type].bits == WORD_BITS):
         return emitted
     four = emit_finish_four(name, epilogue, types, lambda own: tensors[own].vector)
@@ -391,26 +414,38 @@ def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str],
     through a second view of its buffer."""
     name, rank = tensor.name, tensor.rank
     row = DATA_TYPES[tensor.data_type]
+    made = row if tensor.values is None else DATA_TYPES[tensor.values]
     element = "uvec4" if tensor.vector else "uint"
     layout = f"layout(set = 0, binding = {binding}, std430) {'' if tensor.access.writes else 'readonly '}buffer"
     declared = f"spirv_decorate(20) {layout}" if single else f"STORAGE({layout})"  # 20: Aliased
     lines = [f"{declared} {name}_Buffer {{ {element} {name}_data[]; }};"]
+    if tensor.texel:
+        lines = [
+            "#ifdef ALL_STORAGE",
+            *lines,
+            f"#define {name}_texel(i) {name}_data[i]",
+            "#else",
+            f"layout(set = 0, binding = {binding}) uniform usamplerBuffer {name}_data;",
+            f"#define {name}_texel(i) texelFetch({name}_data, int(i)){'' if tensor.vector else '.x'}",
+            "#endif",
+        ]
     if single:
         lines.append(f"{declared} {name}_Elements {{ uint{row.bits}_t {name}_elements[]; }};")
     lines += [
-        f"#define {name}_VALUE {row.glsl}",
+        f"#define {name}_VALUE {made.glsl}",
         f"#define {name}_BITS {row.bits}u",
         f"#define {name}_PER_WORD {row.per_word}u",
-        f"#define {name}_IS_{row.kind.upper()} 1",
+        f"#define {name}_IS_{made.kind.upper()} 1",
         f"#define {name}_RANK {rank}u",
     ]
     if rank and f"{name}_at" in used:
         terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
         lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
-    word = f"{name}_data[{offset} + w]"
+    begin, end = (f"{name}_texel(", ")") if tensor.texel else (f"{name}_data[", "]")
+    word = f"{begin}{offset} + w{end}"
     if tensor.vector:
-        word = f"{name}_data[({offset} + w) >> 2][({offset} + w) & 3u]"
-    vector = f"{name}_data[({offset} >> 2) + v]"
+        word = f"{begin}({offset} + w) >> 2{end}[({offset} + w) & 3u]"
+    vector = f"{begin}({offset} >> 2) + v{end}"
     lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
     if tensor.vector:
         lines.append(f"uvec4 {name}_vector(uint v) {{ return {vector}; }}")
@@ -424,26 +459,29 @@ def _stores(tensor: _Signature, row: DataType, word: str, vector: str, element: 
 
     word, vector, element: those numbered w, v and i; element is empty where it cannot be stored by itself.
 
-    An epilogue is applied where every element passes: for FLOAT32 in the stores of words, since kernels store bits that
+    An epilogue is applied where every element passes: for 32 bits in the stores of words, since kernels store bits that
     they made themselves; for narrower types in t_encode_at. These have no t_encode: it is not told the element's index,
     so a kernel that called it would leave the epilogue out.
     """
     name = tensor.name
-    finishes_words = tensor.has_epilogue and row.bits == WORD_BITS
-    finishes_elements = tensor.has_epilogue and not finishes_words
-    plain = f"{name}_plain" if finishes_elements else name
-    lines = [_encode(plain, row)]
+    made = row if tensor.values is None else DATA_TYPES[tensor.values]
+    finishes_words = tensor.values is not None and row.bits == WORD_BITS
+    finishes_elements = tensor.values is not None and not finishes_words
+    lines = [_encode(f"{name}_plain" if finishes_elements else name, made)]
     if not tensor.access.writes:
         return lines
     if row.encode:
-        finished = f"{name}_epilogue(v, i)" if finishes_elements else "v"
-        lines.append(f"uint {name}_encode_at(uint i, {row.glsl} v) {{ return {plain}_encode({finished}); }}")
-    bits = f"floatBitsToUint({name}_epilogue(uintBitsToFloat(bits), w))" if finishes_words else "bits"
+        encoded = f"{name}_encode(v)"
+        if finishes_elements:
+            value = f"{name}_made({name}_plain_encode(v))" if made.wraps else "v"
+            encoded = f"{name}_stored({name}_epilogue({value}, i))"
+        lines.append(f"uint {name}_encode_at(uint i, {made.glsl} v) {{ return {encoded}; }}")
+    bits = f"{name}_stored({name}_epilogue({name}_made(bits), w))" if finishes_words else "bits"
     lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
     if tensor.vector:
         bits = f"{name}_finish_four(bits, v << 2)" if finishes_words else "bits"
         lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
-    return [*lines, _store(name, row, word, element)]
+    return [*lines, _store(name, row, made.glsl, word, element)]
 
 
 def _decode(name: str, row: DataType) -> str:
@@ -462,9 +500,9 @@ def _encode(name: str, row: DataType) -> str:
     return f"uint {name}_encode({row.glsl} v) {{ return {row.encode}; }}" if row.encode else ""
 
 
-def _store(name: str, row: DataType, word: str, element: str) -> str:
-    """t_store(i, v)."""
-    head = f"void {name}_store(uint i, {row.glsl} v) {{ "
+def _store(name: str, row: DataType, value: str, word: str, element: str) -> str:
+    """t_store(i, v), of a ``value``."""
+    head = f"void {name}_store(uint i, {value} v) {{ "
     if row.bits == 64:
         return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
     if not row.is_atomic:

@@ -60,11 +60,12 @@ def source(kernel: str, prelude: str, defines: Mapping[str, object]) -> Source:
 _ALIASED = """#extension GL_EXT_spirv_intrinsics : require
 #define STORAGE(declared) spirv_decorate(20) declared
 #define readonly
+#define ALL_STORAGE
 """
 
 
 def aliased(source: Source) -> Source:
-    """The same, with every storage buffer of the prelude decorated Aliased.
+    """The same, with every tensor of the prelude in a storage buffer that is decorated Aliased.
 
     Buffers without it never show the same memory, or so a driver may take it (SPIR-V, "Aliasing"): NVIDIA's then moves
     what is read from one behind what is written to another, where an operator works in place.

@@ -50,6 +50,7 @@ def non_max_suppression(desc: OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC, builder: Pr
             defines={
                 "LANES": sharing.lanes,
                 "CENTERS": int(desc.CenterPointBox),
+                "INCLUSIVE": int(desc.Inclusive),
                 **{f"HAS_{name.upper()}": int(name in given) for name in ("limit", "overlap", "least")},
             },
             steps=sharing.steps,

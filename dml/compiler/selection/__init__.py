@@ -94,6 +94,24 @@ def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> Ele
     return ElementwiseWalk(steps // unrolled * unrolled, unrolled, vector)
 
 
+#: Mesa's version from which on llvmpipe has not been seen to gather texels.
+_TEXELS_BY_CALLS = (23, 0)
+
+
+def reads_texels(target: Target) -> bool:
+    """Whether what a kernel only reads is bound as a uniform texel buffer, and not as a storage buffer.
+
+    llvmpipe 22.3.6 reads a storage buffer invocation by invocation, and texels of eight invocations together: four
+    words take it 20 ns so and 6.5 as texels, one takes 10 and 5, and eight such reads 40 ms to compile and 25. That of
+    Mesa 26.1.6 takes 12 and 22 ns: it calls a function for each texel.
+    """
+    return (
+        target.is_cpu
+        and (0, 0) < target.llvmpipe < _TEXELS_BY_CALLS
+        and 4 * target.max_texels >= target.max_storage_buffer_range
+    )
+
+
 def fast_halves(target: Target) -> tuple[FloatMode, ...]:
     """The modes in which a kernel converts FLOAT16 by the device's instructions, where those are promised to do what
     lib/half.glsl does; empty where they are not.

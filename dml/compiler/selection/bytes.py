@@ -111,7 +111,10 @@ _MATRIX_TILES = (
 def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKernel | None:
     """The kernel for products of 8-bit integers; None where the device has none, and they are multiplied as INT32.
 
-    CPUs' drivers make four products and more of a dot product.
+    CPUs' drivers take dot products apart: 512 x 512 x 512 take llvmpipe of Mesa 22.3.6 21 ms of processor time as INT32
+    and 49 by gemm/bytes.comp, that of 26.1.6 10 and 21, and 43 on its matrices. AMD's navi21 and navi31 have 512
+    instructions for 2,048 products among the 615 and 641 of the innermost loop, navi31 32 of its matrix units among
+    133.
     """
     if target.is_cpu:
         return None

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dml.compiler.selection import compile_cost, max_steps, tile_compilation
+from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
 from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -50,11 +50,12 @@ def adds_apart(target: Target, image: int) -> bool:
 _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 16)))
 #: The same of a CPU's driver: the first of these that fits, so that layers share kernels, which take it 0.1 (the third)
 #: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
-#: third; others, and those of ResNet-18, within an eighth by the first. Narrow results take a tile of their own: 512
-#: channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8 x 8 5.5 and 5.1, of 16 x 16 with a stride of two
-#: 4.1 and 3.8, so that what narrows on its way takes one kernel.
+#: third; others, and those of ResNet-18, within an eighth by the first. Narrow results of many products (input channels
+#: by output channels) take a tile of their own: 512 channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8
+#: x 8 5.8 and 5.0, 128 of 56 x 56 with a stride of two 11.6 and 12.3, so that what narrows on its way takes one kernel,
+#: from images of 256 x 256 down. Few products take the first whatever the image: 64 of 16 x 16 0.96 and 0.88.
 _TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
-_NARROW_TILE, _NARROW = (8, 4, 4), 16
+_NARROW_TILE, _NARROW, _MANY_PRODUCTS = (8, 4, 4), 32, 1 << 13
 #: What an invocation's tile reaches, at most, along a row or a column of the result.
 LARGEST_TILE = max(max(rows, columns) for _, rows, columns in (_NARROW_TILE, *_TILES, *_TILES_OF_GPUS))
 #: The sums that an invocation may keep; fewer where registers are real.
@@ -64,6 +65,9 @@ _MOST_PRODUCTS = 1024
 #: Reading four elements costs as much as this many multiplications: on llvmpipe four times what matrix products count
 #: for one; GPUs hide reads behind each other, and none has been measured.
 _READ_COST, _READ_COST_OF_GPUS = 80, 8
+#: The same where llvmpipe reads texels, and what a multiplication costs beside one of a matrix product's: 3 x 3 over
+#: 128 channels of 28 x 28 takes it 7.4 ms, and 6.2 by Winograd's products; 128 to 32 channels 2.1 and 3.6.
+_TEXEL_COST, _PRODUCT_COST = 15, 0.6
 #: Fewer vectors of invocations than this leave a CPU's cores idle, fewer invocations a GPU's: they take as long as so
 #: many.
 _FEWEST_VECTORS, _FEWEST_INVOCATIONS_OF_GPUS = 8, 4096
@@ -152,7 +156,8 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
 
 def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | None:
     """The first that fits, or the one of those that was measured to be best."""
-    ordered = (_NARROW_TILE, *_TILES) if sizes.places[2] <= _NARROW else _TILES
+    narrow = sizes.places[2] <= _NARROW and sizes.inputs * sizes.outputs >= _MANY_PRODUCTS
+    ordered = (_NARROW_TILE, *_TILES) if narrow else _TILES
     rule = next((tile for tile in ordered if _direct_tile(target, sizes, *tile)), None)
     if rule is None:
         return None
@@ -180,7 +185,8 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     reads = rows * span / 4 + taps * (channels / 4 if channels % 4 == 0 else channels / 2)
     if target.is_cpu:
         vectors = max(-(-invocations // target.subgroup_size), _FEWEST_VECTORS)
-        cost = vectors * (_READ_COST * reads + sums * taps) * sizes.rows_of_taps
+        read, product = (_TEXEL_COST, _PRODUCT_COST) if reads_texels(target) else (_READ_COST, 1)
+        cost = vectors * (read * reads + product * sums * taps) * sizes.rows_of_taps
         cost += compile_cost(tile_compilation(sums, sums * taps, reads))
     else:
         cost = max(invocations, _FEWEST_INVOCATIONS_OF_GPUS) * (_READ_COST_OF_GPUS * reads + sums * taps)
@@ -455,14 +461,20 @@ WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
 #: Fewer tiles of an image leave the products' tiles mostly empty.
-_FEWEST_TILES = 4
+_FEWEST_TILES = 9
+#: The two ways are compared for the places that networks have with so many channels, so that these decide, and another
+#: image makes no kernel: 56 x 56 of 64 channels, 28 x 28 of 128, down to 7 x 7. Dilated windows have as many more, or
+#: what the image has: tiles of places that lie further apart than a small image is wide would be mostly empty.
+#: By texels, 256 channels of 14 x 14 take 8.4 ms by the direct kernel and 5.6 by Winograd's products, 512 of 7 x 7 take
+#: 8.2 and 24, 512 of 33 x 33 with a dilation of four 254 and 139.
+_USUAL, _MOST_USUAL, _LEAST_USUAL = 56 * 64, 56, 7
 #: What eight invocations of the transforms of input and result cost, in multiplications of as many: reading and writing
-#: is most of it.
-_INPUT_COST, _RESULT_COST = 5000.0, 2700.0
+#: is most of it. The same where llvmpipe reads texels.
+_TRANSFORM_COSTS, _TRANSFORM_COSTS_BY_TEXELS = (5000.0, 2700.0), (3000.0, 2000.0)
 #: Milliseconds that the three transforms take llvmpipe to compile more than what the direct kernel needs beside itself.
 _TRANSFORMS_COMPILATION = 350.0
-#: What fetching a transformed weight from memory costs. There are four times as many as the filter has.
-_WEIGHT_COST = 3.0
+#: What fetching a transformed weight from memory costs; and by texels. There are four times as many as the filter has.
+_WEIGHT_COST, _WEIGHT_COST_BY_TEXELS = 3.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -492,7 +504,14 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTil
     cost = winograd_cost(target, sizes)
     if math.isinf(cost) or direct is None:
         return not math.isinf(cost)
-    rule = "Winograd" if cost < direct.cost else "direct"
+    side = max(_LEAST_USUAL, min(_MOST_USUAL, _USUAL // max(sizes.inputs, sizes.outputs)))
+    depth, *places = sizes.places
+    high, wide = (
+        side if apart == 1 else min(side * apart, size) for size, apart in zip(places, sizes.dilations[1:], strict=True)
+    )
+    usual = replace(sizes, places=(depth, high, wide))
+    usual_direct = direct_tile(target, usual) or direct
+    rule = "Winograd" if winograd_cost(target, usual) < usual_direct.cost else "direct"
     work = f"way {_work(sizes, per_image=True)}"
     return tuned(target, "convolution", work, rule, lambda: ("Winograd", "direct")) == "Winograd"
 
@@ -510,8 +529,10 @@ def winograd_cost(target: Target, sizes: WindowSizes) -> float:
     is_small = min(inputs, outputs) < _FEWEST_CHANNELS or tiles < _FEWEST_TILES
     if not target.is_cpu or is_small or largest > target.max_region:
         return math.inf
-    transforms = tiles * (inputs * _INPUT_COST + outputs * _RESULT_COST) / 8
-    weights = _WEIGHT_COST * WINOGRAD_POINTS * inputs * outputs
+    by_texels = reads_texels(target)
+    of_input, of_result = _TRANSFORM_COSTS_BY_TEXELS if by_texels else _TRANSFORM_COSTS
+    transforms = tiles * (inputs * of_input + outputs * of_result) / 8
+    weights = (_WEIGHT_COST_BY_TEXELS if by_texels else _WEIGHT_COST) * WINOGRAD_POINTS * inputs * outputs
     points = ProductSizes(tiles, outputs, inputs, WINOGRAD_POINTS, b_known=True)
     products = product_cost(target, points)
     return transforms + weights + products + compile_cost(_TRANSFORMS_COMPILATION)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dml.compiler.selection import lanes
+from dml.compiler.selection import lanes, reads_texels
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -35,8 +35,8 @@ _MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 1_000_000, 16_000_000, 50_000_00
 #: Few rows of a read in fours along columns.
 _COLUMNS_IN_FOURS = (4, 8)
 
-#: Reading an element into a register costs as much as this many multiplications on llvmpipe.
-_READ_COST = 20.0
+#: Reading an element into a register costs as much as this many multiplications on llvmpipe; and by texels.
+_READ_COST, _TEXEL_COST = 20.0, 4.0
 #: Lanes that share the rows that they read: those of the subgroup that the kernel's broadcasts count on.
 _SHARING = 8
 #: Fewer workgroups than this leave cores idle: they take as long as this many.
@@ -135,26 +135,33 @@ def _may_share(target: Target) -> bool:
 def _shares_rows(target: Target, rows: int) -> bool:
     """Whether the lanes of the tiled kernel each read other rows of a, which they then share.
 
-    512 x 512 x 512 takes llvmpipe 128 ms of CPU time with 16 x 16 sums without sharing and 83 with it. With fewer rows
-    than lanes it makes code that takes eight times as long.
+    512 x 512 x 512 takes llvmpipe 128 ms of CPU time with 16 x 16 sums without sharing and 83 with it; where rows are
+    read by texels, 10 and 16. With fewer rows than lanes it makes code that takes eight times as long.
     """
-    return _may_share(target) and rows >= _SHARING
+    return _may_share(target) and rows >= _SHARING and not reads_texels(target)
 
 
-def _step_cost(target: Target, tile: tuple[int, int], m: int, n: int, batch: int) -> float:
-    """What a step of k costs, in multiplications of all lanes at once."""
+def _reads(tile: tuple[int, int], *, shared: bool) -> int:
+    """Elements of both operands that an invocation reads for a step of k."""
+    return (-(-tile[0] // _SHARING) if shared else tile[0]) + tile[1]
+
+
+def _groups(target: Target, tile: tuple[int, int], m: int, n: int, batch: int = 1) -> int:
     rows, columns = tile
-    groups = batch * -(-m // rows) * -(-n // (columns * lanes(target)))
-    reads = (-(-rows // _SHARING) if _shares_rows(target, rows) else rows) + columns
-    return max(groups, _FEWEST_GROUPS) * (_READ_COST * reads + rows * columns)
+    return max(_FEWEST_GROUPS, batch * -(-m // rows) * -(-n // (columns * lanes(target))))
 
 
 def product_cost(target: Target, sizes: ProductSizes) -> float:
     """What products of packed matrices cost, in multiplications of all lanes at once."""
-    return sizes.k * _step_cost(target, _tile(sizes, a_along_columns=False), sizes.m, sizes.n, sizes.batch)
+    tile = _tile(sizes, a_along_columns=False)
+    read_cost = _TEXEL_COST if reads_texels(target) else _READ_COST
+    reads = read_cost * _reads(tile, shared=_shares_rows(target, tile[0]))
+    return sizes.k * _groups(target, tile, sizes.m, sizes.n, sizes.batch) * (reads + tile[0] * tile[1])
 
 
 def cheapest_step(target: Target, m: int, n: int) -> float:
-    """What a step of k costs by the best of all tiles."""
+    """What a step of k costs by the best of all tiles. An estimate, for whichever side is to be rows: as if rows were
+    shared, and elements took as long to read, on every driver."""
     tiles = (_SHORT_ROW, _LONG_ROW) if m <= _FEW_ROWS else (_SMALL, _MIDDLE, _LARGE)
-    return min(_step_cost(target, tile, m, n, 1) for tile in tiles)
+    reads = {tile: _READ_COST * _reads(tile, shared=tile[0] >= _SHARING) for tile in tiles}
+    return min(_groups(target, tile, m, n) * (reads[tile] + tile[0] * tile[1]) for tile in tiles)

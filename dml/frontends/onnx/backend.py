@@ -19,6 +19,7 @@ from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.graph.builder import SharedConstants, bytes_under
 from dml.stages import stage
 
+from .blocked import NCHWC, with_blocks
 from .device_part import DevicePart, OnnxPlan
 from .dtypes import Array, dtype_of
 from .host_part import HostPart, on_host
@@ -59,18 +60,23 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._named_nodes: set[int] = set()
         #: The numbers of the nodes whose rows are counted as they run; what takes them is in a later part.
         self._late: set[int] = set()
-        missing = unmapped(model)
+        self._opsets = with_blocks(opsets_in(model), graph.node, loaded.initial)
+        missing = unmapped(model, self._opsets)
         if missing and not fallback:
             raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
         self.parts: list[Part] = []
         #: What parts on the device read, and had better find there.
         self._device_inputs: set[str] = set()
-        self._cut(uncovered(model) if missing else {})
+        self._cut(uncovered(model, self._opsets) if missing else {})
         self._warn()
 
     def _cut(self, refused: Mapping[int, str]) -> None:
         """Cut the graph anew, with these nodes on the host too."""
         self._on_host.update(refused)
+        blocked = [at for at, node in enumerate(self._nodes) if node.domain == NCHWC]
+        if not self._on_host.keys().isdisjoint(blocked):  # what lies between them has another layout there
+            refused = {**dict.fromkeys(blocked, "others of its domain are on the host"), **refused}
+            self._on_host = {**refused, **self._on_host}
         self._late -= refused.keys()
         given = self._types
         constants = [name for name in self._initial if name not in given]
@@ -98,7 +104,7 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
             return HostPart(self.model, one, initial, self._types)
         graph = GraphFacts(initial, one.nodes, one.outputs)
         late = {node for at in self._late if (node := self._nodes[at]) in one.nodes}
-        return DevicePart(self.device, graph, one.inputs, opsets_in(self.model), self._functions, self._constants, late)
+        return DevicePart(self.device, graph, one.inputs, self._opsets, self._functions, self._constants, late)
 
     def reason(self, node: NodeFacts) -> str:
         """Why a node is on the host, in brackets; nothing where it is there only to make constants for others."""
@@ -276,7 +282,7 @@ class Backend(base.Backend):  # type: ignore[misc]
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
         """Whether every node can be mapped."""
-        return not unmapped(model)
+        return not unmapped(model, opsets_in(model))
 
     @classmethod
     def prepare(cls, model: ModelSource, device: str | Device | None = "CPU", **kwargs: Any) -> PreparedModel:

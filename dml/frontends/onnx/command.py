@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dml.api.device import Device
 from dml.capability import short_name
-from dml.descriptors.base import OperatorDesc
+from dml.descriptors.base import OperatorDesc, operators
 from dml.enums import DML_FEATURE_LEVEL
 from dml.frontends.running import Options
 from dml.runtime.recording import KernelTime
@@ -161,4 +161,8 @@ def explain(model: PreparedModel, inputs: Mapping[str, Array] | None = None) -> 
 
 def _operators(descs: list[OperatorDesc]) -> tuple[list[str], DML_FEATURE_LEVEL]:
     level = max(map(needed_level, descs), default=DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0)
-    return [short_name(desc.OPERATOR_TYPE) for desc in descs], level
+    names = [
+        short_name(desc.OPERATOR_TYPE) + ("" if desc.OPERATOR_TYPE in operators() else " (not DirectML's)")
+        for desc in descs
+    ]
+    return names, level

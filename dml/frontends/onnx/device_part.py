@@ -10,6 +10,7 @@ import numpy as np
 
 from dml.api.device import Device
 from dml.api.device_array import DeviceArray
+from dml.api.resident import SharedMemory
 from dml.errors import DMLError
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
@@ -18,7 +19,7 @@ from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
 from .mapped import MappedNodes
 from .node import NodeFacts
 from .plans import Plans
-from .trace import GraphFacts, Guard, Trace, run
+from .trace import GraphFacts, Guard, NodeRecord, Trace, run, written_out
 from .value import LateRows
 
 
@@ -44,7 +45,7 @@ class Result:
 class OnnxPlan:
     """A model compiled for input shapes: the graph, and which outputs need it. Keeps nothing else of the trace."""
 
-    def __init__(self, trace: Trace, outputs: Mapping[str, Any]) -> None:
+    def __init__(self, trace: Trace, outputs: Mapping[str, Any], shared: SharedMemory | None = None) -> None:
         self.guards: list[Guard] = trace.guards
         self.outputs = {name: _described(item, name) for name, item in outputs.items()}
         tensors: dict[str, Any] = {}
@@ -55,11 +56,18 @@ class OnnxPlan:
                 elif value.array is None:
                     tensors[at] = value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
-        self.record = trace.record
+        if self.compiled is not None:
+            self.compiled.shared = shared
+        self._record = trace.record
         #: The nodes that count what they give, in words.
-        self.late_nodes = [made.node for made in trace.record if made.is_late]
+        self.late_nodes = [made.node for made in trace.record if isinstance(made, NodeRecord) and made.is_late]
         #: Which node of the compiled graph is which of the Builder's.
         self.graph_nodes = {number: at for at, number in enumerate(trace.builder.built)} if tensors else {}
+
+    @property
+    def record(self) -> list[NodeRecord]:
+        """What became of each node."""
+        return written_out(self._record)
 
     @property
     def kept(self) -> Mapping[object, int]:
@@ -146,6 +154,8 @@ class DevicePart:
         self._constants = constants
         self._late = late
         self._mapped = MappedNodes(graph, constants, late)
+        #: What the plans work in, one at a time.
+        self._shared = SharedMemory()
 
     def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
         """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.
@@ -174,7 +184,7 @@ class DevicePart:
         trace.may_cut, trace.late = True, self._late
         items = {name: _enter(trace, name, item) for name, item in given.items()}
         results = trace.graph(self._graph, items, self._opsets)
-        return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)))
+        return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)), self._shared)
 
 
 def _fed(name: str, item: Any, feeds: dict[str, Array]) -> Any:

@@ -47,21 +47,28 @@ def fold(node: OnnxNode) -> list[Array] | None:
     empty = not values[0].size and all(item.size <= _INPUT_LIMIT for item in values)
     if empty and node.op != "Concat" and _evaluable(node):
         return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
-    if node.op not in _FOLDABLE or any(item.array is None or item.size > _INPUT_LIMIT for item in values):
+    # Of a large table some rows are as much work here as its way to the device, which would come again at each length.
+    small = values[1:] if node.op == "Gather" else values
+    if node.op not in _FOLDABLE or any(item.array is None for item in values):
+        return None
+    if any(item.size > _INPUT_LIMIT for item in small):
         return None
     arrays = [None if item is None else item.array for item in node.inputs]
-    return _evaluate(node, arrays) if _result_size(node.op, arrays) <= _OUTPUT_LIMIT else None
+    return _evaluate(node, arrays) if _result_size(node, arrays) <= _OUTPUT_LIMIT else None
 
 
 def _evaluable(node: OnnxNode) -> bool:
     return not any(hasattr(value, "node") for value in node.attributes.values())
 
 
-def _result_size(op: str, arrays: list[Array | None]) -> int:
+def _result_size(node: OnnxNode, arrays: list[Array | None]) -> int:
     """How many elements come out, at least where that is more than go in."""
+    op = node.op
     first, second = (arrays[at] if at < len(arrays) else None for at in (0, 1))
     if first is None:
         return 0
+    if op == "Gather" and second is not None and first.ndim:
+        return int(first.size // max(1, first.shape[node.axis("axis", 0, first.ndim)]) * second.size)
     if op == "ConstantOfShape":
         return abs(prod(int(size) for size in first.reshape(-1)))
     if op == "Expand" and second is not None:

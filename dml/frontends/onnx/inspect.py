@@ -17,6 +17,7 @@ from dml.errors import DMLError
 from dml.frontends.planning import Planner
 
 from .backend import PreparedModel
+from .blocked import with_blocks
 from .dtypes import Array, dtype_of
 from .loading import ModelSource, load, nodes
 from .registry import mapping_of, schema_of, standard
@@ -103,7 +104,7 @@ def inspect_model(
         producer=" ".join(filter(None, (model.producer_name, model.producer_version))),
         inputs=found_inputs,
         outputs=tuple(map(_value, graph.output)),
-        operators=_operators(model),
+        operators=_operators(model, initial),
         weight_elements=sum(array.size for array in initial.values()),
         weight_bytes=sum(array.nbytes for array in initial.values()),
         sizes=taken,
@@ -164,9 +165,10 @@ def zeros(entry: Any, sizes: Mapping[str, int]) -> Array:
         raise DMLError(f"input {entry.name!r}: no array has shape {tuple(shape)}: {error}") from None
 
 
-def _operators(model: Any) -> tuple[OperatorSummary, ...]:
+def _operators(model: Any, initial: Mapping[str, Array]) -> tuple[OperatorSummary, ...]:
     """Those of the graph, of graphs inside it and of functions, the most frequent first."""
     opsets = {standard(entry.domain): entry.version for entry in model.opset_import}
+    mapped_at = with_blocks(opsets, nodes(model), initial)
     own = {(standard(function.domain), function.name) for function in model.functions}
     counts = Counter((standard(node.domain), node.op_type) for node in nodes(model))
     found = []
@@ -175,7 +177,7 @@ def _operators(model: Any) -> tuple[OperatorSummary, ...]:
         schema = schema_of(name, domain, version)
         if (domain, name) in own:
             how = "function"
-        elif mapping_of(name, domain, version) is not None:
+        elif mapping_of(name, domain, mapped_at.get(domain, 1)) is not None:
             how = "mapped"
         elif schema is not None and (schema.has_function or schema.has_context_dependent_function):
             how = "function"

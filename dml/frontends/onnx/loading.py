@@ -6,13 +6,14 @@ model's folder are DMLErrors, before anything of the claimed size is allocated.
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import onnx
@@ -25,12 +26,15 @@ from dml.graph.builder import bytes_under
 from .dtypes import Array
 from .lenient import checkable, graph_nodes, mend
 from .registry import mapping_of, schema_of
+from .weights_apart import without_weights
 
 #: Operators that newer versions of their opset forbid, though they still say what they mean.
 _DEPRECATED = {"GroupNormalization": range(18, 21), "Upsample": range(10, 1000), "Scatter": range(11, 1000)}
 #: The checker serializes the model's outline, which protobuf cannot do for messages of this size and above.
 _MESSAGE_LIMIT = 2**31 - 1
 _SPARSE_LIMIT = 2**28
+#: Bytes of a model from which on its weights are read by themselves.
+_LARGE_MODEL = 1 << 20
 #: The most elements of an initializer that is copied as it is.
 _SMALL = 1024
 
@@ -47,7 +51,7 @@ def load_model(source: ModelSource) -> Any:
 
 class Loaded(NamedTuple):
     """A checked model, its graph's initializers by name, over bytes of their own, and its outline (see ``outline``), in
-    which small omissions are mended. The last two do not need the first, which may lack external data."""
+    which small omissions are mended. The last two do not need the first, which may lack large initializers' data."""
 
     model: Any
     initial: dict[str, Array]
@@ -55,22 +59,23 @@ class Loaded(NamedTuple):
 
 
 def load(source: ModelSource) -> Loaded:
-    """As ``load_model``, with the initializers as arrays. Large weights are in memory twice at most, those of external
-    data once."""
+    """As ``load_model``, with the initializers as arrays. Large weights are in memory once; twice, of a ModelProto."""
     return _loaded(source, fill=False)
 
 
 def _loaded(source: ModelSource, fill: bool) -> Loaded:
     """fill: put all external data into the model."""
     folder: Path | None = None
+    apart: dict[int, bytes] = {}
     if isinstance(source, onnx.ModelProto):
         model = source
     elif isinstance(source, bytes):
-        model = _parse(source, "the given bytes")
+        model, apart = _read(io.BytesIO(source), "the given bytes", fill)
     else:
         try:
             path = Path(os.fspath(source))
-            model, folder = _parse(path.read_bytes(), str(path)), path.parent
+            with path.open("rb") as file:
+                (model, apart), folder = _read(file, str(path), fill), path.parent
         except TypeError:
             raise DMLError(f"a model is a path, bytes or an onnx.ModelProto, found {type(source).__name__}") from None
         except OSError as error:
@@ -81,13 +86,25 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
         raise DMLError("the model has no graph")
     own = len(model.graph.initializer)  # which come first
     read = [
-        check_tensor(tensor, where, folder, fill or at >= own or prod(tensor.dims) <= _SMALL)
+        check_tensor(tensor, where, folder, fill or at >= own or prod(tensor.dims) <= _SMALL, apart.get(at))
         for at, (where, tensor) in enumerate(tensors(model))
     ]
     light = outline(model)
     mend(light)
     check_model(light)
     return Loaded(model, initial_arrays(model.graph, read), light)
+
+
+def _read(file: BinaryIO, where: str, fill: bool) -> tuple[Any, dict[int, bytes]]:
+    """A model, and the data that it lacks, by the places of the initializers that it is of: none if ``fill``."""
+    if not fill and file.seekable():
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        split = without_weights(file, size) if size >= _LARGE_MODEL else None
+        if split is not None:
+            return _parse(split[0], where), split[1]
+        file.seek(0)
+    return _parse(file.read(), where), {}
 
 
 def _parse(data: bytes, where: str) -> Any:
@@ -188,8 +205,9 @@ def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
                 yield from _graph_tensors(graph)
 
 
-def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool) -> bytes | None:
-    """A tensor's data fills its dimensions; fill: external data is put into it.
+def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool, apart: bytes | None = None) -> bytes | None:
+    """A tensor's data fills its dimensions; fill: what lies elsewhere is put into it. apart: its ``raw_data`` if read
+    before.
 
     Returns its ``raw_data``, of which protobuf makes a copy each time, or its external data; None where it has neither.
     """
@@ -210,9 +228,11 @@ def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool) -> by
             tensor.data_location = onnx.TensorProto.DEFAULT
         return data
     if tensor.HasField("raw_data"):
-        data = bytes(tensor.raw_data)
+        data = bytes(tensor.raw_data) if apart is None else apart
         if len(data) != size:
             raise DMLError(f"{where}: its dimensions say {size} bytes, found {len(data)}")
+        if fill and apart is not None:
+            tensor.raw_data = apart
         return data
     field = onnx.helper.tensor_dtype_to_field(tensor.data_type)
     found, wanted = len(getattr(tensor, field)), count

@@ -43,10 +43,12 @@ class _Result(NamedTuple):
 
 
 class MappedNode(NamedTuple):
-    """What a node added to the graph and gave. held: which inputs, constants, it put into the graph as which node."""
+    """What a node added to the graph and gave. given: which inputs it has. held: which of these, constants, it put into
+    the graph as which node."""
 
     fragment: Fragment
     results: tuple[_Result | None, ...]
+    given: tuple[int, ...]
     held: tuple[tuple[int, int, DML_BUFFER_TENSOR_DESC], ...]
     proto: NodeFacts
     #: Of the node itself and of those inside it; the numbers of the Builder's nodes count from the fragment's first.
@@ -77,7 +79,7 @@ class MappedNode(NamedTuple):
             if place is not None and desc is not None:
                 node, output = place
                 tensor = Tensor(builder, sources[-1 - node] if node < 0 else ("node", first + node, output), desc)
-            made.append(OnnxValue(builder, shape, dtype, array=array, tensor=tensor))
+            made.append(OnnxValue.again(builder, shape, dtype, array, tensor))
         return first, made
 
 
@@ -171,7 +173,8 @@ class MappedNodes:
         if size > MOST_BYTES // 64:
             return
         own = tuple(one._replace(numbers=range(one.numbers.start - first, one.numbers.stop - first)) for one in records)
-        made = MappedNode(fragment, tuple(described), tuple(held), node, own, count, size)
+        given = tuple(at for at, value in enumerate(inputs) if value is not None)
+        made = MappedNode(fragment, tuple(described), given, tuple(held), node, own, count, size)
         with self._lock:
             if key not in self._kept:
                 self._bytes += size

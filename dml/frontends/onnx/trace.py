@@ -63,6 +63,35 @@ class NodeRecord(NamedTuple):
     is_late: bool = False
 
 
+class Repeated(NamedTuple):
+    """Of a node that became what another one did: which that was, and the number of its first node in this Builder."""
+
+    known: MappedNode
+    first: int
+    proto: NodeFacts
+
+    def records(self) -> list[NodeRecord]:
+        """That of the node, behind those of the nodes in it."""
+        first, proto, known = self.first, self.proto, self.known
+        *inside, own = (
+            one._replace(numbers=range(first + one.numbers.start, first + one.numbers.stop))
+            for one in self.known.records
+        )
+        if proto is not known.proto:
+            made = [at for at, result in enumerate(known.results) if result is not None]
+            own = own._replace(
+                node=str(proto),
+                inputs=[one._replace(name=proto.input[at]) for one, at in zip(own.inputs, known.given, strict=True)],
+                outputs=[one._replace(name=proto.output[at]) for one, at in zip(own.outputs, made, strict=False)],
+            )
+        return [*inside, own]
+
+
+def written_out(record: Sequence[NodeRecord | Repeated]) -> list[NodeRecord]:
+    """The record of each node."""
+    return [one for made in record for one in (made.records() if isinstance(made, Repeated) else [made])]
+
+
 class Guard:
     """A number that the graph was built on: how to compute it from the model's inputs, and what it was.
 
@@ -177,7 +206,7 @@ class Trace:
         #: Nested graphs by identity, which they keep while they are here.
         self._nested: dict[int, tuple[Any, GraphFacts]] = {}
         #: In the order in which they were mapped: the nodes of a body before the one that has it.
-        self.record: list[NodeRecord] = []
+        self.record: list[NodeRecord | Repeated] = []
         self.depth = 0
         self._reader = ""
         #: Whether the graph can be cut behind its nodes, and behind which it is: their outputs may be ``LateRows``.
@@ -288,7 +317,7 @@ class Trace:
             self.is_repeatable = True
             results = self._mapped(proto, scope, inputs)
             if self.is_repeatable:
-                records, count = self.record[counts[0] :], self.count - counts[1]
+                records, count = written_out(self.record[counts[0] :]), self.count - counts[1]
                 fragment = self.builder.fragment(before[0], found[1])
                 self.mapped.keep(*found, inputs, before[1], fragment, results, proto, records, count, before[0][0])
         else:
@@ -301,16 +330,13 @@ class Trace:
         """The outputs of a node of which it is known what it adds to the graph."""
         self.count += known.inside
         first, results = known.again(inputs, sources)
-        *inside, own = (
-            record._replace(numbers=range(first + record.numbers.start, first + record.numbers.stop))
-            for record in known.records
-        )
-        if proto is not known.proto:
-            own = own._replace(
-                node=str(proto), inputs=_facts(proto.input, inputs), outputs=_facts(proto.output, results)
-            )
-        self.record += [*inside, own]
+        self.record.append(Repeated(known, first, proto))
         return results
+
+    @property
+    def records(self) -> list[NodeRecord]:
+        """What became of each node."""
+        return written_out(self.record)
 
     def _mapped(self, proto: NodeFacts, scope: Scope, inputs: list[Item]) -> list[Item]:
         """The outputs of a node, which is added to the graph."""

@@ -45,14 +45,14 @@ def opsets_in(model: Any) -> dict[str, int]:
     return {standard(entry.domain): entry.version for entry in model.opset_import}
 
 
-def unmapped(model: Any) -> list[str]:
+def unmapped(model: Any, opsets: Mapping[str, int]) -> list[str]:
     """Every node of a model that neither a mapping nor a function covers, in words."""
-    return list(dict.fromkeys(_Coverage(model).missing(model.graph.node, opsets_in(model))))
+    return list(dict.fromkeys(_Coverage(model).missing(model.graph.node, opsets)))
 
 
-def uncovered(model: Any) -> dict[int, str]:
+def uncovered(model: Any, opsets: Mapping[str, int]) -> dict[int, str]:
     """Nodes of the model's graph, by number, that are or have in them what nothing covers; with the reason."""
-    coverage, opsets = _Coverage(model), opsets_in(model)
+    coverage = _Coverage(model)
     found = {at: next(coverage.missing([node], opsets), None) for at, node in enumerate(model.graph.node)}
     return {at: f"no mapping for {what}" for at, what in found.items() if what is not None}
 

@@ -49,6 +49,15 @@ class OnnxValue:
         self.array = array
         self._tensor = tensor
 
+    @classmethod
+    def again(
+        cls, builder: Builder, shape: tuple[int, ...], dtype: DType, array: Array | None, tensor: Tensor | None
+    ) -> OnnxValue:
+        """A value with what another one has."""
+        made = object.__new__(cls)
+        made.builder, made.shape, made.dtype, made.array, made._tensor = builder, shape, dtype, array, tensor
+        return made
+
     def __repr__(self) -> str:
         return f"OnnxValue({self.dtype}, {self.shape}{', constant' if self.array is not None else ''})"
 

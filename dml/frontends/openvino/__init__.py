@@ -30,21 +30,26 @@ class CompiledModel:
 
     def __init__(self, network: Network, device: Device) -> None:
         graph = Builder(device)
-        outputs, self.parameters, self.results = build(network, graph)
-        self.compiled = graph.compile(outputs)
+        built = build(network, graph)
+        self.parameters, self.results, self._late = built.parameters, built.results, built.late
+        self.compiled = graph.compile(built.outputs)
         assert graph.graph is not None
         #: What was compiled.
         self.graph = graph.graph
 
     @checked
     def __call__(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
-        """The results by the names of their tensors, in their own element types and shapes.
+        """The results by the names of their tensors, in their own element types and shapes; of what a layer counts
+        (NonZero, NonMaxSuppression), as many as there are.
 
         inputs: parameter name, or a name of its tensor -> array of the parameter's shape; numbers are converted to its
         element type. Raises DMLError for a missing, unknown or misshapen input.
         """
         outputs = self.compiled.dispatch(self.prepare(inputs))
-        return {name: _from_dml(array, self.results[name]) for name, array in outputs.items()}
+        for name, (count, is_turned) in self._late.items():
+            rows = outputs[name][: int(outputs[count][0])]
+            outputs[name] = np.ascontiguousarray(rows.T if is_turned else rows)
+        return {name: _from_dml(outputs[name], layer, name in self._late) for name, layer in self.results.items()}
 
     @checked
     def prepare(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
@@ -69,10 +74,11 @@ def _to_dml(array: npt.NDArray[Any], layer: IrLayer) -> npt.NDArray[Any]:
     return array.astype(stored).reshape(port.sizes or (1,))
 
 
-def _from_dml(array: npt.NDArray[Any], layer: IrLayer) -> npt.NDArray[Any]:
+def _from_dml(array: npt.NDArray[Any], layer: IrLayer, is_late: bool) -> npt.NDArray[Any]:
     source, index = layer.inputs[0]
     port = source.outputs[index]
-    return array.astype(ELEMENT_TYPES[port.element_type]).reshape(port.sizes)
+    found = array.astype(ELEMENT_TYPES[port.element_type])
+    return found if is_late else found.reshape(port.sizes)
 
 
 class OpenVINORun:

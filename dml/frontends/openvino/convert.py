@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,16 +21,38 @@ from dml.tensors import data_type_of
 
 #: A value between layers: in the graph, or known here (constants and what shapes are made of).
 IrValue = Tensor | npt.NDArray[Any]
-Mapping_ = Callable[["IrContext"], "IrValue | Sequence[IrValue]"]
+
+
+@dataclass(frozen=True)
+class LateIrValue:
+    """A tensor of the graph whose rows are counted as it runs: the first of ``rows``, so many as ``count`` holds.
+
+    turned: the value is these transposed. No layer takes it; a model's results do.
+    """
+
+    rows: Tensor
+    count: Tensor
+    turned: bool = False
+
+
+Made = IrValue | LateIrValue
+Mapping_ = Callable[["IrContext"], Made | Sequence[Made]]
 _LAYERS: dict[str, Mapping_] = {}
+#: The types of layers that count what they give, and in how many of their first outputs.
+_COUNTING: dict[str, int] = {}
 
 
-def layer(*types: str) -> Callable[[Mapping_], Mapping_]:
-    """Register a function of a layer's context that returns its outputs (or its one output)."""
+def layer(*types: str, counts: int = 0) -> Callable[[Mapping_], Mapping_]:
+    """Register a function of a layer's context that returns its outputs (or its one output).
+
+    counts: so many of the first ones are ``LateIrValue``.
+    """
 
     def register(function: Mapping_) -> Mapping_:
         for name in types:
             _LAYERS[name] = function
+            if counts:
+                _COUNTING[name] = counts
         return function
 
     return register
@@ -48,7 +72,7 @@ class IrContext:
 
     def tensor(self, index: int) -> Tensor:
         """An input as a tensor of the graph."""
-        return self.as_tensor(self._value(index))
+        return self.as_tensor(self.value(index))
 
     def as_tensor(self, value: IrValue) -> Tensor:
         if isinstance(value, Tensor):
@@ -60,7 +84,7 @@ class IrContext:
 
     def known(self, index: int) -> npt.NDArray[Any]:
         """An input that must be constant. Raises DMLError where it is computed."""
-        value = self._value(index)
+        value = self.value(index)
         if isinstance(value, Tensor):
             raise self.error(f"input {index} must be a constant")
         return value
@@ -68,7 +92,7 @@ class IrContext:
     def integers(self, index: int) -> list[int]:
         return [int(number) for number in np.ravel(self.known(index))]
 
-    def _value(self, index: int) -> IrValue:
+    def value(self, index: int) -> IrValue:
         if index >= len(self.values):
             raise self.error(f"input {index} is missing")
         return self.values[index]
@@ -99,31 +123,50 @@ def _data_type(dtype: np.dtype[Any]) -> DML_TENSOR_DATA_TYPE:
     return data_type_of(dtype)
 
 
-def build(network: Network, graph: Builder) -> tuple[dict[str, Tensor], dict[str, IrLayer], dict[str, IrLayer]]:
-    """Put a network into a graph. Returns outputs by name, and the Parameter and Result layers by the same names.
+class BuiltNetwork:
+    """A network in a graph: its outputs by name, of late ones the rows, and the Parameter and Result layers by the same
+    names. late: those outputs of whose rows another output has the count, by that one's name, and whether they are
+    transposed."""
 
-    Raises DMLError that lists every layer that cannot be mapped, before anything is built; and for dynamic shapes.
+    def __init__(self) -> None:
+        self.outputs: dict[str, Tensor] = {}
+        self.parameters: dict[str, IrLayer] = {}
+        self.results: dict[str, IrLayer] = {}
+        self.late: dict[str, tuple[str, bool]] = {}
+
+
+def build(network: Network, graph: Builder) -> BuiltNetwork:
+    """Put a network into a graph.
+
+    Raises DMLError that lists every layer that cannot be mapped, before anything is built; and for dynamic shapes, but
+    for those of results that a layer counts.
     """
     from dml.frontends.openvino import layers as _layers  # noqa: F401  they register themselves
 
     _check(network)
-    outputs: dict[str, Tensor] = {}
-    parameters: dict[str, IrLayer] = {}
-    results: dict[str, IrLayer] = {}
+    built = BuiltNetwork()
 
     def parameter(context: IrContext) -> IrValue:
-        parameters[context.layer.name] = context.layer
+        built.parameters[context.layer.name] = context.layer
         return graph.input(context.layer.name, context.sizes, context.data_type)
 
     def result(context: IrContext) -> None:
+        value: Made = context.value(0)
         source, index = context.layer.inputs[0]
         name = (*source.outputs[index].names, source.name)[0]
-        name = name if name not in outputs else context.layer.name
-        outputs[name] = context.tensor(0)
-        results[name] = context.layer
+        name = name if name not in built.outputs else context.layer.name
+        if isinstance(value, LateIrValue):
+            built.late[name] = f"{name}#count", value.turned
+            built.outputs |= {name: value.rows, f"{name}#count": value.count}
+        else:
+            built.outputs[name] = made = context.tensor(0)
+            sizes = source.outputs[index].sizes
+            if abs(prod(sizes)) != made.desc.element_count:  # (one may be -1)
+                raise context.error(f"its sizes must be {sizes}, found {made.sizes}")
+        built.results[name] = context.layer
 
     _run(network, graph, parameter, result)
-    return outputs, parameters, results
+    return built
 
 
 def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -> dict[int, IrValue]:
@@ -136,7 +179,7 @@ def build_body(network: Network, graph: Builder, given: Mapping[int, IrValue]) -
         return given[context.layer.id]
 
     def result(context: IrContext) -> None:
-        found[context.layer.id] = context.values[0]
+        found[context.layer.id] = context.value(0)
 
     _run(network, graph, parameter, result)
     return found
@@ -149,7 +192,7 @@ def _run(
     result: Callable[[IrContext], None],
 ) -> None:
     """Put the layers into the graph, in order."""
-    values: dict[IrLayer, list[IrValue]] = {}
+    values: dict[IrLayer, list[Any]] = {}  # (late ones go to results alone: _check_counts)
     read: dict[IrLayer, set[int]] = {}
     for at in network.layers:
         for source, index in at.inputs:
@@ -177,7 +220,8 @@ def _every(network: Network) -> Iterator[IrLayer]:
 
 
 def _check(network: Network) -> None:
-    """Raise DMLError that lists every layer that cannot be mapped, or those whose shapes are dynamic."""
+    """Raise DMLError that lists every layer that cannot be mapped, that reads what another one counts as it runs, or
+    whose shapes are dynamic."""
     special = ("Parameter", "Const", "Result")
     layers = list(_every(network))
     unknown = [str(at) for at in layers if at.type not in _LAYERS and at.type not in special]
@@ -189,14 +233,32 @@ def _check(network: Network) -> None:
     ]
     if unknown or kinds:
         raise DMLError(f"these layers cannot be mapped to DirectML: {'; '.join(unknown + kinds)}", HRESULT.E_NOTIMPL)
-    dynamic = [str(at) for at in layers if any(min(port.sizes, default=1) < 0 for port in at.outputs)]
+    _check_counts(network, is_outermost=True)
+    dynamic = [
+        str(at)
+        for at in layers
+        if at.type not in _COUNTING and any(min(port.sizes, default=1) < 0 for port in at.outputs)
+    ]
     if dynamic:
         raise DMLError(
             f"sizes must be static (save the model after model.reshape); dynamic are {'; '.join(dynamic[:5])}"
         )
 
 
-def _output(values: dict[IrLayer, list[IrValue]], source: IrLayer, index: int) -> IrValue:
+def _check_counts(network: Network, *, is_outermost: bool) -> None:
+    """Raise DMLError for a layer that reads what another one counts as it runs: only a model's results may."""
+    for at in network.layers:
+        for source, index in at.inputs:
+            if index < _COUNTING.get(source.type, 0) and not (is_outermost and at.type == "Result"):
+                raise DMLError(
+                    f"{at}: reads what {source} counts as it runs, which only results of the model may",
+                    HRESULT.DXGI_ERROR_UNSUPPORTED,
+                )
+        for body in at.bodies.values():
+            _check_counts(body.network, is_outermost=False)
+
+
+def _output(values: dict[IrLayer, list[Any]], source: IrLayer, index: int) -> Any:
     if index >= len(values[source]):
         raise DMLError(f"{source}: its output {index} cannot be mapped to DirectML", HRESULT.E_NOTIMPL)
     return values[source][index]

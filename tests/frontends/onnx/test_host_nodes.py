@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from models import Array, assert_close, in_onnxruntime, in_reference, model_of
 from onnx import helper
@@ -104,31 +103,6 @@ def test_sizes_that_host_nodes_decide(device: dml.Device) -> None:
         (y,) = prepared.run([np.array(given, np.float32)])
         assert y.tolist() == [v * v for v in sorted({abs(one) for one in given})]
     assert len(prepared.parts[-1].plans) == 3
-
-
-def test_blocked_channels_run_where_the_size_of_blocks_is_known(device: dml.Device, tmp_path: Path) -> None:
-    """onnxruntime's optimizer writes weights in the blocks of its CPU (com.microsoft.nchwc), whose size is in no file:
-    on that machine it knows."""
-    rng = np.random.default_rng(2)
-    x = rng.standard_normal((1, 3, 8, 8)).astype(np.float32)
-    held = {name: rng.standard_normal((32, size, 3, 3)).astype(np.float32) / 10 for name, size in (("v", 3), ("w", 32))}
-    nodes = [
-        node("Conv", ["x", "v"], ["a"], pads=[1] * 4),
-        node("Relu", ["a"], ["b"]),
-        node("Conv", ["b", "w"], ["c"], pads=[1] * 4),
-        node("Sin", ["c"], ["y"]),
-    ]
-    options, path = onnxruntime.SessionOptions(), tmp_path / "blocked.onnx"
-    options.log_severity_level = 4
-    options.optimized_model_filepath = str(path)
-    plain = model_of(nodes, {"x": x}, ["y"], 17, initializers=held)
-    session = onnxruntime.InferenceSession(plain.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    if not any(one.domain == "com.microsoft.nchwc" for one in onnx.load(path).graph.node):
-        pytest.skip("onnxruntime blocks no channels on this CPU")
-    prepared = prepared_with(path, device, "com.microsoft.nchwc::Conv")
-    # The sine is the device's, of sums of 288 products around one in float32
-    assert_close(prepared.run({"x": x}), session.run(None, {"x": x}), 1e-5)
-    assert kinds(prepared)[-1] == "device"
 
 
 def test_strings_pass_through_mapped_operators_too(device: dml.Device) -> None:

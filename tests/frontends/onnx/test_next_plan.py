@@ -52,7 +52,10 @@ def network() -> bytes:
             nc = Slice(s, zero, one)
             nk = Concat<axis = 0>(nc, four, hw)
             up = Resize<mode = "nearest">(e, , , nk)
-            z = Add(up, r)
+            f = Add(up, r)
+            o = ConstantOfShape(hw)
+            u = Unsqueeze(o, zero)
+            z = Add(f, u)
             m = ReduceMean<keepdims = 0>(z, axes)
             y = MatMul(m, w2)
         }

@@ -16,7 +16,7 @@ import dml
 from dml.frontends.onnx import load_model
 from dml.frontends.onnx.registry import standard
 from dml.frontends.onnx.trace import GraphFacts, Trace
-from dml.frontends.onnx.unmapped import unmapped
+from dml.frontends.onnx.unmapped import opsets_in, unmapped
 
 Arrays = Mapping[str, Any]
 
@@ -102,7 +102,7 @@ def mutations(model: Any, inputs: Arrays) -> Iterator[tuple[str, Any, Arrays]]:
 def map_nodes(device: dml.Device, model: Any, given: Arrays) -> None:
     """Everything that ``prepare`` and ``run`` do before a graph is compiled."""
     checked = load_model(model)
-    if unmapped(checked):
+    if unmapped(checked, opsets_in(checked)):
         return
     trace = Trace(device, {})
     trace.feeds = None  # nothing may be run to know a number

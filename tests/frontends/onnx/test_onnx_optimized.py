@@ -37,7 +37,7 @@ def agree(device: dml.Device, op: str, inputs: Any, output: Any, tolerance: floa
 
 ACTIVATIONS: list[tuple[str, list[float]]] = [
     ("", []), ("Relu", []), ("Tanh", []), ("Sigmoid", []), ("LeakyRelu", [0.3]), ("Clip", [-0.2, 0.4]),
-    ("HardSigmoid", [0.3, 0.4]),
+    ("HardSigmoid", [0.3, 0.4]), ("HardSwish", []),
 ]  # fmt: skip
 
 

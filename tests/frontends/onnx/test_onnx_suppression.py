@@ -150,6 +150,35 @@ def test_without_boxes_or_limit(device: dml.Device) -> None:
     assert not len(equal(device, suppression(boxes, scores), {"boxes": boxes, "scores": scores}))
 
 
+def test_inside_a_branch(device: dml.Device) -> None:
+    """Nothing can be cut there: how many rows there are becomes a guard."""
+    rng = np.random.default_rng(10)
+    boxes, scores = random_boxes(rng, 1, 30, size=0.6), rng.random((1, 2, 30)).astype(np.float32)
+    rows = helper.make_tensor_value_info("rows", INT64, ["count", 3])
+    taken = helper.make_graph(
+        [helper.make_node("NonMaxSuppression", ["boxes", "scores", "limit", "overlap"], ["rows"])], "then", [], [rows]
+    )
+    other = helper.make_graph([helper.make_node("Identity", ["none"], ["rows"])], "else", [], [rows])
+    entries = [helper.make_tensor_value_info("boxes", FLOAT, boxes.shape),
+               helper.make_tensor_value_info("scores", FLOAT, scores.shape),
+               helper.make_tensor_value_info("which", onnx.TensorProto.BOOL, [])]  # fmt: skip
+    held = {"limit": np.array([9]), "overlap": np.array([0.2], np.float32), "none": np.zeros((0, 3), np.int64)}
+    graph = helper.make_graph(
+        [helper.make_node("If", ["which"], ["chosen"], then_branch=taken, else_branch=other)], "g", entries,
+        [helper.make_tensor_value_info("chosen", INT64, ["count", 3])],
+        [numpy_helper.from_array(array, name) for name, array in held.items()],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+    prepared = prepare(model, device, fallback=False)
+    counts = set()
+    for which, own in ((True, scores), (True, -scores), (True, scores[..., ::-1].copy()), (False, scores)):
+        feeds = {"boxes": boxes, "scores": own, "which": np.array(which)}
+        (found,), (expected,) = prepared.run(feeds), in_onnxruntime(model, feeds)
+        assert found.tolist() == expected.tolist()
+        counts.add(len(found))
+    assert len(counts) > 1
+
+
 @pytest.mark.parametrize("boxes, scores, more, message", [
     ((1, 3, 4), (1, 1, 3), {"held": {"limit": 1, "overlap": 1.5}}, "input 3 must be from 0 to 1, found 1.5"),
     ((1, 3, 4), (1, 1, 3), {"held": {"limit": 1}, "center_point_box": 2}, "'center_point_box' must be 0 or 1, found 2"),

@@ -26,7 +26,7 @@ def described(**changes: Any) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
         "BoxesTensor": tensor("FLOAT32", (2, 5, 4)), "ScoresTensor": tensor("FLOAT32", (2, 3, 5)), "LimitTensor": None,
         "IouThresholdTensor": None, "ScoreThresholdTensor": None, "OutputCountTensor": tensor("UINT32", (1,)),
         "OutputSelectedTensor": tensor("UINT32", (24, 3)), "OutputScoresTensor": tensor("FLOAT32", (24,)),
-        "MaximumBoxes": 4, "CenterPointBox": False,
+        "MaximumBoxes": 4, "CenterPointBox": False, "Inclusive": False,
     }  # fmt: skip
     return OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC(**(fields | changes))
 

@@ -47,7 +47,7 @@ def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expressi
 
     Floats accumulate in float32, INT32 modulo 2^32 (then without bias).
     """
-    if clips_results(builder.target) and DATA_TYPES[convolution.result.data_type].kind == "float":
+    if clips_results(builder.target) and DATA_TYPES[convolution.result.made].kind == "float":
         convolution, finish = _clipped(convolution, finish)
     for summands in parts(convolution, builder.target.max_region):
         _sum_of(builder, summands, finish)

@@ -63,7 +63,8 @@ def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
     if not geometry.backward:
         if any(geometry.output_padding):
             return None
-        found = [(_forward(taps, geometry), convolution.result)]
+        sizes = three(convolution.x.sizes[2:]), three(convolution.result.sizes[2:])
+        found = [(_within(_forward(taps, geometry), *sizes), convolution.result)]
     else:
         phases = _phases(taps, geometry, convolution.result) if goes_by_phases(geometry.strides) else None
         if phases is None:
@@ -75,6 +76,23 @@ def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
 def _forward(taps: Three, geometry: Geometry) -> Windows:
     first, step = (three([count - 1 for count in taps]), -1) if geometry.flipped else ((0, 0, 0), 1)
     return Windows(taps, first, (step,) * 3, geometry.strides, geometry.dilations, geometry.padding)
+
+
+def _within(windows: Windows, x: Three, result: Three) -> Windows:
+    """The same without the outermost taps that lie beside x wherever the window is, as those of wide dilations do.
+
+    x, result: their sizes. One tap is left in any case; where it is the only one along an axis it has no dilation.
+    """
+    axes = []
+    for d in range(3):
+        taps, first, apart, before = windows.taps[d], windows.first[d], windows.dilations[d], windows.padding[d]
+        while taps > 1 and (taps - 1) * apart - before >= x[d]:
+            taps -= 1
+        while taps > 1 and (result[d] - 1) * windows.strides[d] - before < 0:
+            taps, first, before = taps - 1, first + windows.step[d], before - apart
+        axes.append((taps, first, apart if taps > 1 else 1, before))
+    taken, firsts, dilations, padding = (three(values) for values in zip(*axes, strict=True))
+    return Windows(taken, firsts, windows.step, windows.strides, dilations, padding)
 
 
 def _phases(taps: Three, geometry: Geometry, result: Operand) -> list[tuple[Windows, Operand]] | None:

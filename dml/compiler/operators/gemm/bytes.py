@@ -135,7 +135,7 @@ def dispatch_bytes(
     m, n, k = sizes
     besides = [name for name in tensors if name.startswith("beside")]
     kinds = [DATA_TYPES[tensors[name].operand.data_type].glsl for name in besides]
-    result_type = DATA_TYPES[tensors["result"].operand.data_type].glsl
+    result_type = DATA_TYPES[tensors["result"].operand.made].glsl
     emitted = emit(finish, ["int", *kinds], "finish", result_type)
     loads = [f"{name}_load({name}_batch(at) + m * {name.upper()}_ROW + n * {name.upper()}_COLUMN)" for name in besides]
     finished = f"""{result_type} finished(int sum, uint at[RANK], uint m, uint n) {{
@@ -152,7 +152,7 @@ def dispatch_bytes(
         | {f"{name}_FLIP": _FLIP if flip else 0 for name, flip in zip("AB", flips, strict=True)}
         | dict(constants or {})
         | emitted.constants,
-        defines={**defines, **tile},
+        defines={**defines, **tile, "LONG_FINISH": int(bool(besides))},
         push={"K": k},  # no constant, as in gemm/shared.comp
         code="\n".join([code, emitted.code, finished]),
         steps=-(-k // kernel.slab) + 6,

@@ -76,7 +76,7 @@ def matmul(
 
 def sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
     """In what the sums for a result are kept: the name in GLSL, and the data type."""
-    if DATA_TYPES[result.data_type].kind == "int":
+    if DATA_TYPES[result.made].kind == "int":
         return "int", DML_TENSOR_DATA_TYPE_INT32
     return "float", DML_TENSOR_DATA_TYPE_FLOAT32
 

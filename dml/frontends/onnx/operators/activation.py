@@ -25,6 +25,7 @@ _ACTIVATIONS: dict[str, tuple[type[OperatorDesc], dict[str, tuple[str, float]]]]
         act.DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC,
         {"Alpha": ("alpha", 0.2), "Beta": ("beta", 0.5)},
     ),
+    "HardSwish": (act.DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, {"Alpha": ("alpha", 1 / 6), "Beta": ("beta", 0.5)}),
     "LeakyRelu": (act.DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, {"Alpha": ("alpha", 0.01)}),
     "ParametricSoftplus": (
         act.DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC,
@@ -55,11 +56,6 @@ def activation(node: OnnxNode) -> OnnxValue:
 @onnx_op("Softplus")
 def softplus(node: OnnxNode) -> OnnxValue:
     return unary(act.DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC, node.input(0), Steepness=1.0)
-
-
-@onnx_op("HardSwish", since=14)
-def hard_swish(node: OnnxNode) -> OnnxValue:
-    return unary(act.DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, node.input(0), Alpha=1 / 6, Beta=0.5)
 
 
 @onnx_op("QuickGelu", domain="com.microsoft")

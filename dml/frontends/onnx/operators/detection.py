@@ -54,6 +54,7 @@ def non_max_suppression(node: OnnxNode) -> OnnxValue | LateRows:
         ScoreThresholdTensor=None if least is None else cast(least, FLOAT32).tensor,
         MaximumBoxes=most,
         CenterPointBox=bool(centers),
+        Inclusive=False,
     )
     rows = boxes.made(made["OutputSelectedTensor"], (room, 3), UINT32)
     counted = boxes.made(made["OutputCountTensor"], (1,), UINT32)

@@ -1,8 +1,8 @@
 """Resize and Upsample.
 
 DirectML resamples nearest and linear with pixel offsets. What it cannot say (cubic interpolation, regions of interest,
-more than four dimensions that change) is said by its parts: nearest picks slices with GATHER, linear and cubic multiply
-each axis by a matrix of weights, which depends on nothing but sizes.
+more than four dimensions that change) is said by its parts: nearest repeats elements, or picks slices with GATHER where
+that is not all it does; linear and cubic multiply each axis by a matrix of weights, which depends on nothing but sizes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from ..dtypes import FLOAT32, Array
 from ..functions import gather, matmul
 from ..node import OnnxNode, checked_axis
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, constant, one, reshape, transpose, unary, where
+from ..value import OnnxValue, cast, constant, expanded, one, reshape, transpose, unary, where
 
+#: Of DirectML's tensors.
+_MOST_DIMENSIONS = 8
 _NEAREST: dict[str, Callable[[float], int]] = {
     "round_prefer_floor": lambda x: ceil(x - 0.5),
     "round_prefer_ceil": lambda x: floor(x + 0.5),
@@ -194,6 +196,10 @@ def resized(
     plain = x.dtype.itemsize < 8 and x.dtype.kind not in "iub" and mode == "linear" and len(changed) <= 4
     if plain and not antialias and not exclude_outside and all(axes[at].offsets is not None for at in changed):
         return _resampled(x, axes, changed)
+    if mode == "nearest":
+        times = [_times(axis, rounding) if at in changed else 1 for at, axis in enumerate(axes)]
+        if x.rank + len(changed) <= _MOST_DIMENSIONS and None not in times:
+            return _repeated(x, [n or 1 for n in times])
     for at in changed:
         if mode == "nearest":
             x = _picked(x, axes[at], at, rounding, outside)
@@ -235,13 +241,35 @@ def _resampled(x: OnnxValue, axes: list[ResizedAxis], changed: list[int]) -> Onn
     return reshape(made, [axis.output for axis in axes])
 
 
-def _picked(x: OnnxValue, axis: ResizedAxis, at: int, rounding: str, outside: float) -> OnnxValue:
-    """Nearest along one axis: slices by indices that depend on the sizes alone."""
+def _nearest(axis: ResizedAxis, rounding: str) -> Array:
+    """The input element that each output element is, by sizes alone."""
     if rounding not in _NEAREST:
         raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
     exact = [axis.coordinate(i) for i in range(axis.output)]
-    indices = np.array([min(max(_NEAREST[rounding](c), 0), axis.size - 1) for c in exact], np.int64)
-    made = gather(x, constant(x.builder, indices), at)
+    return np.array([min(max(_NEAREST[rounding](c), 0), axis.size - 1) for c in exact], np.int64)
+
+
+def _times(axis: ResizedAxis, rounding: str) -> int | None:
+    """How often each element follows itself where that is all that nearest does along the axis, else None."""
+    if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
+        return None
+    times = axis.output // axis.size
+    return times if (_nearest(axis, rounding) == np.arange(axis.output) // times).all() else None
+
+
+def _repeated(x: OnnxValue, times: list[int]) -> OnnxValue:
+    """Each element so often along each axis: a copy, of the same kernel whatever the sizes are."""
+    ones, split, whole = [], [], []
+    for size, n in zip(x.shape, times, strict=True):
+        ones += [size] if n == 1 else [size, 1]
+        split += [size] if n == 1 else [size, n]
+        whole.append(size * n)
+    return reshape(expanded(reshape(x, ones), split), whole)
+
+
+def _picked(x: OnnxValue, axis: ResizedAxis, at: int, rounding: str, outside: float) -> OnnxValue:
+    """Nearest along one axis: slices by indices."""
+    made = gather(x, constant(x.builder, _nearest(axis, rounding)), at)
     return _extrapolated(made, axis, at, outside)
 
 

@@ -3,6 +3,7 @@
 from dml.frontends.openvino.layers import attention as attention
 from dml.frontends.openvino.layers import blocks as blocks
 from dml.frontends.openvino.layers import control as control
+from dml.frontends.openvino.layers import detection as detection
 from dml.frontends.openvino.layers import einsum as einsum
 from dml.frontends.openvino.layers import elementwise as elementwise
 from dml.frontends.openvino.layers import gemm as gemm

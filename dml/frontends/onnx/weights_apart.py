@@ -1,0 +1,113 @@
+"""A serialized model without its large weights, and these: protobuf would copy them twice.
+
+Of the wire format this knows just what leads to them: ModelProto.graph (7), GraphProto.initializer (5) and
+TensorProto.raw_data (9). Whatever is unusual or broken is left to protobuf, which has the last word on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+_GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
+#: Bytes from which on weights are worth it.
+_LARGE = 1 << 12
+#: Wire types: a number, 8 bytes, bytes with their length, 4 bytes.
+_NUMBER, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
+
+
+class _UnusualError(Exception):
+    """What is read here is for protobuf."""
+
+
+def without_weights(file: BinaryIO, size: int) -> tuple[bytes, dict[int, bytes]] | None:
+    """The model in the next ``size`` bytes with empty ``raw_data`` in its graph's large initializers, and what these
+    hold, by their places among the initializers. None where it is not quite as ONNX models are.
+
+    Raises OSError where the file cannot be read.
+    """
+    try:
+        return _Reader(file).model(size)
+    except _UnusualError:
+        return None
+
+
+class _Reader:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._at = 0
+        self._initializers = 0
+        self._weights: dict[int, bytes] = {}
+
+    def model(self, size: int) -> tuple[bytes, dict[int, bytes]]:
+        return self._message(size, {_GRAPH: self._graph}), self._weights
+
+    def _graph(self, size: int) -> bytes:
+        return self._message(size, {_INITIALIZER: self._initializer})
+
+    def _initializer(self, size: int) -> bytes:
+        place = self._initializers
+        self._initializers += 1
+        if size < _LARGE:
+            return self._bytes(size)
+
+        def raw_data(size: int) -> bytes:
+            if size < _LARGE or place in self._weights:
+                raise _UnusualError
+            self._weights[place] = self._bytes(size)
+            return b""
+
+        return self._message(size, {_RAW_DATA: raw_data})
+
+    def _message(self, size: int, inner: dict[int, Callable[[int], bytes]]) -> bytes:
+        """A message with some of its fields made anew by what they are given their lengths for."""
+        return b"".join(self._fields(self._at + size, inner))
+
+    def _fields(self, end: int, inner: dict[int, Callable[[int], bytes]]) -> Iterator[bytes]:
+        while self._at < end:
+            tag, head = self._varint()
+            kind = tag & 7
+            if kind == _BYTES:
+                length, coded = self._varint()
+                if length > end - self._at:
+                    raise _UnusualError
+                known = inner.get(tag >> 3)
+                made = self._bytes(length) if known is None else known(length)
+                yield head + (coded if known is None else _varint(len(made))) + made
+            elif kind == _NUMBER:
+                yield head + self._varint()[1]
+            elif kind in (_EIGHT, _FOUR):
+                yield head + self._bytes(8 if kind == _EIGHT else 4)
+            else:
+                raise _UnusualError
+        if self._at != end:
+            raise _UnusualError
+
+    def _varint(self) -> tuple[int, bytes]:
+        """A number, and the bytes that it was coded in."""
+        coded = self._bytes(1)
+        value = coded[0] & 127
+        if coded[0] < 128:
+            return value, coded
+        while len(coded) < 10:
+            byte = self._bytes(1)
+            value |= (byte[0] & 127) << (7 * len(coded))
+            coded += byte
+            if byte[0] < 128:
+                return value, coded
+        raise _UnusualError
+
+    def _bytes(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if len(data) != size:
+            raise _UnusualError
+        self._at += size
+        return data
+
+
+def _varint(value: int) -> bytes:
+    coded = bytearray()
+    while value > 127:
+        coded.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*coded, value])

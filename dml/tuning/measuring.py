@@ -54,7 +54,7 @@ def numbers(tensor: DML_BUFFER_TENSOR_DESC, scale: float = 1.0) -> Any:
     return np.resize(pool, count)
 
 
-class Bound:
+class MeasuredOperator:
     """A compiled operator with its buffers: those that are given by name, else new ones."""
 
     def __init__(self, operator: CompiledOperator, buffers: Mapping[str, Buffer] | None = None) -> None:

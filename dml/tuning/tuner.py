@@ -19,7 +19,7 @@ from dml.runtime import tuned_file
 from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
 from dml.tensors import DML_BUFFER_TENSOR_DESC
-from dml.tuning.measuring import Bound, compiled, keep_busy, numbers, seconds
+from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, numbers, seconds
 from dml.tuning.works import FAMILIES, TuningWork, works
 
 #: Seconds for a family: so many, or where little time is to be taken.
@@ -200,7 +200,9 @@ class _Contest:
                 break
         return {variant: statistics.median(each) for variant, each in times.items()}
 
-    def _entrant(self, variant: str, runs: int, rule: Bound, expected: Mapping[str, Any]) -> CommandList | None:
+    def _entrant(
+        self, variant: str, runs: int, rule: MeasuredOperator, expected: Mapping[str, Any]
+    ) -> CommandList | None:
         """None for one that cannot be made here, is no other program, or gives other results than the rules' one."""
         try:
             bound = self._bound(variant)
@@ -216,7 +218,7 @@ class _Contest:
             self._say(f"{variant} does not run: {error.message}")
             return None
 
-    def _bound(self, variant: str) -> Bound:
+    def _bound(self, variant: str) -> MeasuredOperator:
         question = self._question
         choice = TunedChoice(question.family, question.work, variant, 1.0, question.rule, 1.0)
         device = self._tuner.device(self._tuner.table.having(choice))
@@ -224,7 +226,7 @@ class _Contest:
         for slot in operator.input_slots:
             if slot.name not in self._buffers and isinstance(slot.tensor, DML_BUFFER_TENSOR_DESC):
                 self._buffers[slot.name] = device.create_buffer(numbers(slot.tensor))
-        return Bound(operator, self._buffers)
+        return MeasuredOperator(operator, self._buffers)
 
     def _say(self, text: str) -> None:
         self._tuner.say(f"{self._question.family}, {self._question.work}: {text}")

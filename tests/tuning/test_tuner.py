@@ -19,7 +19,7 @@ from dml.compiler.tuned import NOTHING_TUNED, Tuned, TunedChoice, as_json
 from dml.runtime import tuned_file
 from dml.runtime.devices import list_devices
 from dml.tuning import tuner as tuning
-from dml.tuning.measuring import Bound, compiled
+from dml.tuning.measuring import MeasuredOperator, compiled
 from dml.tuning.works import FAMILIES, TuningWork, works
 
 NEVER = float("inf")
@@ -162,7 +162,7 @@ def test_a_table_changes_which_kernel_runs_and_not_its_result(vulkan):
     texts, results = [], []
     for each in (NOTHING_TUNED, table):
         operator = compiled(tuner.device(each), work.desc)
-        bound = Bound(operator)
+        bound = MeasuredOperator(operator)
         bound.recorded(1)
         texts.append(operator.describe())
         results.append(bound.results()["OutputTensor"])

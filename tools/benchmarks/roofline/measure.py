@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 import dml
-from dml.tuning.measuring import Bound, compiled, keep_busy, seconds
+from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, seconds
 from roofline.work import Work
 
 #: Runs in the longer of the two submissions whose difference is measured, and how often.
@@ -17,7 +17,7 @@ BUSY = 0.15
 def seconds_of(device: dml.Device, work: Work) -> float:
     """Seconds of one run: the slope from a submission of one to one of RUNS, so that what a submission costs is not
     counted, and what lies between dispatches is."""
-    bound = Bound(compiled(device, work.desc, work.weights))
+    bound = MeasuredOperator(compiled(device, work.desc, work.weights))
     one, many = bound.recorded(1), bound.recorded(RUNS)
     keep_busy(many, BUSY)
     taken = [(seconds(many) - seconds(one)) / (RUNS - 1) for _ in range(TIMES)]

@@ -27,12 +27,12 @@ def without_weights(file: BinaryIO, size: int) -> tuple[bytes, dict[int, bytes]]
     Raises OSError where the file cannot be read.
     """
     try:
-        return _Reader(file).model(size)
+        return _MessageReader(file).model(size)
     except _UnusualError:
         return None
 
 
-class _Reader:
+class _MessageReader:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._at = 0

@@ -32,13 +32,19 @@ def places(monkeypatch):
     return put
 
 
+def patched():
+    """A module with what the last of the patches adds."""
+    owner, added = native._NEWEST
+    return types.SimpleNamespace(**{owner: types.SimpleNamespace(**{added: None})})
+
+
 def test_the_wheels_kompute_comes_before_somebody_elses(places):
-    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(**{native._NEWEST: None}))
+    ours = patched()
     assert places(dml__vendor_kp=ours, kp=types.SimpleNamespace()) is ours
 
 
 def test_a_checkouts_kompute_is_a_package_of_its_own(places):
-    ours = types.SimpleNamespace(Manager=types.SimpleNamespace(**{native._NEWEST: None}))
+    ours = patched()
     assert places(kp=ours) is ours
 
 

@@ -81,8 +81,8 @@ def test_weights_are_in_memory_twice_at_most(device: dml.Device, tmp_path: Path,
     before, peak, found = json.loads(run.stdout)
     # Four products of 2,560 terms in float32, of either sign: 1e-5 of a sum of positive numbers is generous
     assert found == pytest.approx(expected, rel=1e-5)
-    # What else there is depends on what compilers took before; a third of a copy is far from it
-    assert peak - before < 2 * WEIGHTS + WEIGHTS // 3
+    # What else there is depends on what compilers take meanwhile; half a copy is far from it
+    assert peak - before < 2 * WEIGHTS + WEIGHTS // 2
 
 
 def test_external_weights_of_four_bits(device: dml.Device, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 #version 450
 // The filter {group, output channel, input channel, window} as rows of bytes, {group, output channel, k}, where k counts
 // what byte_windows.glsl says: TAPS_0 x TAPS_1 x TAPS_2 runs of RUN bytes, of CHANNELS for each of RUN_TAPS elements along
-// x. What is filled in is PAD.
+// x. They are the filter's FIRST_d, FIRST_d + STEP_d, ... What is filled in is PAD.
 #include "prelude.glsl"
 
 result_VALUE value(uint c[RANK]) {
@@ -9,7 +9,8 @@ result_VALUE value(uint c[RANK]) {
     uint x = take_coordinate(k, TAPS_2_DIVISOR), y = take_coordinate(k, TAPS_1_DIVISOR);
     uint channel = take_coordinate(within, CHANNELS_DIVISOR);
     bool is_there = within < RUN_TAPS && channel < filter_SIZE_2;
-    uint at[6] = uint[6](c[0], c[1], channel, k, y, x + within);
+    ivec3 tap = ivec3(FIRST_0, FIRST_1, FIRST_2) + ivec3(STEP_0, STEP_1, STEP_2) * ivec3(k, y, x + within);
+    uint at[6] = uint[6](c[0], c[1], channel, uint(tap.x), uint(tap.y), uint(tap.z));
     uint bits = filter_load(is_there ? filter_at(at) : filter_BASE);
     return is_there ? bits : PAD;
 }

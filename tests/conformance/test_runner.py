@@ -60,6 +60,19 @@ def test_what_ends_a_process_fails_alone(run, how, seconds, reason, told):
     assert made.left == ""
 
 
+def test_what_cannot_be_compiled_fails_alone(run, monkeypatch):
+    """A fault in the compiler ends the worker's process, and met here again it must not end the run."""
+
+    def fault(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(runner, "compile_operator", fault)
+    made, found = run(odd={ODD: "leave"}, seconds=120)
+    assert [found[case]["status"] for case in CASES] == ["passed", "failed", "passed"], found
+    assert found[ODD]["failure"]["kernels"] == []
+    assert made.left == ""
+
+
 def test_a_device_that_loses_case_after_case_is_left_alone(run, monkeypatch):
     monkeypatch.setattr(runner, "MOST_LOST", 2)
     made, found = run(odd={FIRST: "leave", ODD: "leave"}, seconds=120)

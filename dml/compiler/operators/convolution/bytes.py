@@ -11,7 +11,6 @@ import numpy as np
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.convolution.geometry import three
 from dml.compiler.operators.convolution.implicit import stores_fours
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.bytes import (
@@ -180,12 +179,12 @@ def _filter(builder: ProgramBuilder, sums: WindowedSum, runs: _Runs, padding: in
     groups, outputs = sums.weights.sizes[:2]
     stage = builder.prepare(sums.weights)
     matrix = stage.temporary(DML_TENSOR_DATA_TYPE_UINT8, (groups, outputs, runs.count * runs.length))
-    assert sums.windows.first == (0, 0, 0)
-    assert sums.windows.step == three((1, 1, 1))
     stage.for_each(
         "convolution/byte_filter.comp",
         matrix,
         {"filter": sums.weights.as_type(DML_TENSOR_DATA_TYPE_UINT8)},
-        constants={**runs.constants, "CHANNELS": runs.channels, "RUN_TAPS": runs.run_taps, "PAD": padding},
+        constants={**runs.constants, "CHANNELS": runs.channels, "RUN_TAPS": runs.run_taps, "PAD": padding}
+        | {f"FIRST_{d}": np.int32(sums.windows.first[d]) for d in range(3)}
+        | {f"STEP_{d}": np.int32(sums.windows.step[d]) for d in range(3)},
     )
     return matrix

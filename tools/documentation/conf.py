@@ -6,6 +6,8 @@ project = "dml"
 author = "the dml authors"
 release = importlib.metadata.version("dml")
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
+# Pygments' GLSL has no strings, which GL_EXT_spirv_intrinsics adds.
+suppress_warnings = ["misc.highlighting_failure"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"dml {release}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.selection.convolution import WindowSizes
+from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -17,24 +18,8 @@ _FEW_ROWS = 8
 
 
 @dataclass(frozen=True)
-class DotProduct:
-    """gemm/bytes.comp: a workgroup makes ``rows`` x ``columns`` of the result; an invocation, ``blocks`` (down, across)
-    blocks of 4 x 4 of that. slab: steps of k at a time."""
-
-    rows: int
-    columns: int
-    blocks: tuple[int, int]
-    slab: int
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.columns
-
-    @property
-    def workgroup(self) -> int:
-        down, across = self.blocks
-        return self.rows // (4 * down) * (self.columns // (4 * across))
+class DotProduct(BlockTile):
+    """gemm/bytes.comp."""
 
     @property
     def shared_bytes(self) -> int:
@@ -42,21 +27,8 @@ class DotProduct:
 
 
 @dataclass(frozen=True)
-class DotRows:
-    """gemm/bytes_rows.comp: ``slices`` invocations share the products of each of ``lanes`` columns."""
-
-    rows: int
-    lanes: int
-    slices: int
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.lanes
-
-    @property
-    def workgroup(self) -> int:
-        return self.lanes * self.slices
+class DotRows(SlicedTile):
+    """gemm/bytes_rows.comp."""
 
     @property
     def slab(self) -> int:
@@ -65,30 +37,14 @@ class DotRows:
 
 
 @dataclass(frozen=True)
-class ByteMatrixProduct:
-    """gemm/bytes_matrix.comp: as gemm/cooperative.comp (see MatrixProduct), of bytes."""
-
-    rows: int
-    columns: int
-    own: tuple[int, int]
-    shape: tuple[int, int, int]
-    slab: int
-    subgroup_size: int
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.columns
-
-    @property
-    def workgroup(self) -> int:
-        return self.rows // self.own[0] * (self.columns // self.own[1]) * self.subgroup_size
+class ByteMatrixProduct(MatrixTile):
+    """gemm/bytes_matrix.comp."""
 
     @property
     def shared_bytes(self) -> int:
         m, n, _ = self.shape
         lines = (self.rows + self.columns) * VECTOR * (self.slab // VECTOR | 1)
-        return lines + 4 * m * n * self.workgroup // self.subgroup_size
+        return lines + 4 * m * n * self.subgroups
 
 
 ByteKernel = DotProduct | DotRows | ByteMatrixProduct
@@ -122,13 +78,14 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
     if m <= _FEW_ROWS:
         return DotRows(1 << (m - 1).bit_length(), 8, 16) if has_dots else None
     on_matrices = list(_on_matrices(target)) if min(m, n, k) >= VECTOR else []
-    dots = [(tile, enough) for tile, enough in _DOT_TILES if has_dots and _fits(target, tile)]
+    dots = [(tile, enough) for tile, enough in _DOT_TILES if has_dots and fits(target, tile)]
     ordered: Sequence[tuple[DotProduct | ByteMatrixProduct, int]] = on_matrices or dots
     if not ordered:
         return None
-    many = (tile for tile, enough in ordered if batch * -(-m // tile.rows) * -(-n // tile.columns) >= enough)
     work = f"8 bits, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
-    return tuned(target, "product", work, next(many, ordered[-1][0]), lambda: [*dict(on_matrices), *dict(dots)])
+    return tuned(
+        target, "product", work, first_of_enough(ordered, m, n, batch), lambda: [*dict(on_matrices), *dict(dots)]
+    )
 
 
 #: Input channels of a group below which convolutions of several groups stay those of INT32: vectors would be empty.
@@ -156,17 +113,12 @@ def is_better_exchanged(target: Target, m: int, n: int) -> bool:
     return not target.is_cpu and n <= _FEW_ROWS < m
 
 
-def _fits(target: Target, kernel: DotProduct | ByteMatrixProduct) -> bool:
-    most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
-    return kernel.workgroup <= most and kernel.shared_bytes <= target.shared_memory
-
-
 def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:
     """The tiles that fit, with how many of them are enough; none where there are no matrix units for bytes."""
     for shape in target.features.byte_matrices[:1]:
         for (rows, columns), own, slab, enough in _MATRIX_TILES:
             tile = ByteMatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
-            if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
+            if fits(target, tile) and tile.is_whole:
                 yield tile, enough
 
 

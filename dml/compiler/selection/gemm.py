@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct, cheapest_step, tiled_product
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -35,25 +36,13 @@ _PART_OF_K = 16
 
 
 @dataclass(frozen=True)
-class NarrowProduct:
+class NarrowProduct(SlicedTile):
     """gemm/narrow.comp: ``slices`` invocations share the products of each of ``lanes`` columns.
 
     k_first: neighbouring invocations take neighbouring k, else neighbouring columns.
     """
 
-    rows: int
-    lanes: int
-    slices: int
     k_first: bool
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.lanes
-
-    @property
-    def workgroup(self) -> int:
-        return self.lanes * self.slices
 
     @property
     def depth(self) -> int:
@@ -98,30 +87,12 @@ class VectorProduct:
 
 
 @dataclass(frozen=True)
-class SharedProduct:
-    """gemm/shared.comp: a workgroup makes ``rows`` x ``columns`` of the result through shared memory.
+class SharedProduct(BlockTile):
+    """gemm/shared.comp, through shared memory. parts: into how many sums, of different workgroups, k goes."""
 
-    It adds ``slab`` steps of k at a time; an invocation keeps ``blocks`` (down, across) blocks of 4 x 4 sums. parts:
-    into how many sums, of different workgroups, k goes.
-    """
-
-    rows: int
-    columns: int
-    blocks: tuple[int, int]
-    slab: int
     parts: int = 1
     #: Products of each sum in a step.
     depth: int = 1
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.columns
-
-    @property
-    def workgroup(self) -> int:
-        down, across = self.blocks
-        return self.rows // (4 * down) * (self.columns // (4 * across))
 
     @property
     def shared_bytes(self) -> int:
@@ -129,36 +100,14 @@ class SharedProduct:
 
 
 @dataclass(frozen=True)
-class MatrixProduct:
-    """gemm/cooperative.comp: a workgroup makes ``rows`` x ``columns`` of the result on matrix units.
-
-    Each of its subgroups makes ``own`` (rows, columns) of that in matrices of ``shape`` (m, n, k). slab, parts:
-    as those of SharedProduct. buffers: slabs that shared memory holds. band: rows of tiles that are
-    under way together. subgroup_size: the device's.
+class MatrixProduct(MatrixTile):
+    """gemm/cooperative.comp. parts: as those of SharedProduct. buffers: slabs that shared memory holds. band: rows of
+    tiles that are under way together.
     """
 
-    rows: int
-    columns: int
-    own: tuple[int, int]
-    shape: tuple[int, int, int]
-    slab: int
-    subgroup_size: int
     buffers: int = 1
     parts: int = 1
     band: int = 8
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.columns
-
-    @property
-    def subgroups(self) -> int:
-        return self.rows // self.own[0] * (self.columns // self.own[1])
-
-    @property
-    def workgroup(self) -> int:
-        return self.subgroups * self.subgroup_size
 
     @property
     def depth(self) -> int:
@@ -282,37 +231,22 @@ _SLOWER_TILES = (
 )
 
 
-def _fits(target: Target, kernel: SharedProduct | MatrixProduct) -> bool:
-    """Whether the device's workgroups have the invocations and the shared memory."""
-    most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
-    return kernel.workgroup <= most and kernel.shared_bytes <= target.shared_memory
-
-
 def _through_memory(
     target: Target, m: int, n: int, k: int, batch: int, *, halves: bool
 ) -> SharedProduct | MatrixProduct:
     """A tile that the device's workgroups can make; k in parts where there are few. halves: a and b are FLOAT16."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
-    shared = [(tile, enough) for tile, enough in _SHARED_TILES if _fits(target, tile)]
-    rule = _first_of_enough(on_matrices or shared, m, n, batch)
+    shared = [(tile, enough) for tile, enough in _SHARED_TILES if fits(target, tile)]
+    ordered: Sequence[tuple[SharedProduct | MatrixProduct, int]] = on_matrices or shared
+    rule = first_of_enough(ordered, m, n, batch)
     work = f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
 
     def variants() -> list[SharedProduct | MatrixProduct]:
-        return [*dict(on_matrices), *dict(shared), *(tile for tile in _SLOWER_TILES if _fits(target, tile))]
+        return [*dict(on_matrices), *dict(shared), *(tile for tile in _SLOWER_TILES if fits(target, tile))]
 
     tile = tuned(target, "product", work, rule, variants)
     tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
     return replace(tile, parts=max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles)))
-
-
-def _first_of_enough(
-    tiles: Sequence[tuple[SharedProduct | MatrixProduct, int]], m: int, n: int, batch: int
-) -> SharedProduct | MatrixProduct:
-    """The largest tile, of which come first, of which there are enough; else the last."""
-    for tile, enough in tiles:
-        if batch * -(-m // tile.rows) * -(-n // tile.columns) >= enough:
-            return tile
-    return tiles[-1][0]
 
 
 #: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.
@@ -331,7 +265,7 @@ def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
     shape = target.features.half_matrices[0]
     for (rows, columns), own, slab, buffers, enough in _MATRIX_TILES:
         tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size, buffers)
-        if _fits(target, tile) and not (own[0] % shape[0] or own[1] % shape[1] or slab % shape[2]):
+        if fits(target, tile) and tile.is_whole:
             yield tile, enough
 
 

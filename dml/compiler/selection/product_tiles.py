@@ -1,0 +1,113 @@
+"""What kernels of products have in common, whatever they multiply: what a workgroup makes, and which tile it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from dml.compiler.target import Target
+
+
+class ProductTile(Protocol):
+    """A tile that goes through shared memory."""
+
+    @property
+    def tile(self) -> tuple[int, int]: ...
+    @property
+    def workgroup(self) -> int: ...
+    @property
+    def shared_bytes(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class SlicedTile:
+    """Of ``rows`` rows: ``slices`` invocations share the products of each of ``lanes`` columns."""
+
+    rows: int
+    lanes: int
+    slices: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.lanes
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes * self.slices
+
+
+@dataclass(frozen=True)
+class BlockTile:
+    """``rows`` x ``columns`` of the result; an invocation keeps ``blocks`` (down, across) blocks of 4 x 4 of its sums.
+
+    slab: steps of k that it adds at a time.
+    """
+
+    rows: int
+    columns: int
+    blocks: tuple[int, int]
+    slab: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns
+
+    @property
+    def workgroup(self) -> int:
+        down, across = self.blocks
+        return self.rows // (4 * down) * (self.columns // (4 * across))
+
+
+@dataclass(frozen=True)
+class MatrixTile:
+    """``rows`` x ``columns`` of the result on matrix units: each subgroup makes ``own`` (rows, columns) of that.
+
+    shape: (m, n, k) of its matrices. slab: as that of BlockTile. subgroup_size: the device's.
+    """
+
+    rows: int
+    columns: int
+    own: tuple[int, int]
+    shape: tuple[int, int, int]
+    slab: int
+    subgroup_size: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns
+
+    @property
+    def subgroups(self) -> int:
+        return self.rows // self.own[0] * (self.columns // self.own[1])
+
+    @property
+    def workgroup(self) -> int:
+        return self.subgroups * self.subgroup_size
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is made of whole matrices."""
+        m, n, k = self.shape
+        return not (self.own[0] % m or self.own[1] % n or self.slab % k)
+
+
+_Tile = TypeVar("_Tile", bound=ProductTile)
+
+
+def fits(target: Target, tile: ProductTile) -> bool:
+    """Whether the device's workgroups have the invocations and the shared memory."""
+    most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
+    return tile.workgroup <= most and tile.shared_bytes <= target.shared_memory
+
+
+def first_of_enough(tiles: Sequence[tuple[_Tile, int]], m: int, n: int, batch: int) -> _Tile:
+    """The largest tile, of which come first, of which there are as many as are enough; else the last."""
+    for tile, enough in tiles:
+        rows, columns = tile.tile
+        if batch * -(-m // rows) * -(-n // columns) >= enough:
+            return tile
+    return tiles[-1][0]

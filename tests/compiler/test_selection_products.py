@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from desktop import DESKTOP
 from dml.compiler.features import NO_FEATURES, Features, MatrixShape
 from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.attention import attention_softmax
@@ -38,13 +39,6 @@ from dml.compiler.target import DeviceClass, Target
 
 LLVMPIPE = Target(device_class=DeviceClass.CPU, max_workgroup_invocations=1024, shared_memory=32768, subgroup_size=8)
 SWIFTSHADER = Target(device_class=DeviceClass.CPU, max_workgroup_invocations=256, subgroup_size=4)
-DESKTOP = Target(
-    device_class=DeviceClass.DISCRETE,
-    max_workgroup_invocations=1024,
-    max_workgroup_size=(1024, 1024, 64),
-    shared_memory=49152,
-    subgroup_size=32,
-)
 HALF_MATRICES = tuple(
     MatrixShape(*size, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32") for size in ((16, 16, 16), (16, 8, 16))
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 import dml
+from desktop import DESKTOP
 from dml.compiler.features import NO_FEATURES, Features, MatrixShape
 from dml.compiler.lowering import compile_operator
 from dml.compiler.selection import tuned as selection
@@ -22,13 +23,6 @@ from dml.tuning.works import FAMILIES, works
 
 HALVES = (MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32"),)
 BYTES = (MatrixShape(16, 16, 32, "INT8", "INT8", "INT32", "INT32"),)
-DESKTOP = Target(
-    device_class=DeviceClass.DISCRETE,
-    max_workgroup_invocations=1024,
-    max_workgroup_size=(1024, 1024, 64),
-    shared_memory=49152,
-    subgroup_size=32,
-)
 TARGETS = {
     "llvmpipe": Target(
         device_class=DeviceClass.CPU,

@@ -18,8 +18,9 @@ from models import model_of
 from onnx import helper
 
 import two_drivers
+from example_module import EXAMPLES, example
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "batch_scoring.py"
+EXAMPLE = EXAMPLES / "batch_scoring.py"
 SIZE, COUNT = 64, 12
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: tools/setup --ray")
@@ -124,22 +125,17 @@ def test_two_inputs_of_one_name(folder: Path) -> None:
 
 
 @pytest.fixture
-def example() -> Any:
-    spec = importlib.util.spec_from_file_location("batch_scoring", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def scoring() -> Any:
+    return example("batch_scoring")
 
 
-def test_an_input_that_fells_workers_is_given_up(example: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_that_fells_workers_is_given_up(scoring: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many attempts; and a device on which no worker starts leaves the run."""
-    monkeypatch.setattr(example.ray, "put", lambda model: model)
-    run = example.Run(b"", tmp_path, attempts=2)
+    monkeypatch.setattr(scoring.ray, "put", lambda model: model)
+    run = scoring.Run(b"", tmp_path, attempts=2)
     starts: list[Any] = []
     monkeypatch.setattr(run, "start", starts.append)
-    place, path = example.Place("node", "host", 0, "GPU", False), tmp_path / "bad.npy"
+    place, path = scoring.Place("node", "host", 0, "GPU", False), tmp_path / "bad.npy"
     run.lose(place, path, "killed")
     assert (list(run.pending), run.failed, starts) == ([path], {}, [place])
     run.pending.clear()

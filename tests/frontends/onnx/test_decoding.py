@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dml
 from dml.frontends.onnx import prepare
+from example_module import example
 
 
 @pytest.fixture(scope="module")
 def decoding() -> Any:
-    path = Path(__file__).resolve().parents[3] / "examples" / "decoding.py"
-    spec = importlib.util.spec_from_file_location("decoding", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return example("decoding")
 
 
 @pytest.mark.parametrize("name, count", [("gpt2", 12), ("llama", 64)])

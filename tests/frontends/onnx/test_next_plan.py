@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 import dml
 from dml.frontends.onnx import prepare
 from dml.frontends.onnx.mapped import MappedNodes
+from example_module import example
 
 Feeds = dict[str, Any]
 _rng = np.random.default_rng(0)
@@ -138,13 +137,7 @@ def looped() -> bytes:
 
 @cache
 def decoder() -> bytes:
-    path = Path(__file__).resolve().parents[3] / "examples" / "decoding.py"
-    spec = importlib.util.spec_from_file_location("decoding", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return bytes(module.gpt2())
+    return bytes(example("decoding").gpt2())
 
 
 def decoder_feeds(past: int, new: int) -> Feeds:

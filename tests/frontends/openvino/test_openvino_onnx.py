@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,9 @@ from ir_peer import Array, agree
 from onnx import helper, numpy_helper
 
 import dml
+from example_module import example
 
 ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
-
-
-def example(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Net:

@@ -144,7 +144,9 @@ def _attention() -> Iterator[TuningWork]:
             yield TuningWork("attention", name, desc, operations, quick=(rows, columns) == (256, 64))
 
 
-def _recurrent(gates: int, steps: int, batch: int, hidden: int) -> TuningWork:
+def recurrent_layer(gates: int, steps: int, batch: int, hidden: int) -> OperatorDesc:
+    """A GRU (3 gates) or an LSTM (4) in FLOAT32, forward, as large as its input."""
+
     def words(*sizes: int) -> DML_BUFFER_TENSOR_DESC:
         return _tensor(DML_TENSOR_DATA_TYPE_FLOAT32, *sizes)
 
@@ -165,6 +167,11 @@ def _recurrent(gates: int, steps: int, batch: int, hidden: int) -> TuningWork:
             **common, ActivationDescs=(sigmoid, tanh, tanh), ClipThreshold=0.0, UseClipThreshold=False,
             CoupleInputForget=False,
         )  # fmt: skip
+    return desc
+
+
+def _recurrent(gates: int, steps: int, batch: int, hidden: int) -> TuningWork:
+    desc = recurrent_layer(gates, steps, batch, hidden)
     name = f"{'GRU' if gates == 3 else 'LSTM'} of {hidden}, {batch} sequences of {steps}"
     weights = ("WeightTensor", "RecurrenceTensor", "BiasTensor")
     # Weights so small that a difference of a rounding fades from step to step.

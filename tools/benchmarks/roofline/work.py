@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import dml
+from dml.tuning.works import recurrent_layer
 
 Sizes = tuple[int, ...]
 #: By the names that cases carry.
@@ -105,25 +106,8 @@ def _attention(kind: str, queries: int, keys: int, size: int, batch: int = 4, he
 
 
 def _recurrent(gates: int, hidden: int) -> Work:
-    steps, batch, kind = 64, 32, "float32"
-    weights = _tensor(kind, 1, 1, gates * hidden, hidden)
-    sigmoid, tanh = dml.DML_ACTIVATION_SIGMOID_OPERATOR_DESC(), dml.DML_ACTIVATION_TANH_OPERATOR_DESC()
-    common: dict[str, Any] = {
-        "InputTensor": _tensor(kind, 1, steps, batch, hidden),
-        "WeightTensor": weights,
-        "RecurrenceTensor": weights,
-        "BiasTensor": _tensor(kind, 1, 1, 1, 2 * gates * hidden),
-        "OutputSequenceTensor": _tensor(kind, steps, 1, batch, hidden),
-        "Direction": dml.DML_RECURRENT_NETWORK_DIRECTION_FORWARD,
-    }
-    desc: Any
-    if gates == 3:
-        desc = dml.DML_GRU_OPERATOR_DESC(**common, ActivationDescs=(sigmoid, tanh), LinearBeforeReset=True)
-    else:
-        desc = dml.DML_LSTM_OPERATOR_DESC(
-            **common, ActivationDescs=(sigmoid, tanh, tanh), ClipThreshold=0.0, UseClipThreshold=False,
-            CoupleInputForget=False,
-        )  # fmt: skip
+    steps, batch = 64, 32
+    desc = recurrent_layer(gates, steps, batch, hidden)
     moved = 4 * (2 * steps * batch * hidden + 2 * gates * hidden * hidden)
     operations = 4.0 * steps * batch * gates * hidden * hidden
     return Work(desc, moved, operations, ("WeightTensor", "RecurrenceTensor", "BiasTensor"))

@@ -170,7 +170,7 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
             found += [RecurrenceManner(False, each, units) for each in rows for units in (1, 2)]
         return found
 
-    # Rows share a workgroup only where there are many: 64 steps of a GRU of 16 rows and 64 units take an H100 57 us by
+    # Rows share a workgroup only where there are many: 32 steps of a GRU of 16 rows and 64 units take an H100 57 us by
     # one row, 197 by four.
     rows = _MOST_ROWS_OF_GPUS
     while rows > 1 and sizes.directions * -(-sizes.batch // rows) < _ENOUGH_GROUPS:

@@ -20,6 +20,11 @@ WORKGROUP_REDUCTION(lanes_sum, float, REDUCE_ADD)
 #define STEP_TREE(F, v) F(F(F(v[0], v[1]), F(v[2], v[3])), F(F(v[4], v[5]), F(v[6], v[7])))
 #endif
 
+#if LANES == 1
+// Elements of 64 bytes, or of 32: whole steps, if a row is.
+const uint APART = 16u;
+#endif
+
 void main() {
     uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
     uint lane = gl_LocalInvocationIndex % LANES;
@@ -60,13 +65,31 @@ void main() {
 #else
     float scale = finite ? reciprocal(total) : NOT_A_NUMBER;
 #endif
+#if LANES == 1
+    // Neighbours begin at different lines of a cache and go around: rows that lie a power of two apart would compete for
+    // the same few, and what is written with what is read.
+    uint first = gl_LocalInvocationIndex * APART % LENGTH;
+#else
+    uint first = lane * UNIT;
+#endif
+    uint stop = from + end;
+    from += first;
+    to += first;
     for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
-        load_step(from + at, v);
+        load_step(from, v);
 #if LOG
         for (uint k = 0; k < UNIT; ++k) v[k] = (v[k] - most) - shift;
 #else
         for (uint k = 0; k < UNIT; ++k) v[k] = exp_nonpositive(v[k] - most) * scale;
 #endif
-        store_step(to + at, v);
+        store_step(to, v);
+        from += LANES * UNIT;
+        to += LANES * UNIT;
+#if LANES == 1
+        if (from >= stop) {
+            from -= LENGTH;
+            to -= LENGTH;
+        }
+#endif
     }
 }

@@ -1,7 +1,7 @@
 #version 450
 // Softmax or its logarithm along rows that are contiguous in memory: LANES neighbours of a workgroup share a row, UNIT
-// adjacent elements make a step. The end of the generated prelude holds row_coordinates(), load_step() and
-// store_step().
+// adjacent elements make a step. TURNED: elements by which neighbours with a row each write further along it, or 0. The
+// end of the generated prelude holds row_coordinates(), load_step() and store_step().
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -18,11 +18,6 @@ WORKGROUP_REDUCTION(lanes_sum, float, REDUCE_ADD)
 #define STEP_TREE(F, v) F(F(v[0], v[1]), F(v[2], v[3]))
 #elif UNIT == 8
 #define STEP_TREE(F, v) F(F(F(v[0], v[1]), F(v[2], v[3])), F(F(v[4], v[5]), F(v[6], v[7])))
-#endif
-
-#if LANES == 1
-// Elements of 64 bytes, or of 32: whole steps, if a row is.
-const uint APART = 16u;
 #endif
 
 void main() {
@@ -65,13 +60,7 @@ void main() {
 #else
     float scale = finite ? reciprocal(total) : NOT_A_NUMBER;
 #endif
-#if LANES == 1
-    // Neighbours begin at different lines of a cache and go around: rows that lie a power of two apart would compete for
-    // the same few, and what is written with what is read.
-    uint first = gl_LocalInvocationIndex * APART % LENGTH;
-#else
-    uint first = lane * UNIT;
-#endif
+    uint first = TURNED != 0u ? gl_LocalInvocationIndex * TURNED % LENGTH : lane * UNIT;
     uint stop = from + end;
     from += first;
     to += first;
@@ -85,11 +74,9 @@ void main() {
         store_step(to, v);
         from += LANES * UNIT;
         to += LANES * UNIT;
-#if LANES == 1
-        if (from >= stop) {
+        if (TURNED != 0u && from >= stop) {
             from -= LENGTH;
             to -= LENGTH;
         }
-#endif
     }
 }

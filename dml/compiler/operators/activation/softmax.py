@@ -65,6 +65,10 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     unit = _unit(builder, x, y)
     sharing = held or softmax_sharing(builder.target, length // unit)
+    if isinstance(sharing, HeldRows):
+        own: dict[str, object] = {"STEPS": sharing.steps, "SUBGROUP": sharing.subgroup}
+    else:
+        own = {"TURNED": f"{sharing.turned}u"}
     builder.dispatch(
         HELD_KERNEL if held else KERNEL,
         {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
@@ -75,7 +79,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
             "LANES": sharing.lanes,
             "UNIT": unit,
             "LOG": int(logarithm),
-            **({"STEPS": held.steps, "SUBGROUP": held.subgroup} if held else {}),
+            **own,
         },
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
         steps=held.steps if held else WALKS * -(-length // (unit * sharing.lanes)),

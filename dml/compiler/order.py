@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from dml.compiler.program import Dispatch, Region, Space
@@ -16,7 +17,8 @@ from dml.compiler.program import Dispatch, Region, Space
 class _Touched(NamedTuple):
     """Bytes of a resource, and what was told of the dispatch that touched them."""
 
-    region: Region
+    start: int
+    end: int
     level: int
 
 
@@ -29,11 +31,16 @@ class _Resource:
 
     def after(self, region: Region, *, writes: bool) -> int:
         """The highest level of what such an access depends on; -1 where there is none."""
-        before = [*self.written, *self.read] if writes else self.written
-        return max((touched.level for touched in before if touched.region.overlaps(region)), default=-1)
+        start, end, highest = region.offset, region.offset + region.size, -1
+        for touched in (self.written, self.read) if writes else (self.written,):
+            for first, last, level in touched:
+                if level > highest and start < last and first < end:
+                    highest = level
+        return highest
 
     def add(self, region: Region, level: int, *, writes: bool) -> None:
-        (self.written if writes else self.read).append(_Touched(region, level))
+        touched = _Touched(region.offset, region.offset + region.size, level)
+        (self.written if writes else self.read).append(touched)
 
 
 class _Resources:
@@ -59,6 +66,8 @@ def in_levels(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
     for dispatch in dispatches:
         levels.append(1 + touched.after(dispatch))
         touched.add(dispatch, levels[-1])
+    if all(before <= after for before, after in pairwise(levels)):
+        return list(dispatches)
     order = sorted(range(len(dispatches)), key=levels.__getitem__)
     return [dispatches[at] for at in order]
 

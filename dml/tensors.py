@@ -280,7 +280,7 @@ class DML_BUFFER_TENSOR_DESC:
             for size, stride, packed in zip(self.Sizes, self.Strides, packed_strides(self.Sizes), strict=True)
         )
 
-    @property
+    @cached_property
     def owned_by_dml(self) -> bool:
         """Whether the tensor is bound at initialization and then kept in the persistent resource."""
         return bool(self.Flags & DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML)

@@ -60,7 +60,7 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, int]:
         least = max(least, most)
 
     beside: dict[int, list[int]] = {index: [] for index in lives}
-    alive = []  # those that live on where others begin
+    alive: list[int] = []  # those that live on where others begin
     for index, life in sorted(lives.items(), key=lambda entry: entry[1].first):
         alive = [other for other in alive if lives[other].last >= life.first]
         for other in alive:

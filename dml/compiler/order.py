@@ -11,52 +11,42 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from dml.compiler.program import Dispatch, Region, Space
+from dml.compiler.program import Access, Dispatch, Space
+
+#: Bytes of a resource from one to another, and what was told of the dispatch that touched them.
+_Span = tuple[int, int, int]
 
 
-class _Touched(NamedTuple):
-    """Bytes of a resource, and what was told of the dispatch that touched them."""
-
-    start: int
-    end: int
-    level: int
-
-
-class _Resource:
+class _Resource(NamedTuple):
     """What was written and what was read of one resource."""
 
-    def __init__(self) -> None:
-        self.written: list[_Touched] = []
-        self.read: list[_Touched] = []
-
-    def after(self, region: Region, *, writes: bool) -> int:
-        """The highest level of what such an access depends on; -1 where there is none."""
-        start, end, highest = region.offset, region.offset + region.size, -1
-        for touched in (self.written, self.read) if writes else (self.written,):
-            for first, last, level in touched:
-                if level > highest and start < last and first < end:
-                    highest = level
-        return highest
-
-    def add(self, region: Region, level: int, *, writes: bool) -> None:
-        touched = _Touched(region.offset, region.offset + region.size, level)
-        (self.written if writes else self.read).append(touched)
+    written: list[_Span]
+    read: list[_Span]
 
 
 class _Resources:
+    """What was touched. (A plan asks it for each binding, some times: so its loops call nothing.)"""
+
     def __init__(self) -> None:
-        self._resources: defaultdict[tuple[Space, int], _Resource] = defaultdict(_Resource)
+        self._resources: defaultdict[tuple[Space, int], _Resource] = defaultdict(lambda: _Resource([], []))
 
     def after(self, dispatch: Dispatch) -> int:
         """The highest level of the dispatches that this one depends on; -1 where there is none."""
-        return max((self._of(b.region).after(b.region, writes=b.access.writes) for b in dispatch.bindings), default=-1)
+        highest = -1
+        for (space, index, start, size), access, _ in dispatch.bindings:
+            resource, end = self._resources.get((space, index)), start + size
+            if resource is None:
+                continue
+            for spans in resource if access is not Access.READ else resource[:1]:
+                for first, last, level in spans:
+                    if level > highest and start < last and first < end:
+                        highest = level
+        return highest
 
     def add(self, dispatch: Dispatch, level: int) -> None:
-        for binding in dispatch.bindings:
-            self._of(binding.region).add(binding.region, level, writes=binding.access.writes)
-
-    def _of(self, region: Region) -> _Resource:
-        return self._resources[region.space, region.index]
+        for (space, index, start, size), access, _ in dispatch.bindings:
+            written, read = self._resources[space, index]
+            (read if access is Access.READ else written).append((start, start + size, level))
 
 
 def in_levels(dispatches: Sequence[Dispatch]) -> list[Dispatch]:

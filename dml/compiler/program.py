@@ -135,6 +135,10 @@ class Operand:
         """The same, with that applied to what is stored."""
         return self._with(epilogue=epilogue)
 
+    def over(self, region: Region, epilogue: Epilogue | None) -> Operand:
+        """The same of another region."""
+        return self._with(region=region, epilogue=epilogue)
+
     def _with(self, **changes: Any) -> Operand:
         """As ``replace``, which is slow for what a plan does most."""
         made = object.__new__(Operand)

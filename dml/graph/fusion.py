@@ -14,6 +14,7 @@ from dml import enums
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import elementwise_of
 from dml.compiler.operators.normalization.batch import batch_expressions
+from dml.compiler.repeated import expression_key
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
 from dml.compiler.selection import single_stores
 from dml.compiler.selection.convolution import adds_apart
@@ -117,10 +118,19 @@ def _as_expressions(at: Node) -> Sequence[Node]:
 
 @lru_cache(maxsize=4096)
 def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
-    """An element-wise operator's expression over its inputs in their order. key: the description's."""
+    """An element-wise operator's expression over its inputs in their order, one object for all sizes. key: the
+    description's."""
     entry = elementwise_of(desc)
     assert entry is not None
-    return substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
+    made = substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
+    if len(_firsts) >= _MOST_FIRSTS:
+        _firsts.clear()
+    return _firsts.setdefault(expression_key(made), made)
+
+
+#: Operators' expressions, the first of those that are equal.
+_firsts: dict[Hashable, Expression] = {}
+_MOST_FIRSTS = 1024
 
 
 def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Sequence[Node]:
@@ -222,6 +232,7 @@ def _type(producer: Node) -> str:
     return DATA_TYPES[port[0].tensor.DataType].glsl
 
 
+@lru_cache(maxsize=1024)
 def _converted(expression: Expression, found: str, wanted: str) -> Expression:
     return expression if found == wanted else node(f"{wanted}($x0)", expression, glsl=wanted)
 

@@ -45,8 +45,8 @@ def tuned(
 ) -> Variant:
     """The variant that was fastest on the device for this class of a family's work; ``rule``, where none was measured.
 
-    work: names the class, where there is a table to ask. variants: all that the device's limits and features allow, ``rule`` among them or not. What was measured counts
-    only where it is one of them.
+    work: names the class, asked where there is a table. variants: all that the device's limits and features allow,
+    ``rule`` among them or not. What was measured counts only where it is one of them.
     """
     if not target.tuned:
         return rule

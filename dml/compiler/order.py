@@ -6,10 +6,8 @@ there. Operators of several dispatches and branches of several operators, one af
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from dml.compiler.program import Access, Dispatch, Space
 
@@ -17,18 +15,15 @@ from dml.compiler.program import Access, Dispatch, Space
 _Span = tuple[int, int, int]
 
 
-class _Resource(NamedTuple):
-    """What was written and what was read of one resource."""
-
-    written: list[_Span]
-    read: list[_Span]
+#: What was written and what was read of one resource.
+_Resource = tuple[list[_Span], list[_Span]]
 
 
 class _Resources:
     """What was touched. (A plan asks it for each binding, some times: so its loops call nothing.)"""
 
     def __init__(self) -> None:
-        self._resources: defaultdict[tuple[Space, int], _Resource] = defaultdict(lambda: _Resource([], []))
+        self._resources: dict[tuple[Space, int], _Resource] = {}
 
     def after(self, dispatch: Dispatch) -> int:
         """The highest level of the dispatches that this one depends on; -1 where there is none."""
@@ -45,8 +40,10 @@ class _Resources:
 
     def add(self, dispatch: Dispatch, level: int) -> None:
         for (space, index, start, size), access, _ in dispatch.bindings:
-            written, read = self._resources[space, index]
-            (read if access is Access.READ else written).append((start, start + size, level))
+            resource = self._resources.get((space, index))
+            if resource is None:
+                resource = self._resources[space, index] = [], []
+            resource[access is Access.READ].append((start, start + size, level))
 
 
 def in_levels(dispatches: Sequence[Dispatch]) -> list[Dispatch]:

@@ -72,7 +72,8 @@ def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: 
     key = HashedOnce((what, builder.target, stage, layouts))
     with _lock:
         made = _kept.get(key)
-        if made is not None:
+        # (as long as nothing has to go, it does not matter what was used last)
+        if made is not None and 2 * len(_kept) > MOST_KEPT:
             _kept.move_to_end(key)
     if made is None:
         made = Program()

@@ -136,7 +136,8 @@ class MappedNodes:
     def find(self, key: Hashable) -> MappedNode | None:
         with self._lock:
             found = self._kept.get(key)
-            if found is not None:
+            # (as long as nothing has to go, it does not matter what was used last)
+            if found is not None and (2 * len(self._kept) > MOST_NODES or 2 * self._bytes > MOST_BYTES):
                 self._kept.move_to_end(key)
             return found
 

@@ -101,6 +101,8 @@ class Operand:
     @property
     def steps(self) -> tuple[int, ...]:
         """The strides with their signs: those of dimensions that run backwards count modulo 2^32."""
+        if max(self.strides, default=0) < 2**31:
+            return self.strides
         return tuple(stride - 2**32 if stride >= 2**31 else stride for stride in self.strides)
 
     @property

@@ -70,6 +70,7 @@ _TAKES_EPILOGUE_IN_PLACE = frozenset(
         enums.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
     }
 )
+_TAKES_ONE = _TAKES_EPILOGUE | _TAKES_EPILOGUE_IN_PLACE
 #: How deeply an expression may nest: as a kernel of its own, and as an epilogue, whose code is repeated for each of the
 #: sums that a kernel keeps in registers.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
@@ -292,7 +293,7 @@ def _takes(
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None
     kind = producer.desc.OPERATOR_TYPE
-    if kind not in _TAKES_EPILOGUE | _TAKES_EPILOGUE_IN_PLACE or not taken(kind) or not value.is_private:
+    if kind not in _TAKES_ONE or not value.is_private or not taken(kind):
         return None
     made, *more = (port for port, _ in filter(None, producer.outputs))
     ((result, written),) = filter(None, at.outputs)

@@ -172,16 +172,20 @@ _LANES_OF_COLUMNS = (4, 8, 16)
 def _vector(target: Target, m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int) -> VectorProduct:
     """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
     rows = 1 << (m - 1).bit_length()
-    weights = f"{32 * 4 // per_vector} bits, {rows} rows by {at_least(n * batch)} columns of {at_least(k, 8)}"
+
+    def work(which: str) -> str:
+        of = f"{rows} rows by {at_least(n * batch)} columns of {at_least(k, 8)}"
+        return f"{32 * 4 // per_vector} bits, {of}, {which} them"
+
     if b_along_k:
         # (8 rows by 4096 x 11008 halves take an H100 117 us with two columns and 136 with four.)
         columns = (2 if rows * per_vector >= 64 else 4) if rows > 1 or n >= 4096 else 1
         rule = VectorProduct(rows, columns, 4, 32, True, per_vector)
         return tuned(
-            target, "few rows", f"{weights}, along them", rule, lambda: [replace(rule, columns=n) for n in (1, 2, 4)]
+            target, "few rows", lambda: work("along"), rule, lambda: [replace(rule, columns=n) for n in (1, 2, 4)]
         )
     lanes = tuned(
-        target, "few rows", f"{weights}, across them", 8 if n * batch >= 1 << 14 else 4, lambda: _LANES_OF_COLUMNS
+        target, "few rows", lambda: work("across"), 8 if n * batch >= 1 << 14 else 4, lambda: _LANES_OF_COLUMNS
     )
     groups = batch * -(-n // (lanes * per_vector))
     parts = max(1, min(_MOST_PARTS, k // 512, _ENOUGH_GROUPS // groups))
@@ -239,7 +243,9 @@ def _through_memory(
     shared = [(tile, enough) for tile, enough in _SHARED_TILES if fits(target, tile)]
     ordered: Sequence[tuple[SharedProduct | MatrixProduct, int]] = on_matrices or shared
     rule = first_of_enough(ordered, m, n, batch)
-    work = f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
+
+    def work() -> str:
+        return f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
 
     def variants() -> list[SharedProduct | MatrixProduct]:
         return [*dict(on_matrices), *dict(shared), *(tile for tile in _SLOWER_TILES if fits(target, tile))]

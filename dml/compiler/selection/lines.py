@@ -245,8 +245,7 @@ def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
     def manners() -> list[HeldManner]:
         return [HeldManner(each) for each in HELD_MANNERS if not each or _held(target, length, unit, each)]
 
-    work = f"{at_least(length)} elements by {unit}"
-    found = tuned(target, "rows", work, HeldManner(HELD_STEPS), manners)
+    found = tuned(target, "rows", lambda: f"{at_least(length)} elements by {unit}", HeldManner(HELD_STEPS), manners)
     return _held(target, length, unit, found.steps) if found.steps else None
 
 

@@ -151,7 +151,7 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     def others() -> list[RecurrenceManner]:
         return [manner(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
 
-    found = tuned(target, "recurrent", _work(sizes), manner(rows, may_hold), others)
+    found = tuned(target, "recurrent", lambda: _work(sizes), manner(rows, may_hold), others)
     if found.resident or sizes.phases == 2:
         workgroup = _VECTOR
     else:
@@ -176,7 +176,7 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     while rows > 1 and sizes.directions * -(-sizes.batch // rows) < _ENOUGH_GROUPS:
         rows //= 2
     rule = RecurrenceManner(slices=True) if in_slices else RecurrenceManner(False, rows, _MOST_UNITS_OF_GPUS)
-    found = tuned(target, "recurrent", _work(sizes), rule, others)
+    found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
     if found.slices:
         return _cut_in_slices(target, sizes)
     wide = -(-sizes.hidden // _SUBGROUP_OF_GPUS) * _SUBGROUP_OF_GPUS

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
 from dml.compiler.kernels.expression import Emitted, emit, rounds_of_loops, scalar_body, vector_body
+from dml.compiler.kernels import lanes
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Expression
+from dml.compiler.scalar import Expression, Leaf
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT16
 from dml.compiler.selection import LONG_ARITHMETIC, TRANSPOSE_WORKGROUP, elementwise_walk, transpose_tile
 
 
@@ -32,6 +34,9 @@ def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inpu
         turned = _turned(tile, *part) if tile is not None else None
         if unit is not None:
             _apply_to_vectors(builder, emitted, unit, *part)
+        elif turned is not None and BLOCKS and _in_blocks(*turned):
+            plain = expression == Leaf(0) and turned[0].data_type == turned[1].data_type
+            _apply_to_blocks(builder, emitted, *turned, plain=plain)
         elif tile is not None and turned is not None:
             _apply_transposed(builder, emitted, tile, *turned)
         else:
@@ -92,6 +97,59 @@ def _apply_transposed(builder: ProgramBuilder, emitted: Emitted, tile: int, resu
         code=emitted.code,
         steps=2,
         each=tile * wide // TRANSPOSE_WORKGROUP,
+    )
+
+
+BLOCKS, ALONG, BLOCK_WORKGROUP = 1, 8, 128
+
+
+def _in_blocks(result: Operand, source: Operand) -> bool:
+    """Whether both sides are rows of whole vectors, of as many elements."""
+    unit = DATA_TYPES[result.data_type].per_vector
+    if DATA_TYPES[source.data_type].per_vector != unit or DATA_TYPES[result.data_type].bits not in (16, 32):
+        return False
+    last = result.rank - 1
+    others = (source.base, *source.strides[: last - 1], source.strides[last], source.sizes[last - 1])
+    return not any(step % unit for step in (*others, result.base, result.sizes[last], *result.strides[:last]))
+
+
+def _apply_to_blocks(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: Operand, *, plain: bool) -> None:
+    """plain: the bits are copied as they are."""
+    unit = DATA_TYPES[result.data_type].per_vector
+    plain = plain and result.epilogue is None and unit == 8
+    if plain:
+        result, source = result.as_type(DML_TENSOR_DATA_TYPE_UINT16), source.as_type(DML_TENSOR_DATA_TYPE_UINT16)
+    *outer, high, across = result.sizes
+    beside = BLOCK_WORKGROUP // ALONG
+    space = (*outer, -(-high // (ALONG * unit)), -(-across // (beside * unit)))
+    held = [f"v[{k}]" for k in range(unit)]
+    lines = [f"void store_block(uvec4 v[{unit}], uint to) {{"]
+    for row in range(unit):
+        own = [f"w{row}"]
+        lines += lanes.clear(own)
+        lines += [f"    uint to{row} = to + {row}u * result_STRIDE_{result.rank - 2};"]
+        if plain:
+            word, shift = "xyzw"[row // 2], row % 2 * 16
+            for k in range(4):
+                low, high_ = (f"v[{2 * k + half}].{word}" for half in (0, 1))
+                value = f"({low} & 0xffffu) | {high_} << 16" if not shift else f"{low} >> 16 | ({high_} & 0xffff0000u)"
+                lines.append(f"    {own[0]}.{'xyzw'[k]} = {value};")
+        else:
+            for k in range(unit):
+                value = f"compute({lanes.element('x0', source, [held[k]], row)})"
+                lines.append(lanes.put("result", result, own, k, f"to{row}", value))
+        lines += [f"    result_vector_store(to{row} / {unit}u, {own[0]});"]
+    builder.dispatch(
+        "elementwise/transpose_blocks.comp",
+        {"result": write(result, vector=True), "x0": read(source, vector=True)},
+        space=space,
+        groups=math.prod(space),
+        workgroup=BLOCK_WORKGROUP,
+        constants={"HIGH": high, "ACROSS": across, "ACROSS_STEP": source.strides[-1], **emitted.constants},
+        defines={"UNIT": f"{unit}u", "ALONG": f"{ALONG}u"},
+        code="\n".join([*([] if plain else [emitted.code]), *lines, "}"]),
+        steps=2,
+        each=unit * unit,
     )
 
 

@@ -11,6 +11,13 @@
 #include "lib/reduce.glsl"
 #include "lib/reduce_lanes.glsl"
 
+// e^x for x <= 0. Where the result is FLOAT16, exp2() is near enough: 3 + 2 |x| ulp of float32.
+#if FAST_EXP && !LOG
+float power_of(float x) { return exp2((x > -105.0 ? x : -105.0) * 1.44269504); }
+#else
+float power_of(float x) { return exp_nonpositive(x); }
+#endif
+
 #if LANES > 1
 LANES_REDUCTION(lanes_max, float, reduce_max)
 LANES_REDUCTION(lanes_sum, float, REDUCE_ADD)
@@ -42,7 +49,7 @@ void main() {
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         float part = 0.0;
         [[unroll]] for (uint k = 0u; k < UNIT; ++k) {
-            float power = exp_nonpositive(v[step][k] - most);
+            float power = power_of(v[step][k] - most);
             part += power;
 #if !LOG
             v[step][k] = power;

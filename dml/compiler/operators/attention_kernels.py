@@ -27,6 +27,7 @@ from dml.compiler.selection.attention import (
 )
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
+FAST_EXP = 1
 #: FLOAT16 of a vector.
 _HALVES = 8
 
@@ -202,7 +203,7 @@ def _few(
     _dispatch(
         builder,
         of,
-        "attention/few.comp",
+        "attention/few_lanes.comp" if chosen.subgroup else "attention/few.comp",
         {
             "q": read(of.query),
             "k": read(of.key, vector=True),
@@ -210,7 +211,13 @@ def _few(
             **_bound(of, written),
         },
         space,
-        {"MY_ROWS": chosen.rows, "LANES": chosen.lanes, "EACH_ROUND": chosen.round},
+        {
+            "MY_ROWS": chosen.rows,
+            "LANES": chosen.lanes,
+            "EACH_ROUND": chosen.round,
+            "SUBGROUP": chosen.subgroup,
+            "FAST_EXP": int(FAST_EXP and DATA_TYPES[of.result.data_type].bits == 16),
+        },
         parts,
         part_keys,
         WORKGROUP,

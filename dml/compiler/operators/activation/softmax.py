@@ -36,6 +36,7 @@ from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
 from dml.shapes import ones_along
 
+FAST_EXP = 0
 KERNEL, HELD_KERNEL = "activation/softmax.comp", "activation/softmax_held.comp"
 
 
@@ -75,7 +76,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
             "LANES": sharing.lanes,
             "UNIT": unit,
             "LOG": int(logarithm),
-            **({"STEPS": held.steps, "SUBGROUP": held.subgroup} if held else {}),
+            **({"STEPS": held.steps, "SUBGROUP": held.subgroup, "FAST_EXP": FAST_EXP} if held else {}),
         },
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
         steps=held.steps if held else WALKS * -(-length // (unit * sharing.lanes)),

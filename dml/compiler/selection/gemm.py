@@ -189,6 +189,7 @@ def product_kernel(
     return _narrow(m, b_along_k)
 
 
+FEW_FROM = 2
 FEW_ON_MATRICES: tuple[int, int, int] | None = (1, 4, 64)
 
 
@@ -196,7 +197,7 @@ def few_on_matrices(target: Target, m: int) -> FewMatrixProduct | None:
     assert FEW_ON_MATRICES is not None
     matrices, subgroups, slab = FEW_ON_MATRICES
     shapes = [shape for shape in target.features.half_matrices if shape[1] >= m]
-    if m < 2 or not shapes:
+    if m < FEW_FROM or not shapes:
         return None
     found = FewMatrixProduct(matrices, subgroups, slab, min(shapes, key=lambda s: (s[1], -s[2])), target.subgroup_size)
     return found if fits(target, found) else None

@@ -7,7 +7,7 @@
 #pragma use_vulkan_memory_model
 // result = finish(ALPHA * a x b + BETA * c) of FLOAT16 where the result has few rows, on matrix units, at the speed at
 // which b comes from memory. The columns of b are the rows of the matrices' first factor, and the rows of a the columns of
-// the second, at most MATRIX_N. Elements of both lie along k, in vectors of eight. A workgroup makes MATRICES * MATRIX_M
+// the second, at most MATRIX_N. Elements of a lie along k, those of b along k or across it, in vectors of eight. A workgroup makes MATRICES * MATRIX_M
 // columns; its subgroups take turns along k, SLAB steps each, through shared memory of their own, while the next are on
 // their way to registers. Their sums are then added, in an order that never changes. K_PART, K_PART_STRIDE: as in
 // shared.comp.
@@ -16,13 +16,21 @@
 
 const uint PER = 8u;
 const uint SUBGROUP_SIZE = WORKGROUP / SUBGROUPS;
-const uint LINE = SLAB / PER, STEP = LINE | 1u;
-const uint LINES_OF_B = MATRICES * MATRIX_M;
-const uint VECTORS_OF_B = (LINES_OF_B * LINE + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
-const uint VECTORS_OF_A = (MATRIX_N * LINE + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
+const uint COLUMNS = MATRICES * MATRIX_M;
+// Lines of vectors in a subgroup's slab, their length, and how far they lie apart: an odd number, so that lines begin in
+// different banks.
+const uint A_LINES = MATRIX_N, A_LINE = SLAB / PER, A_STEP = A_LINE | 1u;
+#if B_ALONG == COLUMN
+const uint B_LINES = COLUMNS, B_LINE = SLAB / PER;
+#else
+const uint B_LINES = SLAB, B_LINE = COLUMNS / PER;
+#endif
+const uint B_STEP = B_LINE | 1u;
+const uint VECTORS_OF_A = (A_LINES * A_LINE + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
+const uint VECTORS_OF_B = (B_LINES * B_LINE + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
 
-shared uvec4 slab_b[SUBGROUPS * LINES_OF_B * STEP];
-shared uvec4 slab_a[SUBGROUPS * MATRIX_N * STEP];
+shared uvec4 slab_a[SUBGROUPS * A_LINES * A_STEP];
+shared uvec4 slab_b[SUBGROUPS * B_LINES * B_STEP];
 // The sums of each subgroup: rows of the result.
 shared vec4 staged[SUBGROUPS * MATRICES * MATRIX_N * MATRIX_M / 4u];
 
@@ -38,12 +46,17 @@ uvec4 first_halves(uvec4 bits, uint count) {
 void load_slab(uint a0, uint b0, uint m0, uint n0, uint k0, uint end, out uvec4 a[VECTORS_OF_A], out uvec4 b[VECTORS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
         uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID;
-        uint n = min(n0 + i / LINE, N - 1u), k = min(k0 + i % LINE * PER, (end - 1u) & ~(PER - 1u));
+#if B_ALONG == COLUMN
+        uint n = min(n0 + i / B_LINE, N - 1u), k = min(k0 + i % B_LINE * PER, (end - 1u) & ~(PER - 1u));
         b[l] = b_vector((b0 + n * B_COLUMN + k) / PER);
+#else
+        uint k = min(k0 + i / B_LINE, end - 1u), n = min(n0 + i % B_LINE * PER, (N - 1u) & ~(PER - 1u));
+        b[l] = b_vector((b0 + n + k * B_ROW) / PER);
+#endif
     }
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
         uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID;
-        uint m = min(m0 + i / LINE, M - 1u), k = min(k0 + i % LINE * PER, (end - 1u) & ~(PER - 1u));
+        uint m = min(m0 + i / A_LINE, M - 1u), k = min(k0 + i % A_LINE * PER, (end - 1u) & ~(PER - 1u));
         a[l] = a_vector((a0 + m * A_ROW + k) / PER);
     }
 }
@@ -51,18 +64,23 @@ void load_slab(uint a0, uint b0, uint m0, uint n0, uint k0, uint end, out uvec4 
 // Steps of k from end on are zero in both.
 void keep_slab(uint k0, uint end, uvec4 a[VECTORS_OF_A], uvec4 b[VECTORS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
-        uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID, k = k0 + i % LINE * PER;
+        uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID;
         uvec4 bits = b[l];
+#if B_ALONG == COLUMN
+        uint k = k0 + i % B_LINE * PER;
         if (k0 + SLAB > end) bits = first_halves(bits, max(end, k) - k);
-        bool is_mine = LINES_OF_B * LINE % SUBGROUP_SIZE == 0u || i < LINES_OF_B * LINE;
-        if (is_mine) slab_b[(gl_SubgroupID * LINES_OF_B + i / LINE) * STEP + i % LINE] = bits;
+#else
+        if (k0 + SLAB > end && k0 + i / B_LINE >= end) bits = uvec4(0u);
+#endif
+        bool is_mine = B_LINES * B_LINE % SUBGROUP_SIZE == 0u || i < B_LINES * B_LINE;
+        if (is_mine) slab_b[(gl_SubgroupID * B_LINES + i / B_LINE) * B_STEP + i % B_LINE] = bits;
     }
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_A; ++l) {
-        uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID, k = k0 + i % LINE * PER;
+        uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID, k = k0 + i % A_LINE * PER;
         uvec4 bits = a[l];
         if (k0 + SLAB > end) bits = first_halves(bits, max(end, k) - k);
-        bool is_mine = MATRIX_N * LINE % SUBGROUP_SIZE == 0u || i < MATRIX_N * LINE;
-        if (is_mine) slab_a[(gl_SubgroupID * MATRIX_N + i / LINE) * STEP + i % LINE] = bits;
+        bool is_mine = A_LINES * A_LINE % SUBGROUP_SIZE == 0u || i < A_LINES * A_LINE;
+        if (is_mine) slab_a[(gl_SubgroupID * A_LINES + i / A_LINE) * A_STEP + i % A_LINE] = bits;
     }
 }
 
@@ -72,9 +90,9 @@ void keep_slab(uint k0, uint end, uvec4 a[VECTORS_OF_A], uvec4 b[VECTORS_OF_B]) 
 
 void main() {
     const uint tiles_m = (M + MATRIX_N - 1u) / MATRIX_N;
-    const uint tiles_n = (N + LINES_OF_B - 1u) / LINES_OF_B;
+    const uint tiles_n = (N + COLUMNS - 1u) / COLUMNS;
     uint group = workgroup_index();
-    uint n0 = group % tiles_n * LINES_OF_B, m0 = group / tiles_n % tiles_m * MATRIX_N;
+    uint n0 = group % tiles_n * COLUMNS, m0 = group / tiles_n % tiles_m * MATRIX_N;
     uint matrix = group / (tiles_n * tiles_m);
     uint batch = matrix % BATCH, begin = matrix / BATCH * K_PART;
     if (begin >= K) return;  // the whole workgroup
@@ -97,16 +115,22 @@ void main() {
         load_slab(a0, b0, m0, n0, k0 + SUBGROUPS * SLAB, end, a, b);
         [[unroll]] for (uint k = 0u; k < SLAB; k += MATRIX_K) {
             MATRIX_OF_A rows;
-            coopMatLoad(rows, slab_a, gl_SubgroupID * MATRIX_N * STEP + k / PER, STEP, gl_CooperativeMatrixLayoutColumnMajor);
+            uint from_a = gl_SubgroupID * A_LINES * A_STEP + k / PER;
+            coopMatLoad(rows, slab_a, from_a, A_STEP, gl_CooperativeMatrixLayoutColumnMajor);
             [[unroll]] for (uint i = 0u; i < MATRICES; ++i) {
                 MATRIX_OF_B columns;
-                uint from = (gl_SubgroupID * LINES_OF_B + i * MATRIX_M) * STEP + k / PER;
-                coopMatLoad(columns, slab_b, from, STEP, gl_CooperativeMatrixLayoutRowMajor);
+#if B_ALONG == COLUMN
+                uint from_b = (gl_SubgroupID * B_LINES + i * MATRIX_M) * B_STEP + k / PER;
+                coopMatLoad(columns, slab_b, from_b, B_STEP, gl_CooperativeMatrixLayoutRowMajor);
+#else
+                uint from_b = (gl_SubgroupID * B_LINES + k) * B_STEP + i * MATRIX_M / PER;
+                coopMatLoad(columns, slab_b, from_b, B_STEP, gl_CooperativeMatrixLayoutColumnMajor);
+#endif
                 sums[i] = coopMatMulAdd(columns, rows, sums[i]);
             }
         }
     }
-    const uint FOURS = LINES_OF_B / 4u, ALL = FOURS * MATRIX_N;
+    const uint FOURS = COLUMNS / 4u, ALL = FOURS * MATRIX_N;
     [[unroll]] for (uint i = 0u; i < MATRICES; ++i) {
         uint to = gl_SubgroupID * ALL + i * (MATRIX_M / 4u);
         coopMatStore(sums[i], staged, to, FOURS, gl_CooperativeMatrixLayoutColumnMajor);

@@ -118,7 +118,8 @@ class FewMatrixProduct:
     @property
     def shared_bytes(self) -> int:
         rows, columns = self.tile
-        return self.subgroups * (16 * (rows + columns) * (self.slab // 8 | 1) + 4 * rows * columns)
+        lines = max(columns * (self.slab // 8 | 1), self.slab * (columns // 8 | 1))
+        return self.subgroups * (16 * (rows * (self.slab // 8 | 1) + lines) + 4 * rows * columns)
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,8 @@ def product_kernel(
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= _NARROW:
         return _through_memory(target, m, n, k, batch, halves=halves)
-    if m <= _FEW_ROWS and b_per_vector and halves and b_along_k and FEW_ON_MATRICES is not None:
-        found = few_on_matrices(target, m)
+    if m <= _FEW_ROWS and b_per_vector and halves and FEW_ON_MATRICES is not None:
+        found = few_on_matrices(target, m, b_along_k)
         if found is not None:
             return found
     if m <= _FEW_ROWS and b_per_vector:
@@ -193,9 +194,14 @@ FEW_FROM = 2
 FEW_ON_MATRICES: tuple[int, int, int] | None = (1, 4, 64)
 
 
-def few_on_matrices(target: Target, m: int) -> FewMatrixProduct | None:
-    assert FEW_ON_MATRICES is not None
-    matrices, subgroups, slab = FEW_ON_MATRICES
+ACROSS_ON_MATRICES: tuple[int, int, int] | None = (4, 4, 32)
+
+
+def few_on_matrices(target: Target, m: int, b_along_k: bool) -> FewMatrixProduct | None:
+    which = FEW_ON_MATRICES if b_along_k else ACROSS_ON_MATRICES
+    if which is None:
+        return None
+    matrices, subgroups, slab = which
     shapes = [shape for shape in target.features.half_matrices if shape[1] >= m]
     if m < FEW_FROM or not shapes:
         return None

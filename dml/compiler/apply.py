@@ -5,19 +5,17 @@ Expressions put together (an activation after an addition, a chain that a graph 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
 from dml.compiler.kernels.expression import Emitted, emit, rounds_of_loops, scalar_body, vector_body
-from dml.compiler.kernels import lanes
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf
-from dml.enums import DML_TENSOR_DATA_TYPE_UINT16
-from dml.compiler.selection import LONG_ARITHMETIC, TRANSPOSE_WORKGROUP, elementwise_walk, transpose_tile
+from dml.compiler.selection import LONG_ARITHMETIC, elementwise_walk
+from dml.compiler.turned import apply_turned
 
 
 def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
@@ -30,16 +28,9 @@ def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inpu
     emitted = emit(expression, parameters, result=DATA_TYPES[result.made].glsl)
     for part in in_parts(merged, builder.target.max_region):
         unit = _vector_elements(*part)
-        tile = transpose_tile(builder.target, DATA_TYPES[result.data_type].bits) if len(inputs) == 1 else None
-        turned = _turned(tile, *part) if tile is not None else None
         if unit is not None:
             _apply_to_vectors(builder, emitted, unit, *part)
-        elif turned is not None and BLOCKS and _in_blocks(*turned):
-            plain = expression == Leaf(0) and turned[0].data_type == turned[1].data_type
-            _apply_to_blocks(builder, emitted, *turned, plain=plain)
-        elif tile is not None and turned is not None:
-            _apply_transposed(builder, emitted, tile, *turned)
-        else:
+        elif len(inputs) != 1 or not apply_turned(builder, emitted, *part, is_copy=expression == Leaf(0)):
             _apply_to_each(builder, emitted, *part)
 
 
@@ -80,97 +71,6 @@ def _ends_anywhere(result: Operand, unit: int, lines: int) -> bool:
     one of them took SwiftShader more than 22 GiB to compile for some tens of operators in a chain.
     """
     return result.rank == 1 and (lines <= LONG_ARITHMETIC or result.count % unit != 0)
-
-
-def _apply_transposed(builder: ProgramBuilder, emitted: Emitted, tile: int, result: Operand, source: Operand) -> None:
-    *outer, high, across = result.sizes
-    wide = tile * DATA_TYPES[result.data_type].per_word
-    space = (*outer, -(-high // tile), -(-across // wide))
-    builder.dispatch(
-        "elementwise/transpose.comp",
-        {"result": write(result), "x0": read(source)},
-        space=space,
-        groups=math.prod(space),
-        workgroup=TRANSPOSE_WORKGROUP,
-        constants={"HIGH": high, "ACROSS": across, **emitted.constants},
-        defines={"TILE": f"{tile}u", "NARROW": int(DATA_TYPES[result.data_type].per_word > 1)},
-        code=emitted.code,
-        steps=2,
-        each=tile * wide // TRANSPOSE_WORKGROUP,
-    )
-
-
-BLOCKS, ALONG, BLOCK_WORKGROUP = 1, 8, 128
-
-
-def _in_blocks(result: Operand, source: Operand) -> bool:
-    """Whether both sides are rows of whole vectors, of as many elements."""
-    unit = DATA_TYPES[result.data_type].per_vector
-    if DATA_TYPES[source.data_type].per_vector != unit or DATA_TYPES[result.data_type].bits not in (16, 32):
-        return False
-    last = result.rank - 1
-    others = (source.base, *source.strides[: last - 1], source.strides[last], source.sizes[last - 1])
-    return not any(step % unit for step in (*others, result.base, result.sizes[last], *result.strides[:last]))
-
-
-def _apply_to_blocks(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: Operand, *, plain: bool) -> None:
-    """plain: the bits are copied as they are."""
-    unit = DATA_TYPES[result.data_type].per_vector
-    plain = plain and result.epilogue is None and unit == 8
-    if plain:
-        result, source = result.as_type(DML_TENSOR_DATA_TYPE_UINT16), source.as_type(DML_TENSOR_DATA_TYPE_UINT16)
-    *outer, high, across = result.sizes
-    beside = BLOCK_WORKGROUP // ALONG
-    space = (*outer, -(-high // (ALONG * unit)), -(-across // (beside * unit)))
-    held = [f"v[{k}]" for k in range(unit)]
-    lines = [f"void store_block(uvec4 v[{unit}], uint to) {{"]
-    for row in range(unit):
-        own = [f"w{row}"]
-        lines += lanes.clear(own)
-        lines += [f"    uint to{row} = to + {row}u * result_STRIDE_{result.rank - 2};"]
-        if plain:
-            word, shift = "xyzw"[row // 2], row % 2 * 16
-            for k in range(4):
-                low, high_ = (f"v[{2 * k + half}].{word}" for half in (0, 1))
-                value = f"({low} & 0xffffu) | {high_} << 16" if not shift else f"{low} >> 16 | ({high_} & 0xffff0000u)"
-                lines.append(f"    {own[0]}.{'xyzw'[k]} = {value};")
-        else:
-            for k in range(unit):
-                value = f"compute({lanes.element('x0', source, [held[k]], row)})"
-                lines.append(lanes.put("result", result, own, k, f"to{row}", value))
-        lines += [f"    result_vector_store(to{row} / {unit}u, {own[0]});"]
-    builder.dispatch(
-        "elementwise/transpose_blocks.comp",
-        {"result": write(result, vector=True), "x0": read(source, vector=True)},
-        space=space,
-        groups=math.prod(space),
-        workgroup=BLOCK_WORKGROUP,
-        constants={"HIGH": high, "ACROSS": across, "ACROSS_STEP": source.strides[-1], **emitted.constants},
-        defines={"UNIT": f"{unit}u", "ALONG": f"{ALONG}u"},
-        code="\n".join([*([] if plain else [emitted.code]), *lines, "}"]),
-        steps=2,
-        each=unit * unit,
-    )
-
-
-def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Operand] | None:
-    """Both with the dimension along which the source's elements are neighbours as the last but one.
-
-    None where they are neighbours along the result's last dimension, or these two are short, or words are shared.
-    """
-    last = result.rank - 1
-    found = [axis for axis in range(last) if source.strides[axis] == 1 and source.sizes[axis] >= tile // 2]
-    if not found or result.strides[last] != 1 or source.strides[last] in (0, 1) or result.sizes[last] < tile // 2:
-        return None
-    per_word = DATA_TYPES[result.data_type].per_word
-    if any(step % per_word for step in (result.base, result.sizes[last], *result.strides[:last])):
-        return None
-    order = [axis for axis in range(last) if axis != found[0]] + [found[0], last]
-    turned, along = (
-        operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
-        for operand in (result, source)
-    )
-    return turned, along
 
 
 def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:

@@ -5,17 +5,17 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 // Softmax or its logarithm as in "softmax.comp", of rows that their invocations hold: read once, written once. LANES
-// neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements.
+// neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements. OF_HALVES: y is FLOAT16, and no
+// logarithm.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
 #include "lib/reduce_lanes.glsl"
 
-// e^x for x <= 0. Where the result is FLOAT16, exp2() is near enough: 3 + 2 |x| ulp of float32.
-#if FAST_EXP && !LOG
-float power_of(float x) { return exp2((x > -105.0 ? x : -105.0) * 1.44269504); }
+#if OF_HALVES
+#define POWER exp_of_half
 #else
-float power_of(float x) { return exp_nonpositive(x); }
+#define POWER exp_nonpositive
 #endif
 
 #if LANES > 1
@@ -49,7 +49,7 @@ void main() {
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         float part = 0.0;
         [[unroll]] for (uint k = 0u; k < UNIT; ++k) {
-            float power = power_of(v[step][k] - most);
+            float power = POWER(v[step][k] - most);
             part += power;
 #if !LOG
             v[step][k] = power;

@@ -3,7 +3,8 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 // As "few.comp", where the LANES that share a key are neighbours of one subgroup: they pass each other what they have,
-// each group of them keeps a maximum and sums of its own, and nobody waits for others before the end.
+// each group of them keeps a maximum and sums of its own, and nobody waits for others before the end. OF_HALVES: the
+// result is FLOAT16.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -19,11 +20,10 @@ shared float passed[WORKGROUP];
 shared vec4 gathered[WORKGROUP * FOURS];
 shared float mosts[GROUPS], totals[GROUPS];
 
-#if FAST_EXP
-// Near enough where the result is FLOAT16: within 3 + 2 |x| ulp of float32.
-float power_of(float x) { return exp2((x > -105.0 ? x : -105.0) * 1.44269504); }
+#if OF_HALVES
+#define POWER exp_of_half
 #else
-float power_of(float x) { return exp_nonpositive(x); }
+#define POWER exp_nonpositive
 #endif
 
 // The sums over the lanes of a key.
@@ -98,12 +98,12 @@ void main() {
                 scores[u * MY_ROWS + r] = score;
                 larger = reduce_max(larger, score);
             }
-            float shift = shift_of(larger), factor = power_of(most[r] - shift);
+            float shift = shift_of(larger), factor = POWER(most[r] - shift);
             most[r] = larger;
             total[r] *= factor;
             [[unroll]] for (uint h = 0u; h < FOURS; ++h) sums[r][h] *= factor;
             [[unroll]] for (uint u = 0u; u < EACH_ROUND; ++u) {
-                float weight = power_of(scores[u * MY_ROWS + r] - shift);
+                float weight = POWER(scores[u * MY_ROWS + r] - shift);
                 total[r] += weight;
                 [[unroll]] for (uint h = 0u; h < FOURS; ++h) sums[r][h] += weight * v_four(values[u], h);
             }
@@ -119,8 +119,8 @@ void main() {
         barrier();
         float all_ = LEAST, weight = 0.0;
         for (uint g = 0u; g < GROUPS; ++g) all_ = reduce_max(all_, mosts[g]);
-        float shift = shift_of(all_), factor = power_of(most[r] - shift);
-        for (uint g = 0u; g < GROUPS; ++g) weight += totals[g] * power_of(mosts[g] - shift);
+        float shift = shift_of(all_), factor = POWER(most[r] - shift);
+        for (uint g = 0u; g < GROUPS; ++g) weight += totals[g] * POWER(mosts[g] - shift);
         [[unroll]] for (uint h = 0u; h < FOURS; ++h) gathered[id * FOURS + h] = sums[r][h] * factor;
         barrier();
         uint row = first_row + r;

@@ -1,9 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // As "transpose.comp", where rows on both sides are whole vectors of UNIT elements: an invocation reads a block of UNIT
-// vectors and writes it turned, without shared memory. Neighbours take blocks along x0's neighbours, ALONG of them, and
-// the others those along the result's. compute_block(v, to), at the end of the generated prelude, makes the vectors of
-// the result. The space counts the workgroups' blocks along the last two dimensions.
+// vectors and writes it turned, without shared memory. ALONG neighbours take blocks along x0's neighbours; of those so many
+// apart, each takes the next block along the result's. store_block(v, to), at the end of the generated prelude, makes the
+// vectors of the result. The space counts the workgroups' blocks along the last two dimensions.
 #include "prelude.glsl"
 
 const uint BESIDE = WORKGROUP / ALONG;
@@ -18,8 +18,10 @@ void main() {
     if (t >= HIGH || n >= ACROSS) return;
     c[RANK - 2u] = t;
     c[RANK - 1u] = n;
-    uint from = x0_at(c) / UNIT, to = result_at(c);
+    uint from = x0_at(c), to = result_at(c);
+    c[RANK - 1u] = n + 1u;
+    uint next = x0_at(c) - from;
     uvec4 v[UNIT];
-    [[unroll]] for (uint k = 0u; k < UNIT; ++k) v[k] = x0_vector(from + k * (ACROSS_STEP / UNIT));
+    [[unroll]] for (uint k = 0u; k < UNIT; ++k) v[k] = x0_vector((from + k * next) / UNIT);
     store_block(v, to);
 }

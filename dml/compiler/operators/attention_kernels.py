@@ -27,7 +27,6 @@ from dml.compiler.selection.attention import (
 )
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
-FAST_EXP = 1
 #: FLOAT16 of a vector.
 _HALVES = 8
 
@@ -216,7 +215,7 @@ def _few(
             "LANES": chosen.lanes,
             "EACH_ROUND": chosen.round,
             "SUBGROUP": chosen.subgroup,
-            "FAST_EXP": int(FAST_EXP and DATA_TYPES[of.result.data_type].bits == 16),
+            "OF_HALVES": int(DATA_TYPES[of.result.data_type].bits == 16),
         },
         parts,
         part_keys,

@@ -54,7 +54,6 @@ LANES_CASES = {
     "masked": ([LANES], Case((2, 1, 100, 0, 32, 24), (2, 2), mask="BOOLEAN")),
     "several rows in parts": ([LANES, MERGE], Case((1, 3, 700, 0, 24, 32), (4, 2), relative=True)),
     "fewer keys than lanes": ([LANES], Case((1, 2, 3, 0, 8, 32), (3, 1))),
-    "past keys": ([LANES], Case((2, 1, 1, 40, 16, 16), (2, 2))),
 }
 
 

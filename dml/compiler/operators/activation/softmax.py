@@ -33,10 +33,14 @@ from dml.compiler.selection.lines import (
 )
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
-from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
+from dml.enums import (
+    DML_AXIS_DIRECTION_INCREASING,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_UINT32,
+)
 from dml.shapes import ones_along
 
-FAST_EXP = 0
 KERNEL, HELD_KERNEL = "activation/softmax.comp", "activation/softmax_held.comp"
 
 
@@ -61,6 +65,11 @@ def softmax(
         _whole_rows(builder, x, y, logarithm, held)
 
 
+def _held_defines(held: HeldRows, y: Operand, logarithm: bool) -> dict[str, int]:
+    of_halves = y.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
+    return {"STEPS": held.steps, "SUBGROUP": held.subgroup, "OF_HALVES": int(of_halves)}
+
+
 def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool, held: HeldRows | None) -> None:
     """In one dispatch."""
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
@@ -76,7 +85,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
             "LANES": sharing.lanes,
             "UNIT": unit,
             "LOG": int(logarithm),
-            **({"STEPS": held.steps, "SUBGROUP": held.subgroup, "FAST_EXP": FAST_EXP} if held else {}),
+            **(_held_defines(held, y, logarithm) if held else {}),
         },
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
         steps=held.steps if held else WALKS * -(-length // (unit * sharing.lanes)),

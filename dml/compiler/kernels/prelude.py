@@ -50,7 +50,7 @@ PUSH_WORDS = 32
 #: What a kernel writes behind a number's name to divide by it.
 DIVISOR = "_DIVISOR"
 #: The functions of lib/half.glsl that the device's instructions can do.
-_CONVERSIONS = {"half_decode", "half_encode", "half_rounded"}
+_CONVERSIONS = {"half_decode", "half_decode_high", "half_encode", "half_rounded"}
 
 _INTRINSICS = "GL_EXT_spirv_intrinsics"
 _WORD = re.compile(r"[A-Za-z_]\w*")

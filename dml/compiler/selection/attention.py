@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dml.compiler.selection import max_steps
+from dml.compiler.selection import max_steps, shuffled
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -156,6 +156,7 @@ class AttentionFew:
     round: int
     parts: int
     steps: int
+    subgroup: int = 0
 
 
 AttentionWay = AttentionTiles | AttentionMatrices | AttentionFew
@@ -202,7 +203,8 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     groups = of.heads * -(-of.rows // rows)
     steps = -(-of.keys // tile) * (lanes + tile)
     parts = _parts(target, of, groups, steps, tile)
-    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts))
+    near = shuffled(target)
+    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), near if lanes <= near else 0)
 
 
 #: Tiles for matrix units in the order of preference: rows, keys, matrices of a subgroup down. Of 128 heads of 2048

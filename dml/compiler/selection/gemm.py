@@ -66,6 +66,7 @@ class VectorProduct:
     per_vector: int
     parts: int = 1
     unroll: int = 2
+    near: int = 32
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -84,6 +85,41 @@ class VectorProduct:
     @property
     def shared_bytes(self) -> int:
         return 4 * self.slices * self.lanes * self.columns
+
+
+@dataclass(frozen=True)
+class FewMatrixProduct:
+    """gemm/few_matrix.comp: ``subgroups`` share the products of ``matrices`` matrices of columns, ``slab`` steps of k
+    each. shape: (m, n, k) of a matrix, whose m are columns of the result and n its rows. parts: as those of
+    SharedProduct.
+    """
+
+    matrices: int
+    subgroups: int
+    slab: int
+    shape: tuple[int, int, int]
+    subgroup_size: int
+    parts: int = 1
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.shape[1], self.matrices * self.shape[0]
+
+    @property
+    def workgroup(self) -> int:
+        return self.subgroups * self.subgroup_size
+
+    @property
+    def depth(self) -> int:
+        """Products of each column in a step of its invocations together."""
+        return self.subgroups * self.shape[2]
+
+    @property
+    def shared_bytes(self) -> int:
+        rows, columns = self.tile
+        lines = max(columns * (self.slab // 8 | 1), self.slab * (columns // 8 | 1))
+        return self.subgroups * (16 * (rows * (self.slab // 8 | 1) + lines) + 4 * rows * columns)
 
 
 @dataclass(frozen=True)
@@ -122,7 +158,7 @@ class MatrixProduct(MatrixTile):
         return 16 * self.buffers * slabs + 4 * m * n * self.subgroups
 
 
-ProductKernel = TiledProduct | NarrowProduct | VectorProduct | SharedProduct | MatrixProduct
+ProductKernel = TiledProduct | NarrowProduct | VectorProduct | FewMatrixProduct | SharedProduct | MatrixProduct
 
 
 def product_kernel(
@@ -145,14 +181,37 @@ def product_kernel(
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= _NARROW:
         return _through_memory(target, m, n, k, batch, halves=halves)
+    if m <= _FEW_ROWS and b_per_vector and halves and FEW_ON_MATRICES is not None:
+        found = few_on_matrices(target, m, b_along_k)
+        if found is not None:
+            return found
     if m <= _FEW_ROWS and b_per_vector:
         return _vector(target, m, n, k, batch, b_along_k, b_per_vector)
     return _narrow(m, b_along_k)
 
 
+FEW_FROM = 2
+FEW_ON_MATRICES: tuple[int, int, int] | None = (1, 4, 64)
+
+
+ACROSS_ON_MATRICES: tuple[int, int, int] | None = (4, 4, 32)
+
+
+def few_on_matrices(target: Target, m: int, b_along_k: bool) -> FewMatrixProduct | None:
+    which = FEW_ON_MATRICES if b_along_k else ACROSS_ON_MATRICES
+    if which is None:
+        return None
+    matrices, subgroups, slab = which
+    shapes = [shape for shape in target.features.half_matrices if shape[1] >= m]
+    if m < FEW_FROM or not shapes:
+        return None
+    found = FewMatrixProduct(matrices, subgroups, slab, min(shapes, key=lambda s: (s[1], -s[2])), target.subgroup_size)
+    return found if fits(target, found) else None
+
+
 def part_of_k(kernel: ProductKernel, k: int) -> int:
     """How many of k products the workgroups of one part add: a whole number of steps of every kernel."""
-    if not isinstance(kernel, SharedProduct | VectorProduct | MatrixProduct):
+    if not isinstance(kernel, SharedProduct | VectorProduct | FewMatrixProduct | MatrixProduct):
         return k
     return -(-k // kernel.parts // _PART_OF_K) * _PART_OF_K
 

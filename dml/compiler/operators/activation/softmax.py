@@ -33,7 +33,12 @@ from dml.compiler.selection.lines import (
 )
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
-from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
+from dml.enums import (
+    DML_AXIS_DIRECTION_INCREASING,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_UINT32,
+)
 from dml.shapes import ones_along
 
 KERNEL, HELD_KERNEL = "activation/softmax.comp", "activation/softmax_held.comp"
@@ -66,7 +71,8 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
     unit = _unit(builder, x, y)
     sharing = held or softmax_sharing(builder.target, length // unit)
     if isinstance(sharing, HeldRows):
-        own: dict[str, object] = {"STEPS": sharing.steps, "SUBGROUP": sharing.subgroup}
+        of_halves = y.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
+        own: dict[str, object] = {"STEPS": sharing.steps, "SUBGROUP": sharing.subgroup, "OF_HALVES": int(of_halves)}
     else:
         own = {"TURNED": f"{sharing.turned}u"}
     builder.dispatch(

@@ -23,9 +23,15 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Bytes as floats.
-vec4 four_bytes(uint bytes) {
-    return vec4(bytes & 255u, bitfieldExtract(bytes, 8, 8), bitfieldExtract(bytes, 16, 8), bytes >> 24);
+// Four numbers of a word, every second from `first` on, as 1 + number / 16 each: put into the bits of a float, where
+// conversions would take an H100 longer than memory does.
+vec4 four_numbers(uint word, uint first) {
+    uvec4 bits;
+    [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+        uint from = 4u * (first + 2u * q);
+        bits[q] = (from < 19u ? word << (19u - min(from, 19u)) : word >> (max(from, 19u) - 19u)) & 0x780000u | 0x3f800000u;
+    }
+    return uintBitsToFloat(bits);
 }
 
 SUM with_products(SUM sum, FOUR a, FOUR b) {
@@ -76,7 +82,7 @@ void main() {
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
             uint k = first_k + u * (SLICES * 32u);
             if (u > 0u && k >= K) break;
-            // Sums of a alone are what the zero points are taken off by.
+            // Sums of a alone are what the zero points, and the 1 of each number, are taken off by.
             SUM products[TILE_M][COLUMNS], ones[TILE_M];
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                 ones[m] = 0.0;
@@ -85,8 +91,8 @@ void main() {
             [[unroll]] for (uint w = 0u; w < 4u; ++w) {
                 vec4 even[COLUMNS], odd[COLUMNS];
                 [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                    even[c] = four_bytes(b[u][c][w] & 0x0f0f0f0fu);
-                    odd[c] = four_bytes(b[u][c][w] >> 4 & 0x0f0f0f0fu);
+                    even[c] = four_numbers(b[u][c][w], 0u);
+                    odd[c] = four_numbers(b[u][c][w], 1u);
                 }
                 [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                     FOUR low, high;
@@ -101,7 +107,7 @@ void main() {
             }
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
                 [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                    sums[m][c] += scale[u][c] * (products[m][c] - zero[u][c] * ones[m]);
+                    sums[m][c] += scale[u][c] * (16.0 * products[m][c] - (16.0 + zero[u][c]) * ones[m]);
                 }
             }
         }

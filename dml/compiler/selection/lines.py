@@ -27,10 +27,10 @@ CPU_PARALLEL, GPU_PARALLEL = 256, 131072
 #: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of
 #: each on their way.
 GPU_TOGETHER = 4
-#: Invocations of a workgroup that share a result whose neighbours lie beside it, and steps that each takes at once: the
-#: 8 others that are left of 128 read 128 bytes side by side. Sums of 16384 x 4096 take an H100 109 us so in FLOAT32 and
-#: 64 in FLOAT16; 114 and 68 by 8 with half the steps, 112 and 71 by 32.
-APART, APART_TOGETHER = 16, 8
+#: Invocations of a workgroup that share a result whose neighbours lie beside it: the 8 others that are left of 128 read
+#: 128 bytes side by side. And the steps with which each is worth twice as many of them as fill a GPU: sums of 16384 x
+#: 4096 in 16 chunks take an H100 97 us in FLOAT32 and 52 in FLOAT16 so, in 8 chunks 103 and 57, in 32 98 and 54.
+APART, APART_STEPS = 16, 64
 #: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
 #: not worth a chunk of their own.
 SUM_BLOCK = 32
@@ -101,8 +101,8 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
     chunks = max(1, parallel, -(-steps // (longest * lanes)))
     workgroup = min(HOLDERS, target.max_workgroup_invocations)
     if row:
-        together = APART_TOGETHER if lanes > 1 else GPU_TOGETHER
-        return LineSharing(lanes, workgroup, chunks, together=together, apart=lanes > 1)
+        more = min(2 * GPU_PARALLEL // max(1, results * lanes), steps // (APART_STEPS * lanes))
+        return LineSharing(lanes, workgroup, max(chunks, more), together=GPU_TOGETHER, apart=lanes > 1)
     subgroup = near if lanes > 1 and workgroup % max(1, near) == 0 else 0
     return LineSharing(lanes, workgroup, chunks, together=GPU_TOGETHER, subgroup=subgroup)
 

@@ -13,7 +13,7 @@ from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matrix_code, matrix_defines, merge_batch
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
-from dml.compiler.selection.gemm import block_product
+from dml.compiler.selection.few_rows import block_product
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT4
 
 

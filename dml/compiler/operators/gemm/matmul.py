@@ -13,12 +13,11 @@ from dml.compiler.operators.gemm.layout import in_eights, quads, readable, trans
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection.few_rows import FewMatrixProduct, VectorProduct
 from dml.compiler.selection.gemm import (
-    FewMatrixProduct,
     MatrixProduct,
     NarrowProduct,
     ProductKernel,
-    VectorProduct,
     is_better_transposed,
     longest_product,
     multiplies_on_matrices,

@@ -226,13 +226,10 @@ float exp_nonpositive(float x) {
     precise float n = shifted - 12582912.0;
     precise float high = near - n * 0.693359375;
     precise float r = high + n * 2.12194440e-4;
-    // exp_tail() with a term less, which is as exact where 1 is added.
-    float p = 1.38146e-3;
-    p = p * r + 8.3687156e-3;
-    p = p * r + 4.166839e-2;
-    p = p * r + 0.16666521;
-    p = p * r + 0.49999994;
-    precise float y = p * (r * r) + r + 1.0;
+    // exp_tail() with a term less, which is as exact where 1 is added, and in an order in which less waits for the rest.
+    float square = r * r;
+    float p = (0.49999994 + 0.16666521 * r) + ((4.166839e-2 + 8.3687156e-3 * r) + 1.38146e-3 * square) * square;
+    precise float y = p * square + r + 1.0;
     // 2^n from the bits of n; 0 for -127.
     precise float z = y * uintBitsToFloat((floatBitsToUint(shifted) << 23) + (127u << 23));
     return z;

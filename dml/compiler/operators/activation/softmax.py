@@ -29,7 +29,7 @@ from dml.compiler.selection.lines import (
     held_rows,
     softmax_fits_one_dispatch,
     softmax_sharing,
-    softmax_takes_vectors,
+    softmax_vectors,
 )
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
@@ -94,8 +94,10 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
 
 
 def _unit(builder: ProgramBuilder, x: Operand, y: Operand) -> int:
-    """Elements that an invocation takes at once."""
-    return adjacent((x, y), x.rank - 1) if softmax_takes_vectors(builder.target, x.count) else 1
+    """Elements that an invocation takes at once, eight at most."""
+    vectors = softmax_vectors(builder.target, x.count)
+    unit = adjacent((x, y), x.rank - 1) if vectors else 1
+    return 2 * unit if vectors == 2 and unit == 4 and x.sizes[-1] % 8 == 0 else unit
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:

@@ -3,9 +3,9 @@ something of everything.
 
 Tests that are marked slow stay out. Of a test on a device that has many sets of parameters, one runs: the one whose
 name has the smallest hash, hence the same one on every machine. (On a machine that has run nothing yet, most of the
-time goes into compiling kernels: this leaves 1,250 of 11,440.) Tests that need no device run whole, and so does what is
-marked ``every_parameter``: each operator's sample is. Paths, ``-k``, ``-m`` and ``--all`` choose, and what is chosen
-runs whole.
+time goes into compiling kernels: this leaves 1,450 of 11,440.) Tests that need no device run whole, and so does what is
+marked ``every_parameter``: each operator's sample is, and each function of shaders/lib. Paths, ``-k``, ``-m`` and
+``--all`` choose, and what is chosen runs whole.
 """
 
 from __future__ import annotations

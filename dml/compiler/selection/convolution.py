@@ -275,8 +275,8 @@ class ImplicitMatrixTile:
         """Bytes of shared memory, with x's elements in the direction in which they take more."""
         lines = self.slab * (self.channels // 8 | 1)
         lines += max(self.slab * (self.places // 8 | 1), self.places * (self.slab // 8 | 1))
-        m, n, _ = self.shape
-        return 16 * lines + 4 * m * n * self.workgroup // self.subgroup_size + 8 * self.table
+        staged = self.workgroup // self.subgroup_size * self.shape[0] * (self.own[1] // 4 + 2)
+        return 16 * max(lines, staged) + 8 * self.table
 
 
 _Tile = TypeVar("_Tile", ImplicitTile, ImplicitMatrixTile)

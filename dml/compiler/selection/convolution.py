@@ -300,6 +300,10 @@ _MATRIX_TILES = (
 )
 
 
+#: Taps from which on a copy of x pays.
+_TAPS_WORTH_A_COPY = 1 << 30
+
+
 def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTile | None:
     """The tile of a convolution of FLOAT16 on matrix units; None where there are none, or too little work for them."""
     shapes = target.features.half_matrices
@@ -322,6 +326,11 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
     variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # the kernel of FLOAT32 in their place
     found = tuned(target, "convolution", f"FLOAT16 {_work(sizes)}", rule, lambda: variants)
     return found and _with_table(target, sizes, found)
+
+
+def puts_channels_last(target: Target, sizes: WindowSizes, size: int) -> bool:
+    """Whether x, of ``size`` bytes, is copied, so that its channels are neighbours, before matrix units take it."""
+    return math.prod(sizes.taps) >= _TAPS_WORTH_A_COPY and sizes.inputs % 8 == 0 and size <= target.max_region
 
 
 #: Places of an image from which on a product for each image fills its last tiles well enough.

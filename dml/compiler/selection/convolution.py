@@ -372,7 +372,8 @@ _STRIPS, _MOST_TAPS = ((4, 4), (5, 3), (3, 3), (2, 2)), 9
 _STRIP_COST, _STRIP_READ, _STRIP_SUM = 15, 1.5, 5
 
 
-DEPTHWISE_FOURS = (4, 8, 2)
+#: Rows of tiles of four columns, and of those without fours.
+_ROWS_OF_FOURS, _ROWS_OF_STRIPS = (4, 8, 2), (8, 4, 2, 1)
 
 
 @dataclass(frozen=True)
@@ -397,21 +398,17 @@ class DepthwiseTile:
 def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool) -> DepthwiseTile | None:
     """The tile of a convolution whose groups have one input channel; None where that kernel is not for it.
 
-    bits: of an element of the result: halves go in pairs, a word to an invocation. fours: whether rows on both sides are
-    of fours.
+    bits: of an element of the result: halves go in pairs, a word to an invocation. fours: whether rows on both sides
+    are of fours.
     """
     if sizes.inputs != 1 or sizes.taps[0] > max_steps(target):
         return None
     if target.is_cpu:
         return _strip_of_cpus(target, sizes) if math.prod(sizes.taps) <= _MOST_TAPS else None
     fitting = []
-    each = [
-        (rows, columns, False)
-        for rows, columns in ((8, 32 // bits), (4, 32 // bits), (2, 32 // bits), (1, 32 // bits), (1, 1))
-    ]
-    if fours:
-        each = [*((rows, 4, True) for rows in DEPTHWISE_FOURS), *each]
-    for rows, columns, by_four in each:
+    tiles = [(rows, 4, True) for rows in _ROWS_OF_FOURS] if fours else []
+    tiles += [*((rows, 32 // bits, False) for rows in _ROWS_OF_STRIPS), (1, 1, False)]
+    for rows, columns, by_four in tiles:
         tile = DepthwiseTile(rows, columns, (_gap(sizes, 1), 1), by_four)
         down, across = elements_read(tile, sizes)
         if down * across <= _MOST_READS and (rows == 1 or sizes.places[1] > rows // 2):

@@ -60,7 +60,7 @@ def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, f
 
 
 def in_fours(sums: WindowedSum) -> bool:
-    """Whether rows of x and of the result are of fours that lie together, and windows and their elements move by one."""
+    """Whether rows of x and the result are of fours that lie together, and windows and their elements move by one."""
     windows, operands = sums.windows, (sums.x, sums.result)
     kinds = {operand.data_type for operand in operands}
     fits = len(kinds) == 1 and kinds <= {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16}

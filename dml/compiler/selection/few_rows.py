@@ -91,8 +91,8 @@ FEW_ROWS = 8
 #: Invocations side by side where a vector holds columns.
 _LANES_OF_COLUMNS = (4, 8, 16)
 #: Invocations that share a column there, and vectors of each at once, by rows, if a workgroup has as many: more rows
-#: leave fewer registers. 4096 x 11008 in FLOAT32 take an H100 63, 67 and 83 us so for one row, four and eight, and 67, 86
-#: and 114 by 16 or 32 and two vectors.
+#: leave fewer registers. 4096 x 11008 in FLOAT32 take an H100 63, 67 and 83 us so for one row, four and eight, and 67,
+#: 86 and 114 by 16 or 32 and two vectors.
 _SLICES_OF_COLUMNS = {1: (64, 2), 2: (64, 2), 4: (32, 1), 8: (32, 1)}
 #: Invocations of a workgroup: what every device has, and what those take who share a column.
 _SMALL_WORKGROUP, _LARGE_WORKGROUP = 128, 512

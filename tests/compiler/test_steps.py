@@ -290,6 +290,7 @@ OF_ANY_SIZE = {
     "activation/softmax_held.comp": "what an invocation holds of a row",
     "normalization/held.comp": "what an invocation holds of a row",
     "convolution/pad.comp": "four elements",
+    "convolution/weights_in_fours.comp": "four elements",
     "convolution/winograd_input.comp": "six by six points",
     "convolution/winograd_result.comp": "six by six points",
     "convolution/winograd_weights.comp": "six by six points",

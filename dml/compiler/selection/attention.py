@@ -174,8 +174,11 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
         return None
     # Parts and steps follow from exact sizes, and are not chosen. (Those of a head's columns are part of a kernel.)
     shapes = [replace(way, parts=1, steps=1) for way in fitting]
-    size = f"{of.size} and {of.value_size} columns"
-    work = f"{'FLOAT16' if of.halves else '32 bits'}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
+
+    def work() -> str:
+        size = f"{of.size} and {of.value_size} columns"
+        return f"{'FLOAT16' if of.halves else '32 bits'}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
+
     return fitting[shapes.index(tuned(target, "attention", work, shapes[0], lambda: shapes))]
 
 

@@ -105,19 +105,21 @@ def few_rows(
 ) -> VectorProduct | FewMatrixProduct:
     """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
     rows = 1 << (m - 1).bit_length()
-    weights = f"{32 * 4 // per_vector} bits, {rows} rows by {at_least(n * batch)} columns of {at_least(k, 8)}"
-    where = f"{weights}, {'along' if b_along_k else 'across'} them"
     on_matrices = list(_on_matrices(target, m, b_along_k)) if halves else []
-    if on_matrices:
-        where += ", on matrix units"
+
+    def work() -> str:
+        of = f"{rows} rows by {at_least(n * batch)} columns of {at_least(k, 8)}"
+        where = f"{'along' if b_along_k else 'across'} them{', on matrix units' if on_matrices else ''}"
+        return f"{32 * 4 // per_vector} bits, {of}, {where}"
+
     if b_along_k:
         vector = _along_k(rows, per_vector, n)
         found: list[VectorProduct | FewMatrixProduct] = [*on_matrices, vector]
         found += [replace(vector, columns=columns) for columns in (1, 2, 4)]
-        return tuned(target, "few rows", where, found[0], lambda: found)
+        return tuned(target, "few rows", work, found[0], lambda: found)
     is_wide = n * batch >= _MANY_COLUMNS and rows <= _ROWS_OF_MANY_COLUMNS
     ways: list[int | FewMatrixProduct] = [*on_matrices, 8 if is_wide else 4]
-    chosen = tuned(target, "few rows", where, ways[0], lambda: [*ways, *_LANES_OF_COLUMNS])
+    chosen = tuned(target, "few rows", work, ways[0], lambda: [*ways, *_LANES_OF_COLUMNS])
     if isinstance(chosen, FewMatrixProduct):
         return chosen
     return _across_k(target, rows, n, k, batch, per_vector, chosen)

@@ -166,7 +166,9 @@ def _through_memory(
     shared = [(tile, enough) for tile, enough in _SHARED_TILES if fits(target, tile)]
     ordered: Sequence[tuple[SharedProduct | MatrixProduct, int]] = on_matrices or shared
     rule = first_of_enough(ordered, m, n, batch)
-    work = f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
+
+    def work() -> str:
+        return f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
 
     def variants() -> list[SharedProduct | MatrixProduct]:
         return [*dict(on_matrices), *dict(shared), *(tile for tile in _SLOWER_TILES if fits(target, tile))]

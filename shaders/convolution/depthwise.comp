@@ -6,7 +6,8 @@
 // STEP_d; windows are MOVE_d apart, their elements DILATION_d, and PADDING_d elements come before x. A tile's rows are
 // GAP_1 apart, its columns GAP_2: the dilation, where windows move by one, so that theirs have elements in common. The
 // space counts {batch, channel, depth, tile of rows, tile of columns}, tiles that begin within a gap one after the other.
-// RESULT_PAIRS: float16, and tiles are whole words.
+// RESULT_PAIRS: float16, and tiles are whole words. FOURS: a tile has four columns, windows and their elements move by one,
+// and rows on both sides are of fours, which are vectors of float32 or two words of float16; PADDED elements come before x.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
 
@@ -15,6 +16,18 @@ const uint MOVED_1 = GAP_1 > 1u ? 1u : MOVE_1, DILATED_1 = GAP_1 > 1u ? 1u : DIL
 const uint MOVED_2 = GAP_2 > 1u ? 1u : MOVE_2, DILATED_2 = GAP_2 > 1u ? 1u : DILATION_2;
 const uint ROWS = (TILE_Y - 1u) * MOVED_1 + (TAPS_1 - 1u) * DILATED_1 + 1u;
 const uint COLUMNS = (TILE_X - 1u) * MOVED_2 + (TAPS_2 - 1u) * DILATED_2 + 1u;
+
+#if FOURS
+// Four neighbouring elements.
+FOUR x_four(uint i) {
+#if RESULT_PAIRS
+    uint low = x_word(i >> 1), high = x_word((i >> 1) + 1u);
+    return FOUR(half_decode(low & 0xffffu), half_decode_high(low), half_decode(high & 0xffffu), half_decode_high(high));
+#else
+    return FOUR_OF_BITS(x_vector(i >> 2));
+#endif
+}
+#endif
 
 void main() {
     uint i = global_index();
@@ -44,7 +57,16 @@ void main() {
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
             uint down = y + r * GAP_1, row = from + z * x_STRIDE_2 + down * x_STRIDE_3;
             SUM found[COLUMNS];
+#if FOURS
+            // (The first four are those of the first window's place, the others lie around them.)
+            bool here = down < x_SIZE_3 && x0 < x_SIZE_4;
+            FOUR four = x_four(here ? row + x0 : from);
+            [[unroll]] for (uint s = 0u; s < 4u; ++s) found[PADDED + s] = here ? four[s] : SUM(0);
+#endif
             [[unroll]] for (uint s = 0u; s < COLUMNS; ++s) {
+#if FOURS
+                if (s >= PADDED && s < PADDED + 4u) continue;
+#endif
                 uint across = x + s * GAP_2;
                 bool inside = down < x_SIZE_3 && across < x_SIZE_4;
                 SUM value = SUM(x_load(inside ? row + across * x_STRIDE_4 : from));
@@ -71,7 +93,14 @@ void main() {
     uint to = result_at(first);
     [[unroll]] for (uint v = 0u; v < TILE_Y; ++v) {
         if (y0 + v * GAP_1 < result_SIZE_3) {
-#if RESULT_PAIRS
+#if FOURS && !RESULT_PAIRS
+            uint e = to + v * GAP_1 * result_STRIDE_3;
+            if (x0 < result_SIZE_4) {
+                uvec4 bits;
+                [[unroll]] for (uint u = 0u; u < 4u; ++u) bits[u] = result_encode(finish(sums[v][u] + bias));
+                result_vector_store(e >> 2, bits);
+            }
+#elif RESULT_PAIRS
             uint e = to + v * GAP_1 * result_STRIDE_3;
             [[unroll]] for (uint u = 0u; u < TILE_X; u += 2u) {
                 if (x0 + u < result_SIZE_4) {

@@ -90,11 +90,14 @@ class FewMatrixProduct:
 FEW_ROWS = 8
 #: Invocations side by side where a vector holds columns.
 _LANES_OF_COLUMNS = (4, 8, 16)
-#: Invocations that share a column there, if a workgroup has as many: 4096 x 11008 take an H100 63 us in FLOAT32 and 34
-#: in FLOAT16 so, 66 and 36 with 32.
-_SLICES_OF_COLUMNS = 64
-#: Invocations of a workgroup: what every device has, or as many as still leave registers to sums of so many rows.
-_SMALL_WORKGROUP, _LARGE_WORKGROUP, _ROWS_OF_LARGE_WORKGROUPS = 128, 512, 2
+#: Invocations that share a column there, and vectors of each at once, by rows, if a workgroup has as many: more rows
+#: leave fewer registers. 4096 x 11008 in FLOAT32 take an H100 63, 67 and 83 us so for one row, four and eight, and 67,
+#: 86 and 114 by 16 or 32 and two vectors.
+_SLICES_OF_COLUMNS = {1: (64, 2), 2: (64, 2), 4: (32, 1), 8: (32, 1)}
+#: Invocations of a workgroup: what every device has, and what those take who share a column.
+_SMALL_WORKGROUP, _LARGE_WORKGROUP = 128, 512
+#: Columns from which on a workgroup takes twice as many of them, of so many rows at most.
+_MANY_COLUMNS, _ROWS_OF_MANY_COLUMNS = 1 << 13, 4
 
 
 def few_rows(
@@ -102,46 +105,63 @@ def few_rows(
 ) -> VectorProduct | FewMatrixProduct:
     """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
     rows = 1 << (m - 1).bit_length()
+    on_matrices = list(_on_matrices(target, m, b_along_k)) if halves else []
 
-    def work(which: str) -> str:
+    def work() -> str:
         of = f"{rows} rows by {at_least(n * batch)} columns of {at_least(k, 8)}"
-        return f"{32 * 4 // per_vector} bits, {of}, {which}"
+        where = f"{'along' if b_along_k else 'across'} them{', on matrix units' if on_matrices else ''}"
+        return f"{32 * 4 // per_vector} bits, {of}, {where}"
 
     if b_along_k:
         vector = _along_k(rows, per_vector, n)
-        on_matrices = list(_on_matrices(target, m)) if halves and m > 1 else []
         found: list[VectorProduct | FewMatrixProduct] = [*on_matrices, vector]
         found += [replace(vector, columns=columns) for columns in (1, 2, 4)]
-        where = f"along them{', on matrix units' if on_matrices else ''}"
-        return tuned(target, "few rows", lambda: work(where), found[0], lambda: found)
-    rule = 8 if n * batch >= 1 << 13 else 4
-    lanes = tuned(target, "few rows", lambda: work("across them"), rule, lambda: _LANES_OF_COLUMNS)
-    is_large = rows <= _ROWS_OF_LARGE_WORKGROUPS and target.max_workgroup_invocations >= _LARGE_WORKGROUP
-    slices = min(_SLICES_OF_COLUMNS, (_LARGE_WORKGROUP if is_large else _SMALL_WORKGROUP) // lanes)
-    groups = batch * -(-n // (lanes * per_vector))
-    enough = ENOUGH_GROUPS * _SMALL_WORKGROUP // (groups * lanes * slices)
-    parts = max(1, min(MOST_PARTS, k // 512, enough))
-    return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, parts)
+        return tuned(target, "few rows", work, found[0], lambda: found)
+    is_wide = n * batch >= _MANY_COLUMNS and rows <= _ROWS_OF_MANY_COLUMNS
+    ways: list[int | FewMatrixProduct] = [*on_matrices, 8 if is_wide else 4]
+    chosen = tuned(target, "few rows", work, ways[0], lambda: [*ways, *_LANES_OF_COLUMNS])
+    if isinstance(chosen, FewMatrixProduct):
+        return chosen
+    return _across_k(target, rows, n, k, batch, per_vector, chosen)
 
 
 def _along_k(rows: int, per_vector: int, n: int) -> VectorProduct:
-    """8 rows by 4096 x 11008 take an H100 79 us in FLOAT32 by four columns, one vector of each at once; 119 by two
-    columns and two vectors, 125 by four. Of neighbours, every eighth reads the same of a."""
-    columns = 4 if rows > 1 or n >= 4096 else 1
-    return VectorProduct(rows, columns, 4, 32, True, per_vector, unroll=1 if rows == 8 else 2, near=8)
+    """8 rows by 4096 x 11008 take an H100 75 us in FLOAT32 by six columns, one vector of each at once; 80 by four, 119
+    by two columns and two vectors; 56 in FLOAT16 by these, and 62 by four. Every eighth neighbour reads the same of a.
+    """
+    columns, unroll = 4 if rows > 1 or n >= 4096 else 1, 2
+    if rows == 8:
+        columns, unroll = (6, 1) if per_vector == 4 else (2, 2)
+    return VectorProduct(rows, columns, 4, 32, True, per_vector, unroll=unroll, near=8)
 
 
-#: gemm/few_matrix.comp: matrices of a workgroup, subgroups, and steps of k of a slab. 8 rows by 4096 x 11008 take an
-#: H100 37 us by the first, 38 by the second, 45 with eight subgroups and 51 with twice the steps or two matrices; the
-#: vector kernel takes 61.
-_FEW_MATRICES = ((1, 4, 64), (1, 2, 64))
+def _across_k(target: Target, rows: int, n: int, k: int, batch: int, per_vector: int, lanes: int) -> VectorProduct:
+    is_large = target.max_workgroup_invocations >= _LARGE_WORKGROUP
+    slices, unroll = _SLICES_OF_COLUMNS[rows] if is_large else (_SMALL_WORKGROUP, 2)
+    slices = min(slices, (_LARGE_WORKGROUP if is_large else _SMALL_WORKGROUP) // lanes)
+    groups = batch * -(-n // (lanes * per_vector))
+    enough = ENOUGH_GROUPS * _SMALL_WORKGROUP // (groups * lanes * slices)
+    parts = max(1, min(MOST_PARTS, k // 512, enough))
+    return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, parts, unroll)
 
 
-def _on_matrices(target: Target, m: int) -> Iterator[FewMatrixProduct]:
+#: gemm/few_matrix.comp, where b lies along k: matrices of a workgroup, subgroups, and steps of k of a slab. 8 rows by
+#: 4096 x 11008 take an H100 37 us by the first, 38 by the second, 45 with eight subgroups and 51 with twice the steps
+#: or two matrices; the vector kernel takes 56.
+_MATRICES_ALONG = ((1, 4, 64), (1, 2, 64))
+#: The same across k, and the rows that are worth it: 44 us by the first, 53 by the second and by the vector kernel,
+#: which takes 41 for four rows.
+_MATRICES_ACROSS = ((2, 8, 32), (2, 4, 64))
+_ROWS_ALONG, _ROWS_ACROSS = 2, 5
+
+
+def _on_matrices(target: Target, m: int, b_along_k: bool) -> Iterator[FewMatrixProduct]:
     """None where the device has no matrices of FLOAT16 with as many columns as there are rows."""
     shapes = [shape for shape in target.features.half_matrices if shape[1] >= m]
-    for matrices, subgroups, slab in _FEW_MATRICES if shapes else ():
-        shape = min(shapes, key=lambda shape: (shape[1], -shape[0] * shape[2]))
+    if not shapes or m < (_ROWS_ALONG if b_along_k else _ROWS_ACROSS):
+        return
+    shape = min(shapes, key=lambda shape: (shape[1], -shape[0] * shape[2]))
+    for matrices, subgroups, slab in _MATRICES_ALONG if b_along_k else _MATRICES_ACROSS:
         found = FewMatrixProduct(matrices, subgroups, slab, shape, target.subgroup_size)
         if fits(target, found) and slab % shape[2] == 0:
             yield found

@@ -16,7 +16,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.clips import bounds_of, within
-from dml.compiler.operators.convolution.depthwise import depthwise
+from dml.compiler.operators.convolution.depthwise import depthwise, in_fours
 from dml.compiler.operators.convolution.direct import direct
 from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
@@ -108,7 +108,7 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         for each, product in zip(sums, implicits, strict=True):
             implicit(builder, each, product, finish)
         return
-    strips = _of_all(depthwise_tile(builder.target, each.sizes, bits) for each in sums)
+    strips = _of_all(depthwise_tile(builder.target, each.sizes, bits, fours=in_fours(each)) for each in sums)
     if strips is not None:
         for each, strip in zip(sums, strips, strict=True):
             depthwise(builder, each, strip, finish)

@@ -9,10 +9,12 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.convolution.windows import WindowedSum
+from dml.compiler.operators.gemm.layout import quads
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
 from dml.compiler.selection.convolution import DepthwiseTile
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, finish: Expression) -> None:
@@ -20,7 +22,12 @@ def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, f
     sizes, windows, result = sums.sizes, sums.windows, sums.result
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
-    tensors = {"x": read(sums.x), "filter": read(sums.weights), "result": write(result)}
+    vectors = tile.fours and DATA_TYPES[result.data_type].bits == 32
+    tensors = {
+        "x": read(sums.x, vector=vectors),
+        "filter": read(sums.weights),
+        "result": write(result, vector=vectors),
+    }
     if sums.bias is not None:
         tensors["bias"] = read(sums.bias)
     depth, height, width = sizes.places
@@ -42,12 +49,23 @@ def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, f
             **defines,
             "SUM_IS_INT": int(kind == "int"),
             "HAS_BIAS": int(sums.bias is not None),
+            "FOURS": int(tile.fours),
+            "PADDED": f"{max(0, windows.padding[2])}u",
             "RESULT_PAIRS": int(tile.columns % 2 == 0 and tile.gaps[1] == 1 and _stores_pairs(result)),
         },
         code=emitted.code,
         steps=windows.taps[0],
         each=tile.rows * tile.columns * windows.taps[1] * windows.taps[2],
     )
+
+
+def in_fours(sums: WindowedSum) -> bool:
+    """Whether rows of x and the result are of fours that lie together, and windows and their elements move by one."""
+    windows, operands = sums.windows, (sums.x, sums.result)
+    kinds = {operand.data_type for operand in operands}
+    fits = len(kinds) == 1 and kinds <= {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16}
+    moves = windows.strides[2] == windows.dilations[2] == 1 and 0 <= windows.padding[2] < windows.taps[2]
+    return fits and moves and all(quads(operand, store=True) == "row" for operand in operands)
 
 
 def _stores_pairs(result: Operand) -> bool:

@@ -190,9 +190,11 @@ class Device(DMLObject):
         Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC. Reference: idmldevice1-compilegraph.
         """
         graph = read_graph(desc, self.feature_level)
+        self.require_open()
         for index, node in enumerate(desc.Nodes):
-            if isinstance(node.Desc, DML_OPERATOR_GRAPH_NODE_DESC):
-                require_device(node.Desc.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
+            made = node.Desc
+            if isinstance(made, DML_OPERATOR_GRAPH_NODE_DESC) and made.Operator.get_device() is not self:
+                require_device(made.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
         with stage("plan"), uncollected():
             program = compile_graph(graph, self.vulkan.target, optimize=optimize)
         return CompiledOperator(

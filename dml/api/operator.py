@@ -97,12 +97,12 @@ class CompiledOperator(Dispatchable):
         self.output_fields = list(outputs)
         self.input_slots = _slots(self.input_fields, label, "input" if is_graph else "")
         self.output_slots = _slots(self.output_fields, label, "output" if is_graph else "")
-        self.kernels = spirv(program.dispatches)
-        self.initialize_kernels = spirv(program.initialize)
+        every = [*program.dispatches, *program.initialize]
+        kernels = spirv(every)
+        self.kernels = kernels[: len(program.dispatches)]
+        self.initialize_kernels = kernels[len(program.dispatches) :]
         #: The driver makes the pipelines meanwhile: recordings find them.
-        self._pipelines: object = device.context.pipelines.begin(
-            [*program.dispatches, *program.initialize], [*self.kernels, *self.initialize_kernels]
-        )
+        self._pipelines: object = device.context.pipelines.begin(every, kernels)
         #: With which other programs ``dispatch`` shares memory, none where None: those run by turns.
         self.shared: SharedMemory | None = None
         self._resident: Resident | None = None

@@ -164,7 +164,8 @@ def _load_family_of(cls: type[OperatorDesc]) -> None:
 
     A family has the same name here as among the descriptors.
     """
-    _load(cls.__module__.removeprefix("dml.descriptors.").partition(".")[0])
+    if cls not in _LOWERINGS:
+        _load(cls.__module__.removeprefix("dml.descriptors.").partition(".")[0])
 
 
 @functools.cache

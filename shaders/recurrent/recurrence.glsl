@@ -240,19 +240,6 @@ void multiply(uint first, uint end, uint which, uint tile) {
     }
 }
 #else
-// Adds the products of the tile's weights with four units of the state.
-void add_products(inout float sums[GATES][UNITS][ROWS], vec4 state[ROWS], uint tile, uint k4, uint first, uint end) {
-    [[unroll]] for (uint g = 0u; g < GATES; ++g) {
-        if (g < first || g >= end) continue;
-        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
-            vec4 w = weight_of(tile, k4, g, u);
-            [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
-                sums[g][u][row] = with_products(sums[g][u][row], w, state[row]);
-            }
-        }
-    }
-}
-
 // product(gate, u, row) for first <= gate < end: the tile's recurrence weights times state number `which`.
 void multiply(uint first, uint end, uint which, uint tile) {
     float sums[GATES][UNITS][ROWS];
@@ -263,20 +250,33 @@ void multiply(uint first, uint end, uint which, uint tile) {
     }
 #if SHARES_STATE
     [[dont_unroll]] for (uint from = 0u; from < K4; from += SHARES_STATE) {
-        vec4 own[ROWS];
-        uint mine = min(from + gl_SubgroupInvocationID, K4 - 1u), count = min(K4 - from, SHARES_STATE);
-        [[unroll]] for (uint row = 0u; row < ROWS; ++row) own[row] = state_four(which, row, mine);
-        [[dont_unroll]] for (uint i = 0u; i < count; ++i) {
-            vec4 state[ROWS];
-            [[unroll]] for (uint row = 0u; row < ROWS; ++row) state[row] = subgroupShuffle(own[row], i);
-            add_products(sums, state, tile, from + i, first, end);
-        }
+    vec4 own[ROWS];
+    [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        own[row] = state_four(which, row, min(from + gl_SubgroupInvocationID, K4 - 1u));
     }
+    [[dont_unroll]] for (uint k4 = from; k4 < min(from + SHARES_STATE, K4); ++k4) {
 #else
     [[dont_unroll]] for (uint k4 = 0u; k4 < K4; ++k4) {
+#endif
         vec4 state[ROWS];
-        [[unroll]] for (uint row = 0u; row < ROWS; ++row) state[row] = state_four(which, row, k4);
-        add_products(sums, state, tile, k4, first, end);
+        [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+#if SHARES_STATE
+            state[row] = subgroupShuffle(own[row], k4 - from);
+#else
+            state[row] = state_four(which, row, k4);
+#endif
+        }
+        [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+            if (g < first || g >= end) continue;
+            [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+                vec4 w = weight_of(tile, k4, g, u);
+                [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+                    sums[g][u][row] = with_products(sums[g][u][row], w, state[row]);
+                }
+            }
+        }
+    }
+#if SHARES_STATE
     }
 #endif
     [[unroll]] for (uint g = 0u; g < GATES; ++g) {

@@ -2,7 +2,8 @@
 #extension GL_EXT_control_flow_attributes : require
 // Attention by tiles of ROWS_TILE queries and KEYS_TILE keys, whose scores never leave the workgroup: each row keeps the
 // largest score so far, and the weights and weighted values that came before are scaled down where a larger one comes.
-// Queries and keys come to shared memory DEPTH elements at a time, values VALUES_TILE keys at a time. ACROSS
+// Queries and keys come to shared memory DEPTH elements at a time, values VALUES_TILE keys at a time, and what is next is
+// on its way to registers meanwhile. ACROSS
 // neighbours have the same rows, and of these every ACROSS-th key of a tile and four columns of the result. The prelude
 // ends with q_unit(), k_unit() and v_unit(): neighbouring elements as float.
 #include "prelude.glsl"
@@ -22,20 +23,38 @@ shared vec4 weights[ROWS_TILE * WEIGHTS_ROW];
 shared vec4 exchanged[ROWS_TILE * SHARES];
 shared uint row_begins[ROWS_TILE];
 
-// Brings COUNT rows of WIDTH elements, from `column` on, to staged[TO...]. BEGINS: where row `row` begins in T, or NO_ROW;
-// END: its length.
-#define STAGE(T, COUNT, WIDTH, SPAN, TO, BEGINS, END) \
-    [[unroll]] for (uint n = 0u; n < ((COUNT) * ((WIDTH) / T##_UNIT) + WORKGROUP - 1u) / WORKGROUP; ++n) { \
+// How many units of WIDTH elements of COUNT rows an invocation brings to shared memory.
+#define MINE(T, COUNT, WIDTH) (((COUNT) * ((WIDTH) / T##_UNIT) + WORKGROUP - 1u) / WORKGROUP)
+
+// Reads them, from COLUMN on, to RAW. BEGINS: where row `row` begins in T, or NO_ROW; END: its length.
+#define FETCH(T, RAW, COUNT, WIDTH, COLUMN, BEGINS, END) \
+    [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \
         uint i = gl_LocalInvocationIndex + n * WORKGROUP; \
         uint row = i / ((WIDTH) / T##_UNIT), unit = i % ((WIDTH) / T##_UNIT); \
+        vec4 v[T##_UNIT / 4u]; \
         if (row < (COUNT)) { \
             uint begins = BEGINS; \
-            vec4 v[T##_UNIT / 4u]; \
-            T##_unit(begins, column + unit * T##_UNIT, begins == NO_ROW ? 0u : END, v); \
-            [[unroll]] for (uint k = 0u; k < T##_UNIT / 4u; ++k) \
-                staged[(TO) + row * (SPAN) + unit * (T##_UNIT / 4u) + k] = v[k]; \
+            T##_unit(begins, (COLUMN) + unit * T##_UNIT, begins == NO_ROW ? 0u : END, v); \
         } \
+        [[unroll]] for (uint k = 0u; k < T##_UNIT / 4u; ++k) RAW[n * (T##_UNIT / 4u) + k] = v[k]; \
     }
+
+// Puts them to staged[TO...], whose rows are SPAN apart.
+#define KEEP(T, RAW, COUNT, WIDTH, SPAN, TO) \
+    [[unroll]] for (uint n = 0u; n < MINE(T, COUNT, WIDTH); ++n) { \
+        uint i = gl_LocalInvocationIndex + n * WORKGROUP; \
+        uint row = i / ((WIDTH) / T##_UNIT), unit = i % ((WIDTH) / T##_UNIT); \
+        [[unroll]] for (uint k = 0u; k < T##_UNIT / 4u; ++k) \
+            if (row < (COUNT)) staged[(TO) + row * (SPAN) + unit * (T##_UNIT / 4u) + k] = RAW[n * (T##_UNIT / 4u) + k]; \
+    }
+
+#define FETCH_QUERIES_AND_KEYS(TILE, COLUMN) \
+    FETCH(q, raw_q, ROWS_TILE, DEPTH, COLUMN, row_begins[row], SIZE) \
+    FETCH(k, raw_k, KEYS_TILE, DEPTH, COLUMN, \
+          ((TILE) + row < stop ? keys_begin + ((TILE) + row) * k_STRIDE_2 : NO_ROW), SIZE)
+#define FETCH_VALUES(TILE) \
+    FETCH(v, raw_v, VALUES_TILE, COLUMNS, 0u, \
+          ((TILE) + row < stop ? values_begin + ((TILE) + row) * v_STRIDE_2 : NO_ROW), VALUE_SIZE)
 
 void main() {
     uint group = workgroup_index();
@@ -68,6 +87,10 @@ void main() {
         total[i] = 0.0;
         [[unroll]] for (uint j = 0u; j < MY_FOURS; ++j) sums[i][j] = vec4(0.0);
     }
+    vec4 raw_q[MINE(q, ROWS_TILE, DEPTH) * (q_UNIT / 4u)], raw_k[MINE(k, KEYS_TILE, DEPTH) * (k_UNIT / 4u)];
+    vec4 raw_v[MINE(v, VALUES_TILE, COLUMNS) * (v_UNIT / 4u)];
+    barrier();
+    FETCH_QUERIES_AND_KEYS(first, 0u)
     for (uint tile = first; tile < stop; tile += KEYS_TILE) {
         float s[MY_ROWS][MY_KEYS];
         [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {
@@ -75,10 +98,14 @@ void main() {
         }
         for (uint column = 0u; column < SIZE; column += DEPTH) {
             barrier();
-            STAGE(q, ROWS_TILE, DEPTH, STAGED_ROW, 0u, row_begins[row], SIZE)
-            STAGE(k, KEYS_TILE, DEPTH, STAGED_ROW, ROWS_TILE * STAGED_ROW,
-                  (tile + row < stop ? keys_begin + (tile + row) * k_STRIDE_2 : NO_ROW), SIZE)
+            KEEP(q, raw_q, ROWS_TILE, DEPTH, STAGED_ROW, 0u)
+            KEEP(k, raw_k, KEYS_TILE, DEPTH, STAGED_ROW, ROWS_TILE * STAGED_ROW)
             barrier();
+            if (column + DEPTH < SIZE) {
+                FETCH_QUERIES_AND_KEYS(tile, column + DEPTH)
+            } else {
+                FETCH_VALUES(tile)
+            }
             for (uint d = 0u; d < DEPTH / 4u; ++d) {
                 vec4 q[MY_ROWS];
                 [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) q[i] = staged[(ty + i * DOWN) * STAGED_ROW + d];
@@ -120,11 +147,14 @@ void main() {
             [[unroll]] for (uint j = 0u; j < MY_FOURS; ++j) sums[i][j] *= factor;
         }
         for (uint chunk = 0u; chunk < KEYS_TILE; chunk += VALUES_TILE) {
-            uint column = 0u;
             if (chunk > 0u) barrier();
-            STAGE(v, VALUES_TILE, COLUMNS, COLUMNS / 4u, 0u,
-                  (tile + chunk + row < stop ? values_begin + (tile + chunk + row) * v_STRIDE_2 : NO_ROW), VALUE_SIZE)
+            KEEP(v, raw_v, VALUES_TILE, COLUMNS, COLUMNS / 4u, 0u)
             barrier();
+            if (chunk + VALUES_TILE < KEYS_TILE) {
+                FETCH_VALUES(tile + chunk + VALUES_TILE)
+            } else if (tile + KEYS_TILE < stop) {
+                FETCH_QUERIES_AND_KEYS(tile + KEYS_TILE, 0u)
+            }
             for (uint four = 0u; four < VALUES_TILE / 4u; ++four) {
                 vec4 w[MY_ROWS];
                 [[unroll]] for (uint i = 0u; i < MY_ROWS; ++i) {

@@ -162,8 +162,7 @@ def _through_memory(
     """A tile that the device's workgroups can make; k in parts where there are few. halves: a and b are FLOAT16."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
     shared = [(tile, enough) for tile, enough in _SHARED_TILES if fits(target, tile)]
-    ordered: Sequence[tuple[SharedProduct | MatrixProduct, int]] = on_matrices or shared
-    rule = first_of_enough(ordered, m, n, batch)
+    rule = _fed_by_k(on_matrices, m, n, k, batch) if on_matrices else first_of_enough(shared, m, n, batch)
 
     def work() -> str:
         return f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
@@ -177,6 +176,22 @@ def _through_memory(
     if isinstance(tile, MatrixProduct):
         shortest, enough = 2 * shortest, enough // 2
     return replace(tile, parts=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
+
+
+#: A part of k so long makes as good a workgroup as a tile: 128 x 4096 by 4096 takes an H100 44 us with four parts for
+#: tiles of 128 x 128 and 56 by 64 x 64; 512 x 8192 by 512 36 with eight, and 48.
+_PART_LIKE_A_TILE = 1024
+
+
+def _fed_by_k(tiles: Sequence[tuple[MatrixProduct, int]], m: int, n: int, k: int, batch: int) -> MatrixProduct:
+    """The largest tile, of which come first, of which there are enough, with parts of k where they fill it; else the
+    last."""
+    parts = max(1, min(MOST_PARTS, k // _PART_LIKE_A_TILE))
+    for tile, enough in tiles:
+        fills = m >= tile.rows and n >= tile.columns
+        if batch * -(-m // tile.rows) * -(-n // tile.columns) * (parts if fills else 1) >= enough:
+            return tile
+    return tiles[-1][0]
 
 
 #: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.
@@ -200,9 +215,9 @@ def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
 
 
 #: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough. An H100 takes
-#: 0.51 ms for 4096 x 4096 x 4096 by the first, 0.52 by the second; 12 us for 1024 by the third, 16 by 128 x 64 or 64 x
-#: 64; and 5 us for 512 by the fifth. Its units alone would take 0.25 ms: shared memory does not feed them faster. Its
-#: workgroups share 48 KiB of that: what two slabs gain, one workgroup less costs.
+#: 0.53 ms for 4096 x 4096 x 4096 by the first, 0.52 by the second; 13 us for 1024 by the third, 16 by 64 x 64; and 6 us
+#: for 512 by the fifth. Its units alone would take 0.25 ms: what feeds them is no faster. Its workgroups share 48 KiB
+#: of shared memory: what a second slab gains, one workgroup less costs.
 _MATRIX_TILES = (
     ((128, 128), (64, 32), 64, 128),
     ((128, 128), (64, 64), 32, 128),

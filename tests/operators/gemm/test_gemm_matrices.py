@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gemm_cases import describe, make, product
 
 import dml
-from harness import assert_sums, run
+from desktop import DESKTOP
+from dml.compiler.features import Features, MatrixShape
+from dml.compiler.lowering import compile_operator
+from dml.compiler.target import DeviceClass
+from dml.runtime.writing import STEPS_PER_SECOND, SUBMISSION_SECONDS
+from harness import assert_sums, run, tensor
 
 KERNEL = "gemm/cooperative.comp"
 
@@ -51,6 +58,17 @@ def test_sums_are_kept_in_float32(on_matrices):
     desc = describe(a, b, (16, 16), alpha=1 / 4095)
     result = run(on_matrices, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
     np.testing.assert_array_equal(result, 1.0)
+
+
+def test_a_large_product_is_one_submission():
+    """Matrix units are that much faster; parts of it would end with idle cores, each."""
+    halves = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    features = Features(float16=True, memory_model=True, cooperative_matrices=(halves,))
+    matrix = tensor("FLOAT16", (4096, 4096))
+    desc = dml.DML_GEMM_OPERATOR_DESC(matrix, matrix, None, matrix, 0, 0, 1.0, 0.0, None)
+    (dispatch,) = compile_operator(desc, replace(DESKTOP, features=features)).dispatches
+    assert dispatch.label == KERNEL
+    assert dispatch.work <= SUBMISSION_SECONDS * STEPS_PER_SECOND[DeviceClass.DISCRETE]
 
 
 def test_without_the_feature_the_portable_kernel(seen_as, on_matrices):

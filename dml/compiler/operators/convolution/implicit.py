@@ -16,6 +16,7 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.convolution import ImplicitMatrixTile, ImplicitTile, puts_channels_last
+from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
 
@@ -90,6 +91,7 @@ def _dispatch(
         constants |= {f"TAPS_{d}": windows.taps[d], f"MOVE_{d}": windows.strides[d]}
         constants |= {f"DILATION_{d}": windows.dilations[d], f"PADDING_{d}": np.int32(windows.padding[d])}
     k = tensors["filter"].operand.sizes[1]
+    together = tile.slab * tile.channels * tile.places // tile.workgroup
     builder.dispatch(
         kernel,
         tensors,
@@ -107,7 +109,7 @@ def _dispatch(
         push={"K": k},  # no constant, as in gemm/shared.comp
         code=emitted.code,
         steps=k // tile.slab,
-        each=tile.slab * tile.channels * tile.places // tile.workgroup,
+        each=-(-together // MATRIX_UNITS) if isinstance(tile, ImplicitMatrixTile) else together,
     )
 
 

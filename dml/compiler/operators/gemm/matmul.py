@@ -25,6 +25,7 @@ from dml.compiler.selection.gemm import (
     product_kernel,
     product_steps,
 )
+from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct, has_any_rows
 from dml.compiler.target import Target
 from dml.enums import (
@@ -204,6 +205,12 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
     return "gemm/shared.comp", defines
 
 
+def _each(kernel: ProductKernel) -> int:
+    """The multiply-adds of an invocation in a step, as long as they take it."""
+    together = kernel.depth * math.prod(kernel.tile) // kernel.workgroup
+    return -(-together // MATRIX_UNITS) if isinstance(kernel, MatrixProduct) else together
+
+
 def _along(target: Target, name: str, operands: Mapping[str, Operand]) -> str | None:
     """The direction in which the kernel reads or stores four elements of an operand at once."""
     operand, is_result = operands[name], name == "result"
@@ -336,5 +343,5 @@ def _dispatch(
         push={"K": k},  # no constant: drivers would unroll a short loop whose body is long as it is
         code=matrix_code(operands) + "\n" + emitted.code,
         steps=product_steps(kernel, k),
-        each=kernel.depth * math.prod(kernel.tile) // kernel.workgroup,
+        each=_each(kernel),
     )

@@ -166,7 +166,7 @@ def _on_matrices(
     _dispatch(
         builder,
         of,
-        "attention/matrices.comp",
+        "attention/in_registers.comp" if chosen.in_registers else "attention/matrices.comp",
         {**{name: read(operand, vector=True) for name, operand in operands.items()}, **_bound(of, written)},
         (batch, heads, parts, -(-of.rows // chosen.rows)),
         {

@@ -107,10 +107,10 @@ class AttentionTiles:
 
 @dataclass(frozen=True)
 class AttentionMatrices:
-    """How attention/matrices.comp goes about it: each subgroup has ``own`` of the ``rows`` of a workgroup's tile, in
-    matrices of ``shape`` (m, n, k).
+    """How attention/matrices.comp and attention/in_registers.comp go about it: each subgroup has ``own`` of the
+    ``rows`` of a workgroup's tile, in matrices of ``shape`` (m, n, k).
 
-    depth, columns: the sizes of keys and values in whole matrices.
+    depth, columns: the sizes of keys and values in whole matrices. in_registers: scores do not go to shared memory.
     """
 
     rows: int
@@ -122,6 +122,7 @@ class AttentionMatrices:
     subgroup: int
     parts: int = 1
     steps: int = 1
+    in_registers: bool = False
 
     @property
     def workgroup(self) -> int:
@@ -142,6 +143,8 @@ class AttentionMatrices:
     def shared(self) -> int:
         """Bytes of shared memory."""
         subgroups = self.rows // self.own
+        if self.in_registers:
+            return 16 * (self.tiles + subgroups * self.shape[0] * self.shape[1] // 4) + 8 * self.rows
         vectors = self.tiles + subgroups * (self.scores + self.own * self.shape[1] // 4)
         return 16 * vectors + 4 * self.workgroup + 8 * self.rows
 
@@ -206,6 +209,8 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
 #: rows, an H100 takes 2.0 and 4.4 ms for 64 and 128 columns by the first, 3.1 and 9.0 by the second, 3.4 and 76 by 64
 #: keys.
 _MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
+#: The same where scores stay in registers, all of them in matrices.
+_REGISTER_TILES = ((4, 4, 1), (8, 4, 1), (4, 2, 1))
 #: Elements of a key and of a value that matrices in an invocation's registers hold.
 _MOST_ON_MATRICES = 128
 
@@ -215,18 +220,24 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
     shapes = target.features.half_matrices
     if not (of.halves and shapes and max(of.size, of.value_size) <= _MOST_ON_MATRICES):
         return
-    m, n, k = shape = shapes[0]
-    for rows, keys, down in _MATRIX_TILES:
-        own = m * down
-        lanes = target.subgroup_size // own
-        depth, columns = -(-of.size // k) * k, -(-of.value_size // n) * n
-        found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size)
-        divides = lanes and not (rows % own or keys % max(n, k) or keys // lanes % 8 or target.subgroup_size % own)
-        if divides and found.shared <= target.shared_memory and found.workgroup <= target.max_workgroup_invocations:
-            groups = of.heads * -(-of.rows // rows)
-            steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
-            parts = _parts(target, of, groups, steps, keys)
-            yield replace(found, parts=parts, steps=-(-steps // parts))
+    shape = shapes[0]
+    m, n, k = shape
+    has_reductions = target.features.matrix_reductions and n == k
+    in_registers = [(rows * m, keys * n, down) for rows, keys, down in _REGISTER_TILES if has_reductions]
+    for tiles, kept in ((in_registers, True), (_MATRIX_TILES, False)):
+        for rows, keys, down in tiles:
+            own = m * down
+            lanes = target.subgroup_size // own
+            depth, columns = -(-of.size // k) * k, -(-of.value_size // n) * n
+            found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size, in_registers=kept)
+            divides = not (rows % own or keys % max(n, k))
+            if not kept:  # then a row's scores are shared out among lanes
+                divides = bool(divides and lanes and not (keys // lanes % 8 or target.subgroup_size % own))
+            if divides and found.shared <= target.shared_memory and found.workgroup <= target.max_workgroup_invocations:
+                groups = of.heads * -(-of.rows // rows)
+                steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
+                parts = _parts(target, of, groups, steps, keys)
+                yield replace(found, parts=parts, steps=-(-steps // parts))
 
 
 def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:

@@ -14,7 +14,8 @@ from dml.compiler.lowering import compile_operator
 from dml.compiler.target import DeviceClass, Target
 from harness import run
 
-TILES, FEW, MERGE, MATRICES = (f"attention/{name}.comp" for name in ("tiles", "few", "merge", "matrices"))
+NAMES = ("tiles", "few", "merge", "matrices", "in_registers")
+TILES, FEW, MERGE, MATRICES, IN_REGISTERS = (f"attention/{name}.comp" for name in NAMES)
 
 
 def labels(device: dml.Device, case: Case) -> list[str]:
@@ -104,6 +105,15 @@ def test_on_matrix_units(on_matrices: dml.Device, name: str) -> None:
     case = replace(case, data_type="FLOAT16")
     assert labels(on_matrices, case) == kernels
     check(on_matrices, case)
+
+
+@pytest.mark.parametrize("name", MATRIX_CASES)
+def test_scores_that_stay_in_registers(on_matrix_reductions: dml.Device, name: str) -> None:
+    kernels, case = MATRIX_CASES[name]
+    case = replace(case, data_type="FLOAT16")
+    kernels = [IN_REGISTERS if kernel == MATRICES else kernel for kernel in kernels]
+    assert labels(on_matrix_reductions, case) == kernels
+    check(on_matrix_reductions, case)
 
 
 def test_without_the_feature_the_without_matrices_kernel(

@@ -1,0 +1,239 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_NV_cooperative_matrix2 : require
+#pragma use_vulkan_memory_model
+// Attention of FLOAT16 on matrix units, as in "matrices.comp", where matrices have reductions and conversions: scores
+// become weights where they are, in the registers of their subgroup. MATRIX_N and MATRIX_K are the same. A tile's keys
+// are in shared memory while its values come to registers, and its values while the next keys do.
+#include "prelude.glsl"
+#include "lib/math.glsl"
+#include "lib/reduce.glsl"
+#include "attention/mask.glsl"
+#include "attention/part.glsl"
+
+const uint PER = 8u, SUBGROUPS = ROWS_TILE / SUB_ROWS;
+// Lines in vectors of eight, and how far they lie apart: an odd number, so that lines begin in different banks.
+const uint KEY_LINE = DEPTH / PER, KEY_STEP = KEY_LINE | 1u, VALUE_LINE = COLUMNS / PER, VALUE_STEP = VALUE_LINE | 1u;
+const uint VALUES_AT = KEYS_TILE * KEY_STEP;
+const uint MATRICES_M = SUB_ROWS / MATRIX_M, DEPTHS = DEPTH / MATRIX_K, KEYS_N = KEYS_TILE / MATRIX_N;
+const uint COLUMNS_N = COLUMNS / MATRIX_N;
+const uint VECTORS_OF_K = (KEYS_TILE * KEY_LINE + WORKGROUP - 1u) / WORKGROUP;
+const uint VECTORS_OF_V = (KEYS_TILE * VALUE_LINE + WORKGROUP - 1u) / WORKGROUP;
+const uint FOURS = MATRIX_N / 4u, STAGED = MATRIX_M * FOURS;
+const float LOG2_E = 1.44269504, LN_2 = 0.693147181;
+// Weights are at most 2^12, so that small ones keep their digits.
+const float LARGEST_WEIGHT = 12.0;
+
+shared uvec4 tiles[TILES];
+// A matrix of each subgroup, on its way to be stored.
+shared vec4 staged[SUBGROUPS * STAGED];
+shared vec2 outcomes[ROWS_TILE];
+
+#define MATRIX_OF_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
+#define MATRIX_OF_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
+#define MATRIX_OF_SUMS coopmat<float, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+#define MATRIX_OF_HALVES coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+
+uint first_row, stop;
+
+void load_keys(uint from, uint tile, out uvec4 raw[VECTORS_OF_K]) {
+    [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
+        uint i = l * WORKGROUP + gl_LocalInvocationIndex, key = tile + i / KEY_LINE, at = i % KEY_LINE * PER;
+        raw[l] = uvec4(0u);
+        if (i < KEYS_TILE * KEY_LINE && key < stop && at < SIZE) raw[l] = k_vector((from + key * k_STRIDE_2 + at) / PER);
+    }
+}
+
+void load_values(uint from, uint tile, out uvec4 raw[VECTORS_OF_V]) {
+    [[unroll]] for (uint l = 0u; l < VECTORS_OF_V; ++l) {
+        uint i = l * WORKGROUP + gl_LocalInvocationIndex, key = tile + i / VALUE_LINE, at = i % VALUE_LINE * PER;
+        raw[l] = uvec4(0u);
+        if (i < KEYS_TILE * VALUE_LINE && key < stop && at < VALUE_SIZE) {
+            raw[l] = v_vector((from + key * v_STRIDE_2 + at) / PER);
+        }
+    }
+}
+
+void keep_keys(uvec4 raw[VECTORS_OF_K]) {
+    [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
+        uint i = l * WORKGROUP + gl_LocalInvocationIndex;
+        if (i < KEYS_TILE * KEY_LINE) tiles[i / KEY_LINE * KEY_STEP + i % KEY_LINE] = raw[l];
+    }
+}
+
+void keep_values(uvec4 raw[VECTORS_OF_V]) {
+    [[unroll]] for (uint l = 0u; l < VECTORS_OF_V; ++l) {
+        uint i = l * WORKGROUP + gl_LocalInvocationIndex;
+        if (i < KEYS_TILE * VALUE_LINE) tiles[VALUES_AT + i / VALUE_LINE * VALUE_STEP + i % VALUE_LINE] = raw[l];
+    }
+}
+
+float larger(const in float a, const in float b) { return max(a, b); }
+
+float sum(const in float a, const in float b) { return a + b; }
+
+// A score of its product. Without masks and biases that is the product where the key takes part, to be scaled later.
+#if MASK == 0 && !defined(relative_RANK)
+#define SCALED_LATER 1
+float score(const in uint row, const in uint column, const in float product, const in uint own_row, const in uint key) {
+    return key + column < stop ? product : LEAST;
+}
+#else
+#define SCALED_LATER 0
+float score(const in uint row, const in uint column, const in float product, const in uint own_row, const in uint key) {
+    uint at = min(own_row + row, ROWS - 1u), relative_row = 0u;
+#ifdef relative_RANK
+    relative_row = relative_from(at);
+#endif
+    return key + column < stop ? scored(product, relative_row, mask_from(at), key + column) : LEAST;
+}
+#endif
+
+// What a matrix has of each row, the same in all columns, to the outcomes of rows.
+#define TELL(MATRIX, WHAT) \
+    coopMatStore(MATRIX, staged, staged_at, FOURS, gl_CooperativeMatrixLayoutRowMajor); \
+    subgroupBarrier(); \
+    for (uint row = lane; row < MATRIX_M; row += SUBGROUP) \
+        outcomes[own_row + m * MATRIX_M + row].WHAT = staged[staged_at + row * FOURS].x; \
+    subgroupBarrier();
+
+void main() {
+    uint group = workgroup_index();
+    if (group >= COUNT) return;
+    uint c[4];
+    coordinates(group, c);
+    batch = c[0], key_head = c[1], part = c[2];
+    limits(batch);
+    first_row = c[3] * ROWS_TILE;
+    uint own_row = gl_SubgroupID * SUB_ROWS, lane = gl_SubgroupInvocationID, staged_at = gl_SubgroupID * STAGED;
+
+    for (uint i = gl_LocalInvocationIndex; i < ROWS_TILE * KEY_LINE; i += WORKGROUP) {
+        uint line = i / KEY_LINE, at = i % KEY_LINE * PER;
+        uvec4 bits = uvec4(0u);
+        if (first_row + line < ROWS && at < SIZE) bits = q_vector((query_from(first_row + line) + at) / PER);
+        tiles[line * KEY_STEP + i % KEY_LINE] = bits;
+    }
+    barrier();
+    MATRIX_OF_A q[MATRICES_M][DEPTHS];
+    [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+        [[unroll]] for (uint d = 0u; d < DEPTHS; ++d) {
+            coopMatLoad(q[m][d], tiles, (own_row + m * MATRIX_M) * KEY_STEP + d * MATRIX_K / PER, KEY_STEP,
+                        gl_CooperativeMatrixLayoutRowMajor);
+            // (A scale of zero makes all scores alike; a small one does, too, and has no quarrel with infinities.)
+            if (SCALED_LATER == 1 && SCALE < 0.0) q[m][d] = -q[m][d];
+        }
+    }
+    barrier();
+    float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
+
+    uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));
+    uint first = part * PART_KEYS;
+    stop = min(first + PART_KEYS, end);
+    // The largest score of each row: of the scaled ones, to base 2, or as they are.
+    MATRIX_OF_SUMS most[MATRICES_M], total[MATRICES_M], sums[MATRICES_M][COLUMNS_N];
+    [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+        most[m] = MATRIX_OF_SUMS(LEAST);
+        total[m] = MATRIX_OF_SUMS(0.0);
+        [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) sums[m][n] = MATRIX_OF_SUMS(0.0);
+    }
+    uvec4 raw_k[VECTORS_OF_K], raw_v[VECTORS_OF_V];
+    load_keys(keys_begin, first, raw_k);
+    keep_keys(raw_k);
+    for (uint tile = first; tile < stop; tile += KEYS_TILE) {
+        barrier();
+        load_values(values_begin, tile, raw_v);
+        MATRIX_OF_SUMS s[MATRICES_M][KEYS_N];
+        [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
+            [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = MATRIX_OF_SUMS(0.0);
+            [[unroll]] for (uint d = 0u; d < DEPTHS; ++d) {
+                MATRIX_OF_B k;
+                coopMatLoad(k, tiles, n * MATRIX_N * KEY_STEP + d * MATRIX_K / PER, KEY_STEP,
+                            gl_CooperativeMatrixLayoutColumnMajor);
+                [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = coopMatMulAdd(q[m][d], k, s[m][n]);
+            }
+        }
+        if (SCALED_LATER == 0 || tile + KEYS_TILE > stop) {
+            [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+                [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
+                    coopMatPerElementNV(s[m][n], s[m][n], score, first_row + own_row + m * MATRIX_M,
+                                        tile + n * MATRIX_N);
+                }
+            }
+        }
+
+        MATRIX_OF_A high[MATRICES_M][KEYS_N], low[MATRICES_M][KEYS_N];
+        [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+            MATRIX_OF_SUMS now = s[m][0], top, shift, factor;
+            [[unroll]] for (uint n = 1u; n < KEYS_N; ++n) {
+                [[unroll]] for (uint i = 0u; i < now.length(); ++i) now[i] = max(now[i], s[m][n][i]);
+            }
+            coopMatReduceNV(top, now, gl_CooperativeMatrixReduceRowNV, larger);
+            [[unroll]] for (uint i = 0u; i < top.length(); ++i) {
+                float larger_one = max(SCALED_LATER == 1 ? top[i] * scale : top[i], most[m][i]);
+                float from = larger_one == LEAST ? 0.0 : larger_one;
+                factor[i] = exp2((most[m][i] - from) * (SCALED_LATER == 1 ? 1.0 : LOG2_E));
+                shift[i] = SCALED_LATER == 1 ? LARGEST_WEIGHT - from : from;
+                most[m][i] = larger_one;
+            }
+            total[m] = total[m] * factor;
+            [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) sums[m][n] = sums[m][n] * factor;
+            [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
+                [[unroll]] for (uint i = 0u; i < shift.length(); ++i) {
+                    float power = SCALED_LATER == 1 ? fma(s[m][n][i], scale, shift[i])
+                                                    : fma(s[m][n][i] - shift[i], LOG2_E, LARGEST_WEIGHT);
+                    s[m][n][i] = exp2(power);
+                }
+                total[m] = total[m] + s[m][n];
+                MATRIX_OF_HALVES halves = MATRIX_OF_HALVES(s[m][n]);
+                high[m][n] = MATRIX_OF_A(halves);
+                low[m][n] = MATRIX_OF_A(MATRIX_OF_HALVES(s[m][n] - MATRIX_OF_SUMS(halves)));
+            }
+        }
+        keep_values(raw_v);
+        barrier();
+        load_keys(keys_begin, tile + KEYS_TILE, raw_k);
+        [[unroll]] for (uint k = 0u; k < KEYS_N; ++k) {
+            [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
+                MATRIX_OF_B v;
+                coopMatLoad(v, tiles, VALUES_AT + k * MATRIX_K * VALUE_STEP + n * MATRIX_N / PER, VALUE_STEP,
+                            gl_CooperativeMatrixLayoutRowMajor);
+                [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+                    sums[m][n] = coopMatMulAdd(low[m][k], v, sums[m][n]);
+                    sums[m][n] = coopMatMulAdd(high[m][k], v, sums[m][n]);
+                }
+            }
+        }
+        keep_keys(raw_k);
+    }
+    [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+        MATRIX_OF_SUMS weight;
+        coopMatReduceNV(weight, total[m], gl_CooperativeMatrixReduceRowNV, sum);
+        TELL(most[m], x)
+        TELL(weight, y)
+#if IN_PARTS
+        for (uint row = lane; row < MATRIX_M; row += SUBGROUP) {
+            uint line = own_row + m * MATRIX_M + row;
+            vec2 outcome = outcomes[line];
+            if (SCALED_LATER == 1) outcome.x *= LN_2;
+            if (first_row + line < ROWS) store_statistics(first_row + line, outcome.x, outcome.y);
+        }
+#endif
+        [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
+            coopMatStore(sums[m][n], staged, staged_at, FOURS, gl_CooperativeMatrixLayoutRowMajor);
+            subgroupBarrier();
+            for (uint f = lane; f < STAGED; f += SUBGROUP) {
+                uint line = own_row + m * MATRIX_M + f / FOURS;
+                vec2 outcome = outcomes[line];
+                if (first_row + line < ROWS) {
+                    store_sums(first_row + line, n * MATRIX_N + f % FOURS * 4u, staged[staged_at + f], outcome.x,
+                               outcome.y);
+                }
+            }
+            subgroupBarrier();
+        }
+    }
+}

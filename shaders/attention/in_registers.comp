@@ -7,8 +7,7 @@
 #extension GL_NV_cooperative_matrix2 : require
 #pragma use_vulkan_memory_model
 // Attention of FLOAT16 on matrix units, as in "matrices.comp", where matrices have reductions and conversions: scores
-// become weights where they are, in the registers of their subgroup. MATRIX_N and MATRIX_K are the same. A tile's keys
-// are in shared memory while its values come to registers, and its values while the next keys do.
+// become weights where they are, in the registers of their subgroup. MATRIX_N and MATRIX_K are the same.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -40,35 +39,33 @@ shared vec2 outcomes[ROWS_TILE];
 
 uint first_row, stop;
 
+// Loads are behind no branch: what lies beyond the edges is read from the last that is there, and is zero.
 void load_keys(uint from, uint tile, out uvec4 raw[VECTORS_OF_K]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex, key = tile + i / KEY_LINE, at = i % KEY_LINE * PER;
-        raw[l] = uvec4(0u);
-        if (i < KEYS_TILE * KEY_LINE && key < stop && at < SIZE) raw[l] = k_vector((from + key * k_STRIDE_2 + at) / PER);
+        uvec4 bits = k_vector((from + min(key, stop - 1u) * k_STRIDE_2 + min(at, SIZE - PER)) / PER);
+        raw[l] = key < stop && at < SIZE ? bits : uvec4(0u);
     }
 }
 
 void load_values(uint from, uint tile, out uvec4 raw[VECTORS_OF_V]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_V; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex, key = tile + i / VALUE_LINE, at = i % VALUE_LINE * PER;
-        raw[l] = uvec4(0u);
-        if (i < KEYS_TILE * VALUE_LINE && key < stop && at < VALUE_SIZE) {
-            raw[l] = v_vector((from + key * v_STRIDE_2 + at) / PER);
-        }
+        uvec4 bits = v_vector((from + min(key, stop - 1u) * v_STRIDE_2 + min(at, VALUE_SIZE - PER)) / PER);
+        raw[l] = key < stop && at < VALUE_SIZE ? bits : uvec4(0u);
     }
 }
 
-void keep_keys(uvec4 raw[VECTORS_OF_K]) {
+void keep(uvec4 raw_k[VECTORS_OF_K], uvec4 raw_v[VECTORS_OF_V]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        if (i < KEYS_TILE * KEY_LINE) tiles[i / KEY_LINE * KEY_STEP + i % KEY_LINE] = raw[l];
+        bool is_mine = KEYS_TILE * KEY_LINE % WORKGROUP == 0u || i < KEYS_TILE * KEY_LINE;
+        if (is_mine) tiles[i / KEY_LINE * KEY_STEP + i % KEY_LINE] = raw_k[l];
     }
-}
-
-void keep_values(uvec4 raw[VECTORS_OF_V]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_V; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        if (i < KEYS_TILE * VALUE_LINE) tiles[VALUES_AT + i / VALUE_LINE * VALUE_STEP + i % VALUE_LINE] = raw[l];
+        bool is_mine = KEYS_TILE * VALUE_LINE % WORKGROUP == 0u || i < KEYS_TILE * VALUE_LINE;
+        if (is_mine) tiles[VALUES_AT + i / VALUE_LINE * VALUE_STEP + i % VALUE_LINE] = raw_v[l];
     }
 }
 
@@ -115,6 +112,8 @@ void main() {
         uint line = i / KEY_LINE, at = i % KEY_LINE * PER;
         uvec4 bits = uvec4(0u);
         if (first_row + line < ROWS && at < SIZE) bits = q_vector((query_from(first_row + line) + at) / PER);
+        // Scores are scaled by a positive number: the sign goes to the queries.
+        if (SCALED_LATER == 1 && SCALE < 0.0) bits ^= 0x80008000u;
         tiles[line * KEY_STEP + i % KEY_LINE] = bits;
     }
     barrier();
@@ -123,11 +122,10 @@ void main() {
         [[unroll]] for (uint d = 0u; d < DEPTHS; ++d) {
             coopMatLoad(q[m][d], tiles, (own_row + m * MATRIX_M) * KEY_STEP + d * MATRIX_K / PER, KEY_STEP,
                         gl_CooperativeMatrixLayoutRowMajor);
-            // (A scale of zero makes all scores alike; a small one does, too, and has no quarrel with infinities.)
-            if (SCALED_LATER == 1 && SCALE < 0.0) q[m][d] = -q[m][d];
         }
     }
     barrier();
+    // (A scale of zero makes all scores alike; a small one does, too, and has no quarrel with infinities.)
     float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
 
     uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));
@@ -141,11 +139,15 @@ void main() {
         [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) sums[m][n] = MATRIX_OF_SUMS(0.0);
     }
     uvec4 raw_k[VECTORS_OF_K], raw_v[VECTORS_OF_V];
-    load_keys(keys_begin, first, raw_k);
-    keep_keys(raw_k);
+    if (first < stop) {
+        load_keys(keys_begin, first, raw_k);
+        load_values(values_begin, first, raw_v);
+    }
     for (uint tile = first; tile < stop; tile += KEYS_TILE) {
+        keep(raw_k, raw_v);
         barrier();
-        load_values(values_begin, tile, raw_v);
+        load_keys(keys_begin, tile + KEYS_TILE, raw_k);
+        load_values(values_begin, tile + KEYS_TILE, raw_v);
         MATRIX_OF_SUMS s[MATRICES_M][KEYS_N];
         [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = MATRIX_OF_SUMS(0.0);
@@ -165,9 +167,9 @@ void main() {
             }
         }
 
-        MATRIX_OF_A high[MATRICES_M][KEYS_N], low[MATRICES_M][KEYS_N];
+        MATRIX_OF_SUMS shift[MATRICES_M];
         [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
-            MATRIX_OF_SUMS now = s[m][0], top, shift, factor;
+            MATRIX_OF_SUMS now = s[m][0], top, factor;
             [[unroll]] for (uint n = 1u; n < KEYS_N; ++n) {
                 [[unroll]] for (uint i = 0u; i < now.length(); ++i) now[i] = max(now[i], s[m][n][i]);
             }
@@ -176,38 +178,37 @@ void main() {
                 float larger_one = max(SCALED_LATER == 1 ? top[i] * scale : top[i], most[m][i]);
                 float from = larger_one == LEAST ? 0.0 : larger_one;
                 factor[i] = exp2((most[m][i] - from) * (SCALED_LATER == 1 ? 1.0 : LOG2_E));
-                shift[i] = SCALED_LATER == 1 ? LARGEST_WEIGHT - from : from;
+                shift[m][i] = SCALED_LATER == 1 ? LARGEST_WEIGHT - from : from;
                 most[m][i] = larger_one;
             }
             total[m] = total[m] * factor;
             [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) sums[m][n] = sums[m][n] * factor;
-            [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
-                [[unroll]] for (uint i = 0u; i < shift.length(); ++i) {
-                    float power = SCALED_LATER == 1 ? fma(s[m][n][i], scale, shift[i])
-                                                    : fma(s[m][n][i] - shift[i], LOG2_E, LARGEST_WEIGHT);
-                    s[m][n][i] = exp2(power);
-                }
-                total[m] = total[m] + s[m][n];
-                MATRIX_OF_HALVES halves = MATRIX_OF_HALVES(s[m][n]);
-                high[m][n] = MATRIX_OF_A(halves);
-                low[m][n] = MATRIX_OF_A(MATRIX_OF_HALVES(s[m][n] - MATRIX_OF_SUMS(halves)));
-            }
         }
-        keep_values(raw_v);
-        barrier();
-        load_keys(keys_begin, tile + KEYS_TILE, raw_k);
         [[unroll]] for (uint k = 0u; k < KEYS_N; ++k) {
+            MATRIX_OF_A high[MATRICES_M], low[MATRICES_M];
+            [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+                MATRIX_OF_SUMS weights;
+                [[unroll]] for (uint i = 0u; i < weights.length(); ++i) {
+                    float power = SCALED_LATER == 1 ? fma(s[m][k][i], scale, shift[m][i])
+                                                    : fma(s[m][k][i] - shift[m][i], LOG2_E, LARGEST_WEIGHT);
+                    weights[i] = exp2(power);
+                }
+                total[m] = total[m] + weights;
+                MATRIX_OF_HALVES halves = MATRIX_OF_HALVES(weights);
+                high[m] = MATRIX_OF_A(halves);
+                low[m] = MATRIX_OF_A(MATRIX_OF_HALVES(weights - MATRIX_OF_SUMS(halves)));
+            }
             [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
                 MATRIX_OF_B v;
                 coopMatLoad(v, tiles, VALUES_AT + k * MATRIX_K * VALUE_STEP + n * MATRIX_N / PER, VALUE_STEP,
                             gl_CooperativeMatrixLayoutRowMajor);
                 [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
-                    sums[m][n] = coopMatMulAdd(low[m][k], v, sums[m][n]);
-                    sums[m][n] = coopMatMulAdd(high[m][k], v, sums[m][n]);
+                    sums[m][n] = coopMatMulAdd(low[m], v, sums[m][n]);
+                    sums[m][n] = coopMatMulAdd(high[m], v, sums[m][n]);
                 }
             }
         }
-        keep_keys(raw_k);
+        barrier();
     }
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         MATRIX_OF_SUMS weight;

@@ -210,7 +210,7 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
 #: keys.
 _MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
 #: The same where scores stay in registers, all of them in matrices.
-_REGISTER_TILES = ((4, 4, 1), (8, 4, 1), (4, 2, 1))
+_REGISTER_TILES = ((4, 4, 1), (8, 4, 1), (8, 3, 2), (4, 2, 1))
 #: Elements of a key and of a value that matrices in an invocation's registers hold.
 _MOST_ON_MATRICES = 128
 

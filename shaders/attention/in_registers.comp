@@ -27,9 +27,8 @@ const float LOG2_E = 1.44269504, LN_2 = 0.693147181;
 // Weights are at most 2^12, so that small ones keep their digits.
 const float LARGEST_WEIGHT = 12.0;
 
+// Queries, then the keys and values of a tile, and in the end a matrix of each subgroup on its way to be stored.
 shared uvec4 tiles[TILES];
-// A matrix of each subgroup, on its way to be stored.
-shared vec4 staged[SUBGROUPS * STAGED];
 shared vec2 outcomes[ROWS_TILE];
 
 #define MATRIX_OF_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
@@ -38,34 +37,55 @@ shared vec2 outcomes[ROWS_TILE];
 #define MATRIX_OF_HALVES coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 
 uint first_row, stop;
+// The next tile, and where an invocation's vectors of it begin at the first key.
+uvec4 next_k[VECTORS_OF_K], next_v[VECTORS_OF_V];
+uint from_k[VECTORS_OF_K], from_v[VECTORS_OF_V];
 
-// Loads are behind no branch: what lies beyond the edges is read from the last that is there, and is zero.
-void load_keys(uint from, uint tile, out uvec4 raw[VECTORS_OF_K]) {
+uint vector_of(uint l) { return l * WORKGROUP + gl_LocalInvocationIndex; }
+
+// What lies beyond the edges is read from the last that is there.
+void begin_loads(uint keys_begin, uint values_begin) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
-        uint i = l * WORKGROUP + gl_LocalInvocationIndex, key = tile + i / KEY_LINE, at = i % KEY_LINE * PER;
-        uvec4 bits = k_vector((from + min(key, stop - 1u) * k_STRIDE_2 + min(at, SIZE - PER)) / PER);
-        raw[l] = key < stop && at < SIZE ? bits : uvec4(0u);
+        from_k[l] = (keys_begin + min(vector_of(l) % KEY_LINE * PER, SIZE - PER)) / PER;
     }
-}
-
-void load_values(uint from, uint tile, out uvec4 raw[VECTORS_OF_V]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_V; ++l) {
-        uint i = l * WORKGROUP + gl_LocalInvocationIndex, key = tile + i / VALUE_LINE, at = i % VALUE_LINE * PER;
-        uvec4 bits = v_vector((from + min(key, stop - 1u) * v_STRIDE_2 + min(at, VALUE_SIZE - PER)) / PER);
-        raw[l] = key < stop && at < VALUE_SIZE ? bits : uvec4(0u);
+        from_v[l] = (values_begin + min(vector_of(l) % VALUE_LINE * PER, VALUE_SIZE - PER)) / PER;
     }
 }
 
-void keep(uvec4 raw_k[VECTORS_OF_K], uvec4 raw_v[VECTORS_OF_V]) {
+// Loads are behind no branch.
+void load(uint tile) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
-        uint i = l * WORKGROUP + gl_LocalInvocationIndex;
+        next_k[l] = k_vector(from_k[l] + min(tile + vector_of(l) / KEY_LINE, stop - 1u) * (k_STRIDE_2 / PER));
+    }
+    [[unroll]] for (uint l = 0u; l < VECTORS_OF_V; ++l) {
+        next_v[l] = v_vector(from_v[l] + min(tile + vector_of(l) / VALUE_LINE, stop - 1u) * (v_STRIDE_2 / PER));
+    }
+}
+
+// Keys that are not there are zero, and so is what lies behind the others in whole matrices.
+void cut_off(uint tile) {
+    [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
+        bool is_there = tile + vector_of(l) / KEY_LINE < stop && vector_of(l) % KEY_LINE * PER < SIZE;
+        if (!is_there) next_k[l] = uvec4(0u);
+    }
+    [[unroll]] for (uint l = 0u; l < VECTORS_OF_V; ++l) {
+        bool is_there = tile + vector_of(l) / VALUE_LINE < stop && vector_of(l) % VALUE_LINE * PER < VALUE_SIZE;
+        if (!is_there) next_v[l] = uvec4(0u);
+    }
+}
+
+void keep(uint tile) {
+    if (tile + KEYS_TILE > stop || SIZE < DEPTH || VALUE_SIZE < COLUMNS) cut_off(tile);
+    [[unroll]] for (uint l = 0u; l < VECTORS_OF_K; ++l) {
+        uint i = vector_of(l);
         bool is_mine = KEYS_TILE * KEY_LINE % WORKGROUP == 0u || i < KEYS_TILE * KEY_LINE;
-        if (is_mine) tiles[i / KEY_LINE * KEY_STEP + i % KEY_LINE] = raw_k[l];
+        if (is_mine) tiles[i / KEY_LINE * KEY_STEP + i % KEY_LINE] = next_k[l];
     }
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_V; ++l) {
-        uint i = l * WORKGROUP + gl_LocalInvocationIndex;
+        uint i = vector_of(l);
         bool is_mine = KEYS_TILE * VALUE_LINE % WORKGROUP == 0u || i < KEYS_TILE * VALUE_LINE;
-        if (is_mine) tiles[VALUES_AT + i / VALUE_LINE * VALUE_STEP + i % VALUE_LINE] = raw_v[l];
+        if (is_mine) tiles[VALUES_AT + i / VALUE_LINE * VALUE_STEP + i % VALUE_LINE] = next_v[l];
     }
 }
 
@@ -92,10 +112,10 @@ float score(const in uint row, const in uint column, const in float product, con
 
 // What a matrix has of each row, the same in all columns, to the outcomes of rows.
 #define TELL(MATRIX, WHAT) \
-    coopMatStore(MATRIX, staged, staged_at, FOURS, gl_CooperativeMatrixLayoutRowMajor); \
+    coopMatStore(MATRIX, tiles, staged_at, FOURS, gl_CooperativeMatrixLayoutRowMajor); \
     subgroupBarrier(); \
     for (uint row = lane; row < MATRIX_M; row += SUBGROUP) \
-        outcomes[own_row + m * MATRIX_M + row].WHAT = staged[staged_at + row * FOURS].x; \
+        outcomes[own_row + m * MATRIX_M + row].WHAT = uintBitsToFloat(tiles[staged_at + row * FOURS].x); \
     subgroupBarrier();
 
 void main() {
@@ -138,16 +158,12 @@ void main() {
         total[m] = MATRIX_OF_SUMS(0.0);
         [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) sums[m][n] = MATRIX_OF_SUMS(0.0);
     }
-    uvec4 raw_k[VECTORS_OF_K], raw_v[VECTORS_OF_V];
-    if (first < stop) {
-        load_keys(keys_begin, first, raw_k);
-        load_values(values_begin, first, raw_v);
-    }
+    begin_loads(keys_begin, values_begin);
+    if (first < stop) load(first);
     for (uint tile = first; tile < stop; tile += KEYS_TILE) {
-        keep(raw_k, raw_v);
+        keep(tile);
         barrier();
-        load_keys(keys_begin, tile + KEYS_TILE, raw_k);
-        load_values(values_begin, tile + KEYS_TILE, raw_v);
+        load(tile + KEYS_TILE);
         MATRIX_OF_SUMS s[MATRICES_M][KEYS_N];
         [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = MATRIX_OF_SUMS(0.0);
@@ -224,14 +240,14 @@ void main() {
         }
 #endif
         [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
-            coopMatStore(sums[m][n], staged, staged_at, FOURS, gl_CooperativeMatrixLayoutRowMajor);
+            coopMatStore(sums[m][n], tiles, staged_at, FOURS, gl_CooperativeMatrixLayoutRowMajor);
             subgroupBarrier();
             for (uint f = lane; f < STAGED; f += SUBGROUP) {
                 uint line = own_row + m * MATRIX_M + f / FOURS;
                 vec2 outcome = outcomes[line];
                 if (first_row + line < ROWS) {
-                    store_sums(first_row + line, n * MATRIX_N + f % FOURS * 4u, staged[staged_at + f], outcome.x,
-                               outcome.y);
+                    vec4 four = uintBitsToFloat(tiles[staged_at + f]);
+                    store_sums(first_row + line, n * MATRIX_N + f % FOURS * 4u, four, outcome.x, outcome.y);
                 }
             }
             subgroupBarrier();

@@ -130,9 +130,11 @@ class AttentionMatrices:
 
     @property
     def tiles(self) -> int:
-        """Vectors of shared memory for keys and values, and before them queries."""
+        """Vectors of shared memory for keys and values, and before them queries; behind them, where scores are in
+        registers, a matrix of sums of each subgroup."""
         key, value = self.depth // 8 | 1, self.columns // 8 | 1
-        return max(self.keys * (key + value), self.rows * key)
+        sums = self.rows // self.own * self.shape[0] * self.shape[1] // 4
+        return max(self.keys * (key + value), self.rows * key, sums if self.in_registers else 0)
 
     @property
     def scores(self) -> int:
@@ -144,7 +146,7 @@ class AttentionMatrices:
         """Bytes of shared memory."""
         subgroups = self.rows // self.own
         if self.in_registers:
-            return 16 * (self.tiles + subgroups * self.shape[0] * self.shape[1] // 4) + 8 * self.rows
+            return 16 * self.tiles + 8 * self.rows
         vectors = self.tiles + subgroups * (self.scores + self.own * self.shape[1] // 4)
         return 16 * vectors + 4 * self.workgroup + 8 * self.rows
 

@@ -211,8 +211,10 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
 #: rows, an H100 takes 2.0 and 4.4 ms for 64 and 128 columns by the first, 3.1 and 9.0 by the second, 3.4 and 76 by 64
 #: keys.
 _MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
-#: The same where scores stay in registers, all of them in matrices.
-_REGISTER_TILES = ((4, 4, 1), (8, 4, 1), (8, 3, 2), (4, 2, 1))
+#: The same where scores stay in registers, by the columns that they are for at most, all of them in matrices.
+REGISTER_TILES = {64: ((8, 3, 2), (4, 4, 1), (4, 2, 1)), 128: ((8, 4, 1), (4, 2, 1))}
+#: Workgroups that give each of an H100's 132 multiprocessors two: tiles that make fewer come behind smaller ones.
+_FILLING = 264
 #: Elements of a key and of a value that matrices in an invocation's registers hold.
 _MOST_ON_MATRICES = 128
 
@@ -225,7 +227,7 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
     shape = shapes[0]
     m, n, k = shape
     has_reductions = target.features.matrix_reductions and n == k
-    in_registers = [(rows * m, keys * n, down) for rows, keys, down in _REGISTER_TILES if has_reductions]
+    in_registers = _register_tiles(of, m, n) if has_reductions else []
     for tiles, kept in ((in_registers, True), (_MATRIX_TILES, False)):
         for rows, keys, down in tiles:
             own = m * down
@@ -240,6 +242,14 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
                 steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
                 parts = _parts(target, of, groups, steps, keys)
                 yield replace(found, parts=parts, steps=-(-steps // parts))
+
+
+def _register_tiles(of: AttentionShape, m: int, n: int) -> list[tuple[int, int, int]]:
+    """As _MATRIX_TILES, of matrices of m rows and n keys; none for so many columns."""
+    widest = max(of.size, of.value_size)
+    fitting = next((tiles for columns, tiles in REGISTER_TILES.items() if widest <= columns), ())
+    found = [(rows * m, keys * n, down) for rows, keys, down in fitting]
+    return sorted(found, key=lambda tile: -min(of.heads * -(-of.rows // tile[0]), _FILLING))
 
 
 def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:

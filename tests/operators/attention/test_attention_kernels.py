@@ -11,7 +11,10 @@ import pytest
 from attention_cases import Case, check, data, describe
 
 import dml
+from dml.compiler.features import Features, MatrixShape
 from dml.compiler.lowering import compile_operator
+from dml.compiler.selection import attention as selection
+from dml.compiler.selection.attention import AttentionMatrices, AttentionShape
 from dml.compiler.target import DeviceClass, Target
 from harness import run
 
@@ -121,6 +124,16 @@ def test_scores_that_stay_in_registers(on_matrix_reductions: dml.Device, name: s
     check(on_matrix_reductions, case)
 
 
+@pytest.mark.parametrize("tile", sorted({tile for tiles in selection.REGISTER_TILES.values() for tile in tiles}))
+def test_each_tile_in_registers(
+    on_matrix_reductions: dml.Device, tile: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "REGISTER_TILES", {128: (tile,)})
+    case = Case((1, 90, 100, 0, 16, 8), (1, 1), data_type="FLOAT16", mask="KEY_SEQUENCE_LENGTH", relative=True)
+    assert labels(on_matrix_reductions, case) == [IN_REGISTERS]
+    check(on_matrix_reductions, case)
+
+
 @pytest.mark.parametrize("scale", [-0.25, 0.0, 3e-6])
 def test_scales_of_any_sign_in_registers(on_matrix_reductions: dml.Device, scale: float) -> None:
     """There scores are scaled late, by a positive number; keys that are not there would else be the largest or NaN."""
@@ -150,6 +163,25 @@ def test_keys_filtered_by_minus_infinity_in_registers(on_matrix_reductions: dml.
     result = run(on_matrix_reductions, describe(case, inputs), inputs)["OutputTensor"]
     expected = reference_rows(inputs, float(np.float32(8**-0.5)), slice(50, 70))
     np.testing.assert_allclose(result[0], expected, 2**-11 * 1.01, 1e-5)  # (as check has it)
+
+
+def test_tiles_in_registers_by_how_many_workgroups_they_make() -> None:
+    """An H100 with a batch of sequences, and with one short sequence."""
+    halves = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    features = Features(float16=True, memory_model=True, cooperative_matrices=(halves,), matrix_reductions=True)
+    limits: dict[str, Any] = {"shared_memory": 49152, "subgroup_size": 32, "features": features}
+    h100 = Target(DeviceClass.DISCRETE, 1024, (1024, 1024, 64), **limits)
+
+    def rows(heads: int, queries: int, size: int) -> int:
+        shape = AttentionShape(heads, queries, 2048, size, size, 8, halves=True)
+        chosen = selection.attention_sharing(h100, shape)
+        assert isinstance(chosen, AttentionMatrices)
+        assert chosen.in_registers
+        return chosen.rows
+
+    for size in (64, 128):
+        assert rows(128, 2048, size) == 128
+        assert rows(8, 512, size) == 64
 
 
 def test_without_the_feature_the_without_matrices_kernel(

@@ -30,6 +30,8 @@ const float LARGEST_WEIGHT = 12.0;
 // Queries, then the keys and values of a tile, and in the end a matrix of each subgroup on its way to be stored.
 shared uvec4 tiles[TILES];
 shared vec2 outcomes[ROWS_TILE];
+// What scores of the matrix begin with in which the keys end: 0, or -infinity for keys that are not there.
+shared vec4 last_keys[STAGED];
 
 #define MATRIX_OF_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
 #define MATRIX_OF_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
@@ -93,14 +95,14 @@ float larger(const in float a, const in float b) { return max(a, b); }
 
 float sum(const in float a, const in float b) { return a + b; }
 
-// A score of its product. Without masks and biases that is the product where the key takes part, to be scaled later.
+// Without masks and biases, scores are products that are scaled in the power.
 #if MASK == 0 && !defined(relative_RANK)
-#define SCALED_LATER 1
-float score(const in uint row, const in uint column, const in float product, const in uint own_row, const in uint key) {
-    return key + column < stop ? product : LEAST;
-}
+#define IS_PLAIN 1
 #else
-#define SCALED_LATER 0
+#define IS_PLAIN 0
+#endif
+
+#if !IS_PLAIN
 float score(const in uint row, const in uint column, const in float product, const in uint own_row, const in uint key) {
     uint at = min(own_row + row, ROWS - 1u), relative_row = 0u;
 #ifdef relative_RANK
@@ -133,7 +135,7 @@ void main() {
         uvec4 bits = uvec4(0u);
         if (first_row + line < ROWS && at < SIZE) bits = q_vector((query_from(first_row + line) + at) / PER);
         // Scores are scaled by a positive number: the sign goes to the queries.
-        if (SCALED_LATER == 1 && SCALE < 0.0) bits ^= 0x80008000u;
+        if (IS_PLAIN == 1 && SCALE < 0.0) bits ^= 0x80008000u;
         tiles[line * KEY_STEP + i % KEY_LINE] = bits;
     }
     barrier();
@@ -145,18 +147,24 @@ void main() {
         }
     }
     barrier();
+#if IS_PLAIN
     // (A scale of zero makes all scores alike; a small one does, too, and has no quarrel with infinities.)
     float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
+#endif
 
     uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));
     uint first = part * PART_KEYS;
     stop = min(first + PART_KEYS, end);
-    // The largest score of each row: of the scaled ones, to base 2, or as they are.
+    // The largest score of each row; in the plain kernel, times log2(e).
     MATRIX_OF_SUMS most[MATRICES_M], total[MATRICES_M], sums[MATRICES_M][COLUMNS_N];
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         most[m] = MATRIX_OF_SUMS(LEAST);
         total[m] = MATRIX_OF_SUMS(0.0);
         [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) sums[m][n] = MATRIX_OF_SUMS(0.0);
+    }
+    for (uint f = gl_LocalInvocationIndex; f < STAGED; f += WORKGROUP) {
+        uint key = f % FOURS * 4u, there = stop % MATRIX_N;
+        last_keys[f] = mix(vec4(LEAST), vec4(0.0), lessThan(uvec4(key, key + 1u, key + 2u, key + 3u), uvec4(there)));
     }
     begin_loads(keys_begin, values_begin);
     if (first < stop) load(first);
@@ -166,23 +174,28 @@ void main() {
         load(tile + KEYS_TILE);
         MATRIX_OF_SUMS s[MATRICES_M][KEYS_N];
         [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
-            [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = MATRIX_OF_SUMS(0.0);
+            MATRIX_OF_SUMS begin = MATRIX_OF_SUMS(0.0);
+            uint key = tile + n * MATRIX_N;
+#if IS_PLAIN
+            if (key >= stop) {
+                begin = MATRIX_OF_SUMS(LEAST);
+            } else if (key + MATRIX_N > stop) {
+                coopMatLoad(begin, last_keys, 0u, FOURS, gl_CooperativeMatrixLayoutRowMajor);
+            }
+#endif
+            [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = begin;
             [[unroll]] for (uint d = 0u; d < DEPTHS; ++d) {
                 MATRIX_OF_B k;
                 coopMatLoad(k, tiles, n * MATRIX_N * KEY_STEP + d * MATRIX_K / PER, KEY_STEP,
                             gl_CooperativeMatrixLayoutColumnMajor);
                 [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = coopMatMulAdd(q[m][d], k, s[m][n]);
             }
-        }
-        if (SCALED_LATER == 0 || tile + KEYS_TILE > stop) {
+#if !IS_PLAIN
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
-                [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
-                    coopMatPerElementNV(s[m][n], s[m][n], score, first_row + own_row + m * MATRIX_M,
-                                        tile + n * MATRIX_N);
-                }
+                coopMatPerElementNV(s[m][n], s[m][n], score, first_row + own_row + m * MATRIX_M, key);
             }
+#endif
         }
-
         MATRIX_OF_SUMS shift[MATRICES_M];
         [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
             MATRIX_OF_SUMS now = s[m][0], top, factor;
@@ -191,10 +204,15 @@ void main() {
             }
             coopMatReduceNV(top, now, gl_CooperativeMatrixReduceRowNV, larger);
             [[unroll]] for (uint i = 0u; i < top.length(); ++i) {
-                float larger_one = max(SCALED_LATER == 1 ? top[i] * scale : top[i], most[m][i]);
-                float from = larger_one == LEAST ? 0.0 : larger_one;
-                factor[i] = exp2((most[m][i] - from) * (SCALED_LATER == 1 ? 1.0 : LOG2_E));
-                shift[m][i] = SCALED_LATER == 1 ? LARGEST_WEIGHT - from : from;
+#if IS_PLAIN
+                float larger_one = max(top[i] * scale, most[m][i]), from = larger_one == LEAST ? 0.0 : larger_one;
+                factor[i] = exp2(most[m][i] - from);
+                shift[m][i] = LARGEST_WEIGHT - from;
+#else
+                float larger_one = max(top[i], most[m][i]), from = larger_one == LEAST ? 0.0 : larger_one;
+                factor[i] = exp2((most[m][i] - from) * LOG2_E);
+                shift[m][i] = from;
+#endif
                 most[m][i] = larger_one;
             }
             total[m] = total[m] * factor;
@@ -203,16 +221,19 @@ void main() {
         [[unroll]] for (uint k = 0u; k < KEYS_N; ++k) {
             MATRIX_OF_A high[MATRICES_M], low[MATRICES_M];
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
-                MATRIX_OF_SUMS weights;
+                MATRIX_OF_SUMS weights, first_bits;
                 [[unroll]] for (uint i = 0u; i < weights.length(); ++i) {
-                    float power = SCALED_LATER == 1 ? fma(s[m][k][i], scale, shift[m][i])
-                                                    : fma(s[m][k][i] - shift[m][i], LOG2_E, LARGEST_WEIGHT);
-                    weights[i] = exp2(power);
+#if IS_PLAIN
+                    weights[i] = exp2(fma(s[m][k][i], scale, shift[m][i]));
+#else
+                    weights[i] = exp2(fma(s[m][k][i] - shift[m][i], LOG2_E, LARGEST_WEIGHT));
+#endif
+                    // Its ten bits: no conversion rounds. (NVIDIA's compiler takes there and back for nothing.)
+                    first_bits[i] = uintBitsToFloat(floatBitsToUint(weights[i]) & 0xffffe000u);
                 }
                 total[m] = total[m] + weights;
-                MATRIX_OF_HALVES halves = MATRIX_OF_HALVES(weights);
-                high[m] = MATRIX_OF_A(halves);
-                low[m] = MATRIX_OF_A(MATRIX_OF_HALVES(weights - MATRIX_OF_SUMS(halves)));
+                high[m] = MATRIX_OF_A(MATRIX_OF_HALVES(first_bits));
+                low[m] = MATRIX_OF_A(MATRIX_OF_HALVES(weights - first_bits));
             }
             [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
                 MATRIX_OF_B v;
@@ -235,7 +256,7 @@ void main() {
         for (uint row = lane; row < MATRIX_M; row += SUBGROUP) {
             uint line = own_row + m * MATRIX_M + row;
             vec2 outcome = outcomes[line];
-            if (SCALED_LATER == 1) outcome.x *= LN_2;
+            if (IS_PLAIN == 1) outcome.x *= LN_2;
             if (first_row + line < ROWS) store_statistics(first_row + line, outcome.x, outcome.y);
         }
 #endif

@@ -146,7 +146,7 @@ class AttentionMatrices:
         """Bytes of shared memory."""
         subgroups = self.rows // self.own
         if self.in_registers:
-            return 16 * self.tiles + 8 * self.rows
+            return 16 * self.tiles + 8 * self.rows + 4 * self.shape[0] * self.shape[1]
         vectors = self.tiles + subgroups * (self.scores + self.own * self.shape[1] // 4)
         return 16 * vectors + 4 * self.workgroup + 8 * self.rows
 

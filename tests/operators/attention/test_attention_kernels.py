@@ -125,11 +125,12 @@ def test_scores_that_stay_in_registers(on_matrix_reductions: dml.Device, name: s
 
 
 @pytest.mark.parametrize("tile", sorted({tile for tiles in selection.REGISTER_TILES.values() for tile in tiles}))
+@pytest.mark.parametrize("mask", ["NONE", "KEY_SEQUENCE_LENGTH"])
 def test_each_tile_in_registers(
-    on_matrix_reductions: dml.Device, tile: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+    on_matrix_reductions: dml.Device, tile: tuple[int, int, int], mask: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selection, "REGISTER_TILES", {128: (tile,)})
-    case = Case((1, 90, 100, 0, 16, 8), (1, 1), data_type="FLOAT16", mask="KEY_SEQUENCE_LENGTH", relative=True)
+    case = Case((1, 90, 100, 0, 16, 8), (1, 1), data_type="FLOAT16", mask=mask)
     assert labels(on_matrix_reductions, case) == [IN_REGISTERS]
     check(on_matrix_reductions, case)
 

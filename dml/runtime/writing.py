@@ -37,8 +37,8 @@ STEPS_PER_SECOND = {
 VECTOR_BYTES = 16
 
 
-#: Discrete GPUs with matrix units do so many times as much: the slowest have 1.5e12 multiply-adds a second. (An H100 took
-#: 8 ms instead of 7 for attention that went in six parts.)
+#: Discrete GPUs with matrix units do so many times as much: the slowest have 1.5e12 multiply-adds a second. (An H100
+#: took 8 ms instead of 7 for attention that went in six parts.)
 TIMES_AS_FAST = 8
 
 

@@ -46,7 +46,7 @@ class Features:
     "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: the modes in which conversions of
     FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty where there are none.
     memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope. matrix_reductions:
-    they have reductions, operations by element and conversions from sums to factors (VK_NV_cooperative_matrix2).
+    they have reductions, and conversions from sums to factors (VK_NV_cooperative_matrix2).
     """
 
     storage_16bit: bool = False

@@ -90,7 +90,7 @@ STRUCTURES = (
         1000593000,
         _NEVER,
         "VK_NV_cooperative_matrix2",
-        ("", "", "matrix_reductions", "matrix_reductions", "matrix_reductions", "", ""),
+        ("", "", "matrix_reductions", "matrix_reductions", "", "", ""),
         (1, 3, 0),
     ),
 )

@@ -7,7 +7,8 @@
 #extension GL_NV_cooperative_matrix2 : require
 #pragma use_vulkan_memory_model
 // Attention of FLOAT16 on matrix units, as in "matrices.comp", where matrices have reductions and conversions: scores
-// become weights where they are, in the registers of their subgroup. MATRIX_N and MATRIX_K are the same.
+// become weights where they are, in the registers of their subgroup. There are no masks and no biases, and MATRIX_N and
+// MATRIX_K are the same.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -95,23 +96,6 @@ float larger(const in float a, const in float b) { return max(a, b); }
 
 float sum(const in float a, const in float b) { return a + b; }
 
-// Without masks and biases, scores are products that are scaled in the power.
-#if MASK == 0 && !defined(relative_RANK)
-#define IS_PLAIN 1
-#else
-#define IS_PLAIN 0
-#endif
-
-#if !IS_PLAIN
-float score(const in uint row, const in uint column, const in float product, const in uint own_row, const in uint key) {
-    uint at = min(own_row + row, ROWS - 1u), relative_row = 0u;
-#ifdef relative_RANK
-    relative_row = relative_from(at);
-#endif
-    return key + column < stop ? scored(product, relative_row, mask_from(at), key + column) : LEAST;
-}
-#endif
-
 // What a matrix has of each row, the same in all columns, to the outcomes of rows.
 #define TELL(MATRIX, WHAT) \
     coopMatStore(MATRIX, tiles, staged_at, FOURS, gl_CooperativeMatrixLayoutRowMajor); \
@@ -135,7 +119,7 @@ void main() {
         uvec4 bits = uvec4(0u);
         if (first_row + line < ROWS && at < SIZE) bits = q_vector((query_from(first_row + line) + at) / PER);
         // Scores are scaled by a positive number: the sign goes to the queries.
-        if (IS_PLAIN == 1 && SCALE < 0.0) bits ^= 0x80008000u;
+        if (SCALE < 0.0) bits ^= 0x80008000u;
         tiles[line * KEY_STEP + i % KEY_LINE] = bits;
     }
     barrier();
@@ -147,15 +131,13 @@ void main() {
         }
     }
     barrier();
-#if IS_PLAIN
     // (A scale of zero makes all scores alike; a small one does, too, and has no quarrel with infinities.)
     float scale = (SCALE == 0.0 ? 1e-30 : abs(SCALE)) * LOG2_E;
-#endif
 
     uint keys_begin = k_at(uint[4](batch, key_head, 0u, 0u)), values_begin = v_at(uint[4](batch, key_head, 0u, 0u));
     uint first = part * PART_KEYS;
     stop = min(first + PART_KEYS, end);
-    // The largest score of each row; in the plain kernel, times log2(e).
+    // The largest score of each row is that to base 2.
     MATRIX_OF_SUMS most[MATRICES_M], total[MATRICES_M], sums[MATRICES_M][COLUMNS_N];
     [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
         most[m] = MATRIX_OF_SUMS(LEAST);
@@ -176,13 +158,11 @@ void main() {
         [[unroll]] for (uint n = 0u; n < KEYS_N; ++n) {
             MATRIX_OF_SUMS begin = MATRIX_OF_SUMS(0.0);
             uint key = tile + n * MATRIX_N;
-#if IS_PLAIN
             if (key >= stop) {
                 begin = MATRIX_OF_SUMS(LEAST);
             } else if (key + MATRIX_N > stop) {
                 coopMatLoad(begin, last_keys, 0u, FOURS, gl_CooperativeMatrixLayoutRowMajor);
             }
-#endif
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = begin;
             [[unroll]] for (uint d = 0u; d < DEPTHS; ++d) {
                 MATRIX_OF_B k;
@@ -190,11 +170,6 @@ void main() {
                             gl_CooperativeMatrixLayoutColumnMajor);
                 [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) s[m][n] = coopMatMulAdd(q[m][d], k, s[m][n]);
             }
-#if !IS_PLAIN
-            [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
-                coopMatPerElementNV(s[m][n], s[m][n], score, first_row + own_row + m * MATRIX_M, key);
-            }
-#endif
         }
         MATRIX_OF_SUMS shift[MATRICES_M];
         [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
@@ -204,15 +179,9 @@ void main() {
             }
             coopMatReduceNV(top, now, gl_CooperativeMatrixReduceRowNV, larger);
             [[unroll]] for (uint i = 0u; i < top.length(); ++i) {
-#if IS_PLAIN
                 float larger_one = max(top[i] * scale, most[m][i]), from = larger_one == LEAST ? 0.0 : larger_one;
                 factor[i] = exp2(most[m][i] - from);
                 shift[m][i] = LARGEST_WEIGHT - from;
-#else
-                float larger_one = max(top[i], most[m][i]), from = larger_one == LEAST ? 0.0 : larger_one;
-                factor[i] = exp2((most[m][i] - from) * LOG2_E);
-                shift[m][i] = from;
-#endif
                 most[m][i] = larger_one;
             }
             total[m] = total[m] * factor;
@@ -223,11 +192,7 @@ void main() {
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
                 MATRIX_OF_SUMS weights, first_bits;
                 [[unroll]] for (uint i = 0u; i < weights.length(); ++i) {
-#if IS_PLAIN
                     weights[i] = exp2(fma(s[m][k][i], scale, shift[m][i]));
-#else
-                    weights[i] = exp2(fma(s[m][k][i] - shift[m][i], LOG2_E, LARGEST_WEIGHT));
-#endif
                     // Its ten bits: no conversion rounds. (NVIDIA's compiler takes there and back for nothing.)
                     first_bits[i] = uintBitsToFloat(floatBitsToUint(weights[i]) & 0xffffe000u);
                 }
@@ -256,8 +221,7 @@ void main() {
         for (uint row = lane; row < MATRIX_M; row += SUBGROUP) {
             uint line = own_row + m * MATRIX_M + row;
             vec2 outcome = outcomes[line];
-            if (IS_PLAIN == 1) outcome.x *= LN_2;
-            if (first_row + line < ROWS) store_statistics(first_row + line, outcome.x, outcome.y);
+            if (first_row + line < ROWS) store_statistics(first_row + line, outcome.x * LN_2, outcome.y);
         }
 #endif
         [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {

@@ -157,9 +157,9 @@ def test_only_the_wanted_booleans_of_a_structure() -> None:
     assert features.opening(Features(float16=True), (1, 2, 0))[1] == {float16_int8: [True, False]}
     memory_model = 1000211000  # of the whole device, too, or atomics are not allowed
     assert features.opening(Features(memory_model=True), (1, 2, 0))[1] == {memory_model: [True, True, False]}
-    reductions = 1000593000  # with conversions and operations by element
+    reductions = 1000593000  # with conversions
     wanted = features.opening(Features(matrix_reductions=True), (1, 3, 0))[1]
-    assert wanted == {reductions: [False, False, True, True, True, False, False]}
+    assert wanted == {reductions: [False, False, True, True, False, False, False]}
 
 
 def controls(denormals: int, rounding: int, **lacking: bool) -> SimpleNamespace:

@@ -64,7 +64,7 @@ class AttentionShape:
     """What is attended: key and value heads of all batches, each with ``rows`` queries of its query heads.
 
     unit: elements of keys and values that lie together in vectors of 16 bytes, 1 where they do not. halves: queries,
-    keys and values are FLOAT16 and read in vectors.
+    keys and values are FLOAT16 and read in vectors. plain: there is no mask and no bias of positions.
     """
 
     heads: int
@@ -74,6 +74,7 @@ class AttentionShape:
     value_size: int
     unit: int
     halves: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,10 +212,12 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
 #: rows, an H100 takes 2.0 and 4.4 ms for 64 and 128 columns by the first, 3.1 and 9.0 by the second, 3.4 and 76 by 64
 #: keys.
 _MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
-#: The same where scores stay in registers, by the columns that they are for at most, all of them in matrices.
-REGISTER_TILES = {64: ((8, 3, 2), (4, 4, 1), (4, 2, 1)), 128: ((8, 4, 1), (4, 2, 1))}
-#: Workgroups that give each of an H100's 132 multiprocessors two: tiles that make fewer come behind smaller ones.
-_FILLING = 264
+#: The same where scores stay in registers, by the columns that they are for at most, all of them in matrices. For 64
+#: columns an H100 takes 0.97 ms by the first and 1.05 by the second. For 128 registers do not last with 32 keys or more,
+#: and it takes 5 ms: fewer keys have not been measured, and are there for ``dml tune``.
+REGISTER_TILES = {64: ((4, 4, 1), (8, 4, 1), (4, 2, 1)), 128: ((8, 1, 1), (4, 1, 1))}
+#: Columns up to which they come first.
+_FIRST_IN_REGISTERS = 64
 #: Elements of a key and of a value that matrices in an invocation's registers hold.
 _MOST_ON_MATRICES = 128
 
@@ -226,9 +229,11 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
         return
     shape = shapes[0]
     m, n, k = shape
-    has_reductions = target.features.matrix_reductions and n == k
-    in_registers = _register_tiles(of, m, n) if has_reductions else []
-    for tiles, kept in ((in_registers, True), (_MATRIX_TILES, False)):
+    widest = max(of.size, of.value_size)
+    has_reductions = target.features.matrix_reductions and n == k and of.plain
+    fitting = next((tiles for columns, tiles in REGISTER_TILES.items() if widest <= columns and has_reductions), ())
+    kinds = [([(rows * m, keys * n, down) for rows, keys, down in fitting], True), (list(_MATRIX_TILES), False)]
+    for tiles, kept in kinds if widest <= _FIRST_IN_REGISTERS else reversed(kinds):
         for rows, keys, down in tiles:
             own = m * down
             lanes = target.subgroup_size // own
@@ -242,14 +247,6 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
                 steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
                 parts = _parts(target, of, groups, steps, keys)
                 yield replace(found, parts=parts, steps=-(-steps // parts))
-
-
-def _register_tiles(of: AttentionShape, m: int, n: int) -> list[tuple[int, int, int]]:
-    """As _MATRIX_TILES, of matrices of m rows and n keys; none for so many columns."""
-    widest = max(of.size, of.value_size)
-    fitting = next((tiles for columns, tiles in REGISTER_TILES.items() if widest <= columns), ())
-    found = [(rows * m, keys * n, down) for rows, keys, down in fitting]
-    return sorted(found, key=lambda tile: -min(of.heads * -(-of.rows // tile[0]), _FILLING))
 
 
 def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:

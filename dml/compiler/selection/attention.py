@@ -213,8 +213,8 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
 #: keys.
 _MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
 #: The same where scores stay in registers, by the columns that they are for at most, all of them in matrices. For 64
-#: columns an H100 takes 0.97 ms by the first and 1.05 by the second. For 128 registers do not last with 32 keys or more,
-#: and it takes 5 ms: fewer keys have not been measured, and are there for ``dml tune``.
+#: columns an H100 takes 0.97 ms by the first and 1.05 by the second. For 128 registers do not last with 32 keys or
+#: more, and it takes 5 ms: fewer keys have not been measured, and are there for ``dml tune``.
 REGISTER_TILES = {64: ((4, 4, 1), (8, 4, 1), (4, 2, 1)), 128: ((8, 1, 1), (4, 1, 1))}
 #: Columns up to which they come first.
 _FIRST_IN_REGISTERS = 64

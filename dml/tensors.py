@@ -93,6 +93,10 @@ def element_bits(data_type: DML_TENSOR_DATA_TYPE) -> int:
 @checked
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     """Strides of a tensor without gaps: the last dimension has stride 1."""
+    return _packed_strides(sizes)
+
+
+def _packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     strides = [1] * len(sizes)
     for i in range(len(sizes) - 2, -1, -1):
         strides[i] = strides[i + 1] * sizes[i + 1]
@@ -265,7 +269,7 @@ class DML_BUFFER_TENSOR_DESC:
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """The strides in elements, the packed ones where none were given."""
-        return packed_strides(self.Sizes) if self.Strides is None else self.Strides
+        return _packed_strides(self.Sizes) if self.Strides is None else self.Strides
 
     @cached_property
     def element_count(self) -> int:
@@ -277,10 +281,10 @@ class DML_BUFFER_TENSOR_DESC:
         """Whether the elements lie in row-major order without gaps (dimensions of size 1 may have any stride)."""
         return self.Strides is None or all(
             size == 1 or stride == packed
-            for size, stride, packed in zip(self.Sizes, self.Strides, packed_strides(self.Sizes), strict=True)
+            for size, stride, packed in zip(self.Sizes, self.Strides, _packed_strides(self.Sizes), strict=True)
         )
 
-    @property
+    @cached_property
     def owned_by_dml(self) -> bool:
         """Whether the tensor is bound at initialization and then kept in the persistent resource."""
         return bool(self.Flags & DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML)

@@ -52,6 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run all tests; otherwise, where no paths, -k or -m are given, some minutes' worth of them",
     )
     group.addoption(
+        "--short",
+        action="store_true",
+        help="of what paths, -k and -m choose, too, some minutes' worth: of a test with many parameters one set",
+    )
+    group.addoption(
         "--as",
         action="append",
         default=[],

@@ -1,10 +1,11 @@
-"""What the suite runs where nothing of it is chosen: some minutes' worth, with something of everything.
+"""What the suite runs where nothing of it is chosen, or of what is chosen with ``--short``: some minutes' worth, with
+something of everything.
 
 Tests that are marked slow stay out. Of a test on a device that has many sets of parameters, one runs: the one whose
 name has the smallest hash, hence the same one on every machine. (On a machine that has run nothing yet, most of the
-time goes into compiling kernels: this leaves 1,150 of 5,300.) Tests that need no device run whole, and so does what is
-marked ``every_parameter``: each operator's sample is. Paths, ``-k``, ``-m`` and ``--all`` choose, and what is chosen
-runs whole.
+time goes into compiling kernels: this leaves 1,450 of 11,440.) Tests that need no device run whole, and so does what is
+marked ``every_parameter``: each operator's sample is, and each function of shaders/lib. Paths, ``-k``, ``-m`` and
+``--all`` choose, and what is chosen runs whole.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def register(config: pytest.Config) -> None:
         short = "short_run" in config.workerinput
     else:
         chosen = config.option.all or config.option.keyword or config.option.markexpr
-        short = not chosen and config.args_source is not pytest.Config.ArgsSource.ARGS
+        chosen = chosen or config.args_source is pytest.Config.ArgsSource.ARGS
+        short = config.option.short or not chosen
     if short:
         config.pluginmanager.register(ShortRun(config), "dml-short-run")
 

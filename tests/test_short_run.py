@@ -76,6 +76,13 @@ def test_what_is_chosen_runs_whole(suite, choice, count):
     assert suite(*choice)[-1].startswith(f"{count} passed")
 
 
+@pytest.mark.parametrize(
+    "choice, count", [(["--all"], SHORT), (["test_cases.py", "-m", "device"], 1 + 1 + 43), (["-k", "test_many"], 1)]
+)
+def test_or_shortly(suite, choice, count):
+    assert suite("--short", *choice)[-2].startswith(f"{count} passed")
+
+
 #: What is slow as a whole.
 NOT_AT_ALL = {
     "tests/frontends/onnx/test_onnx_mutations.py",

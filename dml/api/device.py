@@ -31,6 +31,7 @@ from dml.descriptors.binding import (
 from dml.descriptors.graph import DML_GRAPH_DESC, DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE, DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
+from dml.garbage import uncollected
 from dml.graph.compile import compile_graph
 from dml.graph.model import GraphField, read_graph
 from dml.runtime.buffer import Buffer
@@ -192,7 +193,7 @@ class Device(DMLObject):
         for index, node in enumerate(desc.Nodes):
             if isinstance(node.Desc, DML_OPERATOR_GRAPH_NODE_DESC):
                 require_device(node.Desc.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
-        with stage("plan"):
+        with stage("plan"), uncollected():
             program = compile_graph(graph, self.vulkan.target, optimize=optimize)
         return CompiledOperator(
             self,

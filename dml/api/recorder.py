@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from dml.arguments import checked
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
 from dml.runtime.queue import Fence
-from dml.runtime.recording import KernelTime, Place, Recording
+from dml.runtime.recording import JoinedRecordings, KernelTime, Place, Recording
 
 if TYPE_CHECKING:
     from dml.api.device import Device
@@ -30,6 +31,8 @@ class CommandList(DeviceChild):
         super().__init__(device)
         self.timed = timed
         self._recordings: list[Recording] = []
+        self._joined: JoinedRecordings | None = None
+        self._joining = threading.Lock()
         self._uses: list[PersistentUse] = []
 
     def _about(self) -> str:
@@ -38,12 +41,19 @@ class CommandList(DeviceChild):
     def append(self, recordings: Iterable[Recording], uses: Iterable[PersistentUse]) -> None:
         """Add a dispatchable's recordings, and what they initialize or need initialized."""
         self._recordings.extend(recordings)
+        self._joined = None
         self._uses.extend(uses)
 
     @property
-    def recordings(self) -> tuple[Recording, ...]:
-        """What was recorded, in order."""
-        return tuple(self._recordings)
+    def recordings(self) -> tuple[Recording | JoinedRecordings, ...]:
+        """What to run, in order: all at once, where there are several whose kernels have run."""
+        with self._joining:
+            if self._joined is None:
+                recordings = tuple(self._recordings)
+                if self.timed or len(recordings) < 2 or any(recording.is_new for recording in recordings):
+                    return recordings
+                self._joined = JoinedRecordings(self._device.context, recordings)
+            return (self._joined,)
 
     @property
     def persistent_uses(self) -> tuple[PersistentUse, ...]:
@@ -75,6 +85,7 @@ class CommandList(DeviceChild):
     def reset(self) -> None:
         """Forget what was recorded."""
         self._recordings.clear()
+        self._joined = None
         self._uses.clear()
 
     def release(self) -> None:

@@ -5,7 +5,6 @@ Expressions put together (an activation after an addition, a chain that a graph 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from dml.compiler.builder import ProgramBuilder, merge
@@ -14,8 +13,9 @@ from dml.compiler.kernels.expression import Emitted, emit, rounds_of_loops, scal
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Expression
-from dml.compiler.selection import LONG_ARITHMETIC, TRANSPOSE_WORKGROUP, elementwise_walk, transpose_tile
+from dml.compiler.scalar import Expression, Leaf
+from dml.compiler.selection import LONG_ARITHMETIC, elementwise_walk
+from dml.compiler.turned import apply_turned
 
 
 def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
@@ -28,13 +28,9 @@ def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inpu
     emitted = emit(expression, parameters, result=DATA_TYPES[result.made].glsl)
     for part in in_parts(merged, builder.target.max_region):
         unit = _vector_elements(*part)
-        tile = transpose_tile(builder.target, DATA_TYPES[result.data_type].bits) if len(inputs) == 1 else None
-        turned = _turned(tile, *part) if tile is not None else None
         if unit is not None:
             _apply_to_vectors(builder, emitted, unit, *part)
-        elif tile is not None and turned is not None:
-            _apply_transposed(builder, emitted, tile, *turned)
-        else:
+        elif len(inputs) != 1 or not apply_turned(builder, emitted, *part, is_copy=expression == Leaf(0)):
             _apply_to_each(builder, emitted, *part)
 
 
@@ -75,44 +71,6 @@ def _ends_anywhere(result: Operand, unit: int, lines: int) -> bool:
     one of them took SwiftShader more than 22 GiB to compile for some tens of operators in a chain.
     """
     return result.rank == 1 and (lines <= LONG_ARITHMETIC or result.count % unit != 0)
-
-
-def _apply_transposed(builder: ProgramBuilder, emitted: Emitted, tile: int, result: Operand, source: Operand) -> None:
-    *outer, high, across = result.sizes
-    wide = tile * DATA_TYPES[result.data_type].per_word
-    space = (*outer, -(-high // tile), -(-across // wide))
-    builder.dispatch(
-        "elementwise/transpose.comp",
-        {"result": write(result), "x0": read(source)},
-        space=space,
-        groups=math.prod(space),
-        workgroup=TRANSPOSE_WORKGROUP,
-        constants={"HIGH": high, "ACROSS": across, **emitted.constants},
-        defines={"TILE": f"{tile}u", "NARROW": int(DATA_TYPES[result.data_type].per_word > 1)},
-        code=emitted.code,
-        steps=2,
-        each=tile * wide // TRANSPOSE_WORKGROUP,
-    )
-
-
-def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Operand] | None:
-    """Both with the dimension along which the source's elements are neighbours as the last but one.
-
-    None where they are neighbours along the result's last dimension, or these two are short, or words are shared.
-    """
-    last = result.rank - 1
-    found = [axis for axis in range(last) if source.strides[axis] == 1 and source.sizes[axis] >= tile // 2]
-    if not found or result.strides[last] != 1 or source.strides[last] in (0, 1) or result.sizes[last] < tile // 2:
-        return None
-    per_word = DATA_TYPES[result.data_type].per_word
-    if any(step % per_word for step in (result.base, result.sizes[last], *result.strides[:last])):
-        return None
-    order = [axis for axis in range(last) if axis != found[0]] + [found[0], last]
-    turned, along = (
-        operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
-        for operand in (result, source)
-    )
-    return turned, along
 
 
 def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:

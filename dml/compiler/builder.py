@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels import packing, sources
@@ -185,7 +184,10 @@ class ProgramBuilder:
         Where those are more than the device has storage buffers, some come in shared ones; the second result is for
         ``packing.restore``, behind the kernel.
         """
-        cropped = {name: replace(bound, operand=self.crop(bound.operand)) for name, bound in tensors.items()}
+        cropped = dict(tensors)
+        for name, bound in tensors.items():
+            if bound.operand.epilogue is not None or bound.operand.region.size > self.target.max_region:
+                cropped[name] = bound.having(operand=self.crop(bound.operand))
         more = epilogue_operands(cropped)
         if any(bound.region.size > self.target.max_region for bound in more.values()):
             raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than what one binding shows")

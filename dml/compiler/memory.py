@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from typing import NamedTuple
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 
@@ -12,16 +11,15 @@ from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, Stor
 MOST_TRIALS = 8
 
 
-@dataclass(frozen=True)
-class _Life:
+class _Life(NamedTuple):
     """The first and the last dispatch that bind a temporary, and its size, aligned."""
 
     first: int
     last: int
     size: int
 
-    def meets(self, other: _Life) -> bool:
-        return other.first <= self.last and self.first <= other.last
+    def up_to(self, last: int, size: int) -> _Life:
+        return _Life(self.first, last, max(self.size, size))
 
 
 def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
@@ -36,17 +34,15 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
         for binding in dispatch.bindings:
             region = binding.region
             if region.space is Space.TEMPORARY:
-                known = lives.get(region.index, _Life(at, at, 0))
-                size = max(known.size, _aligned(region.offset + region.size))
-                lives[region.index] = _Life(known.first, at, size)
+                size, known = _aligned(region.offset + region.size), lives.get(region.index)
+                lives[region.index] = _Life(at, at, size) if known is None else known.up_to(at, size)
     placed = _placed(lives, len(dispatches))
 
-    @cache  # (what one kernel writes others read)
     def move(binding: StorageBinding) -> StorageBinding:
-        region = binding.region
-        if region.space is not Space.TEMPORARY:
+        space, index, offset, size = binding.region
+        if space is not Space.TEMPORARY:
             return binding
-        return binding._replace(region=Region(Space.TEMPORARY, 0, placed[region.index] + region.offset, region.size))
+        return StorageBinding(Region(space, 0, placed[index] + offset, size), binding.access, binding.texel)
 
     final = [dispatch.over(tuple(map(move, dispatch.bindings))) for dispatch in dispatches]
     return final, max((placed[i] + life.size for i, life in lives.items()), default=0)
@@ -63,18 +59,25 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, int]:
         most += change
         least = max(least, most)
 
-    beside = {
-        index: [other for other, its in lives.items() if other != index and its.meets(life)]
-        for index, life in lives.items()
-    }
+    beside: dict[int, list[int]] = {index: [] for index in lives}
+    alive: list[int] = []  # those that live on where others begin
+    for index, life in sorted(lives.items(), key=lambda entry: entry[1].first):
+        alive = [other for other in alive if lives[other].last >= life.first]
+        for other in alive:
+            beside[other].append(index)
+        beside[index] += alive
+        alive.append(index)
     order = sorted(lives, key=lambda index: -lives[index].size)
     best: tuple[int, dict[int, int]] | None = None
     for _ in range(MOST_TRIALS):
         placed: dict[int, int] = {}
+        total, last = 0, 0
         for index in order:
             taken = [(placed[other], lives[other].size) for other in beside[index] if other in placed]
-            placed[index] = _lowest(lives[index].size, taken)
-        total, last = max(((placed[index] + lives[index].size, index) for index in order), default=(0, 0))
+            size = lives[index].size
+            placed[index] = lowest = _lowest(size, taken)
+            if (lowest + size, index) > (total, last):
+                total, last = lowest + size, index
         if best is None or total < best[0]:
             best = total, placed
         if total == least or order[0] == last:

@@ -6,50 +6,44 @@ there. Operators of several dispatches and branches of several operators, one af
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import pairwise
 
-from dml.compiler.program import Dispatch, Region, Space
+from dml.compiler.program import Access, Dispatch, Space
 
-
-class _Touched(NamedTuple):
-    """Bytes of a resource, and what was told of the dispatch that touched them."""
-
-    region: Region
-    level: int
+#: Bytes of a resource from one to another, and what was told of the dispatch that touched them.
+_Span = tuple[int, int, int]
 
 
-class _Resource:
-    """What was written and what was read of one resource."""
-
-    def __init__(self) -> None:
-        self.written: list[_Touched] = []
-        self.read: list[_Touched] = []
-
-    def after(self, region: Region, *, writes: bool) -> int:
-        """The highest level of what such an access depends on; -1 where there is none."""
-        before = [*self.written, *self.read] if writes else self.written
-        return max((touched.level for touched in before if touched.region.overlaps(region)), default=-1)
-
-    def add(self, region: Region, level: int, *, writes: bool) -> None:
-        (self.written if writes else self.read).append(_Touched(region, level))
+#: What was written and what was read of one resource.
+_Resource = tuple[list[_Span], list[_Span]]
 
 
 class _Resources:
+    """What was touched. (A plan asks it for each binding, some times: so its loops call nothing.)"""
+
     def __init__(self) -> None:
-        self._resources: defaultdict[tuple[Space, int], _Resource] = defaultdict(_Resource)
+        self._resources: dict[tuple[Space, int], _Resource] = {}
 
     def after(self, dispatch: Dispatch) -> int:
         """The highest level of the dispatches that this one depends on; -1 where there is none."""
-        return max((self._of(b.region).after(b.region, writes=b.access.writes) for b in dispatch.bindings), default=-1)
+        highest = -1
+        for (space, index, start, size), access, _ in dispatch.bindings:
+            resource, end = self._resources.get((space, index)), start + size
+            if resource is None:
+                continue
+            for spans in resource if access is not Access.READ else resource[:1]:
+                for first, last, level in spans:
+                    if level > highest and start < last and first < end:
+                        highest = level
+        return highest
 
     def add(self, dispatch: Dispatch, level: int) -> None:
-        for binding in dispatch.bindings:
-            self._of(binding.region).add(binding.region, level, writes=binding.access.writes)
-
-    def _of(self, region: Region) -> _Resource:
-        return self._resources[region.space, region.index]
+        for (space, index, start, size), access, _ in dispatch.bindings:
+            resource = self._resources.get((space, index))
+            if resource is None:
+                resource = self._resources[space, index] = [], []
+            resource[access is Access.READ].append((start, start + size, level))
 
 
 def in_levels(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
@@ -59,6 +53,8 @@ def in_levels(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
     for dispatch in dispatches:
         levels.append(1 + touched.after(dispatch))
         touched.add(dispatch, levels[-1])
+    if all(before <= after for before, after in pairwise(levels)):
+        return list(dispatches)
     order = sorted(range(len(dispatches)), key=levels.__getitem__)
     return [dispatches[at] for at in order]
 

@@ -15,7 +15,7 @@ from dml.compiler.scalar import Expression
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.glslang import Source
-from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
+from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 #: Regions of the temporary and persistent resources start at multiples of this many bytes: the largest
 #: minStorageBufferOffsetAlignment that Vulkan allows a device.
@@ -91,12 +91,18 @@ class Operand:
     @property
     def is_packed(self) -> bool:
         """Whether the elements follow each other without gaps, in row-major order."""
-        packed = packed_strides(self.sizes)
-        return all(a == b or size == 1 for a, b, size in zip(self.strides, packed, self.sizes, strict=True))
+        step = 1
+        for size, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
+            if stride != step and size != 1:
+                return False
+            step *= size
+        return True
 
     @property
     def steps(self) -> tuple[int, ...]:
         """The strides with their signs: those of dimensions that run backwards count modulo 2^32."""
+        if max(self.strides, default=0) < 2**31:
+            return self.strides
         return tuple(stride - 2**32 if stride >= 2**31 else stride for stride in self.strides)
 
     @property
@@ -135,6 +141,10 @@ class Operand:
         """The same, with that applied to what is stored."""
         return self._with(epilogue=epilogue)
 
+    def over(self, region: Region, epilogue: Epilogue | None) -> Operand:
+        """The same of another region."""
+        return self._with(region=region, epilogue=epilogue)
+
     def _with(self, **changes: Any) -> Operand:
         """As ``replace``, which is slow for what a plan does most."""
         made = object.__new__(Operand)
@@ -143,7 +153,11 @@ class Operand:
 
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:
-        return Operand(region, desc.DataType, desc.Sizes, desc.strides)
+        made = object.__new__(Operand)  # (a plan makes many, and a frozen dataclass is slow to make)
+        made.__dict__.update(
+            region=region, data_type=desc.DataType, sizes=desc.Sizes, strides=desc.strides, base=0, epilogue=None
+        )
+        return made
 
 
 @dataclass(frozen=True)

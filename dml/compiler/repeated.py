@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
-from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space
+from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
 from dml.compiler.scalar import Expression, Leaf
 from dml.structures import HashedOnce
 
@@ -61,17 +61,19 @@ def repeated(builder: ProgramBuilder, what: Hashable, operands: _Operands, work:
 
 def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> Lowered | None:
     """What ``repeated`` would add; None where tensors share some bytes: which ones, is not in the key."""
-    regions = list(dict.fromkeys(operand.region for operand in every(operands)))
+    numbers: dict[Region, int] = {}
+    layouts = tuple([(name, _key(value, numbers)) for name, value in operands.items()])
+    regions = list(numbers)
     if len({region[:2] for region in regions}) < len(regions) and any(
         a.overlaps(b) for a, b in combinations(regions, 2)
     ):
         return None
-    numbers = {region: number for number, region in enumerate(regions)}
     stage = builder.initializes
-    key = what, builder.target, stage, tuple((name, _key(value, numbers)) for name, value in operands.items())
+    key = HashedOnce((what, builder.target, stage, layouts))
     with _lock:
         made = _kept.get(key)
-        if made is not None:
+        # (as long as nothing has to go, it does not matter what was used last)
+        if made is not None and 2 * len(_kept) > MOST_KEPT:
             _kept.move_to_end(key)
     if made is None:
         made = Program()
@@ -123,18 +125,19 @@ def every(operands: _Operands) -> Iterator[Operand]:
                     yield from (own.operand for own in operand.epilogue.operands)
 
 
-def _key(value: OperandOrArray, numbers: Mapping[Region, int]) -> Hashable:
+def _key(value: OperandOrArray, numbers: dict[Region, int]) -> Hashable:
+    """numbers: the regions so far in their order, to which its own are added."""
     if value is None:
         return None
     if isinstance(value, tuple):
-        return tuple(_key(operand, numbers) for operand in value)
+        return tuple([_key(operand, numbers) for operand in value])
     region, epilogue = value.region, value.epilogue
+    number = numbers.setdefault(region, len(numbers))
     finish: Hashable = None
     if epilogue is not None:
-        others = tuple((_key(own.operand, numbers), own.steps) for own in epilogue.operands)
+        others = tuple([(_key(own.operand, numbers), own.steps) for own in epilogue.operands])
         finish = expression_key(epilogue.expression), others, epilogue.origin, epilogue.made
-    layout = value.data_type, value.sizes, value.strides, value.base
-    return numbers[region], region.size, value.is_static, layout, finish
+    return number, region.size, value.is_static, value.data_type, value.sizes, value.strides, value.base, finish
 
 
 def _stand_in(region: Region, number: int) -> Region:
@@ -151,7 +154,7 @@ def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
     if epilogue is not None:
         others = tuple(replace(own, operand=_moved(own.operand, to)) for own in epilogue.operands)
         epilogue = replace(epilogue, operands=others)
-    return replace(value, region=to[value.region], epilogue=epilogue)
+    return value.over(to[value.region], epilogue)
 
 
 def add(builder: ProgramBuilder, found: Lowered) -> None:
@@ -170,8 +173,8 @@ def add(builder: ProgramBuilder, found: Lowered) -> None:
         return Region(whole.space, whole.index, whole.offset + region.offset, region.size)
 
     def moved(dispatch: Dispatch) -> Dispatch:
-        bindings = tuple(binding._replace(region=place(binding.region)) for binding in dispatch.bindings)
-        return dispatch.over(bindings, builder.node)
+        bound = [StorageBinding(place(region), access, texel) for region, access, texel in dispatch.bindings]
+        return dispatch.over(tuple(bound), builder.node)
 
     program.initialize += map(moved, made.initialize)
     program.dispatches += map(moved, made.dispatches)

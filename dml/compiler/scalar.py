@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,11 +17,10 @@ import numpy as np
 Constant = bool | int | float | np.int32
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(NamedTuple):
     """The element of operand number ``index``."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of that name
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,15 @@ def node(
 
 
 def substitute(expression: Expression, operands: Sequence[Expression]) -> Expression:
-    """The expression with ``operands[i]`` in place of every ``Leaf(i)``."""
+    """The expression with ``operands[i]`` in place of every ``Leaf(i)``.
+
+    It is the same object for the same ones, so that what is known of it stays known.
+    """
+    return _substituted(expression, tuple(operands))
+
+
+@lru_cache(maxsize=4096)
+def _substituted(expression: Expression, operands: tuple[Expression, ...]) -> Expression:
     if all(type(operand) is Leaf and operand.index == at for at, operand in enumerate(operands)):
         return expression
     done: dict[int, Expression] = {}

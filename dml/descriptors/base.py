@@ -87,6 +87,9 @@ class OperatorDesc:
     input_names: ClassVar[tuple[str, ...]]
     output_names: ClassVar[tuple[str, ...]]
 
+    #: Those that may hold floating-point numbers.
+    number_fields: ClassVar[tuple[FieldInfo, ...]]
+
     #: What gets the values of all fields out of a description.
     _values: ClassVar[attrgetter[Any]]
 
@@ -360,6 +363,7 @@ def _described(cls: type[OperatorDesc]) -> Any:
     described.input_names, described.output_names = (
         tuple(info.name for info in described.fields_info if info.kind == kind) for kind in ("input", "output")
     )
+    described.number_fields = tuple(info for info in described.fields_info if info.type in _OF_NUMBERS)
     described.__init__ = _constructor(described, fields)
     return described
 
@@ -386,11 +390,12 @@ class DML_OPERATOR_DESC:
         object.__setattr__(self, "Type", DML_OPERATOR_TYPE(self.Type))
 
 
+_OF_NUMBERS = frozenset({"float", "float_array", "DML_SCALE_BIAS", "operator", "operator_array"})
+
+
 def _numbers(desc: OperatorDesc) -> Iterator[Any]:
     """The attributes of a description that are floating-point numbers."""
-    for info in desc.fields_info:
-        if info.is_tensor:
-            continue
+    for info in desc.number_fields:
         value = getattr(desc, info.name)
         if info.type == "float":
             yield value

@@ -6,6 +6,9 @@ References: dml_graph_desc, dml_graph_node_desc, dml_graph_edge_desc and the pag
 from __future__ import annotations
 
 import hashlib
+import secrets
+import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,8 +49,34 @@ class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
 
     @cached_property
     def digest(self) -> bytes:
-        """A name for the bytes, the same for equal ones; computed once."""
-        return hashlib.sha256(self.Data).digest()
+        """A name for the bytes in this process, the same for equal ones; found once."""
+        return hashlib.sha256(self.Data).digest() if len(self.Data) < _LARGE else _name_of_large(self)
+
+
+#: Bytes from which on a constant is not hashed as a whole, which takes as long as uploading it.
+_LARGE = 1 << 16
+#: Of large constants by size and hash of some of their bytes: those that are there, and their names.
+_names: dict[tuple[int, bytes], list[tuple[weakref.ref[DML_CONSTANT_DATA_GRAPH_NODE_DESC], bytes]]] = {}
+_naming = threading.Lock()
+
+
+def _name_of_large(node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bytes:
+    """The name of an equal one that is still there, else a new one."""
+    data, step = node.Data, len(node.Data) // 64
+    some = b"".join([data[at : at + 64] for at in range(0, len(data), step)])
+    key = len(data), hashlib.sha256(some).digest()
+    with _naming:
+        if len(_names) > 4096:
+            for gone in [one for one, known in _names.items() if all(held() is None for held, _ in known)]:
+                del _names[gone]
+        here = [(held, name) for held, name in _names.get(key, ()) if held() is not None]
+        for held, name in here:
+            other = held()
+            if other is not None and other.Data == data:
+                return name
+        name = secrets.token_bytes(32)
+        _names[key] = [*here, (weakref.ref(node), name)]
+        return name
 
 
 @structure()

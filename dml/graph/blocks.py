@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
-from dml.compiler.selection.gemm import streams_blocks
+from dml.compiler.selection.few_rows import streams_blocks
 from dml.compiler.target import Target
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC

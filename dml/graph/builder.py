@@ -31,12 +31,13 @@ from dml.descriptors.elementwise import (
 from dml.descriptors.graph import (
     DML_CONSTANT_DATA_GRAPH_NODE_DESC,
     DML_GRAPH_DESC,
+    DML_GRAPH_EDGE_DESC,
     DML_INPUT_GRAPH_EDGE_DESC,
     DML_INTERMEDIATE_GRAPH_EDGE_DESC,
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
-from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.enums import DML_GRAPH_EDGE_TYPE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
 from dml.shapes import broadcast_sizes
 from dml.tensors import (
@@ -189,8 +190,15 @@ class Tensor:
 
 
 #: Most edges of a graph are those of the graph before it.
-_input_edge = lru_cache(maxsize=8192)(DML_INPUT_GRAPH_EDGE_DESC)
-_edge_between = lru_cache(maxsize=8192)(DML_INTERMEDIATE_GRAPH_EDGE_DESC)
+@lru_cache(maxsize=8192)
+def _input_edge(*fields: Any) -> DML_GRAPH_EDGE_DESC:
+    return DML_GRAPH_EDGE_DESC(DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INPUT, DML_INPUT_GRAPH_EDGE_DESC(*fields))
+
+
+@lru_cache(maxsize=8192)
+def _edge_between(*fields: Any) -> DML_GRAPH_EDGE_DESC:
+    edge = DML_INTERMEDIATE_GRAPH_EDGE_DESC(*fields)
+    return DML_GRAPH_EDGE_DESC(DML_GRAPH_EDGE_TYPE.DML_GRAPH_EDGE_TYPE_INTERMEDIATE, edge)
 
 
 @lru_cache(maxsize=8192)

@@ -89,7 +89,8 @@ class _Compiler:
         if not self.optimize:
             return placed, size
         levelled = in_levels(dispatches)
-        if count_barriers(levelled) < count_barriers(dispatches):
+        moved = any(one is not other for one, other in zip(levelled, dispatches, strict=True))
+        if moved and count_barriers(levelled) < count_barriers(dispatches):
             others, other_size = place_temporaries(levelled)
             if other_size <= size and count_barriers(others) < count_barriers(placed):
                 return others, other_size

@@ -22,6 +22,8 @@ _Entry = tuple[Port, Value]
 
 def fold_batch_normalizations(graph: Graph) -> None:
     """Rewrite the graph in place."""
+    if not any(isinstance(at.desc, DML_BATCH_NORMALIZATION_OPERATOR_DESC) for at in graph.nodes):
+        return
     static = static_values(graph)
     nodes: dict[Node, None] = {}  # (as a set in order)
     for at in graph.nodes:

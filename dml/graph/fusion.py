@@ -14,6 +14,7 @@ from dml import enums
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.lowering import elementwise_of
 from dml.compiler.operators.normalization.batch import batch_expressions
+from dml.compiler.repeated import expression_key
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, depth_of, node, substitute
 from dml.compiler.selection import single_stores
 from dml.compiler.selection.convolution import adds_apart
@@ -69,6 +70,7 @@ _TAKES_EPILOGUE_IN_PLACE = frozenset(
         enums.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
     }
 )
+_TAKES_ONE = _TAKES_EPILOGUE | _TAKES_EPILOGUE_IN_PLACE
 #: How deeply an expression may nest: as a kernel of its own, and as an epilogue, whose code is repeated for each of the
 #: sums that a kernel keeps in registers.
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
@@ -117,10 +119,19 @@ def _as_expressions(at: Node) -> Sequence[Node]:
 
 @lru_cache(maxsize=4096)
 def _expression_of(key: Hashable, desc: OperatorDesc) -> Expression:
-    """An element-wise operator's expression over its inputs in their order. key: the description's."""
+    """An element-wise operator's expression over its inputs in their order, one object for all sizes. key: the
+    description's."""
     entry = elementwise_of(desc)
     assert entry is not None
-    return substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
+    made = substitute(entry.expression(desc), [Leaf(desc.input_names.index(name)) for name in entry.inputs])
+    if len(_firsts) >= _MOST_FIRSTS:
+        _firsts.clear()
+    return _firsts.setdefault(expression_key(made), made)
+
+
+#: Operators' expressions, the first of those that are equal.
+_firsts: dict[Hashable, Expression] = {}
+_MOST_FIRSTS = 1024
 
 
 def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) -> Sequence[Node]:
@@ -222,6 +233,7 @@ def _type(producer: Node) -> str:
     return DATA_TYPES[port[0].tensor.DataType].glsl
 
 
+@lru_cache(maxsize=1024)
 def _converted(expression: Expression, found: str, wanted: str) -> Expression:
     return expression if found == wanted else node(f"{wanted}($x0)", expression, glsl=wanted)
 
@@ -281,7 +293,7 @@ def _takes(
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None
     kind = producer.desc.OPERATOR_TYPE
-    if kind not in _TAKES_EPILOGUE | _TAKES_EPILOGUE_IN_PLACE or not taken(kind) or not value.is_private:
+    if kind not in _TAKES_ONE or not value.is_private or not taken(kind):
         return None
     made, *more = (port for port, _ in filter(None, producer.outputs))
     ((result, written),) = filter(None, at.outputs)

@@ -31,11 +31,11 @@ class JoinPlan:
 def plan_joins(graph: Graph, written: Callable[[Port, Value], Operand]) -> JoinPlan:
     """written: gives a value that lies in no join its place in memory."""
     plan = JoinPlan()
-    static = static_values(graph)
+    joins = [(node, node.desc) for node in graph.nodes if isinstance(node.desc, DML_JOIN_OPERATOR_DESC)]
+    static = static_values(graph) if joins else set()
     # Later joins first, since a join can be part of another
-    for node in reversed(graph.nodes):
-        desc = node.desc
-        if isinstance(desc, DML_JOIN_OPERATOR_DESC) and not all(v in static for _, v in filter(None, node.inputs)):
+    for node, desc in reversed(joins):
+        if not all(v in static for _, v in filter(None, node.inputs)):
             (result,) = node.outputs
             assert result is not None
             _plan_join(plan, node, desc, result, static, written)

@@ -146,7 +146,7 @@ class _Reader:
                     raise DMLError(
                         f"DML_GRAPH_DESC.Nodes[{index}].Operator: must be an operator, found {node.Operator!r}"
                     )
-                label = _label(index, short_name(operator.OPERATOR_TYPE), node.Name)
+                label = _operator_label(index, type(operator), node.Name)  # type: ignore[arg-type]  # a class
                 ports = _ports_of(operator)
                 self.nodes.append(Node([label], operator, [None] * len(ports[0]), [None] * len(ports[1])))
                 self.ports.append(ports)
@@ -245,18 +245,18 @@ class _Reader:
     def _from(self, where: _Edge, node_index: int, output_index: int) -> Value:
         if 0 <= node_index < len(self.nodes):
             node = self.nodes[node_index]
-            if isinstance(node, Value):
+            if isinstance(node, Node):
+                found = node.outputs[output_index] if 0 <= output_index < len(node.outputs) else None
+                if found is not None:
+                    return found[1]
+            else:
                 if output_index != 0:
                     raise DMLError(
                         f"{where}: {self.labels[node_index]} has 1 output, found output index {output_index}"
                     )
                 return node
         self.node_port(where, node_index, output_index, 1)
-        node = self.nodes[node_index]
-        assert isinstance(node, Node)
-        found = node.outputs[output_index]
-        assert found is not None
-        return found[1]
+        raise AssertionError  # (there is no such output, which that says)
 
     def _output_edges(self) -> list[GraphField]:
         count = self.desc.OutputCount
@@ -285,19 +285,21 @@ class _Reader:
                 for at, port in enumerate(inputs):
                     if port is not None and node.inputs[at] is None:
                         raise DMLError(f"{label}: its input {port} (index {at}) is not connected")
-                if not any(value.outputs or value.consumers for _, value in filter(None, node.outputs)):
+                if not any(entry and (entry[1].outputs or entry[1].consumers) for entry in node.outputs):
                     raise DMLError(f"{label}: none of its outputs is connected")
 
     def _sort(self) -> list[Node]:
         nodes = [node for node in self.nodes if isinstance(node, Node)]
-        waits = {node: sum(isinstance(value.source, Node) for _, value in filter(None, node.inputs)) for node in nodes}
+        waits = {
+            node: len([e for e in node.inputs if e is not None and isinstance(e[1].source, Node)]) for node in nodes
+        }
         ready = deque(node for node in nodes if not waits[node])
         order: list[Node] = []
         while ready:
             node = ready.popleft()
             order.append(node)
-            for _, value in filter(None, node.outputs):
-                for consumer, _ in value.consumers:
+            for entry in node.outputs:
+                for consumer, _ in entry[1].consumers if entry is not None else ():
                     waits[consumer] -= 1
                     if not waits[consumer]:
                         ready.append(consumer)
@@ -309,6 +311,11 @@ class _Reader:
 
 def _label(index: int, kind: str, name: str | None) -> str:
     return f"node {index} ({kind}{f' {name!r}' if name else ''})"
+
+
+@lru_cache(maxsize=8192)
+def _operator_label(index: int, cls: type[OperatorDesc], name: str | None) -> str:
+    return _label(index, short_name(cls.OPERATOR_TYPE), name)
 
 
 class _Edge(NamedTuple):
@@ -347,9 +354,14 @@ def connect(at: Node, gone: Node) -> None:
 
 def static_values(graph: Graph) -> set[Value]:
     """What depends on constants and owned inputs alone."""
-    sources = [value for node in graph.nodes for _, value in filter(None, node.inputs)]
-    static = {v for v in sources if v.is_constant or (isinstance(v.source, int) and v.source in graph.owned)}
+    static: set[Value] = set()
     for node in graph.nodes:
-        if all(value in static for _, value in filter(None, node.inputs)):
-            static.update(value for _, value in filter(None, node.outputs))
+        for entry in node.inputs:
+            if entry is not None:
+                source = entry[1].source
+                if source in graph.owned if isinstance(source, int) else not isinstance(source, Node):
+                    static.add(entry[1])
+    for node in graph.nodes:
+        if all(entry is None or entry[1] in static for entry in node.inputs):
+            static.update([entry[1] for entry in node.outputs if entry is not None])
     return static

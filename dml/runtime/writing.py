@@ -98,6 +98,8 @@ class Writer:
         self._operations: list[list[Any]] = [[]]
         #: Whether there is more than barriers in the last sequence.
         self._works = False
+        #: Whether the last operation is for the host.
+        self._shows_host = False
         #: What was bound since the last barrier.
         self._pending: list[_Range] = []
         #: The numbers of the sequences of each submission, and its work.
@@ -124,6 +126,7 @@ class Writer:
             self._copy(downloads, to_device=False)
         if self._is_used:
             self._add(commands.to_host())
+            self._shows_host = True
 
     def _add(self, operation: Any) -> None:
         self._operations[-1].append(operation)
@@ -216,10 +219,33 @@ class Writer:
             for numbers, _ in self.batches
         ]
 
+    def submissions(self) -> Iterator[tuple[list[Any], float]]:
+        """The operations of each submission, without those for the host, and its work."""
+        for numbers, work in self.batches:
+            operations = [operation for number in numbers for operation in self._operations[number]]
+            is_last = self._shows_host and bool(numbers) and numbers[-1] == len(self._operations) - 1
+            yield operations[:-1] if is_last else operations, work
+
     def _recorded(self, operations: list[Any]) -> Any:
-        with vulkan_errors("recording"):
-            stamps = len(operations) + 1 if self._timed and not self._alone else 0
-            sequence = self._context.manager.sequence(0, stamps)
-            for operation in operations:
-                sequence.record(operation)
-        return sequence
+        return _sequence(self._context, operations, len(operations) + 1 if self._timed and not self._alone else 0)
+
+
+def _sequence(context: Context, operations: Sequence[Any], stamps: int = 0) -> Any:
+    with vulkan_errors("recording"):
+        sequence = context.manager.sequence(0, stamps)
+        for operation in operations:
+            sequence.record(operation)
+    return sequence
+
+
+def joined(context: Context, writers: Sequence[Writer]) -> Iterator[tuple[Any, float]]:
+    """What some writers wrote one after the other, in as few sequences as a watchdog lets pass, each with its work."""
+    most, together, total = most_work(context), list[Any](), 0.0
+    for operations, work in (submission for writer in writers for submission in writer.submissions()):
+        if together and total + work > most:
+            yield _sequence(context, [*together, commands.to_host()]), total
+            together, total = [], 0.0
+        together += operations
+        total += work
+    if together:
+        yield _sequence(context, [*together, commands.to_host()]), total

@@ -1,7 +1,7 @@
 #version 450
 // Softmax or its logarithm along rows that are contiguous in memory: LANES neighbours of a workgroup share a row, UNIT
-// adjacent elements make a step. The end of the generated prelude holds row_coordinates(), load_step() and
-// store_step().
+// adjacent elements make a step. TURNED: elements by which neighbours with a row each write further along it, or 0. The
+// end of the generated prelude holds row_coordinates(), load_step() and store_step().
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -60,13 +60,23 @@ void main() {
 #else
     float scale = finite ? reciprocal(total) : NOT_A_NUMBER;
 #endif
+    uint first = TURNED != 0u ? gl_LocalInvocationIndex * TURNED % LENGTH : lane * UNIT;
+    uint stop = from + end;
+    from += first;
+    to += first;
     for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
-        load_step(from + at, v);
+        load_step(from, v);
 #if LOG
         for (uint k = 0; k < UNIT; ++k) v[k] = (v[k] - most) - shift;
 #else
         for (uint k = 0; k < UNIT; ++k) v[k] = exp_nonpositive(v[k] - most) * scale;
 #endif
-        store_step(to + at, v);
+        store_step(to, v);
+        from += LANES * UNIT;
+        to += LANES * UNIT;
+        if (TURNED != 0u && from >= stop) {
+            from -= LENGTH;
+            to -= LENGTH;
+        }
     }
 }

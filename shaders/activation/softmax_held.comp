@@ -5,11 +5,18 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 // Softmax or its logarithm as in "softmax.comp", of rows that their invocations hold: read once, written once. LANES
-// neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements.
+// neighbours of a workgroup share a row, each with up to STEPS steps of UNIT elements. OF_HALVES: y is FLOAT16, and no
+// logarithm.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
 #include "lib/reduce_lanes.glsl"
+
+#if OF_HALVES
+#define POWER exp_of_half
+#else
+#define POWER exp_nonpositive
+#endif
 
 #if LANES > 1
 LANES_REDUCTION(lanes_max, float, reduce_max)
@@ -42,7 +49,7 @@ void main() {
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         float part = 0.0;
         [[unroll]] for (uint k = 0u; k < UNIT; ++k) {
-            float power = exp_nonpositive(v[step][k] - most);
+            float power = POWER(v[step][k] - most);
             part += power;
 #if !LOG
             v[step][k] = power;

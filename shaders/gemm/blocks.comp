@@ -3,18 +3,35 @@
 // result = finish(ALPHA * a x b + BETA * c) where the result has few rows and b comes as numbers of 4 bits, in blocks of
 // 2^BLOCK_SHIFT (32 or more) steps of k with a scale and a zero point each: (number - zero) * scale. b is {n, k}, bound
 // as vectors of 32 numbers, and nothing of it is written anywhere else. A workgroup makes TILE_M rows of LANES * COLUMNS
-// columns; SLICES invocations, neighbours along k, share the products of each, whose sums are then added in pairs, in an
-// order that never changes. IS_SIGNED: the numbers are INT4.
+// columns; SLICES invocations share the products of each, NEAR of which are neighbours along k; their sums are then added
+// in pairs, in an order that never changes. UNROLL: vectors of a column that are on their way at once. IS_SIGNED: the
+// numbers are INT4. A_EIGHTS: rows of a are FLOAT16 and read in vectors of eight.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 
 shared FOUR partial[SLICES][LANES * COLUMNS / 4u];
-// 32 steps of a for each slice, in fours, as those read them who stand side by side.
-shared FOUR steps[TILE_M][8][SLICES + 1u];
 
-// Bytes as floats.
-vec4 four_bytes(uint bytes) {
-    return vec4(bytes & 255u, bitfieldExtract(bytes, 8, 8), bitfieldExtract(bytes, 16, 8), bytes >> 24);
+// Eight neighbouring steps of k of a row of a.
+void eight_of_a(uint at, out FOUR low, out FOUR high) {
+#if A_EIGHTS
+    uvec4 bits = a_vector(at / 8u);
+    low = FOUR(half_pair(bits.x), half_pair(bits.y));
+    high = FOUR(half_pair(bits.z), half_pair(bits.w));
+#else
+    low = a_four(at);
+    high = a_four(at + 4u);
+#endif
+}
+
+// Four numbers of a word, every second from `first` on, as 1 + number / 16 each: put into the bits of a float, where
+// conversions would take an H100 longer than memory does.
+vec4 four_numbers(uint word, uint first) {
+    uvec4 bits;
+    [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+        uint from = 4u * (first + 2u * q);
+        bits[q] = (from < 19u ? word << (19u - min(from, 19u)) : word >> (max(from, 19u) - 19u)) & 0x780000u | 0x3f800000u;
+    }
+    return uintBitsToFloat(bits);
 }
 
 SUM with_products(SUM sum, FOUR a, FOUR b) {
@@ -26,70 +43,73 @@ void main() {
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
     const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
     uint group = workgroup_index();
-    uint lane = gl_LocalInvocationIndex / SLICES, slice = gl_LocalInvocationIndex % SLICES;
+    uint lane = gl_LocalInvocationIndex / NEAR % LANES;
+    uint slice = gl_LocalInvocationIndex / (NEAR * LANES) * NEAR + gl_LocalInvocationIndex % NEAR;
     uint n0 = group % groups_n * (LANES * COLUMNS), m0 = group / groups_n * TILE_M;
     if (group >= groups_n * tiles_m) return;  // the whole workgroup
     uint at[RANK];
     coordinates(0u, at);
 
     // Rows and columns beyond the edges read the last ones again; their sums are not stored.
-    uint columns[COLUMNS];
+    uint rows[TILE_M], columns[COLUMNS];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
     [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + lane * COLUMNS + c, N - 1u);
     SUM sums[TILE_M][COLUMNS];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
         [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = 0.0;
     }
-    for (uint k0 = 0u; k0 < K; k0 += SLICES * 32u) {
-        // Beyond the last block it is read again; a is zero there.
-        uint k = min(k0 + slice * 32u, K - 32u);
-        uvec4 b[COLUMNS];
-        SUM scale[COLUMNS], zero[COLUMNS];
-        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-            uint block = k >> BLOCK_SHIFT;
-            b[c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / 32u);
-            scale[c] = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
+    for (uint first_k = slice * 32u; first_k < K; first_k += UNROLL * SLICES * 32u) {
+        uvec4 b[UNROLL][COLUMNS];
+        SUM scale[UNROLL][COLUMNS], zero[UNROLL][COLUMNS];
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
+            // Beyond the last block it is read again, and not added.
+            uint k = min(first_k + u * (SLICES * 32u), K - 32u), block = k >> BLOCK_SHIFT;
+            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                b[u][c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / 32u);
+                scale[u][c] = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
 #if HAS_ZEROS
-            zero[c] = float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
+                zero[u][c] = float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
 #else
-            zero[c] = 0.0;
+                zero[u][c] = 0.0;
 #endif
 #if IS_SIGNED
-            // As unsigned numbers, eight more each.
-            b[c] ^= uvec4(0x88888888u);
-            zero[c] += 8.0;
+                // As unsigned numbers, eight more each.
+                b[u][c] ^= uvec4(0x88888888u);
+                zero[u][c] += 8.0;
 #endif
-        }
-        if (k0 > 0u) barrier();  // the steps before have been read
-        for (uint i = gl_LocalInvocationIndex; i < TILE_M * 8u * SLICES; i += WORKGROUP) {
-            uint m = i / (8u * SLICES), four = i % (8u * SLICES), from = k0 + 4u * four;
-            FOUR made = a_four(a_batch(at) + min(m0 + m, M - 1u) * A_ROW + min(from, K - 4u));
-            steps[m][four % 8u][four / 8u] = from < K ? made : FOUR(0);
-        }
-        barrier();
-        // Sums of a alone are what the zero points are taken off by.
-        SUM products[TILE_M][COLUMNS], ones[TILE_M];
-        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-            ones[m] = 0.0;
-            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
-        }
-        [[unroll]] for (uint w = 0u; w < 4u; ++w) {
-            vec4 even[COLUMNS], odd[COLUMNS];
-            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                even[c] = four_bytes(b[c][w] & 0x0f0f0f0fu);
-                odd[c] = four_bytes(b[c][w] >> 4 & 0x0f0f0f0fu);
             }
+        }
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
+            uint k = first_k + u * (SLICES * 32u);
+            if (u > 0u && k >= K) break;
+            // Sums of a alone are what the zero points, and the 1 of each number, are taken off by.
+            SUM products[TILE_M][COLUMNS], ones[TILE_M];
             [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-                FOUR low = steps[m][2u * w][slice], high = steps[m][2u * w + 1u][slice];
-                FOUR of_even = FOUR(low.xz, high.xz), of_odd = FOUR(low.yw, high.yw);
-                ones[m] = with_products(with_products(ones[m], of_even, FOUR(1.0)), of_odd, FOUR(1.0));
+                ones[m] = 0.0;
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
+            }
+            [[unroll]] for (uint w = 0u; w < 4u; ++w) {
+                vec4 even[COLUMNS], odd[COLUMNS];
                 [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
-                    products[m][c] = with_products(products[m][c], of_even, even[c]);
-                    products[m][c] = with_products(products[m][c], of_odd, odd[c]);
+                    even[c] = four_numbers(b[u][c][w], 0u);
+                    odd[c] = four_numbers(b[u][c][w], 1u);
+                }
+                [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+                    FOUR low, high;
+                    eight_of_a(rows[m] + k + 8u * w, low, high);
+                    FOUR of_even = FOUR(low.xz, high.xz), of_odd = FOUR(low.yw, high.yw);
+                    ones[m] = with_products(with_products(ones[m], of_even, FOUR(1.0)), of_odd, FOUR(1.0));
+                    [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                        products[m][c] = with_products(products[m][c], of_even, even[c]);
+                        products[m][c] = with_products(products[m][c], of_odd, odd[c]);
+                    }
                 }
             }
-        }
-        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] += scale[c] * (products[m][c] - zero[c] * ones[m]);
+            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+                [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                    sums[m][c] += scale[u][c] * (16.0 * products[m][c] - (16.0 + zero[u][c]) * ones[m]);
+                }
+            }
         }
     }
 

@@ -13,7 +13,7 @@
 #include "lib/sum.glsl"
 
 // The two halves of a word.
-vec2 half_pair(uint word) { return vec2(half_decode(word & 0xffffu), half_decode(word >> 16)); }
+vec2 half_pair(uint word) { return vec2(half_decode(word & 0xffffu), half_decode_high(word)); }
 
 // Elements i to i + 3 of a, and of b: two functions, since GLSL passes no buffers to functions.
 FOUR a_four(uint i) {

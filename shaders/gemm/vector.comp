@@ -125,7 +125,8 @@ void main() {
     const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
     uint group = workgroup_index();
 #if B_ALONG == COLUMN
-    uint lane = gl_LocalInvocationIndex / SLICES, slice = gl_LocalInvocationIndex % SLICES;
+    uint lane = gl_LocalInvocationIndex / NEAR % LANES;
+    uint slice = gl_LocalInvocationIndex / (NEAR * LANES) * NEAR + gl_LocalInvocationIndex % NEAR;
 #else
     uint lane = gl_LocalInvocationIndex % LANES, slice = gl_LocalInvocationIndex / LANES;
 #endif

@@ -20,5 +20,8 @@ uint half_encode(float v) {
     return sign | mix(mix(normal, subnormal, u < 0x38800000u), special, u >= 0x47800000u);
 }
 
+// That in the upper half of a word.
+float half_decode_high(uint word) { return half_decode(word >> 16); }
+
 // The nearest number that a half holds.
 float half_rounded(float v) { return half_decode(half_encode(v)); }

@@ -8,3 +8,4 @@ float half_unpacked(uint h) { return unpackHalf2x16(h).x; }
 #define half_rounded(v) half_unpacked(packHalf2x16(vec2(v, 0.0)) ^ (gl_NumWorkGroups.x >> 31))
 #define half_decode(h) unpackHalf2x16(h).x
 #define half_encode(v) packHalf2x16(vec2(v, 0.0))
+#define half_decode_high(word) unpackHalf2x16(word).y

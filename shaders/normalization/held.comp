@@ -7,7 +7,7 @@
 // Normalizes rows as "rows.comp" does, that their invocations hold: read once, written once. LANES neighbours of a
 // workgroup share a row, each with up to STEPS steps of UNIT elements. SEGMENTED: a row is several segments of LENGTH. The
 // variance is the mean of squared differences to the mean. The generated prelude ends with row_coordinates(),
-// segment_coordinates(), start_segment(), read_held(), load_step() and write_held().
+// segment_coordinates(), start_segment(), read_held() and write_held().
 //
 // PACKED: vectors of FLOAT16 are held as they are, VECTORS of them to a step, which elements_of() takes apart: half the
 // registers, and twice as many rows on their way.
@@ -56,7 +56,7 @@ uint start_step(uint at, inout uint c[x_RANK]) {
 #if SEGMENTED
     uint segment = divided(at, LENGTH_DIVISOR);
     segment_coordinates(segment, c);
-    start_segment(0u, c);
+    start_segment(c);
     return at - segment * LENGTH;
 #else
     return at;
@@ -71,7 +71,7 @@ void main() {
     for (uint d = 0u; d < x_RANK; ++d) c[d] = 0u;
     row_coordinates(min(slot, ROWS - 1u), c);
 #if !SEGMENTED
-    start_segment(0u, c);
+    start_segment(c);
 #endif
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         uint at = (step * LANES + lane) * UNIT;
@@ -116,13 +116,12 @@ void main() {
         variance_store(variance_at(c), variance);
     }
 #endif
-    row_mean[0] = mean;
-    row_factor[0] = factor;
+    row_mean = mean;
+    row_factor = factor;
     [[unroll]] for (uint step = 0u; step < STEPS; ++step) {
         uint at = (step * LANES + lane) * UNIT;
         if (at < end) {
             at = start_step(at, c);
-            load_step(at);
             float e[UNIT];
             take(step, 2u, e);
             write_held(at, e);

@@ -1,10 +1,9 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Normalizes rows in one dispatch: statistics first, then the result. LANES neighbours of a workgroup share a row,
-// which is SEGMENTS stretches of LENGTH elements; UNIT adjacent elements make a step. An invocation takes EACH rows,
-// one after the other for the statistics, and side by side for the results. The generated prelude ends with
-// row_coordinates() and segment_coordinates(), step_sums(), start_segment(), load_step() and write_step(), which uses
-// row_mean and row_factor.
+// which is SEGMENTS stretches of LENGTH elements; UNIT adjacent elements make a step. TURNED: elements by which neighbours
+// with a row each write further along it, or 0. The generated prelude ends with row_coordinates() and
+// segment_coordinates(), step_sums(), start_segment() and write_step(), which uses row_mean and row_factor.
 #include "prelude.glsl"
 #include "lib/compensated.glsl"
 #include "lib/math.glsl"
@@ -120,7 +119,7 @@ Moments row_moments(uint c[x_RANK], uint lane, bool inside) {
 #endif
 
 // Mean and factor of an invocation's row.
-void start_row(uint row, uint c[x_RANK], uint lane, bool inside) {
+void start_row(uint c[x_RANK], uint lane, bool inside) {
     float count = float(SEGMENTS * LENGTH), mean = 0.0, factor = 1.0;
 #if USE_MEAN && USE_VARIANCE
     Moments moments = row_moments(c, lane, inside);
@@ -139,30 +138,27 @@ void start_row(uint row, uint c[x_RANK], uint lane, bool inside) {
         variance_store(variance_at(c), variance);
     }
 #endif
-    row_mean[row] = mean;
-    row_factor[row] = factor;
+    row_mean = mean;
+    row_factor = factor;
 }
 
 void main() {
-    uint slot = (workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES) * EACH;
+    uint slot = workgroup_index() * (WORKGROUP / LANES) + gl_LocalInvocationIndex / LANES;
     uint lane = gl_LocalInvocationIndex % LANES;
     bool inside = slot < ROWS;
-    // Where fewer rows are left for the last invocation, it does the last one several times.
-    uint c[EACH][x_RANK];
-    for (uint row = 0u; row < EACH; ++row) {
-        for (uint d = 0u; d < x_RANK; ++d) c[row][d] = 0u;
-        row_coordinates(min(slot + row, ROWS - 1u), c[row]);
-        start_row(row, c[row], lane, inside);
-    }
+    uint c[x_RANK];
+    for (uint d = 0u; d < x_RANK; ++d) c[d] = 0u;
+    row_coordinates(min(slot, ROWS - 1u), c);
+    start_row(c, lane, inside);
     if (!inside) return;
     for (uint segment = 0u; segment < SEGMENTS; ++segment) {
-        for (uint row = 0u; row < EACH; ++row) {
-            segment_coordinates(segment, c[row]);
-            start_segment(row, c[row]);
-        }
-        for (uint at = lane * UNIT; at < LENGTH; at += LANES * UNIT) {
-            load_step(at);
-            for (uint row = 0u; row < EACH; ++row) write_step(row, at);
+        segment_coordinates(segment, c);
+        start_segment(c);
+        uint at = TURNED != 0u ? gl_LocalInvocationIndex * TURNED % LENGTH : lane * UNIT;
+        for (uint done = lane * UNIT; done < LENGTH; done += LANES * UNIT) {
+            write_step(at);
+            at += LANES * UNIT;
+            if (TURNED != 0u && at >= LENGTH) at = 0u;
         }
     }
 }

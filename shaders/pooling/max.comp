@@ -44,10 +44,14 @@ Found largest(uint c[RANK]) {
     Found found = Found(LOWEST, 0xffffffffu);
     EACH_ELEMENT {
         source_VALUE v = source_load(source_at(p));
+#if !(HAS_INDICES || WIDE)
+        if (wins(v, found.best)) found.best = v;
+#else
         if (found.index == 0xffffffffu || wins(v, found.best)) {
             uint plane = ((p[0] * source_SIZE_1 + p[1]) * source_SIZE_2 + p[2]) * source_SIZE_3 + p[3];
             found = Found(v, plane * source_SIZE_4 + p[4]);
         }
+#endif
     }
 #if WIDE
     found = TOGETHER(best_all, found);

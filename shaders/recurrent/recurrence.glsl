@@ -10,8 +10,14 @@
 // share the sums along k: each adds up one of SLICES for all units of BLOCK_ROWS rows. Through shared memory they come to
 // the cells' own invocations, UNITS cells each, which all are of one row.
 //
+// SHARES_STATE is for llvmpipe, which reads shared memory invocation by invocation: the workgroup is a subgroup of that
+// many invocations. Each reads other fours of the state, and all get them from it.
+//
 // A cell defines phase_0(step, tile), and phase_1(step, tile) for what must wait for phase 0 of all units.
 #extension GL_EXT_control_flow_attributes : require
+#if SHARES_STATE
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 
 uint direction, first_row, tile_of_group;
 // What the last product gave; loops over it are not unrolled, since each cell's arithmetic is long.
@@ -234,6 +240,19 @@ void multiply(uint first, uint end, uint which, uint tile) {
     }
 }
 #else
+// Adds the products of the tile's weights with four units of the state.
+void add_products(inout float sums[GATES][UNITS][ROWS], vec4 state[ROWS], uint tile, uint k4, uint first, uint end) {
+    [[unroll]] for (uint g = 0u; g < GATES; ++g) {
+        if (g < first || g >= end) continue;
+        [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
+            vec4 w = weight_of(tile, k4, g, u);
+            [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+                sums[g][u][row] = with_products(sums[g][u][row], w, state[row]);
+            }
+        }
+    }
+}
+
 // product(gate, u, row) for first <= gate < end: the tile's recurrence weights times state number `which`.
 void multiply(uint first, uint end, uint which, uint tile) {
     float sums[GATES][UNITS][ROWS];
@@ -242,19 +261,24 @@ void multiply(uint first, uint end, uint which, uint tile) {
             [[unroll]] for (uint row = 0u; row < ROWS; ++row) sums[g][u][row] = 0.0;
         }
     }
+#if SHARES_STATE
+    [[dont_unroll]] for (uint from = 0u; from < K4; from += SHARES_STATE) {
+        vec4 own[ROWS];
+        uint mine = min(from + gl_SubgroupInvocationID, K4 - 1u), count = min(K4 - from, SHARES_STATE);
+        [[unroll]] for (uint row = 0u; row < ROWS; ++row) own[row] = state_four(which, row, mine);
+        [[dont_unroll]] for (uint i = 0u; i < count; ++i) {
+            vec4 state[ROWS];
+            [[unroll]] for (uint row = 0u; row < ROWS; ++row) state[row] = subgroupShuffle(own[row], i);
+            add_products(sums, state, tile, from + i, first, end);
+        }
+    }
+#else
     [[dont_unroll]] for (uint k4 = 0u; k4 < K4; ++k4) {
         vec4 state[ROWS];
         [[unroll]] for (uint row = 0u; row < ROWS; ++row) state[row] = state_four(which, row, k4);
-        [[unroll]] for (uint g = 0u; g < GATES; ++g) {
-            if (g < first || g >= end) continue;
-            [[unroll]] for (uint u = 0u; u < UNITS; ++u) {
-                vec4 w = weight_of(tile, k4, g, u);
-                [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
-                    sums[g][u][row] = with_products(sums[g][u][row], w, state[row]);
-                }
-            }
-        }
+        add_products(sums, state, tile, k4, first, end);
     }
+#endif
     [[unroll]] for (uint g = 0u; g < GATES; ++g) {
         if (g < first || g >= end) continue;
         [[unroll]] for (uint u = 0u; u < UNITS; ++u) {

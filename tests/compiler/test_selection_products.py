@@ -20,12 +20,12 @@ from dml.compiler.selection.convolution import (
     stores_in_loops,
     winograd_grid,
 )
+from dml.compiler.selection.few_rows import FewMatrixProduct, VectorProduct
 from dml.compiler.selection.gemm import (
     MatrixProduct,
     NarrowProduct,
     ProductKernel,
     SharedProduct,
-    VectorProduct,
     is_better_transposed,
     is_worth_packing,
     longest_product,
@@ -90,6 +90,9 @@ def shared_bytes(kernel: ProductKernel) -> int:
             return 16 * kernel.slab * (kernel.rows // 4 + 1 + kernel.columns // 4 + 1)
         case VectorProduct():
             return 4 * kernel.slices * kernel.lanes * kernel.columns
+        case FewMatrixProduct():
+            rows, columns = kernel.tile
+            return kernel.subgroups * (2 * (rows + columns) * (kernel.slab + 8) + 4 * rows * columns)
         case MatrixProduct():
             # Lines of a slab go along k or across it, whichever takes more.
             lines = [(size, kernel.slab) for size in kernel.tile]
@@ -189,7 +192,7 @@ def test_parts_of_k_are_all_of_it(target: Target) -> None:
     for case, kernel in kernels(target).items():
         part = part_of_k(kernel, 4096)
         assert part == 4096 or part % 16 == 0, case
-        if isinstance(kernel, SharedProduct | VectorProduct | MatrixProduct):
+        if isinstance(kernel, SharedProduct | VectorProduct | FewMatrixProduct | MatrixProduct):
             assert -(-4096 // part) <= kernel.parts, case
 
 

@@ -102,6 +102,10 @@ CASES = {
         "GEMM", ATensor="FLOAT16 1x1x40x2000", BTensor="FLOAT16 1x1x2000x48", CTensor=None,
         OutputTensor="FLOAT16 1x1x40x48", exact=False,
     ),
+    "few rows of halves": of(
+        "GEMM", ATensor="FLOAT16 1x1x3x9000", BTensor="FLOAT16 1x1x16x9000", CTensor=None, TransB=1,
+        OutputTensor="FLOAT16 1x1x3x16", exact=False,
+    ),
     "integers": of(
         "MATRIX_MULTIPLY_INTEGER",
         ATensor="UINT8 1x1x18x3000", BTensor="UINT8 1x1x3000x20", BZeroPointTensor="UINT8 1x1x1x20",
@@ -286,10 +290,12 @@ OF_ANY_SIZE = {
     "activation/softmax_held.comp": "what an invocation holds of a row",
     "normalization/held.comp": "what an invocation holds of a row",
     "convolution/pad.comp": "four elements",
+    "convolution/weights_in_fours.comp": "four elements",
     "convolution/winograd_input.comp": "six by six points",
     "convolution/winograd_result.comp": "six by six points",
     "convolution/winograd_weights.comp": "six by six points",
     "elementwise/transpose.comp": "the elements of a tile",
+    "elementwise/transpose_blocks.comp": "the vectors of a block",
     "movement/fill_value_sequence.comp": "six parts of a product",
     "movement/gather.comp": "the coordinates of a tuple",
     "movement/scatter_mark.comp": "the coordinates of a tuple",
@@ -300,7 +306,7 @@ OF_ANY_SIZE = {
 #: Of a device that multiplies bytes, and of one with matrix units.
 DOTS = Features(integer_dot_product=True)
 MATRICES = Features(
-    memory_model=True, float16=True, int8=True, subgroup_operations=frozenset({"vote"}),
+    memory_model=True, float16=True, int8=True, subgroup_operations=frozenset({"vote", "shuffle"}),
     cooperative_matrices=(MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32"),
                           MatrixShape(16, 16, 16, "INT8", "INT8", "INT32", "INT32")),
 )  # fmt: skip

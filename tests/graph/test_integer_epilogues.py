@@ -181,6 +181,7 @@ def test_products_of_bytes_to_floats_in_one_kernel(on_bytes):
     inputs = {"a": a, "b": b, "scale": scale, "bias": bias}
     result = compiled.dispatch(inputs)["y"]
     assert [d.label for d in compiled.program.dispatches][-1].startswith("gemm/bytes")
-    assert_exact(result, plain.dispatch(inputs)["y"])
     expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.float32) * scale + bias
-    np.testing.assert_allclose(result, np.maximum(expected, 0), rtol=2.0**-22, atol=2.0**-12)
+    # (A compiler may round a product and its sum once, in one kernel: by about an ulp of either.)
+    for found in (result, plain.dispatch(inputs)["y"]):
+        np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=2.0**-22, atol=2.0**-12)

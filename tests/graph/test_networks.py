@@ -237,6 +237,7 @@ NETWORKS = [
 ]
 
 
+@pytest.mark.every_parameter
 @pytest.mark.parametrize("network,most,most_at_four,tolerance", NETWORKS, ids=[n[0].__name__ for n in NETWORKS])
 def test_network(device, network, most, most_at_four, tolerance):
     network(device).check(most, most_at_four, tolerance)

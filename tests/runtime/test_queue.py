@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dml
-from dml.runtime import commands
+from dml.runtime import commands, writing
 from harness import tensor
 
 COUNT = 1 << 16
@@ -82,6 +82,41 @@ def test_lists_end_with_a_barrier_towards_the_host(device, monkeypatch):
     monkeypatch.setattr(commands, "to_host", lambda: recorded.append(1) or to_host())
     doubling(device, device.create_buffer(np.ones(COUNT, np.float32)), 2)
     assert len(recorded) == 2
+
+
+def test_a_list_is_one_sequence(device):
+    """Once its kernels have run; what is recorded later joins it."""
+    buffer = device.create_buffer(np.ones(COUNT, np.float32))
+    listed = doubling(device, buffer, 3)
+    listed.execute()
+    (joined,) = listed.recordings
+    assert [len(batch.sequences) for batch in joined.batches] == [1]
+    listed.execute()
+    listed.execute(wait=False)
+    assert (buffer.read(np.float32) == 2.0**9).all()
+    another = doubling(device, buffer, 1)
+    listed.append(another.recordings, another.persistent_uses)
+    listed.execute()
+    assert (buffer.read(np.float32) == 2.0**13).all()
+    listed.reset()
+    assert listed.recordings == ()
+
+
+def test_a_long_list_is_a_sequence_for_each_submission(device, monkeypatch):
+    """And the host sees what the last one wrote."""
+    buffer = device.create_buffer(np.ones(COUNT, np.float32))
+    doubling(device, buffer, 1).execute()
+    (single,) = doubling(device, buffer, 1).recordings
+    work = sum(batch.work for batch in single.batches)
+    # Two of them fit a submission, whatever the quotient rounds to
+    seconds = 2.5 * work / writing.STEPS_PER_SECOND[device.context.device.device_class]
+    monkeypatch.setattr(writing, "SUBMISSION_SECONDS", seconds)
+    listed = doubling(device, buffer, 5)
+    listed.execute()
+    (joined,) = listed.recordings
+    assert [len(batch.sequences) for batch in joined.batches] == [1, 1, 1]
+    listed.execute()
+    assert (buffer.read(np.float32) == 2.0**11).all()
 
 
 def test_an_empty_list_is_done(device):

@@ -212,8 +212,9 @@ class Case:
         return signature
 
 
-def parametrized(cases: Sequence[Case]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", cases, ids=str)
+def parametrized(cases: Sequence[Case]) -> Callable[[Any], Any]:
+    """A test that takes a ``case``, and takes each, in the short run too: they are as many functions."""
+    return lambda test: pytest.mark.every_parameter(pytest.mark.parametrize("case", cases, ids=str)(test))
 
 
 # What results are held against

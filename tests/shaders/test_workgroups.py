@@ -88,58 +88,27 @@ def ordered_pairs(rng):
     return [a[~are_equal], b[~are_equal]]
 
 
+def over_lanes(file, name, arguments, check, code, *covers):
+    """A case for each number of neighbours: ``check`` takes it, and the name has it."""
+    return [
+        Case(file, name.format(n), arguments, check(n), code=code, covers=covers, defines={"LANES": n}) for n in LANES
+    ]
+
+
 CASES = [
     Case("reduce.glsl", "reduce_is_nan", crossed(float_bits()), equal(lambda x: x != x)),
     Case("reduce.glsl", "reduce_max", ordered_pairs, nan_wins(np.maximum)),
     Case("reduce.glsl", "reduce_min", ordered_pairs, nan_wins(np.minimum)),
-    *(
-        Case(
-            "reduce.glsl",
-            f"sums over {lanes} lanes",
-            values,
-            summed(lanes, times=2),
-            code=SUM,
-            covers=("WORKGROUP_REDUCTION", "REDUCE_ADD"),
-            defines={"LANES": lanes},
-        )
-        for lanes in LANES
+    *over_lanes(
+        "reduce.glsl", "sums over {} lanes", values, lambda lanes: summed(lanes, times=2), SUM,
+        "WORKGROUP_REDUCTION", "REDUCE_ADD",
     ),
-    *(
-        Case(
-            "reduce_lanes.glsl",
-            f"sums over {lanes} lanes by few barriers",
-            values,
-            summed(lanes),
-            code=FEW_BARRIERS,
-            covers=("LANES_REDUCTION", "LANES_READ"),
-            defines={"LANES": lanes},
-        )
-        for lanes in LANES
+    *over_lanes(
+        "reduce_lanes.glsl", "sums over {} lanes by few barriers", values, summed, FEW_BARRIERS,
+        "LANES_REDUCTION", "LANES_READ",
     ),
-    *(
-        Case(
-            "scan.glsl",
-            f"maps of {lanes} lanes",
-            maps,
-            composed(lanes),
-            code=SCAN,
-            covers=("WORKGROUP_SCAN",),
-            defines={"LANES": f"{lanes}u"},
-        )
-        for lanes in LANES
-    ),
-    *(
-        Case(
-            "scan_lanes.glsl",
-            f"maps of {lanes} lanes without subgroups",
-            maps,
-            composed(lanes),
-            code=SCAN_OF_LANES,
-            covers=("LANES_SCAN",),
-            defines={"LANES": f"{lanes}u"},
-        )
-        for lanes in LANES
-    ),
+    *over_lanes("scan.glsl", "maps of {} lanes", maps, composed, SCAN, "WORKGROUP_SCAN"),
+    *over_lanes("scan_lanes.glsl", "maps of {} lanes without subgroups", maps, composed, SCAN_OF_LANES, "LANES_SCAN"),
     Case(
         "subgroups.glsl",
         "place()",
@@ -148,7 +117,7 @@ CASES = [
         code="uint placed(uint x) { return x + place(); }",
         covers=("place()",),
     ),
-]
+]  # fmt: skip
 
 
 @parametrized(CASES)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_hooks_run_what_ci_runs() -> None:
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     asked = re.findall(
-        r"^step \w+ \.venv/bin/(ruff check|ruff format|mypy|lint-imports)", (ROOT / ".ci/run").read_text(), re.M
+        r"^ +step \w+ \.venv/bin/(ruff check|ruff format|mypy|lint-imports)", (ROOT / ".ci/run").read_text(), re.M
     )
     assert len(asked) == 4
     assert re.findall(r"entry: \.venv/bin/(ruff \w+|[\w-]+)", text) == asked

@@ -56,9 +56,11 @@ def measured(vulkan, times, work=None):
 
 
 def test_the_fastest_is_chosen_and_kept(vulkan):
+    if not vulkan.target.is_cpu:
+        pytest.skip("the names are those of CPUs' drivers")
     table, lines = measured(vulkan, {"rows=16 columns=8": 1e-4, "": 1e-3})
     (choice,) = table.choices
-    assert choice.variant.startswith("TiledProduct rows=16 columns=8") or not vulkan.target.is_cpu
+    assert choice.variant.startswith("TiledProduct rows=16 columns=8")
     assert choice.seconds < choice.rule_seconds
     assert tuned_file.load(vulkan.file_name) == table
     assert any(choice.variant in line for line in lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from string import Template
 
 from dml.compiler.data_types import DATA_TYPES
@@ -25,6 +26,11 @@ def emit(
     expression: Expression, parameters: Sequence[str], name: str = "compute", result: str | None = None
 ) -> Emitted:
     """``<result> name(<parameters[0]> x0, ...)`` computing the expression; the parameters are GLSL types."""
+    return _emitted(expression, tuple(parameters), name, result)
+
+
+@lru_cache(maxsize=4096)
+def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, result: str | None) -> Emitted:
     lines: list[str] = []
     constants: dict[str, Constant] = {}
     includes: dict[str, None] = {}

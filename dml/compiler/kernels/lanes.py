@@ -27,6 +27,8 @@ def element(name: str, operand: Operand, held: Sequence[str], k: int) -> str:
     vector, components, shift = _place(operand, k)
     if len(components) == 2:
         return f"{held[vector]}.{components}"
+    if shift == 16 and DATA_TYPES[operand.data_type].decode.startswith("half_decode"):
+        return f"half_decode_high({held[vector]}.{components})"
     return f"{name}_decode({held[vector]}.{components} >> {shift}u)"
 
 

@@ -29,9 +29,9 @@ import math
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ PUSH_WORDS = 32
 #: What a kernel writes behind a number's name to divide by it.
 DIVISOR = "_DIVISOR"
 #: The functions of lib/half.glsl that the device's instructions can do.
-_CONVERSIONS = {"half_decode", "half_encode", "half_rounded"}
+_CONVERSIONS = {"half_decode", "half_decode_high", "half_encode", "half_rounded"}
 
 _INTRINSICS = "GL_EXT_spirv_intrinsics"
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -74,6 +74,12 @@ class Bound:
     @property
     def region(self) -> Region:
         return self.shared or self.operand.region
+
+    def having(self, **changes: Any) -> Bound:
+        """As ``replace``, which is slow for what a plan does most."""
+        made = object.__new__(Bound)
+        made.__dict__.update(self.__dict__, **changes)
+        return made
 
 
 def read(operand: Operand, *, vector: bool = False) -> Bound:
@@ -104,7 +110,7 @@ def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
         if most and is_read and len({bound.vector for bound in bounds}) == 1:
             most -= 1
             texel = 4 if bounds[0].vector else 1
-            found |= {name: replace(bound, texel=texel) for name, bound in zip(names, bounds, strict=True)}
+            found.update({name: bound.having(texel=texel) for name, bound in zip(names, bounds, strict=True)})
     return found
 
 
@@ -192,7 +198,7 @@ def prelude(
     text = _text(
         kernel,
         _signatures(tensors),
-        tuple((name, _glsl_type(value)) for name, value in named.items()),
+        tuple([(name, "uint" if type(value) is int else _glsl_type(value)) for name, value in named.items()]),
         None if space is None else len(space),
         workgroup,
         tuple(push),
@@ -201,10 +207,16 @@ def prelude(
         fast_halves,
         single_stores,
     )
-    words = tuple(word for name in text.names for word in _words(name, named))
+    words: list[int] = []
+    for name in text.names:
+        value = named.get(name)
+        if type(value) is int and 0 <= value < 1 << 32:  # as nearly all are
+            words.append(value)
+        else:
+            words += _words(name, named)
     if text.in_block:
-        return Head(text.text, (), words + (0,) * (-len(words) % 4))
-    return Head(text.text, words, ())
+        return Head(text.text, (), (*words, *(0,) * (-len(words) % 4)))
+    return Head(text.text, tuple(words), ())
 
 
 def _words(name: str, named: Mapping[str, Constant]) -> tuple[int, ...]:
@@ -293,6 +305,7 @@ def _text(
     lines += ['#include "lib/grid.glsl"', '#include "lib/divide.glsl"', '#include "lib/half.glsl"']
     if fast_halves and not used.isdisjoint(_CONVERSIONS):
         lines += [float_modes(fast_halves), '#include "lib/half_hardware.glsl"']
+    lines += [f"uint {name}_OFFSET = push_.{name}_OFFSET;" for name in buffers]
     lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
     return _Text("\n".join([*lines, body]) + "\n", tuple(names), in_block)
 
@@ -305,7 +318,11 @@ def _members(name: str, types: Mapping[str, str]) -> list[str]:
 
 
 def _variable(name: str, types: Mapping[str, str], block: str) -> str:
-    """The variable that holds a number from the kernel's start: loaded once, whatever loop it is used in."""
+    """The variable that holds a number from the kernel's start: loaded once, whatever loop it is used in.
+
+    llvmpipe loads a word of push constants for each invocation by itself: softmax took 8 % longer where its loops read
+    the buffers' offsets from there.
+    """
     if name.endswith(DIVISOR):
         number = f"{block}.{name.removesuffix(DIVISOR)}"
         return f"Divisor {name} = Divisor({number}, {block}.{name}_FACTOR, {block}.{name}_SHIFTS);"
@@ -357,7 +374,7 @@ def _body(
     for tensor in tensors:
         if tensor.name in epilogues:
             lines.append(epilogues[tensor.name])
-        offset = f"push_.{buffers[bindings[tensor.name]][0]}_OFFSET"
+        offset = f"{buffers[bindings[tensor.name]][0]}_OFFSET"
         if tensor.region is not None:
             offset = f"({offset} + {tensor.name}_START)"
         single = _single(tensor, used, single_stores) > 0
@@ -370,15 +387,20 @@ def _layout_constants(tensors: Mapping[str, Bound], space: Sequence[int] | None)
     named: dict[str, Constant] = {}
     if space is not None:
         named["COUNT"] = math.prod(space)
-        named |= {f"SIZE_{d}": size for d, size in enumerate(space)}
+        named.update(zip(_numbered("SIZE_", len(space)), space, strict=True))
     for name, bound in tensors.items():
         operand = bound.operand
         if bound.shared is not None:
             named[f"{name}_START"] = bound.start
         named[f"{name}_BASE"] = operand.base
-        named |= {f"{name}_SIZE_{d}": size for d, size in enumerate(operand.sizes)}
-        named |= {f"{name}_STRIDE_{d}": stride for d, stride in enumerate(operand.strides)}
+        named.update(zip(_numbered(f"{name}_SIZE_", operand.rank), operand.sizes, strict=True))
+        named.update(zip(_numbered(f"{name}_STRIDE_", operand.rank), operand.strides, strict=True))
     return named
+
+
+@cache
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{name}{d}" for d in range(count))
 
 
 def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:

@@ -204,7 +204,7 @@ def _few(
     _dispatch(
         builder,
         of,
-        "attention/few.comp",
+        "attention/few_lanes.comp" if chosen.subgroup else "attention/few.comp",
         {
             "q": read(of.query),
             "k": read(of.key, vector=True),
@@ -212,7 +212,13 @@ def _few(
             **_bound(of, written),
         },
         space,
-        {"MY_ROWS": chosen.rows, "LANES": chosen.lanes, "EACH_ROUND": chosen.round},
+        {
+            "MY_ROWS": chosen.rows,
+            "LANES": chosen.lanes,
+            "EACH_ROUND": chosen.round,
+            "SUBGROUP": chosen.subgroup,
+            "OF_HALVES": int(DATA_TYPES[of.result.data_type].bits == 16),
+        },
         parts,
         part_keys,
         WORKGROUP,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dml.compiler.selection import max_steps
+from dml.compiler.selection import max_steps, shuffled
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -162,6 +162,7 @@ class AttentionFew:
     round: int
     parts: int
     steps: int
+    subgroup: int = 0
 
 
 AttentionWay = AttentionTiles | AttentionMatrices | AttentionFew
@@ -179,8 +180,11 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
         return None
     # Parts and steps follow from exact sizes, and are not chosen. (Those of a head's columns are part of a kernel.)
     shapes = [replace(way, parts=1, steps=1) for way in fitting]
-    size = f"{of.size} and {of.value_size} columns"
-    work = f"{'FLOAT16' if of.halves else '32 bits'}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
+
+    def work() -> str:
+        size = f"{of.size} and {of.value_size} columns"
+        return f"{'FLOAT16' if of.halves else '32 bits'}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
+
     return fitting[shapes.index(tuned(target, "attention", work, shapes[0], lambda: shapes))]
 
 
@@ -205,7 +209,8 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
     groups = of.heads * -(-of.rows // rows)
     steps = -(-of.keys // tile) * (lanes + tile)
     parts = _parts(target, of, groups, steps, tile)
-    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts))
+    near = shuffled(target)
+    return AttentionFew(rows, lanes, round_, parts, -(-steps // parts), near if lanes <= near else 0)
 
 
 #: Tiles for matrix units in the order of preference: rows, keys, matrices of a subgroup down. Of 128 heads of 2048

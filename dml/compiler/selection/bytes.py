@@ -82,9 +82,13 @@ def byte_kernel(target: Target, m: int, n: int, k: int, batch: int) -> ByteKerne
     ordered: Sequence[tuple[DotProduct | ByteMatrixProduct, int]] = on_matrices or dots
     if not ordered:
         return None
-    work = f"8 bits, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
+    rule = first_of_enough(ordered, m, n, batch)
     return tuned(
-        target, "product", work, first_of_enough(ordered, m, n, batch), lambda: [*dict(on_matrices), *dict(dots)]
+        target,
+        "product",
+        lambda: f"8 bits, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}",
+        rule,
+        lambda: [*dict(on_matrices), *dict(dots)],
     )
 
 

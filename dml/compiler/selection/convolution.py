@@ -27,8 +27,9 @@ _MOST_PHASES = 36
 # --- What is done to results ------------------------------------------------------------------------------------------
 
 #: Elements of an image up to which a sum with another tensor is a kernel of its own on a CPU's driver: the tile with a
-#: sum behind it would take 0.2 to 0.3 seconds to compile, and adding so many takes 2 ms of CPU time.
-_ADDED_APART = 1 << 17
+#: sum behind it would take 0.2 to 0.3 seconds to compile, once more for larger images. ResNet-18 takes llvmpipe 129 ms
+#: of CPU time with all sums apart and 130 without at 224 x 224, 312 and 320 at 384 x 384, 1027 and 958 at 640 x 640.
+_ADDED_APART = 1 << 20
 
 
 def clips_results(target: Target) -> bool:
@@ -154,6 +155,14 @@ def direct_tile(target: Target, sizes: WindowSizes) -> DirectTile | None:
     return best if 4 * max(math.prod(best.padded), weights) <= target.max_region else None
 
 
+def lays_weights_in_fours(target: Target) -> bool:
+    """Whether filters are laid out for the direct kernel four elements of an output channel at a time.
+
+    llvmpipe 22.3.6 takes 65 ms of CPU time for ResNet-18's weights so, and 85 element by element.
+    """
+    return target.is_cpu
+
+
 def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | None:
     """The first that fits, or the one of those that was measured to be best."""
     narrow = sizes.places[2] <= _NARROW and sizes.inputs * sizes.outputs >= _MANY_PRODUCTS
@@ -165,7 +174,7 @@ def _direct_tile_of_cpus(target: Target, sizes: WindowSizes) -> DirectTile | Non
     def fitting() -> list[Three]:
         return [tile for tile in (_NARROW_TILE, *_TILES) if _direct_tile(target, sizes, *tile)]
 
-    best = tuned(target, "convolution", f"direct {_work(sizes, per_image=True)}", rule, fitting)
+    best = tuned(target, "convolution", lambda: f"direct {_work(sizes, per_image=True)}", rule, fitting)
     return _direct_tile(target, sizes, *best)
 
 
@@ -320,7 +329,7 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
         return None
     rule: ImplicitMatrixTile | None = next((t for t in fitting if sizes.outputs > t.channels // 2), fitting[-1])
     variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # the kernel of FLOAT32 in their place
-    found = tuned(target, "convolution", f"FLOAT16 {_work(sizes)}", rule, lambda: variants)
+    found = tuned(target, "convolution", lambda: f"FLOAT16 {_work(sizes)}", rule, lambda: variants)
     return found and _with_table(target, sizes, found)
 
 
@@ -350,7 +359,7 @@ def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
         return (rounds if rounds > 1 else _ALONE) * tile.channels * tile.places / tile.weight
 
     fitting = [tile for tile in _IMPLICIT_TILES if tile.workgroup <= target.max_workgroup_invocations]
-    tile = tuned(target, "convolution", f"implicit {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
+    tile = tuned(target, "convolution", lambda: f"implicit {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
     larger = replace(tile, slab=16)
     if larger.memory() > target.shared_memory or (sizes.inputs % 16 and sizes.inputs % 8 == 0):
         larger = tile
@@ -406,7 +415,7 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int) -> DepthwiseTi
             fitting.append(tile)
     if not fitting:
         return None
-    return tuned(target, "convolution", f"depthwise {bits} bits {_work(sizes)}", fitting[0], lambda: fitting)
+    return tuned(target, "convolution", lambda: f"depthwise {bits} bits {_work(sizes)}", fitting[0], lambda: fitting)
 
 
 def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
@@ -424,7 +433,7 @@ def _strip_of_cpus(target: Target, sizes: WindowSizes) -> DepthwiseTile:
     gaps = _gap(sizes, 1), _gap(sizes, 2)
     strips = [DepthwiseTile(rows, columns, gaps) for rows, columns in _STRIPS]
     rule = strips[0] if gaps == (1, 1) else min(strips, key=cost)
-    return tuned(target, "convolution", f"depthwise {_work(sizes, per_image=True)}", rule, lambda: strips)
+    return tuned(target, "convolution", lambda: f"depthwise {_work(sizes, per_image=True)}", rule, lambda: strips)
 
 
 def _gap(sizes: WindowSizes, axis: int) -> int:
@@ -512,8 +521,8 @@ def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTil
     usual = replace(sizes, places=(depth, high, wide))
     usual_direct = direct_tile(target, usual) or direct
     rule = "Winograd" if winograd_cost(target, usual) < usual_direct.cost else "direct"
-    work = f"way {_work(sizes, per_image=True)}"
-    return tuned(target, "convolution", work, rule, lambda: ("Winograd", "direct")) == "Winograd"
+    ways = "Winograd", "direct"
+    return tuned(target, "convolution", lambda: f"way {_work(sizes, per_image=True)}", rule, lambda: ways) == ways[0]
 
 
 def winograd_cost(target: Target, sizes: WindowSizes) -> float:

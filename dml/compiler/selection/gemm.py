@@ -14,6 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.few_rows import (
+    ENOUGH_GROUPS,
+    FEW_ROWS,
+    MOST_PARTS,
+    FewMatrixProduct,
+    VectorProduct,
+    few_rows,
+)
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.tiles import ProductSizes, TiledProduct, cheapest_step, tiled_product
 from dml.compiler.selection.tuned import at_least, tuned
@@ -48,42 +56,6 @@ class NarrowProduct(SlicedTile):
     def depth(self) -> int:
         """Products of each column in a step of its invocations together."""
         return self.slices
-
-
-@dataclass(frozen=True)
-class VectorProduct:
-    """gemm/vector.comp: ``slices`` invocations share the products of each of ``lanes`` times ``columns`` columns.
-
-    along_k: a vector of b holds neighbours along k, else ``columns`` neighbouring columns. per_vector: how many. parts:
-    into how many sums, of different workgroups, k goes. unroll: steps that an invocation makes at once.
-    """
-
-    rows: int
-    columns: int
-    lanes: int
-    slices: int
-    along_k: bool
-    per_vector: int
-    parts: int = 1
-    unroll: int = 2
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of the result that a workgroup makes."""
-        return self.rows, self.lanes * self.columns
-
-    @property
-    def workgroup(self) -> int:
-        return self.lanes * self.slices
-
-    @property
-    def depth(self) -> int:
-        """Products of each column in a step of its invocations together."""
-        return self.slices * (self.per_vector if self.along_k else 4)
-
-    @property
-    def shared_bytes(self) -> int:
-        return 4 * self.slices * self.lanes * self.columns
 
 
 @dataclass(frozen=True)
@@ -122,7 +94,7 @@ class MatrixProduct(MatrixTile):
         return 16 * self.buffers * slabs + 4 * m * n * self.subgroups
 
 
-ProductKernel = TiledProduct | NarrowProduct | VectorProduct | SharedProduct | MatrixProduct
+ProductKernel = TiledProduct | NarrowProduct | VectorProduct | FewMatrixProduct | SharedProduct | MatrixProduct
 
 
 def product_kernel(
@@ -145,14 +117,14 @@ def product_kernel(
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= _NARROW:
         return _through_memory(target, m, n, k, batch, halves=halves)
-    if m <= _FEW_ROWS and b_per_vector:
-        return _vector(target, m, n, k, batch, b_along_k, b_per_vector)
+    if m <= FEW_ROWS and b_per_vector:
+        return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
     return _narrow(m, b_along_k)
 
 
 def part_of_k(kernel: ProductKernel, k: int) -> int:
     """How many of k products the workgroups of one part add: a whole number of steps of every kernel."""
-    if not isinstance(kernel, SharedProduct | VectorProduct | MatrixProduct):
+    if not isinstance(kernel, SharedProduct | VectorProduct | FewMatrixProduct | MatrixProduct):
         return k
     return -(-k // kernel.parts // _PART_OF_K) * _PART_OF_K
 
@@ -163,51 +135,6 @@ def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
     return NarrowProduct(1 << (m - 1).bit_length(), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
-#: Rows, at most, of products whose speed is that at which b comes from memory.
-_FEW_ROWS = 8
-#: Invocations side by side where a vector holds columns.
-_LANES_OF_COLUMNS = (4, 8, 16)
-
-
-def _vector(target: Target, m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int) -> VectorProduct:
-    """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
-    rows = 1 << (m - 1).bit_length()
-    weights = f"{32 * 4 // per_vector} bits, {rows} rows by {at_least(n * batch)} columns of {at_least(k, 8)}"
-    if b_along_k:
-        # (8 rows by 4096 x 11008 halves take an H100 117 us with two columns and 136 with four.)
-        columns = (2 if rows * per_vector >= 64 else 4) if rows > 1 or n >= 4096 else 1
-        rule = VectorProduct(rows, columns, 4, 32, True, per_vector)
-        return tuned(
-            target, "few rows", f"{weights}, along them", rule, lambda: [replace(rule, columns=n) for n in (1, 2, 4)]
-        )
-    lanes = tuned(
-        target, "few rows", f"{weights}, across them", 8 if n * batch >= 1 << 14 else 4, lambda: _LANES_OF_COLUMNS
-    )
-    groups = batch * -(-n // (lanes * per_vector))
-    parts = max(1, min(_MOST_PARTS, k // 512, _ENOUGH_GROUPS // groups))
-    return VectorProduct(rows, per_vector, lanes, _NARROW_WORKGROUP // lanes, False, per_vector, parts)
-
-
-#: Numbers of four bits in a vector: what a kernel reads at once, of one block.
-_NUMBERS = 32
-#: Rows, at most, by which weights in blocks are multiplied: 8 rows by 4096 x 11008 take an H100 223 us so, and 117 with
-#: the weights made FLOAT16 beforehand.
-_ROWS_BY_BLOCKS = 2
-
-
-def streams_blocks(target: Target, m: int, n: int, k: int, block: int) -> bool:
-    """Whether few rows are multiplied with weights {n, k} of four bits, in blocks along k, as they are: on GPUs."""
-    powers = block >= _NUMBERS and block & (block - 1) == 0
-    return not target.is_cpu and m <= _ROWS_BY_BLOCKS and n >= 4 and powers and k % block == 0
-
-
-def block_product(m: int) -> VectorProduct:
-    """The sizes of gemm/blocks.comp. 16 KiB of shared memory hold the steps of a of 32 slices."""
-    return VectorProduct(m, 4, 4, 32, True, _NUMBERS)
-
-
-#: Parts of k, at most, whose sums are added in a second dispatch; and the workgroups that keep a GPU busy.
-_MOST_PARTS, _ENOUGH_GROUPS = 16, 256
 #: A part of k shorter than this is not worth a dispatch that adds the parts.
 _SHORTEST_PART = 256
 
@@ -239,14 +166,16 @@ def _through_memory(
     shared = [(tile, enough) for tile, enough in _SHARED_TILES if fits(target, tile)]
     ordered: Sequence[tuple[SharedProduct | MatrixProduct, int]] = on_matrices or shared
     rule = first_of_enough(ordered, m, n, batch)
-    work = f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
+
+    def work() -> str:
+        return f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
 
     def variants() -> list[SharedProduct | MatrixProduct]:
         return [*dict(on_matrices), *dict(shared), *(tile for tile in _SLOWER_TILES if fits(target, tile))]
 
     tile = tuned(target, "product", work, rule, variants)
     tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
-    return replace(tile, parts=max(1, min(_MOST_PARTS, k // _SHORTEST_PART, _ENOUGH_GROUPS // tiles)))
+    return replace(tile, parts=max(1, min(MOST_PARTS, k // _SHORTEST_PART, ENOUGH_GROUPS // tiles)))
 
 
 #: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.

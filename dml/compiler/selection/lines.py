@@ -27,10 +27,10 @@ CPU_PARALLEL, GPU_PARALLEL = 256, 131072
 #: Steps of a reduction that a GPU's invocation takes at once: with as many invocations as an H100 runs, 64 bytes of
 #: each on their way.
 GPU_TOGETHER = 4
-#: Invocations of a workgroup that share a result whose neighbours lie beside it: the 16 others that are left of 128
-#: read 256 bytes side by side. Without them the sums of 16384 x 4096 took an H100 three dispatches, 117 us, where those
-#: of rows took 105.
-APART = 8
+#: Invocations of a workgroup that share a result whose neighbours lie beside it: the 8 others that are left of 128 read
+#: 128 bytes side by side. And the steps with which each is worth twice as many of them as fill a GPU: sums of 16384 x
+#: 4096 in 16 chunks take an H100 97 us in FLOAT32 and 52 in FLOAT16 so, in 8 chunks 103 and 57, in 32 98 and 54.
+APART, APART_STEPS = 16, 64
 #: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
 #: not worth a chunk of their own.
 SUM_BLOCK = 32
@@ -44,7 +44,8 @@ class LineSharing:
     themselves, and whose results another dispatch combines. items: neighbouring elements that a lane takes at a time.
     together: steps of a reduction whose loads are on their way at once. apart: the lanes of a chunk are no neighbours:
     those have lines that lie side by side. subgroup: invocations that combine what they have without shared memory, or
-    0. vectors: the items are whole vectors of 16 bytes.
+    0. vectors: the items are whole vectors of 16 bytes. turned: elements by which neighbours with a line each begin
+    further along it, and go around, where the order is open.
     """
 
     lanes: int
@@ -55,6 +56,7 @@ class LineSharing:
     apart: bool = False
     subgroup: int = 0
     vectors: bool = False
+    turned: int = 0
 
     def cut(self, steps: int) -> tuple[int, int]:
         """For lines of so many steps: the steps of a chunk, and the chunks that there are of that length."""
@@ -99,7 +101,8 @@ def reduction_sharing(target: Target, results: int, steps: int, row: int) -> Lin
     chunks = max(1, parallel, -(-steps // (longest * lanes)))
     workgroup = min(HOLDERS, target.max_workgroup_invocations)
     if row:
-        return LineSharing(lanes, workgroup, chunks, together=GPU_TOGETHER, apart=lanes > 1)
+        more = min(2 * GPU_PARALLEL // max(1, results * lanes), steps // (APART_STEPS * lanes))
+        return LineSharing(lanes, workgroup, max(chunks, more), together=GPU_TOGETHER, apart=lanes > 1)
     subgroup = near if lanes > 1 and workgroup % max(1, near) == 0 else 0
     return LineSharing(lanes, workgroup, chunks, together=GPU_TOGETHER, subgroup=subgroup)
 
@@ -171,17 +174,28 @@ CPU_LONG_ROWS, GPU_LONG_ROWS = (8192, 64), (65536, 256)
 #: Elements up to which a CPU driver's softmax moves them one by one: that takes 4096 rows of 1024 twice as long, but is
 #: one kernel for rows of any length, and a decoder's grow with every token.
 CPU_FEW_ELEMENTS = 1 << 15
+#: Elements from which it takes two vectors of float32 at a time: 1024 rows of 1024 take llvmpipe 2.9 ms by one and 2.75
+#: by two, which take 20 ms longer to compile.
+CPU_MANY_ELEMENTS = 1 << 19
 
 
-def softmax_takes_vectors(target: Target, elements: int) -> bool:
-    """Whether softmax moves vectors of 16 bytes where rows begin at multiples of them."""
-    return not target.is_cpu or elements > CPU_FEW_ELEMENTS
+def softmax_vectors(target: Target, elements: int) -> int:
+    """The vectors of 16 bytes in a step of softmax where rows are multiples of them, two at most; 0: elements."""
+    if not target.is_cpu:
+        return 1
+    return 2 if elements >= CPU_MANY_ELEMENTS else int(elements > CPU_FEW_ELEMENTS)
+
+
+#: Elements of whole steps in lines of a cache. Rows that lie a power of two apart compete for the same few places of
+#: a cache, what is written with what is read: layer norm of 512 x 1024 takes llvmpipe 1.8 ms with the neighbours at the
+#: same element, and 0.9 with each at a line of its own; softmax of 1024 x 1024 3.4 and 3.0.
+CPU_TURNED = 16
 
 
 def softmax_sharing(target: Target, steps: int) -> LineSharing:
     """For rows of so many steps, each of which goes through one dispatch."""
     if target.is_cpu:
-        return LineSharing(1, min(CPU_VECTOR, target.max_workgroup_invocations))
+        return LineSharing(1, min(CPU_VECTOR, target.max_workgroup_invocations), turned=CPU_TURNED)
     return LineSharing(_lanes(target, steps, each=1), target.workgroup)
 
 
@@ -237,8 +251,7 @@ def held_rows(target: Target, length: int, unit: int) -> HeldRows | None:
     def manners() -> list[HeldManner]:
         return [HeldManner(each) for each in HELD_MANNERS if not each or _held(target, length, unit, each)]
 
-    work = f"{at_least(length)} elements by {unit}"
-    found = tuned(target, "rows", work, HeldManner(HELD_STEPS), manners)
+    found = tuned(target, "rows", lambda: f"{at_least(length)} elements by {unit}", HeldManner(HELD_STEPS), manners)
     return _held(target, length, unit, found.steps) if found.steps else None
 
 
@@ -299,7 +312,8 @@ def normalization_sharing(target: Target, rows: Rows) -> LineSharing:
         # A row to an invocation where that fills a vector and the loops hold it, else a vector to a row.
         few = rows.rows < CPU_MANY_ROWS or WALKS * rows.iterations(1) >= max_steps(target)
         shared = few and rows.steps >= CPU_SHARED_STEPS and not rows.beside
-        return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR)
+        turned = 0 if shared or rows.beside else CPU_TURNED
+        return LineSharing(CPU_VECTOR if shared else 1, CPU_VECTOR, turned=turned)
     if rows.beside:
         return LineSharing(1, target.workgroup)
     # What a row too long to hold is read again from is a cache, as long as few rows are under way.
@@ -322,22 +336,6 @@ def normalization_fits_one_dispatch(target: Target, rows: Rows) -> bool:
     if target.is_cpu:
         return rows.rows >= CPU_MANY_ROWS or busy >= CPU_BUSY
     return share < GPU_WALK and busy >= GPU_BUSY
-
-
-#: Rows that an invocation of a CPU driver normalizes side by side at most, and the least invocations that leaves: 4096
-#: rows of 1024 with scale and bias take 39, 28 and 22 ms with 1, 2 and 4 together. Two would be a kernel more.
-CPU_TOGETHER, CPU_LEFT_BUSY = 4, 64
-
-
-def rows_together(target: Target, invocations: int, iterations: int) -> int:
-    """Rows that an invocation normalizes side by side, so that it reads parameters that they have in common once.
-
-    A CPU's driver fetches such a parameter for each invocation by itself; a GPU's caches serve them all. invocations,
-    iterations: with a row each.
-    """
-    together = CPU_TOGETHER if target.is_cpu else 1
-    is_short_of_work = invocations < CPU_LEFT_BUSY * together or together * iterations >= max_steps(target)
-    return 1 if is_short_of_work else together
 
 
 #: The largest K for which an invocation of a CPU driver selects the first elements one after the other. Of 64 lines of

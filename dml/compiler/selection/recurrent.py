@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dml.compiler.selection import max_steps
+from dml.compiler.selection import max_steps, reads_texels
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -73,6 +73,7 @@ class RecurrenceCut:
     hidden units of an invocation in each of ``tiles`` tiles. rows: of a workgroup. resident: invocations hold their
     weights in memory of their own. at_once: steps of a dispatch, an even number unless all of them.
 
+    shares: the invocations of a subgroup, which is the workgroup, that share what they read of the state, or 0.
     slices: in how many the invocations share the sums along k, all of ``units`` units and ``block`` rows each; 0 where
     each makes sums of its own. Then ``rows`` and ``units`` are those of a workgroup.
     """
@@ -86,6 +87,7 @@ class RecurrenceCut:
     at_once: int
     slices: int = 0
     block: int = 0
+    shares: int = 0
 
     @property
     def units_of_invocation(self) -> int:
@@ -128,13 +130,16 @@ def _work(sizes: RecurrenceSizes) -> str:
 def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
     """A CPU's driver runs a workgroup on one core, invocations side by side in vectors.
 
-    What costs there is fetching, so an invocation takes many units and rows. It can hold its weights in memory of its
+    What costs there is fetching, so an invocation takes many units and rows. Where it reads weights by texels, what is
+    left is the state, which a vector of invocations fetches together. Else it can hold its weights in memory of its
     own, which is fetched fastest (not on SwiftShader, whose stacks are small; it has the narrower vectors).
     """
     stepwise = fitting_rows < 1
     weights = sizes.gates * sizes.hidden * sizes.hidden
+    shares = _VECTOR if _shares_state(target) else 0
     may_hold = (
         not stepwise
+        and not shares
         and target.subgroup_size >= _VECTOR
         and 4 * weights <= _RESIDENT_BYTES
         and weights * sizes.steps * sizes.batch >= RESIDENT_WORK
@@ -151,12 +156,23 @@ def _cut_of_cpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
     def others() -> list[RecurrenceManner]:
         return [manner(rows, held) for rows in (1, 2, 4, 8) for held in {False, may_hold}]
 
-    found = tuned(target, "recurrent", _work(sizes), manner(rows, may_hold), others)
-    if found.resident or sizes.phases == 2:
+    found = tuned(target, "recurrent", lambda: _work(sizes), manner(rows, may_hold), others)
+    if shares or found.resident or sizes.phases == 2:
         workgroup = _VECTOR
     else:
         workgroup = min(_MOST_INVOCATIONS, -(-sizes.hidden // _VECTOR) * _VECTOR)
-    return _cut(sizes, stepwise, workgroup, found.units, found.rows, fitting_rows, found.resident)
+    cut = _cut(sizes, stepwise, workgroup, found.units, found.rows, fitting_rows, found.resident)
+    return replace(cut, shares=shares)
+
+
+def _shares_state(target: Target) -> bool:
+    """Whether the invocations of a workgroup, a vector, each read other parts of the state and pass them to the others.
+
+    64 steps of a GRU of 8 rows and 256 units, projection included, take llvmpipe 27 ms of CPU time so, with weights
+    read by texels, and 38 with weights in invocations' memory, whose kernel takes 5 s to compile instead of 0.5.
+    """
+    may_pass = "shuffle" in target.features.subgroup_operations and target.subgroup_size == _VECTOR
+    return may_pass and reads_texels(target)
 
 
 def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> RecurrenceCut:
@@ -170,9 +186,13 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
             found += [RecurrenceManner(False, each, units) for each in rows for units in (1, 2)]
         return found
 
-    rows = 1 << (min(_MOST_ROWS_OF_GPUS, sizes.batch) - 1).bit_length()
+    # Rows share a workgroup only where there are many: 32 steps of a GRU of 16 rows and 64 units take an H100 57 us by
+    # one row, 197 by four.
+    rows = _MOST_ROWS_OF_GPUS
+    while rows > 1 and sizes.directions * -(-sizes.batch // rows) < _ENOUGH_GROUPS:
+        rows //= 2
     rule = RecurrenceManner(slices=True) if in_slices else RecurrenceManner(False, rows, _MOST_UNITS_OF_GPUS)
-    found = tuned(target, "recurrent", _work(sizes), rule, others)
+    found = tuned(target, "recurrent", lambda: _work(sizes), rule, others)
     if found.slices:
         return _cut_in_slices(target, sizes)
     wide = -(-sizes.hidden // _SUBGROUP_OF_GPUS) * _SUBGROUP_OF_GPUS
@@ -226,6 +246,8 @@ def recurrence_rounds(sizes: RecurrenceSizes, cut: RecurrenceCut) -> tuple[int, 
     if cut.slices:
         return 0, 2 + -(-sizes.fours // cut.slices) + cut.slices + 2 * cut.units_of_invocation
     tile = 2 + sizes.fours + cut.units * (2 + cut.rows)
+    if cut.shares:
+        tile += 2 * -(-sizes.fours // cut.shares)
     if cut.stepwise:
         return 0, tile
     around = -(-4 * cut.rows * sizes.fours // cut.workgroup) + 2 * cut.tiles * tile

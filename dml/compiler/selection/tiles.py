@@ -87,7 +87,7 @@ def tiled_product(target: Target, sizes: ProductSizes, *, a_along_columns: bool)
     others = (_SHORT_ROW, _LONG_ROW) if rule in (_SHORT_ROW, _LONG_ROW) else (_SMALL, _MIDDLE, _LARGE)
     if rule == _COLUMNS_IN_FOURS:
         others = (_COLUMNS_IN_FOURS, _SMALL)
-    return tuned(target, "product", _work(sizes), made(rule), lambda: map(made, others))
+    return tuned(target, "product", lambda: _work(sizes), made(rule), lambda: map(made, others))
 
 
 def _work(sizes: ProductSizes) -> str:

@@ -36,14 +36,20 @@ def variant_name(variant: object) -> str:
     return " ".join(words)
 
 
-def tuned(target: Target, family: str, work: str, rule: Variant, variants: Callable[[], Iterable[Variant]]) -> Variant:
+def tuned(
+    target: Target,
+    family: str,
+    work: Callable[[], str],
+    rule: Variant,
+    variants: Callable[[], Iterable[Variant]],
+) -> Variant:
     """The variant that was fastest on the device for this class of a family's work; ``rule``, where none was measured.
 
-    variants: all that the device's limits and features allow, ``rule`` among them or not. What was measured counts
-    only where it is one of them.
+    work: names the class, asked where there is a table. variants: all that the device's limits and features allow,
+    ``rule`` among them or not. What was measured counts only where it is one of them.
     """
     if not target.tuned:
         return rule
     found = {variant_name(variant): variant for variant in (rule, *variants())}
-    name = target.tuned.variant(family, work, variant_name(rule), tuple(found))
+    name = target.tuned.variant(family, work(), variant_name(rule), tuple(found))
     return rule if name is None else found.get(name, rule)

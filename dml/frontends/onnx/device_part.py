@@ -12,6 +12,7 @@ from dml.api.device import Device
 from dml.api.device_array import DeviceArray
 from dml.api.resident import SharedMemory
 from dml.errors import DMLError
+from dml.garbage import uncollected
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
 
@@ -172,7 +173,7 @@ class DevicePart:
         shapes = tuple((name, _fed(name, item, feeds)) for name, item in sorted(given.items()))
         plan: OnnxPlan | None = self.plans.find(shapes, feeds)
         if plan is None:
-            with stage("plan"):
+            with stage("plan"), uncollected():
                 plan = self.plan(given, feeds)
             self.plans.add(shapes, plan)
         return plan, feeds

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.graph.builder import Fragment, SharedConstants, Source, Tensor
+from dml.structures import HashedOnce
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .dtypes import Array, DType, Shape
@@ -59,12 +60,12 @@ class MappedNode(NamedTuple):
 
     def again(self, inputs: Sequence[OnnxValue | None], sources: Sequence[Source]) -> tuple[int, list[Any]]:
         """Add it to the inputs' graph. Returns the number of its first node there, and its outputs."""
-        builder = next(value.builder for value in inputs if value is not None)
+        builder = next(filter(None, inputs)).builder
         first = builder.add(self.fragment, sources)
         for at, node, constant in self.held:
             value = inputs[at]
             assert value is not None
-            value.hold(Tensor(builder, ("node", first + node, 0), constant))
+            value.held = Tensor(builder, ("node", first + node, 0), constant)
         made: list[Any] = []
         for result in self.results:
             if result is None:
@@ -128,14 +129,15 @@ class MappedNodes:
                 layout = sources.setdefault(source, len(sources)), source[0], tensor.desc
             parts.append((value.shape, value.dtype, numbers, layout))
         if len(inputs) > 1 and len(places := {id(value): at for at, value in enumerate(inputs)}) < len(inputs):
-            parts.append(tuple(places[id(value)] for value in inputs))
+            parts.append(tuple([places[id(value)] for value in inputs]))
         # (of nodes without inputs nothing says which Builder's they are)
-        return (tuple(parts), list(sources)) if any(value is not None for value in inputs) else None
+        return (HashedOnce(tuple(parts)), list(sources)) if any(value is not None for value in inputs) else None
 
     def find(self, key: Hashable) -> MappedNode | None:
         with self._lock:
             found = self._kept.get(key)
-            if found is not None:
+            # (as long as nothing has to go, it does not matter what was used last)
+            if found is not None and (2 * len(self._kept) > MOST_NODES or 2 * self._bytes > MOST_BYTES):
                 self._kept.move_to_end(key)
             return found
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -177,6 +178,11 @@ class GraphFacts:
     nodes: Sequence[NodeFacts]
     outputs: Sequence[str]
 
+    @cached_property
+    def constants(self) -> list[tuple[str, Shape, DType, Array]]:
+        """The initializers, each with its shape and dtype."""
+        return [(name, array.shape, array.dtype, array) for name, array in self.initial.items()]
+
     @classmethod
     def of(cls, graph: Any) -> GraphFacts:
         """Those of a GraphProto."""
@@ -267,7 +273,9 @@ class Trace:
 
     def body(self, graph: GraphFacts, scope: Scope, inputs: Mapping[str, Item]) -> list[Item]:
         """The outputs of a graph whose names live in ``scope``."""
-        scope.items.update({name: constant(self.builder, array) for name, array in graph.initial.items()})
+        builder = self.builder
+        for name, shape, dtype, array in graph.constants:
+            scope.items[name] = OnnxValue.again(builder, shape, dtype, array, None)
         scope.items.update(inputs)
         self.nodes(graph.nodes, scope)
         return [scope.find(name) for name in graph.outputs]
@@ -306,7 +314,8 @@ class Trace:
         self.count += 1
         if self.count > _UNROLLED:
             raise Unsupported(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
-        inputs = [scope.find(name) if name else None for name in proto.input]
+        items = scope.items
+        inputs = [items[name] if name in items else scope.find(name) if name else None for name in proto.input]
         found = None if self.mapped is None or self.depth else self.mapped.key(proto, inputs)
         known = None if found is None or self.mapped is None else self.mapped.find(found[0])
         if found is not None and known is not None:

@@ -44,10 +44,11 @@ class OnnxValue:
         tensor: Tensor | None = None,
     ) -> None:
         self.builder = builder
-        self.shape = tuple(int(size) for size in shape)
+        self.shape = tuple(map(int, shape))
         self.dtype = np.dtype(dtype)
         self.array = array
-        self._tensor = tensor
+        #: The value where it is in the graph: not so a constant before its first use.
+        self.held = tensor
 
     @classmethod
     def again(
@@ -55,7 +56,7 @@ class OnnxValue:
     ) -> OnnxValue:
         """A value with what another one has."""
         made = object.__new__(cls)
-        made.builder, made.shape, made.dtype, made.array, made._tensor = builder, shape, dtype, array, tensor
+        made.builder, made.shape, made.dtype, made.array, made.held = builder, shape, dtype, array, tensor
         return made
 
     def __repr__(self) -> str:
@@ -72,21 +73,12 @@ class OnnxValue:
     @property
     def is_held(self) -> bool:
         """Whether it is a constant or has a tensor: not so where no data type of the device holds it."""
-        return self.array is not None or self._tensor is not None
-
-    @property
-    def held(self) -> Tensor | None:
-        """The value where it is in the graph: not so a constant before its first use."""
-        return self._tensor
-
-    def hold(self, tensor: Tensor) -> None:
-        """Let a constant be this tensor of the graph."""
-        self._tensor = tensor
+        return self.array is not None or self.held is not None
 
     @property
     def tensor(self) -> Tensor:
         """The value in the graph; a constant becomes a constant node when it is first used."""
-        if self._tensor is None:
+        if self.held is None:
             assert self.array is not None
             if not self.size:
                 raise DMLError("a tensor without elements cannot go to the device", HRESULT.DXGI_ERROR_UNSUPPORTED)
@@ -94,8 +86,8 @@ class OnnxValue:
             storage(held.dtype)
             if held.dtype == BOOL:
                 held = held.astype(np.uint8)
-            self._tensor = self.builder.constant(np.ascontiguousarray(held))
-        return self._tensor
+            self.held = self.builder.constant(np.ascontiguousarray(held))
+        return self.held
 
     @property
     def packed(self) -> Tensor:

@@ -86,7 +86,17 @@ def test_axes_and_layouts(device: dml.Device, kind: str, axes: tuple[int, ...], 
 
 
 @pytest.mark.parametrize("kind", ["SOFTMAX", "LOG_SOFTMAX"])
-@pytest.mark.parametrize("sizes, axes", [((3, 4096), (1,)), ((40, 127), (1,)), ((1, 70000), (1,)), ((3000, 16), (0,))])
+@pytest.mark.parametrize(
+    "sizes, axes",
+    [
+        ((3, 4096), (1,)),
+        ((40, 127), (1,)),
+        ((131, 1004), (1,)),  # vectors
+        ((513, 1024), (1,)),  # two at a time
+        ((1, 70000), (1,)),
+        ((3000, 16), (0,)),
+    ],
+)
 def test_lengths(each_kind: dml.Device, kind: str, sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
     """One dispatch and several, with the kernels of CPU drivers and those of GPUs."""
     x = harness.random(np.random.default_rng(3), "FLOAT32", sizes, -8, 8)

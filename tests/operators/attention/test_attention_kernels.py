@@ -12,12 +12,12 @@ from attention_cases import Case, check, data, describe
 
 import dml
 from dml.compiler.lowering import compile_operator
-from dml.compiler.selection import attention as selection
+from dml.compiler.selection import attention
 from dml.compiler.target import DeviceClass, Target
 from harness import run
 
-NAMES = ("tiles", "few", "merge", "matrices", "in_registers")
-TILES, FEW, MERGE, MATRICES, IN_REGISTERS = (f"attention/{name}.comp" for name in NAMES)
+NAMES = ("tiles", "few", "few_lanes", "merge", "matrices", "in_registers")
+TILES, FEW, LANES, MERGE, MATRICES, IN_REGISTERS = (f"attention/{name}.comp" for name in NAMES)
 
 
 def labels(device: dml.Device, case: Case) -> list[str]:
@@ -55,6 +55,43 @@ def test_what_a_gpu_gets(without_matrices: dml.Device, name: str, data_type: str
     case = Case(**{**case.__dict__, "data_type": data_type})
     assert labels(without_matrices, case) == kernels
     check(without_matrices, case)
+
+
+#: Keys of at most 32 elements, which eight lanes of FLOAT32 share.
+LANES_CASES = {
+    "masked": ([LANES], Case((2, 1, 100, 0, 32, 24), (2, 2), mask="BOOLEAN")),
+    "several rows in parts": ([LANES, MERGE], Case((1, 3, 700, 0, 24, 32), (4, 2), relative=True)),
+    "fewer keys than lanes": ([LANES], Case((1, 2, 3, 0, 8, 32), (3, 1))),
+}
+
+
+@pytest.mark.parametrize("wide", [1, 2], ids=["full", "not full"])
+@pytest.mark.parametrize("name", LANES_CASES)
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+def test_lanes_of_a_subgroup(
+    seen_as: Callable[..., dml.Device], monkeypatch: pytest.MonkeyPatch, name: str, data_type: str, wide: int
+) -> None:
+    """Where subgroups are as large as they are said to be, and where they are not."""
+    vulkan = seen_as("subgroups").vulkan
+    if "shuffle" not in vulkan.target.features.subgroup_operations:
+        pytest.skip("the device's subgroups do not shuffle")
+    monkeypatch.setattr(attention, "shuffled", lambda target: wide * target.subgroup_size)
+    device = dml.Device(vulkan, dml.DML_FEATURE_LEVEL_6_4)
+    kernels, case = LANES_CASES[name]
+    case = replace(case, data_type=data_type)
+    assert labels(device, case) == kernels
+    check(device, case)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_lanes_keep_what_is_no_number_to_its_row(seen_as: Callable[..., dml.Device], value: float) -> None:
+    device = seen_as("subgroups")
+    case = Case((2, 1, 300, 0, 8, 8), (1, 1)).consistent
+    inputs = data(case)
+    inputs["QueryTensor"][1, 0] = value
+    result = run(device, describe(case, inputs), inputs)["OutputTensor"]
+    assert np.isnan(result[1]).all()
+    assert np.isfinite(result[0]).all()
 
 
 @pytest.mark.parametrize("queries", [2, 40])
@@ -132,11 +169,11 @@ def test_scores_that_stay_in_registers(on_matrix_reductions: dml.Device, name: s
     check(on_matrix_reductions, case)
 
 
-@pytest.mark.parametrize("tile", sorted({tile for tiles in selection.REGISTER_TILES.values() for tile in tiles}))
+@pytest.mark.parametrize("tile", sorted({tile for tiles in attention.REGISTER_TILES.values() for tile in tiles}))
 def test_each_tile_in_registers(
     on_matrix_reductions: dml.Device, tile: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selection, "REGISTER_TILES", {128: (tile,)})
+    monkeypatch.setattr(attention, "REGISTER_TILES", {128: (tile,)})
     case = Case((1, 90, 100, 0, 16, 8), (1, 1), data_type="FLOAT16")
     assert labels(on_matrix_reductions, case) == [IN_REGISTERS]
     check(on_matrix_reductions, case)

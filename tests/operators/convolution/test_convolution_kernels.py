@@ -67,3 +67,33 @@ def test_tiles(device, sizes, channels):
     inputs, outputs = channels
     case = build("FLOAT32", 1, 1, inputs, outputs, sizes, (3, 3), start=(1, 1), end=(1, 1))
     check(device, *case)
+
+
+@pytest.mark.parametrize(
+    "groups, inputs, outputs, window",
+    [
+        (1, 4, 8, (3, 3)),
+        (1, 3, 16, (3, 3)),
+        (2, 5, 12, (3, 3)),
+        (1, 3, 12, (7, 7)),
+        (3, 8, 20, (1, 3)),
+        (1, 4, 9, (3,)),
+    ],
+)
+def test_filters_laid_out_in_fours(device, monkeypatch, groups, inputs, outputs, window):
+    """As element by element, to the bit, whether or not channels begin at multiples of four and fill a tile."""
+    if not device.vulkan.target.is_cpu:
+        pytest.skip("only CPUs' drivers lay them out so")
+    found = []
+    for in_fours in (True, False):
+        monkeypatch.setattr(
+            "dml.compiler.operators.convolution.direct.lays_weights_in_fours", lambda target, chosen=in_fours: chosen
+        )
+        # (strides, so that it is the direct kernel's)
+        desc, arrays, _, _ = build(
+            "FLOAT32", 1, groups, inputs, outputs, (19,) * len(window), window, strides=(2,) * len(window)
+        )
+        compiled = device.compile_operator(device.create_operator(desc))
+        assert ("weights_in_fours" in compiled.describe()) == in_fours
+        found.append(compiled.dispatch(arrays)["OutputTensor"])
+    assert found[0].tobytes() == found[1].tobytes()

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 import dml
+from dml.api.operator import CompiledOperator
+from dml.graph.builder import Builder
+from dml.graph.operations import gemm
 from dml.tuning.works import recurrent_layer
 
 Sizes = tuple[int, ...]
@@ -29,6 +35,8 @@ class Work:
     operations: float = 0.0
     #: Weights, which are constants of a graph: laid out for the kernel before it is measured.
     weights: tuple[str, ...] = field(default=())
+    #: What is run in place of the operator: a graph around it.
+    graph: Callable[[dml.Device], CompiledOperator] | None = None
 
 
 def _tensor(kind: str, *sizes: int, strides: Sizes | None = None) -> Any:
@@ -78,6 +86,33 @@ def _product(kind: str, m: int, k: int, n: int, *, transposed: bool = False) -> 
         Alpha=1.0, Beta=0.0,
     )  # fmt: skip
     return Work(desc, _BYTES[kind] * (m * k + k * n + m * n), 2.0 * m * k * n)
+
+
+#: Steps of k that share a scale: what decoders of language models have.
+_BLOCK = 32
+
+
+def _by_blocks(kind: str, k: int, n: int) -> Work:
+    """A row by weights of 4 bits in blocks, which are dequantized as they are multiplied."""
+    product = _product(kind, 1, k, n, transposed=True)
+    moved = n * k // 2 + _BYTES[kind] * (n * k // _BLOCK + k + n)
+    return replace(product, bytes=moved, graph=partial(_graph_of_blocks, kind, k, n))
+
+
+def _graph_of_blocks(kind: str, k: int, n: int, device: dml.Device) -> CompiledOperator:
+    random = np.random.default_rng(0)
+    pool = random.integers(-8, 8, 999983).astype(ml_dtypes.int4)
+    scales = (random.random((n, k // _BLOCK), np.float32) + 0.5).astype(kind)
+    graph = Builder(device)
+    weights = graph.one(
+        dml.DML_DEQUANTIZE_OPERATOR_DESC,
+        (n, k),
+        TYPES[kind],
+        InputTensor=graph.constant(np.resize(pool, (n, k))),
+        QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
+        QuantizationTensors=[graph.constant(scales)],
+    )
+    return graph.compile({"y": gemm(graph.input("a", (1, k), TYPES[kind]), weights, transpose_b=True)})
 
 
 def _convolution(kind: str, channels: int, outputs: int, side: int, window: int, groups: int = 1) -> Work:
@@ -133,6 +168,7 @@ def cases() -> dict[str, Callable[[], Work]]:
             f"vector by matrix 4096 x 11008 {kind}": partial(_product, kind, 1, 4096, 11008),
             f"vector by transposed 4096 x 11008 {kind}": partial(_product, kind, 1, 4096, 11008, transposed=True),
             f"8 rows by transposed 4096 x 11008 {kind}": partial(_product, kind, 8, 4096, 11008, transposed=True),
+            f"vector by 4-bit blocks 8192 x 28672 {kind}": partial(_by_blocks, kind, 8192, 28672),
             f"convolution 3 x 3 64 at 56 {kind}": partial(_convolution, kind, 64, 64, 56, 3),
             f"convolution 3 x 3 256 at 14 {kind}": partial(_convolution, kind, 256, 256, 14, 3),
             f"convolution 1 x 1 256-1024 at 14 {kind}": partial(_convolution, kind, 256, 1024, 14, 1),

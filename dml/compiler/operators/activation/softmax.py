@@ -29,11 +29,16 @@ from dml.compiler.selection.lines import (
     held_rows,
     softmax_fits_one_dispatch,
     softmax_sharing,
-    softmax_takes_vectors,
+    softmax_vectors,
 )
 from dml.descriptors import activation as d
 from dml.descriptors.base import OperatorDesc
-from dml.enums import DML_AXIS_DIRECTION_INCREASING, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_UINT32
+from dml.enums import (
+    DML_AXIS_DIRECTION_INCREASING,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_UINT32,
+)
 from dml.shapes import ones_along
 
 KERNEL, HELD_KERNEL = "activation/softmax.comp", "activation/softmax_held.comp"
@@ -65,6 +70,11 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     unit = _unit(builder, x, y)
     sharing = held or softmax_sharing(builder.target, length // unit)
+    if isinstance(sharing, HeldRows):
+        of_halves = y.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
+        own: dict[str, object] = {"STEPS": sharing.steps, "SUBGROUP": sharing.subgroup, "OF_HALVES": int(of_halves)}
+    else:
+        own = {"TURNED": f"{sharing.turned}u"}
     builder.dispatch(
         HELD_KERNEL if held else KERNEL,
         {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
@@ -75,7 +85,7 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
             "LANES": sharing.lanes,
             "UNIT": unit,
             "LOG": int(logarithm),
-            **({"STEPS": held.steps, "SUBGROUP": held.subgroup} if held else {}),
+            **own,
         },
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
         steps=held.steps if held else WALKS * -(-length // (unit * sharing.lanes)),
@@ -84,8 +94,10 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
 
 
 def _unit(builder: ProgramBuilder, x: Operand, y: Operand) -> int:
-    """Elements that an invocation takes at once."""
-    return adjacent((x, y), x.rank - 1) if softmax_takes_vectors(builder.target, x.count) else 1
+    """Elements that an invocation takes at once, eight at most."""
+    vectors = softmax_vectors(builder.target, x.count)
+    unit = adjacent((x, y), x.rank - 1) if vectors else 1
+    return 2 * unit if vectors == 2 and unit == 4 and x.sizes[-1] % 8 == 0 else unit
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:

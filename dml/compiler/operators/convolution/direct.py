@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS, WORD_BITS
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.convolution.windows import WindowedSum
@@ -14,7 +16,7 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
 from dml.compiler.selection import lanes, stores_fours
-from dml.compiler.selection.convolution import DirectTile, stores_in_loops
+from dml.compiler.selection.convolution import DirectTile, lays_weights_in_fours, stores_in_loops
 
 
 def direct(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, finish: Expression) -> None:
@@ -44,6 +46,18 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
     stage = builder.prepare(sums.weights)
     tiled = stage.temporary(words, (tiles, inputs, *sums.windows.taps, tile.channels))
     *planes_and_rows, taps = sums.windows.taps
+    if lays_weights_in_fours(builder.target) and _lie_as_taken(sums):
+        length = inputs * math.prod(sums.windows.taps)
+        rows = sums.weights.view((groups, outputs, length), (*sums.weights.strides[:2], 1))
+        aligned = not any(number % 4 for number in (length, rows.base, *rows.strides[:2]))
+        stage.dispatch(
+            "convolution/weights_in_fours.comp",
+            {"filter": read(rows, vector=True), "result": write(tiled)},
+            space=(tiles, -(-length // 4), tile.channels),
+            constants={"LENGTH": length, "TILES": tiles // groups, "ALIGNED": aligned},
+            each=4,
+        )
+        return tiled
     stage.dispatch(
         "convolution/weights.comp",
         {"filter": read(sums.weights), "result": write(tiled)},
@@ -54,6 +68,20 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
         | {f"STEP_{d}": np.int32(sums.windows.step[d]) for d in range(3)},
     )
     return tiled
+
+
+def _lie_as_taken(sums: WindowedSum) -> bool:
+    """Whether the elements of an output channel follow each other in memory, in 32 bits, as the kernel takes them."""
+    weights, windows = sums.weights, sums.windows
+    rows = weights.view(weights.sizes[2:], weights.strides[2:])
+    return (
+        DATA_TYPES[weights.data_type].bits == DATA_TYPES[sum_type(sums.result)[1]].bits == WORD_BITS
+        and rows.is_packed
+        and windows.first == (0, 0, 0)
+        and windows.step == (1, 1, 1)
+        and weights.sizes[3:] == windows.taps
+        and weights.region.size % (VECTOR_BITS // 8) == 0
+    )
 
 
 def _sums(

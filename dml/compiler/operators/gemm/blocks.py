@@ -13,8 +13,8 @@ from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matrix_code, matrix_defines, merge_batch
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
-from dml.compiler.selection.gemm import block_product
-from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT4
+from dml.compiler.selection.few_rows import block_product
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT4
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,11 @@ def product_of_blocks(
     if b.zeros is not None:
         tensors["zeros"] = read(b.zeros)
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "HAS_ZEROS": int(b.zeros is not None), "SUM_IS_INT": 0}
+    eights = a.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and quads(operands["a"], of=8) == "row"
     for name in ("a", "result"):
         own, wide = matrix_defines(name, operands[name], quads(operands[name], store=name == "result"))
         defines |= own
-        tensors[name] = (write if name == "result" else read)(operands[name], vector=wide)
+        tensors[name] = (write if name == "result" else read)(operands[name], vector=wide or (name == "a" and eights))
     constants: dict[str, Constant] = {"M": m, "N": n, "BLOCK_SHIFT": b.size.bit_length() - 1, "ALPHA": float(alpha)}
     builder.dispatch(
         "gemm/blocks.comp",
@@ -81,6 +82,9 @@ def product_of_blocks(
             "COLUMNS": f"{kernel.columns}u",
             "LANES": f"{kernel.lanes}u",
             "SLICES": f"{kernel.slices}u",
+            "NEAR": f"{kernel.near}u",
+            "UNROLL": f"{kernel.unroll}u",
+            "A_EIGHTS": int(eights),
         },
         push={"K": k},
         code=matrix_code(operands) + "\n" + emitted.code,

@@ -76,8 +76,9 @@ def product_of_bytes(
         result = transposed(result)
     batch = result.sizes[:-2]
     kernel = byte_kernel(target, m, n, k, math.prod(batch))
-    bound = (a.operand, b.operand, result, *besides)
-    if kernel is None or any(operand.region.size > target.max_region for operand in bound):
+    bound = (operand.region.size for operand in (a.operand, b.operand, result, *besides))
+    largest = max(*bound, *(math.prod(factor.operand.sizes[:-1]) * _filled(k) for factor in (a, b)))
+    if kernel is None or largest > target.max_region:
         return False
     signed = multiplies_signed(kernel, a, b)
     operands = {"a": lines(builder, a, signed=signed), "b": lines(builder, b, signed=signed)}
@@ -184,6 +185,11 @@ def _is_multiple(numbers: Sequence[int], of: int) -> bool:
     return not any(number % of for number in numbers)
 
 
+def _filled(k: int) -> int:
+    """The bytes of a row of k when it is filled up to whole vectors."""
+    return -(-k // VECTOR) * VECTOR
+
+
 def lines(builder: ProgramBuilder, factor: Bytes, *, signed: bool) -> Operand:
     """The bytes, or a copy, in rows of whole vectors; those of the copy are filled up with what counts as zero."""
     operand = factor.operand
@@ -194,7 +200,7 @@ def lines(builder: ProgramBuilder, factor: Bytes, *, signed: bool) -> Operand:
         return words
     distinct = tuple(1 if step == 0 else size for step, size in zip(operand.strides, outer, strict=False))
     stage = builder.prepare(operand)
-    filled = -(-k // VECTOR) * VECTOR
+    filled = _filled(k)
     copy = stage.temporary(DML_TENSOR_DATA_TYPE_UINT8, (*distinct, filled))
     source = words.view((*distinct, k), words.strides)
     if filled == k:

@@ -13,11 +13,11 @@ from dml.compiler.operators.gemm.layout import in_eights, quads, readable, trans
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection.few_rows import FewMatrixProduct, VectorProduct
 from dml.compiler.selection.gemm import (
     MatrixProduct,
     NarrowProduct,
     ProductKernel,
-    VectorProduct,
     is_better_transposed,
     longest_product,
     multiplies_on_matrices,
@@ -176,6 +176,14 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
                 "LANES": f"{kernel.lanes}u",
                 "SLICES": f"{kernel.slices}u",
                 "UNROLL": f"{kernel.unroll}u",
+                "NEAR": f"{kernel.near}u",
+            }
+        case FewMatrixProduct():
+            return "gemm/few_matrix.comp", {
+                "MATRICES": f"{kernel.matrices}u",
+                "SUBGROUPS": f"{kernel.subgroups}u",
+                "SLAB": f"{kernel.slab}u",
+                **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", kernel.shape, strict=True)},
             }
         case MatrixProduct():
             return "gemm/cooperative.comp", {
@@ -310,7 +318,7 @@ def _dispatch(
         own, wide = matrix_defines(name, operand, _along(builder.target, name, operands))
         defines |= own
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
-        vector |= name != "result" and isinstance(kernel, MatrixProduct)
+        vector |= name != "result" and isinstance(kernel, MatrixProduct | FewMatrixProduct)
         if name == "a" and isinstance(kernel, VectorProduct):
             eights = kernel.along_k and kernel.per_vector == 8 and _is_half(operand) and quads(operand, of=8) == "row"
             defines["A_EIGHTS"] = int(eights)

@@ -19,7 +19,6 @@ from dml.compiler.selection.lines import (
     holds_vectors,
     normalization_fits_one_dispatch,
     normalization_sharing,
-    rows_together,
 )
 
 KERNEL, HELD_KERNEL = "normalization/rows.comp", "normalization/held.comp"
@@ -85,7 +84,7 @@ def _bound(what: Normalization, of: RowOperands) -> dict[str, Bound]:
 
 def _dispatch_held(builder: ProgramBuilder, what: Normalization, of: RowOperands, held: HeldRows) -> None:
     packed = of.vectors > 0 and holds_vectors(builder.target, DATA_TYPES[of.x.data_type].bits)
-    code, constants = kernel_code(of, what.finish, 1, held=True, packed=packed)
+    code, constants = kernel_code(of, what.finish, held=True, packed=packed)
     builder.dispatch(
         HELD_KERNEL,
         _bound(what, of),
@@ -119,12 +118,11 @@ def _dispatch(builder: ProgramBuilder, what: Normalization, of: RowOperands) -> 
     rows = of.rows
     sharing = normalization_sharing(builder.target, rows)
     iterations = WALKS * rows.iterations(sharing.lanes)
-    each = rows_together(builder.target, rows.rows * sharing.lanes, iterations) if of.common else 1
-    code, constants = kernel_code(of, what.finish, each)
+    code, constants = kernel_code(of, what.finish)
     builder.dispatch(
         KERNEL,
         _bound(what, of),
-        count=-(-rows.rows // each) * sharing.lanes,
+        count=rows.rows * sharing.lanes,
         workgroup=sharing.workgroup,
         constants={
             "ROWS": rows.rows,
@@ -135,13 +133,13 @@ def _dispatch(builder: ProgramBuilder, what: Normalization, of: RowOperands) -> 
         },
         defines={
             "LANES": sharing.lanes,
-            "EACH": each,
+            "TURNED": f"{sharing.turned}u",
             "TOGETHER": sharing.together,
             "UNIT": of.unit,
             "USE_MEAN": int(what.use_mean),
             "USE_VARIANCE": int(what.use_variance),
         },
         code=code,
-        steps=each * iterations,
+        steps=iterations,
         each=of.unit,
     )

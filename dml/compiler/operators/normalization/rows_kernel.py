@@ -2,7 +2,7 @@
 
 A step is ``unit`` neighbouring elements of a row. Names in the text: ``from_t`` is the index at which the segment of an
 invocation's row begins in tensor t; ``all_t`` the element of a parameter that holds for the whole segment; ``t_0``,
-``t_1``, ... the vectors of a step; ``step_t_k`` its element k of a parameter that all rows have in common.
+``t_1``, ... the vectors of a step.
 """
 
 from __future__ import annotations
@@ -52,11 +52,6 @@ class RowOperands:
         return [name for name in self.parameters if self.named[name].strides[-1] != 0]
 
     @cached_property
-    def common(self) -> list[str]:
-        """Those of them that are the same for all rows."""
-        return [name for name in self.varying if not any(self.named[name].strides[: self.kept])]
-
-    @cached_property
     def unit(self) -> int:
         return lanes.adjacent([self.x, self.y, *(self.named[name] for name in self.varying)], self.last)
 
@@ -74,9 +69,9 @@ class RowOperands:
 
 
 def kernel_code(
-    of: RowOperands, finish: Expression, each: int, *, held: bool = False, packed: bool = False
+    of: RowOperands, finish: Expression, *, held: bool = False, packed: bool = False
 ) -> tuple[str, dict[str, Constant]]:
-    """The text and its constants. finish: of the normalized element and the parameters. each: rows of an invocation.
+    """The text and its constants. finish: of the normalized element and the parameters.
     held: for "normalization/held.comp"; packed: which holds vectors."""
     count = len(of.parameters)
     normalized = node("($x0 - $x1) * $x2", Leaf(0), Leaf(1 + count), Leaf(2 + count))
@@ -84,13 +79,12 @@ def kernel_code(
     emitted = emit(value, ["float"] * (3 + count), "finish", "float")
     parts = [
         f'#include "{MATH}"',
-        f"float row_mean[{each}], row_factor[{each}];",
+        "float row_mean, row_factor;",
         coordinates("row", "x", of.x.rank, range(of.kept)),
         coordinates("segment", "x", of.x.rank, range(of.kept, of.last)),
         emitted.code,
         *([] if held else _step_sums(of)),
-        *_start_segment(of, each),
-        *_load_step(of),
+        *_start_segment(of),
         *(_read_packed(of) if packed else _read_held(of) if held else []),
         *_write_step(of, held=held),
     ]
@@ -133,47 +127,33 @@ def _element(of: RowOperands, name: str, k: int) -> str:
     return lanes.element(name, operand, lanes.variables(f"{name}_", operand, of.unit), k)
 
 
-def _start_segment(of: RowOperands, each: int) -> list[str]:
-    """start_segment(row, c): where an invocation's row has the segment, and the parameters that hold for all of it."""
+def _start_segment(of: RowOperands) -> list[str]:
+    """start_segment(c): where an invocation's row has the segment, and the parameters that hold for all of it."""
     moving = ["x", "y", *of.varying]
     same = [name for name in of.parameters if name not in of.varying]
     return [
-        *(f"uint from_{name}[{each}];" for name in moving),
-        *(f"float all_{name}[{each}];" for name in same),
-        f"void start_segment(uint row, uint c[{of.x.rank}]) {{",
-        *(f"    from_{name}[row] = {name}_at(c);" for name in moving),
-        *(f"    all_{name}[row] = {name}_load({name}_at(c));" for name in same),
+        *(f"uint from_{name};" for name in moving),
+        *(f"float all_{name};" for name in same),
+        f"void start_segment(uint c[{of.x.rank}]) {{",
+        *(f"    from_{name} = {name}_at(c);" for name in moving),
+        *(f"    all_{name} = {name}_load({name}_at(c));" for name in same),
         "}",
     ]
-
-
-def _load_step(of: RowOperands) -> list[str]:
-    """load_step(at): a step of the parameters that all rows have in common."""
-    names = [f"step_{name}_{k}" for name in of.common for k in range(of.unit)]
-    lines = [f"float {', '.join(names)};"] if names else []
-    lines.append("void load_step(uint at) {")
-    for name in of.common:
-        if of.unit == 1:
-            lines.append(f"    step_{name}_0 = {name}_load(from_{name}[0] + at * {name}_STRIDE_{of.last});")
-            continue
-        lines += _load_vectors(of, name, f"from_{name}[0] + at")
-        lines += [f"    step_{name}_{k} = {_element(of, name, k)};" for k in range(of.unit)]
-    return [*lines, "}"]
 
 
 def _read_held(of: RowOperands) -> list[str]:
     """read_held(at, v): a step's elements."""
     lines = [f"void read_held(uint at, out float v[{of.unit}]) {{"]
     if of.unit == 1:
-        return [*lines, f"    v[0] = x_load(from_x[0] + at * x_STRIDE_{of.last});", "}"]
-    lines += _load_vectors(of, "x", "from_x[0] + at")
+        return [*lines, f"    v[0] = x_load(from_x + at * x_STRIDE_{of.last});", "}"]
+    lines += _load_vectors(of, "x", "from_x + at")
     return [*lines, *(f"    v[{k}] = {_element(of, 'x', k)};" for k in range(of.unit)), "}"]
 
 
 def _read_packed(of: RowOperands) -> list[str]:
     """read_held(at, w): a step's vectors; elements_of(w, v): the elements in them."""
     held = [f"w[{v}]" for v in range(of.vectors)]
-    first = f"(from_x[0] + at) / {DATA_TYPES[of.x.data_type].per_vector}u"
+    first = f"(from_x + at) / {DATA_TYPES[of.x.data_type].per_vector}u"
     return [
         f"void read_held(uint at, out uvec4 w[{of.vectors}]) {{",
         *(f"    {vector} = x_vector({first} + {v}u);" for v, vector in enumerate(held)),
@@ -185,7 +165,7 @@ def _read_packed(of: RowOperands) -> list[str]:
 
 
 def _write_step(of: RowOperands, *, held: bool) -> list[str]:
-    """write_step(row, at): the results of one step of an invocation's row, every load before the first store.
+    """write_step(at): the results of one step of an invocation's row, every load before the first store.
 
     held: write_held(at, v), whose elements are at hand.
     """
@@ -193,26 +173,22 @@ def _write_step(of: RowOperands, *, held: bool) -> list[str]:
     def element(name: str, k: int) -> str:
         if held and name == "x":
             return f"v[{k}]"
-        if name in of.common:
-            return f"step_{name}_{k}"
         if name in of.parameters and name not in of.varying:
-            return f"all_{name}[row]"
+            return f"all_{name}"
         if of.unit == 1:
-            return f"{name}_load(from_{name}[row] + at * {name}_STRIDE_{of.last})"
+            return f"{name}_load(from_{name} + at * {name}_STRIDE_{of.last})"
         return _element(of, name, k)
 
     def finished(k: int) -> str:
         arguments = [element(name, k) for name in ("x", *of.parameters)]
-        return f"finish({', '.join(arguments)}, row_mean[row], row_factor[row])"
+        return f"finish({', '.join(arguments)}, row_mean, row_factor)"
 
-    lines = ["void write_step(uint row, uint at) {"]
-    if held:
-        lines = [f"void write_held(uint at, float v[{of.unit}]) {{", "    const uint row = 0u;"]
+    lines = [f"void write_held(uint at, float v[{of.unit}]) {{" if held else "void write_step(uint at) {"]
     if of.unit == 1:
-        return [*lines, f"    y_store(from_y[row] + at * y_STRIDE_{of.last}, {finished(0)});", "}"]
-    for name in (() if held else ("x",)) + tuple(name for name in of.varying if name not in of.common):
-        lines += _load_vectors(of, name, f"from_{name}[row] + at")
-    stored, first = lanes.variables("y_", of.y, of.unit), "from_y[row] + at"
+        return [*lines, f"    y_store(from_y + at * y_STRIDE_{of.last}, {finished(0)});", "}"]
+    for name in [*([] if held else ["x"]), *of.varying]:
+        lines += _load_vectors(of, name, f"from_{name} + at")
+    stored, first = lanes.variables("y_", of.y, of.unit), "from_y + at"
     per_vector = DATA_TYPES[of.y.data_type].per_vector
     for v, vector in enumerate(stored):
         lines += lanes.clear([vector])

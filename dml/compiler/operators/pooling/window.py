@@ -55,6 +55,20 @@ def window(desc: Any) -> dict[str, Constant]:
     return constants
 
 
+#: Windows of at most so many places are unrolled, each size a kernel of its own: on llvmpipe the largest of 3 x 3 takes
+#: two thirds of the time.
+UNROLLED = 16
+
+
+def unrolled(desc: Any) -> tuple[dict[str, Constant], dict[str, str]]:
+    """``window``, and apart from it the sizes of a small window, as numbers of the kernel's text."""
+    constants = window(desc)
+    if math.prod(desc.WindowSize) > UNROLLED:
+        return constants, {}
+    sizes = {name: f"{constants.pop(name)}u" for name in list(constants) if name.startswith("WINDOW_")}
+    return constants, sizes
+
+
 def _reduced(desc: Any, builder: ProgramBuilder, monoid: Monoid, finish: Expression) -> bool:
     """Pool windows that are too large for a workgroup by reductions, which split them further.
 
@@ -87,13 +101,15 @@ def average(
     mean = node("divide($x0, $Count)", Leaf(0), includes=[MATH], Count=float(math.prod(desc.WindowSize)))
     if _reduced(desc, builder, FLOAT_SUM, mean):
         return
+    constants, sizes = unrolled(desc)
     each_result(
         builder,
         BoxKernel(
             "pooling/average.comp",
             {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
             math.prod(desc.WindowSize),
-            {**window(desc), "INCLUDE_PADDING": desc.IncludePadding},
+            {**constants, "INCLUDE_PADDING": desc.IncludePadding},
+            sizes,
             alike=PLANES,
         ),
     )
@@ -122,14 +138,15 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
     tensors = {"result": write(volume(builder["OutputTensor"])), "source": read(volume(source))}
     if indices is not None:
         tensors["indices"] = write(volume(indices))
+    constants, sizes = unrolled(desc)
     each_result(
         builder,
         BoxKernel(
             "pooling/max.comp",
             tensors,
             math.prod(desc.WindowSize),
-            window(desc),
-            {"INDICES_ALONE": 0},
+            constants,
+            {"HAS_INDICES": int(indices is not None), "INDICES_ALONE": 0, **sizes},
             alike=PLANES if indices is None else (),  # indices count through the whole tensor
         ),
     )
@@ -156,7 +173,7 @@ def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder
     """The winner of each window first, then each element gathers the gradients of the windows it won."""
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, volume(builder["InputGradientTensor"]).sizes)
     tensors = {"result": write(winner), "source": read(volume(builder["InputTensor"]))}
-    places, defines = math.prod(desc.WindowSize), {"INDICES_ALONE": 1}
+    places, defines = math.prod(desc.WindowSize), {"HAS_INDICES": 1, "INDICES_ALONE": 1}
     each_result(builder, BoxKernel("pooling/max.comp", tensors, places, window(desc), defines))
     _gather(builder, desc, {}, winner)
 

@@ -183,6 +183,7 @@ def _defines(cell: Cell, sizes: RecurrenceSizes, cut: RecurrenceCut) -> dict[str
         "TILES": f"{cut.tiles}u",
         "K4": f"{sizes.fours}u",
         "RESIDENT": int(cut.resident),
+        "SHARES_STATE": cut.shares,
         "STEPWISE": int(cut.stepwise),
         "PARTED": int(not cut.stepwise and cut.at_once < sizes.steps),
     }

@@ -1,0 +1,165 @@
+"""Products of few rows, whose speed is that at which the other matrix comes from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from dml.compiler.selection.product_tiles import fits
+from dml.compiler.selection.tuned import at_least, tuned
+from dml.compiler.target import Target
+
+#: Parts of k, at most, whose sums are added in a second dispatch; and the workgroups that keep a GPU busy.
+MOST_PARTS, ENOUGH_GROUPS = 16, 256
+
+
+@dataclass(frozen=True)
+class VectorProduct:
+    """gemm/vector.comp: ``slices`` invocations share the products of each of ``lanes`` times ``columns`` columns.
+
+    along_k: a vector of b holds neighbours along k, else ``columns`` neighbouring columns. per_vector: how many. parts:
+    into how many sums, of different workgroups, k goes. unroll: steps that an invocation makes at once. near: where
+    vectors lie along k, neighbours that share a column, before those of the next.
+    """
+
+    rows: int
+    columns: int
+    lanes: int
+    slices: int
+    along_k: bool
+    per_vector: int
+    parts: int = 1
+    unroll: int = 2
+    near: int = 32
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.lanes * self.columns
+
+    @property
+    def workgroup(self) -> int:
+        return self.lanes * self.slices
+
+    @property
+    def depth(self) -> int:
+        """Products of each column in a step of its invocations together."""
+        return self.slices * (self.per_vector if self.along_k else 4)
+
+    @property
+    def shared_bytes(self) -> int:
+        return 4 * self.slices * self.lanes * self.columns
+
+
+@dataclass(frozen=True)
+class FewMatrixProduct:
+    """gemm/few_matrix.comp: ``subgroups`` share the products of ``matrices`` matrices of columns, ``slab`` steps of k
+    each. shape: (m, n, k) of a matrix, whose m are columns of the result and n its rows. parts: as those of
+    SharedProduct.
+    """
+
+    matrices: int
+    subgroups: int
+    slab: int
+    shape: tuple[int, int, int]
+    subgroup_size: int
+    parts: int = 1
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.shape[1], self.matrices * self.shape[0]
+
+    @property
+    def workgroup(self) -> int:
+        return self.subgroups * self.subgroup_size
+
+    @property
+    def depth(self) -> int:
+        """Products of each column in a step of its invocations together."""
+        return self.subgroups * self.shape[2]
+
+    @property
+    def shared_bytes(self) -> int:
+        rows, columns = self.tile
+        lines = max(columns * (self.slab // 8 | 1), self.slab * (columns // 8 | 1))
+        return self.subgroups * (16 * (rows * (self.slab // 8 | 1) + lines) + 4 * rows * columns)
+
+
+#: Rows, at most, of products whose speed is that at which b comes from memory.
+FEW_ROWS = 8
+#: Invocations side by side where a vector holds columns.
+_LANES_OF_COLUMNS = (4, 8, 16)
+#: Invocations that share a column there, if a workgroup has as many: 4096 x 11008 take an H100 63 us in FLOAT32 and 34
+#: in FLOAT16 so, 66 and 36 with 32.
+_SLICES_OF_COLUMNS = 64
+#: Invocations of a workgroup: what every device has, or as many as still leave registers to sums of so many rows.
+_SMALL_WORKGROUP, _LARGE_WORKGROUP, _ROWS_OF_LARGE_WORKGROUPS = 128, 512, 2
+
+
+def few_rows(
+    target: Target, m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int, *, halves: bool
+) -> VectorProduct | FewMatrixProduct:
+    """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
+    rows = 1 << (m - 1).bit_length()
+
+    def work(which: str) -> str:
+        of = f"{rows} rows by {at_least(n * batch)} columns of {at_least(k, 8)}"
+        return f"{32 * 4 // per_vector} bits, {of}, {which}"
+
+    if b_along_k:
+        vector = _along_k(rows, per_vector, n)
+        on_matrices = list(_on_matrices(target, m)) if halves and m > 1 else []
+        found: list[VectorProduct | FewMatrixProduct] = [*on_matrices, vector]
+        found += [replace(vector, columns=columns) for columns in (1, 2, 4)]
+        where = f"along them{', on matrix units' if on_matrices else ''}"
+        return tuned(target, "few rows", lambda: work(where), found[0], lambda: found)
+    rule = 8 if n * batch >= 1 << 13 else 4
+    lanes = tuned(target, "few rows", lambda: work("across them"), rule, lambda: _LANES_OF_COLUMNS)
+    is_large = rows <= _ROWS_OF_LARGE_WORKGROUPS and target.max_workgroup_invocations >= _LARGE_WORKGROUP
+    slices = min(_SLICES_OF_COLUMNS, (_LARGE_WORKGROUP if is_large else _SMALL_WORKGROUP) // lanes)
+    groups = batch * -(-n // (lanes * per_vector))
+    enough = ENOUGH_GROUPS * _SMALL_WORKGROUP // (groups * lanes * slices)
+    parts = max(1, min(MOST_PARTS, k // 512, enough))
+    return VectorProduct(rows, per_vector, lanes, slices, False, per_vector, parts)
+
+
+def _along_k(rows: int, per_vector: int, n: int) -> VectorProduct:
+    """8 rows by 4096 x 11008 take an H100 79 us in FLOAT32 by four columns, one vector of each at once; 119 by two
+    columns and two vectors, 125 by four. Of neighbours, every eighth reads the same of a."""
+    columns = 4 if rows > 1 or n >= 4096 else 1
+    return VectorProduct(rows, columns, 4, 32, True, per_vector, unroll=1 if rows == 8 else 2, near=8)
+
+
+#: gemm/few_matrix.comp: matrices of a workgroup, subgroups, and steps of k of a slab. 8 rows by 4096 x 11008 take an
+#: H100 37 us by the first, 38 by the second, 45 with eight subgroups and 51 with twice the steps or two matrices; the
+#: vector kernel takes 61.
+_FEW_MATRICES = ((1, 4, 64), (1, 2, 64))
+
+
+def _on_matrices(target: Target, m: int) -> Iterator[FewMatrixProduct]:
+    """None where the device has no matrices of FLOAT16 with as many columns as there are rows."""
+    shapes = [shape for shape in target.features.half_matrices if shape[1] >= m]
+    for matrices, subgroups, slab in _FEW_MATRICES if shapes else ():
+        shape = min(shapes, key=lambda shape: (shape[1], -shape[0] * shape[2]))
+        found = FewMatrixProduct(matrices, subgroups, slab, shape, target.subgroup_size)
+        if fits(target, found) and slab % shape[2] == 0:
+            yield found
+
+
+#: Numbers of four bits in a vector: what a kernel reads at once, of one block.
+_NUMBERS = 32
+#: Rows, at most, by which weights in blocks are multiplied: 8 rows by 4096 x 11008 take an H100 223 us so, and 117 with
+#: the weights made FLOAT16 beforehand.
+_ROWS_BY_BLOCKS = 2
+
+
+def streams_blocks(target: Target, m: int, n: int, k: int, block: int) -> bool:
+    """Whether few rows are multiplied with weights {n, k} of four bits, in blocks along k, as they are: on GPUs."""
+    powers = block >= _NUMBERS and block & (block - 1) == 0
+    return not target.is_cpu and m <= _ROWS_BY_BLOCKS and n >= 4 and powers and k % block == 0
+
+
+def block_product(m: int) -> VectorProduct:
+    """The sizes of gemm/blocks.comp."""
+    return VectorProduct(m, 4, 4, 32, True, _NUMBERS, unroll=1, near=8)

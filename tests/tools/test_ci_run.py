@@ -1,0 +1,61 @@
+""".ci/run, with stand-ins for what it runs: everything runs, whatever fails, and a failure of any step decides."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / ".ci/run").read_text(encoding="utf-8")
+STEPS = re.findall(r"^ *step (\w+) (\S+)", TEXT, re.M)
+
+Run = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs it in a checkout of stand-ins, of which that with these words in its command fails."""
+    for program in {program for _, program in STEPS} | {"tools/setup", ".ci/run"}:
+        path = tmp_path / program
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#!/bin/bash\n[[ -z $FAILING || "{program} $*" != *"$FAILING"* ]]\n', encoding="utf-8")
+        path.chmod(0o755)
+    (tmp_path / ".ci/run").write_text(TEXT, encoding="utf-8")
+
+    def with_failing(words: str) -> subprocess.CompletedProcess[str]:
+        environment = {"FAILING": words, "PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+        return subprocess.run([tmp_path / ".ci/run"], env=environment, capture_output=True, text=True, timeout=120)
+
+    return with_failing
+
+
+def test_every_step_is_told(run: Run) -> None:
+    done = run("")
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = re.findall(r"^=== (\w+): (?:(exit)|\S+)", done.stdout, re.M)
+    assert len(STEPS) > 10
+    # What a step prints stands between its two lines, wherever it ran
+    assert sorted(told[::2]) == sorted((name, "") for name, _ in STEPS)
+    assert told[1::2] == [(name, "exit") for name, _ in told[::2]]
+    assert done.stdout.splitlines()[-1].startswith("=== all passed")
+
+
+@pytest.mark.parametrize(
+    "words, failed",
+    [
+        ("tools/test --all", "tests"),
+        ("--vulkan-validation", "validation"),
+        (".venv/bin/mypy", "types"),
+        ("tools/wheel", "wheel"),
+        ("tools/test -q --device llvmpipe -m device", "mesa"),
+    ],
+)
+def test_a_failure_is_named_and_the_rest_runs(run: Run, words: str, failed: str) -> None:
+    done = run(words)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == f"=== failed: {failed}"
+    assert len(re.findall(r"^=== \w+: exit 0", done.stdout, re.M)) == len(STEPS) - 1

@@ -167,11 +167,21 @@ def as_discrete(seen_as: Callable[..., dml.Device]) -> dml.Device:
 
 @pytest.fixture(scope="session")
 def on_matrices(seen_as: Callable[..., dml.Device]) -> dml.Device:
-    """The device as a GPU with its own subgroups, and matrix units for FLOAT16."""
+    """The device as a GPU with its own subgroups, and matrix units for FLOAT16 with no more than loads and products."""
     device = seen_as("subgroups")
     wanted = ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
-    if wanted not in [shape[3:] for shape in device.vulkan.target.features.cooperative_matrices]:
+    features = device.vulkan.target.features
+    if wanted not in [shape[3:] for shape in features.cooperative_matrices]:
         pytest.skip("the device has no matrices of FLOAT16 with sums in FLOAT32")
+    return seen_as("subgroups", features=features.without("matrix_reductions"))
+
+
+@pytest.fixture(scope="session")
+def on_matrix_reductions(seen_as: Callable[..., dml.Device], on_matrices: dml.Device) -> dml.Device:
+    """The same with the reductions and conversions of VK_NV_cooperative_matrix2."""
+    device = seen_as("subgroups")
+    if not device.vulkan.target.features.matrix_reductions:
+        pytest.skip("the device has no reductions of matrices, or the compiler does not know them")
     return device
 
 

@@ -45,7 +45,8 @@ class Features:
     in them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: of "vote", "arithmetic", "ballot",
     "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: the modes in which conversions of
     FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty where there are none.
-    memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope.
+    memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope. matrix_reductions:
+    they have reductions, and conversions from sums to factors (VK_NV_cooperative_matrix2).
     """
 
     storage_16bit: bool = False
@@ -57,6 +58,7 @@ class Features:
     float16_exact: tuple[FloatMode, ...] = ()
     memory_model: bool = False
     cooperative_matrices: tuple[MatrixShape, ...] = ()
+    matrix_reductions: bool = False
 
     @property
     def broadcasts(self) -> bool:
@@ -102,7 +104,8 @@ class Features:
         if "all" in names:
             return NO_FEATURES
         left = replace(self, **{FEATURES[name]: getattr(NO_FEATURES, FEATURES[name]) for name in names})
-        return replace(left, cooperative_matrices=tuple(_possible(left)))
+        matrices = tuple(_possible(left))
+        return replace(left, cooperative_matrices=matrices, matrix_reductions=left.matrix_reductions and bool(matrices))
 
 
 def _possible(features: Features) -> Iterable[MatrixShape]:

@@ -26,6 +26,7 @@ from dml.glslang import library, process
 from dml.glslang.messages import explain
 from dml.glslang.source import (
     DEBUG_VARIABLE,
+    TARGET,
     Files,
     Flat,
     Search,
@@ -34,14 +35,13 @@ from dml.glslang.source import (
     flat,
     identity,
     searches,
+    target_of,
     wants_debug_information,
 )
 
 _SPIRV_MAGIC = (0x07230203).to_bytes(4, "little")
 _MEMORY_BYTES = 64 << 20
 
-#: What compiled shaders run on.
-TARGET = "vulkan1.1"
 #: "process" has every shader compiled by a process of its own, also where there is a library.
 COMPILER_VARIABLE = "DML_GLSLANG"
 #: A wheel brings SPIR-V (tools/wheel), laid out like the user's cache; it is read, never written.
@@ -56,8 +56,8 @@ def flatten(source: Source, *, include_dirs: Sequence[Path] = ()) -> str:
     return flat(source, Files(include_dirs), debug=wants_debug_information()).text
 
 
-def compile(source: Source, *, include_dirs: Sequence[Path] = (), target: str = TARGET) -> bytes:
-    """The SPIR-V of ``source`` for ``target`` (a ``--target-env`` of glslang).
+def compile(source: Source, *, include_dirs: Sequence[Path] = (), target: str = "") -> bytes:
+    """The SPIR-V of ``source`` for ``target`` (a ``--target-env`` of glslang), its own where none is given.
 
     DMLError: no compiler, an include that is not found (file and line), or the compiler's messages, each with the file
     and line of our source and that line itself.
@@ -65,15 +65,15 @@ def compile(source: Source, *, include_dirs: Sequence[Path] = (), target: str = 
     return compile_many([source], include_dirs=include_dirs, target=target)[0]
 
 
-def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = (), target: str = TARGET) -> list[bytes]:
+def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = (), target: str = "") -> list[bytes]:
     """What ``compile`` makes of each source, in order, on all cores; equal sources are compiled once."""
     files = Files(include_dirs)
     debug = wants_debug_information()
-    keys = {source: _key(source, files, target, debug=debug) for source in dict.fromkeys(sources)}
+    keys = {source: _key(source, files, target or target_of(source), debug=debug) for source in dict.fromkeys(sources)}
     spirv = {source: _kept(key) for source, key in keys.items()}
 
     def make(source: Source) -> bytes:
-        made = _compiled(flat(source, files, debug=debug), target)
+        made = _compiled(flat(source, files, debug=debug), target or target_of(source))
         cache.write(_entry(cache.folder("spirv"), keys[source]), made)
         _memory.put(keys[source], made)
         stages.saw("compilations", keys[source])
@@ -105,7 +105,8 @@ def has_extension(name: str) -> bool:
 def _has_extension(name: str, version: str, *, in_process: bool) -> bool:
     text = f"#version 450\n#extension {name} : require\nlayout(local_size_x = 1) in;\nvoid main() {{}}\n"
     try:
-        return bool(_compiled(flat(Source(name, text), Files(()), debug=False), TARGET))
+        source = Source(name, text)
+        return bool(_compiled(flat(source, Files(()), debug=False), target_of(source)))
     except DMLError:
         return False
 
@@ -216,5 +217,6 @@ __all__ = [
     "compiler",
     "flatten",
     "has_extension",
+    "target_of",
     "wants_debug_information",
 ]

@@ -43,6 +43,15 @@ class Source:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+#: What compiled shaders run on (a ``--target-env`` of glslang), and what those run on that need an extension of GLSL.
+TARGET, _NEWER_TARGETS = "vulkan1.1", {"GL_NV_cooperative_matrix2": "vulkan1.3"}
+
+
+def target_of(source: Source) -> str:
+    """What a source is compiled for: what every shader is, but where one of its extensions needs newer SPIR-V."""
+    return next((target for name, target in _NEWER_TARGETS.items() if name in source.text), TARGET)
+
+
 @dataclass(frozen=True)
 class Flat:
     """A text without includes. ``lines``: those of each file that messages and debuggers name."""

@@ -24,7 +24,7 @@ from dml.cache import write_whole
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch
 from dml.errors import HRESULT, DMLError
-from dml.glslang import TARGET, flatten
+from dml.glslang import flatten, target_of
 from dml.runtime import names
 
 _BUFFER = re.compile(r"layout\([^)]*binding\s*=\s*(\d+)[^)]*\)[\w\s]*\bbuffer\s+(\w+)\s*\{")
@@ -80,7 +80,7 @@ def _kernel(dispatch: Dispatch, text: str) -> dict[str, Any]:
     workgroup = {axis: int(size) for axis, size in _WORKGROUP.findall(text)}
     return {
         "kernel": dispatch.label,
-        "target": TARGET,
+        "target": target_of(dispatch.source),
         "workgroup": [workgroup.get(axis, 1) for axis in "xyz"],
         "buffers": [_name(_buffers(text), binding) for binding in range(len(dispatch.bindings))],
         "dispatches": [],

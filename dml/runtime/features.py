@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from dml import glslang
@@ -31,7 +31,7 @@ class _Structure(NamedTuple):
     """A structure of features in Vulkan.
 
     type: its VkStructureType. core: since when its features need no extension. booleans: Features' field that each of
-    its booleans is needed for, "" for those that no kernel needs.
+    its booleans is needed for, "" for those that no kernel needs. since: what kernels that need them are compiled for.
     """
 
     name: str
@@ -39,9 +39,10 @@ class _Structure(NamedTuple):
     core: Version
     extension: str
     booleans: tuple[str, ...]
+    since: Version = (1, 1, 0)
 
     def is_there(self, version: Version, extensions: Iterable[str]) -> bool:
-        return version >= self.core or self.extension in extensions
+        return version >= self.since and (version >= self.core or self.extension in extensions)
 
 
 STRUCTURES = (
@@ -84,6 +85,14 @@ STRUCTURES = (
         "VK_KHR_cooperative_matrix",
         ("cooperative_matrices", ""),
     ),
+    _Structure(
+        "VkPhysicalDeviceCooperativeMatrix2FeaturesNV",
+        1000593000,
+        _NEVER,
+        "VK_NV_cooperative_matrix2",
+        ("", "", "matrix_reductions", "matrix_reductions", "", "", ""),
+        (1, 3, 0),
+    ),
 )
 
 #: Float controls are no features: a device that has them has them enabled.
@@ -117,6 +126,12 @@ _COMPONENTS = {
 }
 _SUBGROUP_SCOPE = 3
 
+#: Features that older compilers do not know: name, GLSL's extension, and glslang's version that has it.
+_COMPILED_SINCE = (
+    ("cooperative_matrix", "GL_KHR_cooperative_matrix", "13"),
+    ("matrix_reductions", "GL_NV_cooperative_matrix2", "15.1"),
+)
+
 
 class Found(NamedTuple):
     """What a device is used with, and why not with more: a line for each feature that it has and that is left."""
@@ -131,11 +146,12 @@ def read(vk: Any, instance: Any, physical: Any, version: Version) -> Found:
     has = _read(vk, instance, physical, min(version, INSTANCE_VERSION))
     left = []
     used = has
-    if has.cooperative_matrices and not glslang.has_extension("GL_KHR_cooperative_matrix"):
-        used = used.without("cooperative_matrix")
-        left.append(f"cooperative_matrix: {glslang.compiler()} cannot compile it, version 13 can")
-    used = _enabled(used)
-    off = [name for name in has.names if name not in used.names and not any(line.startswith(name) for line in left)]
+    for name, extension, since in _COMPILED_SINCE:
+        if name in used.names and not glslang.has_extension(extension):
+            used = used.without(name)
+            left.append(f"{name}: {glslang.compiler()} cannot compile it, version {since} can")
+    possible, used = used, _enabled(used)
+    off = [name for name in possible.names if name not in used.names]
     return Found(used, (*left, *(f"{name}: {DISABLE_VARIABLE}" for name in off)))
 
 
@@ -164,18 +180,33 @@ def opening(features: Features, version: Version) -> tuple[list[str], dict[int, 
     return extensions, structures
 
 
+def structure(vk: Any, kind: int, booleans: Sequence[bool], following: Any = None) -> Any:
+    """A structure of features in Vulkan's memory, as its words: type and next in four, then the booleans. So Python's
+    package need not know it.
+
+    kind: its VkStructureType. following: what its next points to, to be kept as long as this is used.
+    """
+    words = vk.ffi.new("uint32_t[]", 4 + len(booleans))
+    words[0] = kind
+    if following is not None:
+        is_array = vk.ffi.typeof(following).kind == "array"
+        vk.ffi.cast("void **", words)[1] = following if is_array else vk.ffi.addressof(following)
+    for i, value in enumerate(booleans):
+        words[4 + i] = value
+    return words
+
+
 def _read(vk: Any, instance: Any, physical: Any, version: Version) -> Features:
     extensions = {one.extensionName for one in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
-    present = [structure for structure in STRUCTURES if structure.is_there(version, extensions)]
+    present = [one for one in STRUCTURES if one.is_there(version, extensions)]
     chain: list[Any] = []
-    for structure in present:
-        chain.append(getattr(vk, structure.name)(**({"pNext": chain[-1]} if chain else {})))
+    for one in present:
+        chain.append(structure(vk, one.type, [False] * len(one.booleans), chain[-1] if chain else None))
     vk.vkGetPhysicalDeviceFeatures2(physical, vk.VkPhysicalDeviceFeatures2(pNext=chain[-1]))
     found: dict[str, Any] = {}
-    for structure, answer in zip(present, chain, strict=True):
-        names = [name for name, _ in vk.ffi.typeof(structure.name).fields if name not in ("sType", "pNext")]
-        for name, feature in zip(names, structure.booleans, strict=True):
-            found[feature] = bool(getattr(answer, name)) and found.get(feature, True)
+    for one, answer in zip(present, chain, strict=True):
+        for feature, is_there in zip(one.booleans, answer[4 : 4 + len(one.booleans)], strict=True):
+            found[feature] = bool(is_there) and found.get(feature, True)
     found.pop("", None)
     matrices = found.pop("cooperative_matrices", False)
     features = Features(

@@ -14,7 +14,7 @@ const uint FOURS = k_UNIT / 4u;
 
 shared float products[ROUND * MY_ROWS * (LANES + 1u)];
 shared vec4 scores[MY_ROWS * ROUND / 4u];
-shared vec4 gathered[WORKGROUP * FOURS];
+shared vec4 gathered[WORKGROUP];
 
 void main() {
     uint group = workgroup_index();
@@ -89,22 +89,25 @@ void main() {
         }
     }
     [[unroll]] for (uint r = 0u; r < MY_ROWS; ++r) {
-        // Every group of lanes has its keys' part of the sums.
-        barrier();
-        if (lane == 0u) products[team] = total[r];
-        [[unroll]] for (uint h = 0u; h < FOURS; ++h) gathered[id * FOURS + h] = sums[r][h];
-        barrier();
         uint row = first_row + r;
         float weight = 0.0;
-        for (uint g = 0u; g < GROUPS; ++g) weight += products[g];
-        if (row < ROWS) {
+        // Every group of lanes has its keys' part of the sums. (Four of each at a time: little shared memory lets more
+        // workgroups run beside each other.)
+        [[unroll]] for (uint h = 0u; h < FOURS; ++h) {
+            barrier();
+            if (lane == 0u && h == 0u) products[team] = total[r];
+            gathered[id] = sums[r][h];
+            barrier();
+            if (h == 0u) for (uint g = 0u; g < GROUPS; ++g) weight += products[g];
+            if (row < ROWS) {
 #if IN_PARTS
-            if (id == 0u) store_statistics(row, most[r], weight);
+                if (id == 0u && h == 0u) store_statistics(row, most[r], weight);
 #endif
-            for (uint f = id; f < LANES * FOURS; f += WORKGROUP) {
-                vec4 v = vec4(0.0);
-                for (uint g = 0u; g < GROUPS; ++g) v += gathered[g * LANES * FOURS + f];
-                store_sums(row, f * 4u, v, most[r], weight);
+                for (uint f = id; f < LANES; f += WORKGROUP) {
+                    vec4 v = vec4(0.0);
+                    for (uint g = 0u; g < GROUPS; ++g) v += gathered[g * LANES + f];
+                    store_sums(row, (f * FOURS + h) * 4u, v, most[r], weight);
+                }
             }
         }
     }

@@ -21,6 +21,7 @@ ALL = Features(
     float16_exact=(FloatMode("DenormPreserve", 16), FloatMode("DenormPreserve", 64)),
     memory_model=True,
     cooperative_matrices=(HALVES, BYTES),
+    matrix_reductions=True,
 )
 
 
@@ -33,7 +34,8 @@ def test_each_feature_has_a_name() -> None:
 @pytest.mark.parametrize("name", FEATURES)
 def test_without_one_the_others_stay(name: str) -> None:
     left = ALL.without(name)
-    needs_it = {"memory_model": ["cooperative_matrix"]}.get(name, [])
+    needing = {"memory_model": ["cooperative_matrix", "matrix_reductions"], "cooperative_matrix": ["matrix_reductions"]}
+    needs_it = needing.get(name, [])
     assert left.names == [other for other in FEATURES if other not in (name, *needs_it)]
     assert left.described()[name] in (False, "")
 

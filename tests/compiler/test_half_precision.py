@@ -52,8 +52,10 @@ def test_it_is_found(expression: str) -> None:
 def test_no_kernel_computes_in_halves(kind: DeviceClass) -> None:
     """Whatever the device can do."""
     sums = ("FLOAT16", "FLOAT32") if has_extension("GL_KHR_cooperative_matrix") else ()
+    booleans = {field.name: True for field in fields(Features) if field.type == "bool"}
+    booleans["matrix_reductions"] = has_extension("GL_NV_cooperative_matrix2")
     every = Features(
-        **{field.name: True for field in fields(Features) if field.type == "bool"},
+        **booleans,
         subgroup_operations=frozenset({"vote", "arithmetic", "ballot", "shuffle", "shuffle_relative", "clustered"}),
         float16_exact=(FloatMode("DenormPreserve", 16), FloatMode("RoundingModeRTE", 16)),
         cooperative_matrices=tuple(MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", sum, sum) for sum in sums),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +310,7 @@ MATRICES = Features(
     cooperative_matrices=(MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32"),
                           MatrixShape(16, 16, 16, "INT8", "INT8", "INT32", "INT32")),
 )  # fmt: skip
+REDUCTIONS = replace(MATRICES, matrix_reductions=True)
 _SHADERS = Path(dml.__file__).parents[1] / "shaders"
 _LOOP = re.compile(r"\b(for|while) \(")
 _INCLUDE = re.compile(r'#include "((?!lib/|prelude).+?)"')
@@ -331,7 +332,7 @@ def test_every_kernel_that_loops_says_for_how_long() -> None:
     told: dict[str, int] = {}
     for case in CASES.values():
         for device_class, (features, lanes) in itertools.product(
-            CLASSES, ((NO_FEATURES, 8), (DOTS, 8), (MATRICES, 32))
+            CLASSES, ((NO_FEATURES, 8), (DOTS, 8), (MATRICES, 32), (REDUCTIONS, 32))
         ):
             target = Target(
                 device_class, 1024, (1024, 1024, 64), subgroup_size=lanes, max_storage_buffers=16, features=features

@@ -110,6 +110,17 @@ def test_what_cannot_be_compiled_is_left_and_said(monkeypatch: pytest.MonkeyPatc
     assert "cannot compile it, version 13 can" in found.left[0]
 
 
+def test_reductions_need_a_newer_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    has = Features(float16=True, memory_model=True, cooperative_matrices=(MATRIX,), matrix_reductions=True)
+    monkeypatch.setattr(features, "_read", lambda *_: has)
+    monkeypatch.setenv(features.DISABLE_VARIABLE, "")
+    monkeypatch.setattr("dml.glslang.has_extension", lambda name: name == "GL_KHR_cooperative_matrix")
+    found = features.read(None, None, None, (1, 3, 0))
+    assert found.features == has.without("matrix_reductions")
+    assert [line.partition(":")[0] for line in found.left] == ["matrix_reductions"]
+    assert "version 15.1 can" in found.left[0]
+
+
 ALL = Features(
     storage_16bit=True,
     storage_8bit=True,
@@ -119,21 +130,23 @@ ALL = Features(
     float16_exact=(FloatMode("RoundingModeRTE", 16),),
     memory_model=True,
     cooperative_matrices=(MATRIX,),
+    matrix_reductions=True,
 )
 
 
 def test_extensions_by_version() -> None:
     """What is core in the device's version needs no extension; nothing wanted, nothing asked for."""
-    matrices = "VK_KHR_cooperative_matrix"
-    assert features.opening(ALL, (1, 3, 0))[0] == features.opening(ALL, (1, 4, 0))[0] == [matrices]
-    assert features.opening(ALL, (1, 2, 100))[0] == ["VK_KHR_shader_integer_dot_product", matrices]
+    matrices = ["VK_KHR_cooperative_matrix", "VK_NV_cooperative_matrix2"]
+    assert features.opening(ALL, (1, 3, 0))[0] == features.opening(ALL, (1, 4, 0))[0] == matrices
+    assert features.opening(ALL, (1, 2, 100))[0] == ["VK_KHR_shader_integer_dot_product", *matrices]
     assert sorted(features.opening(ALL, (1, 1, 0))[0]) == [
         "VK_KHR_8bit_storage",
-        matrices,
+        matrices[0],
         "VK_KHR_shader_float16_int8",
         "VK_KHR_shader_float_controls",
         "VK_KHR_shader_integer_dot_product",
         "VK_KHR_vulkan_memory_model",
+        matrices[1],
     ]
     assert features.opening(NO_FEATURES, (1, 1, 0)) == ([], {})
 
@@ -144,6 +157,9 @@ def test_only_the_wanted_booleans_of_a_structure() -> None:
     assert features.opening(Features(float16=True), (1, 2, 0))[1] == {float16_int8: [True, False]}
     memory_model = 1000211000  # of the whole device, too, or atomics are not allowed
     assert features.opening(Features(memory_model=True), (1, 2, 0))[1] == {memory_model: [True, True, False]}
+    reductions = 1000593000  # with conversions
+    wanted = features.opening(Features(matrix_reductions=True), (1, 3, 0))[1]
+    assert wanted == {reductions: [False, False, True, True, False, False, False]}
 
 
 def controls(denormals: int, rounding: int, **lacking: bool) -> SimpleNamespace:

@@ -6,19 +6,23 @@ import gc
 import math
 import resource
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 import dml
+from dml.compiler.features import Features, MatrixShape
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
+from dml.compiler.target import DeviceClass, Target
 from dml.glslang import Source
 from dml.runtime import commands
 from dml.runtime.arena import Arena, Islands
 from dml.runtime.context import Context
 from dml.runtime.recording import Place, Recording, spirv
-from dml.runtime.writing import STEPS_PER_SECOND, grid_parts
+from dml.runtime.writing import STEPS_PER_SECOND, grid_parts, most_work
 from harness import tensor
 
 #: y = 2 x + 1, over words.
@@ -157,6 +161,16 @@ def test_parts_of_a_grid_make_it_up(groups):
         covered[tuple(slice(b, b + s) for b, s in zip(base, size, strict=True))] += 1
         assert math.prod(size) <= 6
     assert (covered == 1).all()
+
+
+@pytest.mark.parametrize(("device_class", "times"), [(DeviceClass.DISCRETE, 8), (DeviceClass.INTEGRATED, 1)])
+def test_discrete_gpus_with_matrix_units_get_more_at_once(device_class: DeviceClass, times: int) -> None:
+    def most(features: Features) -> float:
+        device = SimpleNamespace(device_class=device_class, target=Target(device_class, features=features))
+        return most_work(cast(Context, SimpleNamespace(device=device)))
+
+    halves = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    assert most(Features(cooperative_matrices=(halves,))) == times * most(Features())
 
 
 def test_long_work_goes_in_several_submissions(device, monkeypatch):

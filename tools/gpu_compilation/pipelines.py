@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -125,13 +125,6 @@ class PipelineCompiler:
             vk.vkDestroyDescriptorSetLayout(self._device, sets, None)
 
 
-def _structure(kind: int, booleans: Sequence[bool], following: Any) -> Any:
-    """A structure of features by its type, for vkCreateDevice."""
-    (name,) = [one.name for one in features.STRUCTURES if one.type == kind]
-    members = [member for member, _ in vk.ffi.typeof(name).fields if member not in ("sType", "pNext")]
-    return getattr(vk, name)(pNext=following, **dict(zip(members, booleans, strict=True)))
-
-
 @contextmanager
 def pipeline_compiler(used: VulkanDevice, *, assembly: bool = False) -> Iterator[PipelineCompiler]:
     """A compiler on the first device, which ``used`` tells of. Raises vulkan.VkError where it gives no statistics."""
@@ -144,9 +137,9 @@ def pipeline_compiler(used: VulkanDevice, *, assembly: bool = False) -> Iterator
         family = next(i for i, f in enumerate(families) if f.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, queueCount=1, pQueuePriorities=[1.0])
         extensions, structures = features.opening(used.target.features, used.api_version)
-        chain = [vk.VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR(pipelineExecutableInfo=True)]
+        chain: list[Any] = [vk.VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR(pipelineExecutableInfo=True)]
         for structure, booleans in structures.items():
-            chain.append(_structure(structure, booleans, chain[-1]))
+            chain.append(features.structure(vk, structure, booleans, chain[-1]))
         device = vk.vkCreateDevice(
             physical,
             vk.VkDeviceCreateInfo(

@@ -83,7 +83,8 @@ def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
     unit = min(adjacent((operand,), 3) for operand in (of.key, of.value))
     unit = unit if of.key.data_type == of.value.data_type else 1
     halves = all(adjacent((operand,), operand.rank - 1) == _HALVES for operand in (of.query, of.key, of.value))
-    shape = AttentionShape(batch * heads, of.rows, of.key.sizes[2], size, value_size, unit, halves)
+    plain = of.kind == 0 and "relative" not in of.more
+    shape = AttentionShape(batch * heads, of.rows, of.key.sizes[2], size, value_size, unit, halves, plain)
     chosen = attention_sharing(target, shape)
     if chosen is None:
         return False
@@ -166,7 +167,7 @@ def _on_matrices(
     _dispatch(
         builder,
         of,
-        "attention/matrices.comp",
+        "attention/in_registers.comp" if chosen.in_registers else "attention/matrices.comp",
         {**{name: read(operand, vector=True) for name, operand in operands.items()}, **_bound(of, written)},
         (batch, heads, parts, -(-of.rows // chosen.rows)),
         {
@@ -185,7 +186,8 @@ def _on_matrices(
         chosen.workgroup,
         "",
         chosen.steps,
-        math.prod(chosen.shape) // chosen.subgroup,
+        # A matrix unit takes no longer for sixteen multiply-adds than others for one.
+        max(1, math.prod(chosen.shape) // chosen.subgroup // 16),
     )
 
 

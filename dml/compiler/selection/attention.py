@@ -64,7 +64,7 @@ class AttentionShape:
     """What is attended: key and value heads of all batches, each with ``rows`` queries of its query heads.
 
     unit: elements of keys and values that lie together in vectors of 16 bytes, 1 where they do not. halves: queries,
-    keys and values are FLOAT16 and read in vectors.
+    keys and values are FLOAT16 and read in vectors. plain: there is no mask and no bias of positions.
     """
 
     heads: int
@@ -74,6 +74,7 @@ class AttentionShape:
     value_size: int
     unit: int
     halves: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,10 @@ class AttentionTiles:
 
 @dataclass(frozen=True)
 class AttentionMatrices:
-    """How attention/matrices.comp goes about it: each subgroup has ``own`` of the ``rows`` of a workgroup's tile, in
-    matrices of ``shape`` (m, n, k).
+    """How attention/matrices.comp and attention/in_registers.comp go about it: each subgroup has ``own`` of the
+    ``rows`` of a workgroup's tile, in matrices of ``shape`` (m, n, k).
 
-    depth, columns: the sizes of keys and values in whole matrices.
+    depth, columns: the sizes of keys and values in whole matrices. in_registers: scores do not go to shared memory.
     """
 
     rows: int
@@ -122,6 +123,7 @@ class AttentionMatrices:
     subgroup: int
     parts: int = 1
     steps: int = 1
+    in_registers: bool = False
 
     @property
     def workgroup(self) -> int:
@@ -129,9 +131,11 @@ class AttentionMatrices:
 
     @property
     def tiles(self) -> int:
-        """Vectors of shared memory for keys and values, and before them queries."""
+        """Vectors of shared memory for keys and values, and before them queries; behind them, where scores are in
+        registers, a matrix of sums of each subgroup."""
         key, value = self.depth // 8 | 1, self.columns // 8 | 1
-        return max(self.keys * (key + value), self.rows * key)
+        sums = self.rows // self.own * self.shape[0] * self.shape[1] // 4
+        return max(self.keys * (key + value), self.rows * key, sums if self.in_registers else 0)
 
     @property
     def scores(self) -> int:
@@ -142,6 +146,8 @@ class AttentionMatrices:
     def shared(self) -> int:
         """Bytes of shared memory."""
         subgroups = self.rows // self.own
+        if self.in_registers:
+            return 16 * self.tiles + 8 * self.rows + 4 * self.shape[0] * self.shape[1]
         vectors = self.tiles + subgroups * (self.scores + self.own * self.shape[1] // 4)
         return 16 * vectors + 4 * self.workgroup + 8 * self.rows
 
@@ -211,6 +217,12 @@ def _few(target: Target, of: AttentionShape) -> AttentionFew:
 #: rows, an H100 takes 2.0 and 4.4 ms for 64 and 128 columns by the first, 3.1 and 9.0 by the second, 3.4 and 76 by 64
 #: keys.
 _MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
+#: The same where scores stay in registers, by the columns that they are for at most, all of them in matrices. For 64
+#: columns an H100 takes 0.97 ms by the first and 1.05 by the second. For 128 registers do not last with 32 keys or
+#: more, and it takes 5 ms: fewer keys have not been measured, and are there for ``dml tune``.
+REGISTER_TILES = {64: ((4, 4, 1), (8, 4, 1), (4, 2, 1)), 128: ((8, 1, 1), (4, 1, 1))}
+#: Columns up to which they come first.
+_FIRST_IN_REGISTERS = 64
 #: Elements of a key and of a value that matrices in an invocation's registers hold.
 _MOST_ON_MATRICES = 128
 
@@ -220,18 +232,26 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
     shapes = target.features.half_matrices
     if not (of.halves and shapes and max(of.size, of.value_size) <= _MOST_ON_MATRICES):
         return
-    m, n, k = shape = shapes[0]
-    for rows, keys, down in _MATRIX_TILES:
-        own = m * down
-        lanes = target.subgroup_size // own
-        depth, columns = -(-of.size // k) * k, -(-of.value_size // n) * n
-        found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size)
-        divides = lanes and not (rows % own or keys % max(n, k) or keys // lanes % 8 or target.subgroup_size % own)
-        if divides and found.shared <= target.shared_memory and found.workgroup <= target.max_workgroup_invocations:
-            groups = of.heads * -(-of.rows // rows)
-            steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
-            parts = _parts(target, of, groups, steps, keys)
-            yield replace(found, parts=parts, steps=-(-steps // parts))
+    shape = shapes[0]
+    m, n, k = shape
+    widest = max(of.size, of.value_size)
+    has_reductions = target.features.matrix_reductions and n == k and of.plain
+    fitting = next((tiles for columns, tiles in REGISTER_TILES.items() if widest <= columns and has_reductions), ())
+    kinds = [([(rows * m, keys * n, down) for rows, keys, down in fitting], True), (list(_MATRIX_TILES), False)]
+    for tiles, kept in kinds if widest <= _FIRST_IN_REGISTERS else reversed(kinds):
+        for rows, keys, down in tiles:
+            own = m * down
+            lanes = target.subgroup_size // own
+            depth, columns = -(-of.size // k) * k, -(-of.value_size // n) * n
+            found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size, in_registers=kept)
+            divides = not (rows % own or keys % max(n, k))
+            if not kept:  # then a row's scores are shared out among lanes
+                divides = bool(divides and lanes and not (keys // lanes % 8 or target.subgroup_size % own))
+            if divides and found.shared <= target.shared_memory and found.workgroup <= target.max_workgroup_invocations:
+                groups = of.heads * -(-of.rows // rows)
+                steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
+                parts = _parts(target, of, groups, steps, keys)
+                yield replace(found, parts=parts, steps=-(-steps // parts))
 
 
 def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,15 +16,22 @@ from dml.compiler.selection import attention
 from dml.compiler.target import DeviceClass, Target
 from harness import run
 
-TILES, FEW, LANES, MERGE, MATRICES = (
-    f"attention/{name}.comp" for name in ("tiles", "few", "few_lanes", "merge", "matrices")
-)
+NAMES = ("tiles", "few", "few_lanes", "merge", "matrices", "in_registers")
+TILES, FEW, LANES, MERGE, MATRICES, IN_REGISTERS = (f"attention/{name}.comp" for name in NAMES)
 
 
 def labels(device: dml.Device, case: Case) -> list[str]:
     case = case.consistent
     program = compile_operator(describe(case, data(case)), device.vulkan.target)
     return [dispatch.label for dispatch in program.dispatches]
+
+
+def reference_rows(inputs: dict[str, Any], scale: float, keys: slice = slice(None)) -> Any:
+    """What one head of the first batch element gives of some keys, in float64."""
+    query, key, value = (inputs[f"{name}Tensor"][0].astype(np.float64) for name in ("Query", "Key", "Value"))
+    scores = query @ key[keys].T * scale
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    return weights @ value[keys] / weights.sum(1, keepdims=True)
 
 
 #: What runs, and a case that reaches it: sizes are batch, queries, new keys, past keys, head size, value head size.
@@ -122,11 +130,7 @@ def test_keys_filtered_by_minus_infinity(as_discrete: dml.Device, queries: int) 
     inputs = data(case)
     inputs["MaskTensor"][:] = [[390], [350]]
     result = run(as_discrete, describe(case, inputs), inputs)["OutputTensor"].astype(np.float64)
-    open_ = slice(350, 390)
-    query, key, value = (inputs[f"{name}Tensor"][0].astype(np.float64) for name in ("Query", "Key", "Value"))
-    scores = query @ key[open_].T / np.sqrt(8)
-    weights = np.exp(scores - scores.max(1, keepdims=True))
-    expected = weights @ value[open_] / weights.sum(1, keepdims=True)
+    expected = reference_rows(inputs, 8**-0.5, slice(350, 390))
     np.testing.assert_allclose(result[0], expected, 1e-5, 1e-5)  # (as attention_cases.check has it)
 
 
@@ -146,6 +150,56 @@ def test_on_matrix_units(on_matrices: dml.Device, name: str) -> None:
     case = replace(case, data_type="FLOAT16")
     assert labels(on_matrices, case) == kernels
     check(on_matrices, case)
+
+
+REGISTER_CASES = {
+    "whole tiles": ([IN_REGISTERS], Case((1, 64, 64, 0, 16, 16), (1, 1))),
+    "edges": ([IN_REGISTERS], Case((2, 70, 100, 0, 40, 24), (4, 2))),
+    "parts of keys": ([IN_REGISTERS, MERGE], Case((1, 70, 300, 0, 64, 16), (1, 1))),
+    "stacked": ([IN_REGISTERS], Case((2, 40, 40, 0, 32, 32), (2, 2), source="query key value")),
+    "masked": ([MATRICES], Case((1, 33, 65, 0, 24, 8), (2, 2), mask="BOOLEAN")),
+    "many columns": ([MATRICES], Case((1, 33, 65, 0, 72, 8), (1, 1))),
+}
+
+
+@pytest.mark.parametrize("name", REGISTER_CASES)
+def test_scores_that_stay_in_registers(on_matrix_reductions: dml.Device, name: str) -> None:
+    """Within the same tolerance."""
+    kernels, case = REGISTER_CASES[name]
+    case = replace(case, data_type="FLOAT16")
+    assert labels(on_matrix_reductions, case) == kernels
+    check(on_matrix_reductions, case)
+
+
+@pytest.mark.parametrize("tile", sorted({tile for tiles in attention.REGISTER_TILES.values() for tile in tiles}))
+def test_each_tile_in_registers(
+    on_matrix_reductions: dml.Device, tile: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention, "REGISTER_TILES", {128: (tile,)})
+    case = Case((1, 90, 100, 0, 16, 8), (1, 1), data_type="FLOAT16")
+    assert labels(on_matrix_reductions, case) == [IN_REGISTERS]
+    check(on_matrix_reductions, case)
+
+
+@pytest.mark.parametrize("scale", [-0.25, 0.0, 3e-6])
+def test_scales_of_any_sign_in_registers(on_matrix_reductions: dml.Device, scale: float) -> None:
+    """There scores are scaled late, by a positive number; keys that are not there would else be the largest or NaN."""
+    case = Case((1, 20, 30, 0, 8, 8), (1, 1), data_type="FLOAT16").consistent
+    inputs = data(case)
+    desc = replace(describe(case, inputs), Scale=scale)
+    result = run(on_matrix_reductions, desc, inputs)["OutputTensor"]
+    np.testing.assert_allclose(result[0], reference_rows(inputs, scale), 2**-11 * 1.01, 1e-5)  # (as check has it)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_rows_without_a_number_are_alone_in_registers(on_matrix_reductions: dml.Device, value: float) -> None:
+    case = Case((2, 40, 70, 0, 8, 8), (1, 1), data_type="FLOAT16").consistent
+    inputs = data(case)
+    inputs["QueryTensor"][1, 39] = value
+    result = run(on_matrix_reductions, describe(case, inputs), inputs)["OutputTensor"]
+    assert np.isnan(result[1, 39]).all()
+    result[1, 39] = 0
+    assert np.isfinite(result).all()
 
 
 def test_without_the_feature_the_without_matrices_kernel(

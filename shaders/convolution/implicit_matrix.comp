@@ -13,7 +13,7 @@
 #include "lib/sum.glsl"
 
 const uint PER = 8u;
-const uint SUBGROUPS_N = TILE_N / SUB_N;
+const uint SUBGROUPS_N = TILE_N / SUB_N, SUBGROUPS = TILE_M / SUB_M * SUBGROUPS_N;
 const uint MATRICES_M = SUB_M / MATRIX_M, MATRICES_N = SUB_N / MATRIX_N;
 
 // Lines of vectors in a slab, their length, and how far they lie apart: an odd number, so that lines begin in different
@@ -34,10 +34,10 @@ const uint LOADS_B = (TILE_N * B_LINE + WORKGROUP - 1u) / WORKGROUP, WINDOWS = L
 const uint PAIRS = TILE_N / 2u, NEXT_K = WORKGROUP / PAIRS, LOADS_B = TILE_K / NEXT_K, WINDOWS = 2u;
 #endif
 
-shared uvec4 tile_a[TILE_K * A_STEP];
-shared uvec4 tile_b[B_LINES * B_STEP];
-// A matrix of sums of each subgroup, on its way to be finished.
-shared vec4 staged[TILE_M / SUB_M * SUBGROUPS_N * MATRIX_M * MATRIX_N / 4u];
+// The slab of the filter, then that of x. In the end a row of matrices of each subgroup, as in gemm/cooperative.comp.
+const uint B_SLAB = TILE_K * A_STEP, SLABS = B_SLAB + B_LINES * B_STEP;
+const uint FOURS = SUB_N / 4u, FOURS_STEP = FOURS + 2u, STAGED = MATRIX_M * FOURS_STEP;
+shared uvec4 slabs[SLABS > SUBGROUPS * STAGED ? SLABS : SUBGROUPS * STAGED];
 
 uvec4 next_a[LOADS_A];
 #if X_EIGHTS
@@ -130,15 +130,15 @@ void load_b(uint k0) {
 void put() {
     [[unroll]] for (uint l = 0u; l < LOADS_A; ++l) {
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        if (i < TILE_K * A_LINE) tile_a[i / A_LINE * A_STEP + i % A_LINE] = next_a[l];
+        if (i < TILE_K * A_LINE) slabs[i / A_LINE * A_STEP + i % A_LINE] = next_a[l];
     }
     [[unroll]] for (uint l = 0u; l < LOADS_B; ++l) {
 #if X_EIGHTS
         uint i = l * WORKGROUP + gl_LocalInvocationIndex;
-        if (i < B_LINES * B_LINE) tile_b[i / B_LINE * B_STEP + i % B_LINE] = next_b[l];
+        if (i < B_LINES * B_LINE) slabs[B_SLAB + i / B_LINE * B_STEP + i % B_LINE] = next_b[l];
 #else
         uint k = gl_LocalInvocationIndex / PAIRS + l * NEXT_K, pair = gl_LocalInvocationIndex % PAIRS;
-        tile_b[k * B_STEP + pair / 4u][pair % 4u] = next_b[l];
+        slabs[B_SLAB + k * B_STEP + pair / 4u][pair % 4u] = next_b[l];
 #endif
     }
 }
@@ -229,50 +229,58 @@ void main() {
             MATRIX_OF_A a[MATRICES_M];
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
                 uint from = k * A_STEP + (own_m + m * MATRIX_M) / PER;
-                coopMatLoad(a[m], tile_a, from, A_STEP, gl_CooperativeMatrixLayoutColumnMajor);
+                coopMatLoad(a[m], slabs, from, A_STEP, gl_CooperativeMatrixLayoutColumnMajor);
             }
             [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) {
                 MATRIX_OF_B b;
                 uint across = own_n + n * MATRIX_N;
 #if X_EIGHTS
-                coopMatLoad(b, tile_b, across * B_STEP + k / PER, B_STEP, gl_CooperativeMatrixLayoutColumnMajor);
+                uint from = B_SLAB + across * B_STEP + k / PER;
+                coopMatLoad(b, slabs, from, B_STEP, gl_CooperativeMatrixLayoutColumnMajor);
 #else
-                coopMatLoad(b, tile_b, k * B_STEP + across / PER, B_STEP, gl_CooperativeMatrixLayoutRowMajor);
+                uint from = B_SLAB + k * B_STEP + across / PER;
+                coopMatLoad(b, slabs, from, B_STEP, gl_CooperativeMatrixLayoutRowMajor);
 #endif
                 [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) sums[m][n] = coopMatMulAdd(a[m], b, sums[m][n]);
             }
         }
     }
 
-    const uint FOURS = MATRIX_M * MATRIX_N / 4u;
-    uint own = gl_SubgroupID * FOURS;
-    [[unroll]] for (uint i = 0u; i < MATRICES_M; ++i) {
-        [[unroll]] for (uint j = 0u; j < MATRICES_N; ++j) {
-            coopMatStore(sums[i][j], staged, own, MATRIX_N / 4u, gl_CooperativeMatrixLayoutRowMajor);
-            subgroupBarrier();
-            for (uint f = gl_SubgroupInvocationID; f < FOURS; f += gl_SubgroupSize) {
-                uint m = m0 + own_m + i * MATRIX_M + f / (MATRIX_N / 4u);
-                uint n = n0 + own_n + j * MATRIX_N + f % (MATRIX_N / 4u) * 4u;
-                if (m < GROUP_OUTPUTS && n < PLACES) {
-                    vec4 four = staged[own + f];
-                    uint of = group * GROUP_OUTPUTS + m;
-#if HAS_BIAS
-                    four += bias_load(bias_BASE + of * bias_STRIDE_1);
-#endif
-#if RESULT_FOURS
-                    uint e = index_of(n, of);
-                    [[unroll]] for (uint p = 0u; p < 4u; p += 2u) {
-                        result_word_store((e + p) >> 1, result_encode_at(e + p, finish(four[p])) |
-                                                        result_encode_at(e + p + 1u, finish(four[p + 1u])) << 16);
-                    }
-#else
-                    [[unroll]] for (uint p = 0u; p < 4u; ++p) {
-                        if (n + p < PLACES) result_store(index_of(n + p, of), finish(four[p]));
-                    }
-#endif
+    // As in gemm/cooperative.comp.
+    barrier();
+    uint own = gl_SubgroupID * STAGED;
+    [[dont_unroll]] for (uint i = 0u; i < MATRICES_M; ++i) {
+        [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+            if (i == m) {
+                [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) {
+                    uint to = own + n * (MATRIX_N / 4u);
+                    coopMatStore(sums[m][n], slabs, to, FOURS_STEP, gl_CooperativeMatrixLayoutRowMajor);
                 }
             }
-            subgroupBarrier();
         }
+        subgroupBarrier();
+        for (uint f = gl_SubgroupInvocationID; f < MATRIX_M * FOURS; f += gl_SubgroupSize) {
+            uint down = f / FOURS, across = f % FOURS;
+            uint m = m0 + own_m + i * MATRIX_M + down, n = n0 + own_n + across * 4u;
+            if (m < GROUP_OUTPUTS && n < PLACES) {
+                vec4 four = uintBitsToFloat(slabs[own + down * FOURS_STEP + across]);
+                uint of = group * GROUP_OUTPUTS + m;
+#if HAS_BIAS
+                four += bias_load(bias_BASE + of * bias_STRIDE_1);
+#endif
+#if RESULT_FOURS
+                uint e = index_of(n, of);
+                [[unroll]] for (uint p = 0u; p < 4u; p += 2u) {
+                    result_word_store((e + p) >> 1, result_encode_at(e + p, finish(four[p])) |
+                                                    result_encode_at(e + p + 1u, finish(four[p + 1u])) << 16);
+                }
+#else
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) {
+                    if (n + p < PLACES) result_store(index_of(n + p, of), finish(four[p]));
+                }
+#endif
+            }
+        }
+        subgroupBarrier();
     }
 }

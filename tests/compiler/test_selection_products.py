@@ -97,7 +97,8 @@ def shared_bytes(kernel: ProductKernel) -> int:
             # Lines of a slab go along k or across it, whichever takes more.
             lines = [(size, kernel.slab) for size in kernel.tile]
             slabs = sum(max(a * (b // 8 | 1), b * (a // 8 | 1)) for a, b in lines)
-            return 16 * kernel.buffers * slabs + 4 * kernel.shape[0] * kernel.shape[1] * kernel.subgroups
+            # A row of matrices of each subgroup goes through the same memory in the end.
+            return 16 * max(slabs, kernel.subgroups * kernel.shape[0] * (kernel.own[1] // 4 + 2))
         case NarrowProduct():
             return 4 * kernel.rows * kernel.lanes * kernel.slices
     return 0

@@ -73,11 +73,8 @@ class SharedProduct(BlockTile):
 
 @dataclass(frozen=True)
 class MatrixProduct(MatrixTile):
-    """gemm/cooperative.comp. parts: as those of SharedProduct. buffers: slabs that shared memory holds. band: rows of
-    tiles that are under way together.
-    """
+    """gemm/cooperative.comp. parts: as those of SharedProduct. band: rows of tiles that are under way together."""
 
-    buffers: int = 1
     parts: int = 1
     band: int = 8
 
@@ -89,9 +86,9 @@ class MatrixProduct(MatrixTile):
     @property
     def shared_bytes(self) -> int:
         """With operands in the direction for which the lines of their slabs take more."""
-        m, n, _ = self.shape
         slabs = sum(max(size * (self.slab // 8 | 1), self.slab * (size // 8 | 1)) for size in self.tile)
-        return 16 * self.buffers * slabs + 4 * m * n * self.subgroups
+        staged = self.subgroups * self.shape[0] * (self.own[1] // 4 + 2)
+        return 16 * max(slabs, staged)
 
 
 ProductKernel = TiledProduct | NarrowProduct | VectorProduct | FewMatrixProduct | SharedProduct | MatrixProduct
@@ -135,7 +132,8 @@ def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
     return NarrowProduct(1 << (m - 1).bit_length(), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
-#: A part of k shorter than this is not worth a dispatch that adds the parts.
+#: A part of k shorter than this is not worth a dispatch that adds the parts. (Matrix units take twice as long ones, and
+#: half as many workgroups.)
 _SHORTEST_PART = 256
 
 #: Tiles, the largest first, with how many of them fill a device. The larger the tile, the less often an element is
@@ -175,7 +173,10 @@ def _through_memory(
 
     tile = tuned(target, "product", work, rule, variants)
     tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)
-    return replace(tile, parts=max(1, min(MOST_PARTS, k // _SHORTEST_PART, ENOUGH_GROUPS // tiles)))
+    shortest, enough = _SHORTEST_PART, ENOUGH_GROUPS
+    if isinstance(tile, MatrixProduct):
+        shortest, enough = 2 * shortest, enough // 2
+    return replace(tile, parts=max(1, min(MOST_PARTS, k // shortest, enough // tiles)))
 
 
 #: Sizes from which on a product goes to matrix units: less would leave most of a tile empty.
@@ -192,21 +193,24 @@ def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
 def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
     """The tiles for matrix units that fit, with how many of them are enough."""
     shape = target.features.half_matrices[0]
-    for (rows, columns), own, slab, buffers, enough in _MATRIX_TILES:
-        tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size, buffers)
+    for (rows, columns), own, slab, enough in _MATRIX_TILES:
+        tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
         if fits(target, tile) and tile.is_whole:
             yield tile, enough
 
 
-#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, buffers, and with how many they are enough. An
-#: H100 takes 0.77 ms for 4096 x 4096 x 4096 by the first, 0.83 by the second, 1.29 by the third and 1.18 by the fourth.
+#: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough. An H100 takes
+#: 0.51 ms for 4096 x 4096 x 4096 by the first, 0.52 by the second; 12 us for 1024 by the third, 16 by 128 x 64 or 64 x
+#: 64; and 5 us for 512 by the fifth. Its units alone would take 0.25 ms: shared memory does not feed them faster. Its
+#: workgroups share 48 KiB of that: what two slabs gain, one workgroup less costs.
 _MATRIX_TILES = (
-    ((128, 128), (64, 32), 64, 1, 128),
-    ((128, 128), (64, 64), 32, 1, 128),
-    ((128, 128), (64, 32), 32, 1, 128),
-    ((64, 64), (32, 32), 32, 1, 64),
-    ((32, 32), (16, 16), 32, 2, 1),
-    ((32, 32), (16, 16), 32, 1, 1),
+    ((128, 128), (64, 32), 64, 128),
+    ((128, 128), (64, 64), 32, 128),
+    ((64, 128), (64, 32), 64, 96),
+    ((64, 64), (32, 32), 64, 128),
+    ((32, 64), (32, 16), 128, 64),
+    ((32, 32), (16, 16), 64, 1),
+    ((32, 32), (16, 16), 32, 1),
 )
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from convolution_cases import BACKWARD, build, check, of
 
+from dml.compiler.selection import convolution
+
 KERNEL = "convolution/implicit_matrix.comp"
 
 CASES = [
@@ -16,6 +18,7 @@ CASES = [
     of(1, 24, 130, (6, 6), (1, 1), strides=(1, 2)),
     of(1, 16, 13, (3, 4, 5), (2, 3, 2), start=(1, 0, 1)),
     of(1, 16, 16, (5, 6), (3, 3), strides=(2, 2), direction=BACKWARD),
+    of(1, 32, 130, (7, 9), (3, 3), start=(1, 1), end=(1, 1)),
 ]
 
 
@@ -29,6 +32,26 @@ def labels(device, desc):
 def test_convolutions(on_matrices, layout, case):
     made = build("FLOAT16", 2, layout=layout, **case)
     assert KERNEL in labels(on_matrices, made[0])
+    check(on_matrices, *made)
+
+
+def test_channels_are_put_last_where_many_read_them(on_matrices):
+    """x is copied where its channels are apart, and many channels of the result are made of it."""
+    for layout, kernels in (("packed", 3), ("nhwc", 2)):
+        desc, *_ = build("FLOAT16", 2, layout=layout, **CASES[-1])
+        assert len(labels(on_matrices, desc)) == kernels
+    few, *_ = build("FLOAT16", 2, layout="packed", **CASES[0])
+    assert len(labels(on_matrices, few)) == 2
+
+
+@pytest.mark.parametrize("case", [CASES[-1], CASES[3], CASES[4]])
+def test_the_largest_tile(monkeypatch, on_matrices, case):
+    """As it is where there are enough of them."""
+    tiles = [(*tile, 1) for *tile, _ in convolution._MATRIX_TILES]
+    monkeypatch.setattr(convolution, "_MATRIX_TILES", tiles)
+    made = build("FLOAT16", 2, **case)
+    compiled = on_matrices.compile_operator(on_matrices.create_operator(made[0]))
+    assert compiled.program.dispatches[-1].label == KERNEL
     check(on_matrices, *made)
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
@@ -13,8 +14,8 @@ from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant, Expression
-from dml.compiler.selection.convolution import ImplicitMatrixTile, ImplicitTile
+from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection.convolution import ImplicitMatrixTile, ImplicitTile, puts_channels_last
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
 
@@ -47,9 +48,12 @@ def implicit_on_matrices(
 ) -> None:
     """As ``implicit``, of FLOAT16 tensors on matrix units."""
     one_tap = sums.sizes.inputs % tile.slab == 0
-    x_eights = one_tap and _reads_channels(sums.x, 8)
+    x = sums.x
+    if one_tap and not _reads_channels(x, 8) and puts_channels_last(builder.target, sums.sizes, 2 * x.count):
+        x = _with_channels_last(builder, x)
+    x_eights = one_tap and _reads_channels(x, 8)
     tensors = {
-        "x": read(sums.x, vector=x_eights),
+        "x": read(x, vector=x_eights),
         "filter": read(_matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16, tile.slab, 8), vector=True),
         "result": write(sums.result),
     }
@@ -127,6 +131,15 @@ def _matrix(
         | {f"STEP_{d}": np.int32(windows.step[d]) for d in range(3)},
     )
     return matrix
+
+
+def _with_channels_last(builder: ProgramBuilder, x: Operand) -> Operand:
+    """A copy of x whose channels are neighbours."""
+    images, channels, *places = x.sizes
+    whole = builder.temporary(x.data_type, (images, *places, channels))
+    copy = whole.view(x.sizes, (whole.strides[0], 1, *whole.strides[1:-1]))
+    apply(builder, Leaf(0), copy, [x])
+    return copy
 
 
 def _reads_channels(x: Operand, together: int) -> bool:

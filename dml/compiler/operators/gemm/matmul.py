@@ -193,7 +193,6 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
                 "SUB_M": f"{kernel.own[0]}u",
                 "SUB_N": f"{kernel.own[1]}u",
                 **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", kernel.shape, strict=True)},
-                "BUFFERS": kernel.buffers,
                 "BAND": f"{kernel.band}u",
             }
     (rows, columns), (down, across) = kernel.tile, kernel.blocks

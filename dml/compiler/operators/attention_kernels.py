@@ -25,6 +25,7 @@ from dml.compiler.selection.attention import (
     AttentionTiles,
     attention_sharing,
 )
+from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
 #: FLOAT16 of a vector.
@@ -186,8 +187,7 @@ def _on_matrices(
         chosen.workgroup,
         "",
         chosen.steps,
-        # A matrix unit takes no longer for sixteen multiply-adds than others for one.
-        max(1, math.prod(chosen.shape) // chosen.subgroup // 16),
+        -(-math.prod(chosen.shape) // (chosen.subgroup * MATRIX_UNITS)),
     )
 
 

@@ -109,8 +109,8 @@ def test_a_long_list_is_a_sequence_for_each_submission(device, monkeypatch):
     (single,) = doubling(device, buffer, 1).recordings
     work = sum(batch.work for batch in single.batches)
     # Two of them fit a submission, whatever the quotient rounds to
-    seconds = 2.5 * work / writing.STEPS_PER_SECOND[device.context.device.device_class]
-    monkeypatch.setattr(writing, "SUBMISSION_SECONDS", seconds)
+    share = 2.5 * work / writing.most_work(device.context)
+    monkeypatch.setattr(writing, "SUBMISSION_SECONDS", share * writing.SUBMISSION_SECONDS)
     listed = doubling(device, buffer, 5)
     listed.execute()
     (joined,) = listed.recordings

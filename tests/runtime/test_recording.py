@@ -18,11 +18,11 @@ from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Access, Dispatch, Region, Space, StorageBinding
 from dml.compiler.target import DeviceClass, Target
 from dml.glslang import Source
-from dml.runtime import commands
+from dml.runtime import commands, writing
 from dml.runtime.arena import Arena, Islands
 from dml.runtime.context import Context
 from dml.runtime.recording import Place, Recording, spirv
-from dml.runtime.writing import STEPS_PER_SECOND, grid_parts, most_work
+from dml.runtime.writing import grid_parts, most_work
 from harness import tensor
 
 #: y = 2 x + 1, over words.
@@ -181,7 +181,7 @@ def test_long_work_goes_in_several_submissions(device, monkeypatch):
     submit = context.queue.submit
     monkeypatch.setattr(context.queue, "submit", lambda sequences, keep: submitted.append(1) or submit(sequences, keep))
     # Four of a dispatch's 16 workgroups of 64, whatever the quotient rounds to
-    monkeypatch.setattr("dml.runtime.writing.SUBMISSION_SECONDS", 257 / STEPS_PER_SECOND[context.device.device_class])
+    monkeypatch.setattr(writing, "SUBMISSION_SECONDS", 257 * writing.SUBMISSION_SECONDS / most_work(context))
     assert CHAIN[0].work == 1024
     buffers = [context.buffer(SIZE) for _ in range(4)]
     buffers[0].write(np.arange(1024, dtype=np.uint32))

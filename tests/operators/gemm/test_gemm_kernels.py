@@ -42,10 +42,10 @@ def test_narrow_products_of_gpus(as_discrete, m, k, n, ta, tb):
 @pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
 @pytest.mark.parametrize("ta, tb, layout", [(0, 0, "packed"), (1, 1, "packed"), (0, 1, "reversed")])
 @pytest.mark.parametrize("batch, m, k, n", [((), 1, 1288, 72), ((), 8, 520, 40), ((3,), 3, 72, 136)])
-def test_vectors_of_b_on_gpus(as_discrete, dtype, ta, tb, layout, batch, m, k, n):
+def test_vectors_of_b_on_gpus(without_matrices, dtype, ta, tb, layout, batch, m, k, n):
     a, b, c, inputs = make(dtype, batch, m, k, n, ta, tb, with_c=True)
     desc = describe(a, b, (*batch, m, n), ta, tb, c, 0.5, 2.0, layouts=(layout, "packed", layout, layout))
-    compiled = as_discrete.compile_operator(as_discrete.create_operator(desc))
+    compiled = without_matrices.compile_operator(without_matrices.create_operator(desc))
     assert compiled.program.dispatches[0].label == "gemm/vector.comp"
     expected, terms = product(a, b, ta, tb, 0.5, c, 2.0)
     assert_sums(compiled.dispatch(inputs)["OutputTensor"], expected, terms, k)

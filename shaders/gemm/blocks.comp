@@ -23,8 +23,8 @@ void eight_of_a(uint at, out FOUR low, out FOUR high) {
 #endif
 }
 
-// Four numbers of a word, every second from `first` on, as 1 + number / 16 each: put into the bits of a float, where
-// conversions would take an H100 longer than memory does.
+// Four numbers of a word, every second from `first` on, as 1 + number / 16 each: put into the bits of a float, which
+// spares the conversion.
 vec4 four_numbers(uint word, uint first) {
     uvec4 bits;
     [[unroll]] for (uint q = 0u; q < 4u; ++q) {

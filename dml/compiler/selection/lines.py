@@ -29,7 +29,7 @@ CPU_PARALLEL, GPU_PARALLEL = 256, 131072
 GPU_TOGETHER = 4
 #: Invocations of a workgroup that share a result whose neighbours lie beside it: the 8 others that are left of 128 read
 #: 128 bytes side by side. And the steps with which each is worth twice as many of them as fill a GPU: sums of 16384 x
-#: 4096 in 16 chunks take an H100 97 us in FLOAT32 and 52 in FLOAT16 so, in 8 chunks 103 and 57, in 32 98 and 54.
+#: 4096 take an H100 97 us in FLOAT32 and 48 in FLOAT16 so (FLOAT16 in 8 chunks takes a tenth longer).
 APART, APART_STEPS = 16, 64
 #: Steps that kernels add up before they add that to the sum of such sums (BLOCK in "reduction/reduce.comp"). Fewer are
 #: not worth a chunk of their own.

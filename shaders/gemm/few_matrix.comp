@@ -7,10 +7,10 @@
 #pragma use_vulkan_memory_model
 // result = finish(ALPHA * a x b + BETA * c) of FLOAT16 where the result has few rows, on matrix units, at the speed at
 // which b comes from memory. The columns of b are the rows of the matrices' first factor, and the rows of a the columns of
-// the second, at most MATRIX_N. Elements of a lie along k, those of b along k or across it, in vectors of eight. A workgroup makes MATRICES * MATRIX_M
-// columns; its subgroups take turns along k, SLAB steps each, through shared memory of their own, while the next are on
-// their way to registers. Their sums are then added, in an order that never changes. K_PART, K_PART_STRIDE: as in
-// shared.comp.
+// the second, at most MATRIX_N. Elements of a lie along k, those of b along k or across it, in vectors of eight. A
+// workgroup makes MATRICES * MATRIX_M columns; its subgroups take turns along k, SLAB steps each, through shared memory of
+// their own, while the next are on their way to registers. Their sums are then added, in an order that never changes.
+// K_PART, K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
 

@@ -12,6 +12,7 @@
 // spares a barrier; on an H100 it costs more: workgroups of an SM share 48 KiB.) K_PART, K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
+#include "gemm/first_halves.glsl"
 
 const uint PER = 8u;
 const uint SUBGROUPS_N = TILE_N / SUB_N, SUBGROUPS = TILE_M / SUB_M * SUBGROUPS_N;
@@ -46,14 +47,6 @@ uvec4 next_a[VECTORS_OF_A], next_b[VECTORS_OF_B];
 uint from_a[VECTORS_OF_A], from_b[VECTORS_OF_B];
 
 uint vector_of(uint l) { return l * WORKGROUP + gl_LocalInvocationIndex; }
-
-// The first count of a vector's eight elements, zero for the others.
-uvec4 first_halves(uvec4 bits, uint count) {
-    uvec4 counts = uvec4(count);
-    uvec4 low = mix(uvec4(0u), uvec4(0xffffu), greaterThan(counts, uvec4(0u, 2u, 4u, 6u)));
-    uvec4 high = mix(uvec4(0u), uvec4(0xffff0000u), greaterThan(counts, uvec4(1u, 3u, 5u, 7u)));
-    return bits & (low | high);
-}
 
 // What lies beyond the edges is read from the last that is there.
 void begin_loads(uint a0, uint b0, uint m0, uint n0) {

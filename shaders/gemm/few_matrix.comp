@@ -13,6 +13,7 @@
 // K_PART, K_PART_STRIDE: as in shared.comp.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
+#include "gemm/first_halves.glsl"
 
 const uint PER = 8u;
 const uint SUBGROUP_SIZE = WORKGROUP / SUBGROUPS;
@@ -34,16 +35,9 @@ shared uvec4 slab_b[SUBGROUPS * B_LINES * B_STEP];
 // The sums of each subgroup: rows of the result.
 shared vec4 staged[SUBGROUPS * MATRICES * MATRIX_N * MATRIX_M / 4u];
 
-// The first count of a vector's eight elements, zero for the others.
-uvec4 first_halves(uvec4 bits, uint count) {
-    uvec4 counts = uvec4(count);
-    uvec4 low = mix(uvec4(0u), uvec4(0xffffu), greaterThan(counts, uvec4(0u, 2u, 4u, 6u)));
-    uvec4 high = mix(uvec4(0u), uvec4(0xffff0000u), greaterThan(counts, uvec4(1u, 3u, 5u, 7u)));
-    return bits & (low | high);
-}
-
 // Loads are behind no branch, and what lies beyond the edges is read from the last that is there.
-void load_slab(uint a0, uint b0, uint m0, uint n0, uint k0, uint end, out uvec4 a[VECTORS_OF_A], out uvec4 b[VECTORS_OF_B]) {
+void load_slab(uint a0, uint b0, uint m0, uint n0, uint k0, uint end, out uvec4 a[VECTORS_OF_A],
+               out uvec4 b[VECTORS_OF_B]) {
     [[unroll]] for (uint l = 0u; l < VECTORS_OF_B; ++l) {
         uint i = l * SUBGROUP_SIZE + gl_SubgroupInvocationID;
 #if B_ALONG == COLUMN

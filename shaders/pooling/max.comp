@@ -44,7 +44,7 @@ Found largest(uint c[RANK]) {
     Found found = Found(LOWEST, 0xffffffffu);
     EACH_ELEMENT {
         source_VALUE v = source_load(source_at(p));
-#if !(HAS_INDICES || WIDE)
+#if !(defined(indices_RANK) || INDICES_ALONE || WIDE)
         if (wins(v, found.best)) found.best = v;
 #else
         if (found.index == 0xffffffffu || wins(v, found.best)) {

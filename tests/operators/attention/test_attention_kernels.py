@@ -34,6 +34,14 @@ def reference_rows(inputs: dict[str, Any], scale: float, keys: slice = slice(Non
     return weights @ value[keys] / weights.sum(1, keepdims=True)
 
 
+def assert_runs(device: dml.Device, named: tuple[list[str], Case], data_type: str) -> None:
+    """These kernels, with the right results."""
+    kernels, case = named
+    case = replace(case, data_type=data_type)
+    assert labels(device, case) == kernels
+    check(device, case)
+
+
 #: What runs, and a case that reaches it: sizes are batch, queries, new keys, past keys, head size, value head size.
 CASES = {
     "a tile, not filled": ([TILES], Case((1, 20, 30, 0, 20, 12), (1, 1))),
@@ -54,10 +62,7 @@ def test_what_a_gpu_gets(seen_as: Callable[..., dml.Device], name: str, data_typ
     """One without matrix units, whose subgroups do nothing together."""
     features = seen_as("discrete").vulkan.target.features.without("cooperative_matrix", "subgroup_operations")
     device = seen_as("discrete", features=features)
-    kernels, case = CASES[name]
-    case = Case(**{**case.__dict__, "data_type": data_type})
-    assert labels(device, case) == kernels
-    check(device, case)
+    assert_runs(device, CASES[name], data_type)
 
 
 #: Keys of at most 32 elements, which eight lanes of FLOAT32 share.
@@ -82,10 +87,7 @@ def test_lanes_of_a_subgroup(
         pytest.skip("the lanes of a key are more than a subgroup")
     monkeypatch.setattr(attention, "shuffled", lambda target: wide * target.subgroup_size)
     device = dml.Device(vulkan, dml.DML_FEATURE_LEVEL_6_4)
-    kernels, case = LANES_CASES[name]
-    case = replace(case, data_type=data_type)
-    assert labels(device, case) == kernels
-    check(device, case)
+    assert_runs(device, LANES_CASES[name], data_type)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -149,10 +151,7 @@ MATRIX_CASES = {
 @pytest.mark.parametrize("name", MATRIX_CASES)
 def test_on_matrix_units(on_matrices: dml.Device, name: str) -> None:
     """Within the tolerance of the other kernels: weights are not rounded to FLOAT16."""
-    kernels, case = MATRIX_CASES[name]
-    case = replace(case, data_type="FLOAT16")
-    assert labels(on_matrices, case) == kernels
-    check(on_matrices, case)
+    assert_runs(on_matrices, MATRIX_CASES[name], "FLOAT16")
 
 
 REGISTER_CASES = {
@@ -168,10 +167,7 @@ REGISTER_CASES = {
 @pytest.mark.parametrize("name", REGISTER_CASES)
 def test_scores_that_stay_in_registers(on_matrix_reductions: dml.Device, name: str) -> None:
     """Within the same tolerance."""
-    kernels, case = REGISTER_CASES[name]
-    case = replace(case, data_type="FLOAT16")
-    assert labels(on_matrix_reductions, case) == kernels
-    check(on_matrix_reductions, case)
+    assert_runs(on_matrix_reductions, REGISTER_CASES[name], "FLOAT16")
 
 
 @pytest.mark.parametrize("tile", sorted({tile for tiles in attention.REGISTER_TILES.values() for tile in tiles}))

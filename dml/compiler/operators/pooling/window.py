@@ -146,7 +146,7 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
             tensors,
             math.prod(desc.WindowSize),
             constants,
-            {"HAS_INDICES": int(indices is not None), "INDICES_ALONE": 0, **sizes},
+            {"INDICES_ALONE": 0, **sizes},
             alike=PLANES if indices is None else (),  # indices count through the whole tensor
         ),
     )
@@ -173,7 +173,7 @@ def max_grad(desc: d.DML_MAX_POOLING_GRAD_OPERATOR_DESC, builder: ProgramBuilder
     """The winner of each window first, then each element gathers the gradients of the windows it won."""
     winner = builder.temporary(DML_TENSOR_DATA_TYPE_UINT32, volume(builder["InputGradientTensor"]).sizes)
     tensors = {"result": write(winner), "source": read(volume(builder["InputTensor"]))}
-    places, defines = math.prod(desc.WindowSize), {"HAS_INDICES": 1, "INDICES_ALONE": 1}
+    places, defines = math.prod(desc.WindowSize), {"INDICES_ALONE": 1}
     each_result(builder, BoxKernel("pooling/max.comp", tensors, places, window(desc), defines))
     _gather(builder, desc, {}, winner)
 

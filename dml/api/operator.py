@@ -108,6 +108,19 @@ class CompiledOperator(Dispatchable):
         self._resident: Resident | None = None
         self._making = threading.Lock()
 
+    def of_sizes(self, program: Program, inputs: Iterable[Field], outputs: Iterable[Field]) -> CompiledOperator:
+        """The same kernels, in a program for a graph's tensors of other sizes."""
+        made = object.__new__(CompiledOperator)
+        made.__dict__.update(self.__dict__)
+        DeviceChild.__init__(made, self._device)
+        made.program = program
+        made.input_fields, made.output_fields = list(inputs), list(outputs)
+        made.input_slots = _slots(made.input_fields, self.label, "input")
+        made.output_slots = _slots(made.output_fields, self.label, "output")
+        made._resident, made._making = None, threading.Lock()
+        made.__dict__.pop("constants", None)
+        return made
+
     @cached_property
     def constants(self) -> Constants:
         """Where the constants lie that the program's dispatches read."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
@@ -106,9 +107,9 @@ class Tensor:
         count = self.desc.element_count
         wanted = list(sizes)
         if -1 in wanted:
-            known = int(np.prod([size for size in wanted if size != -1]))
+            known = prod(size for size in wanted if size != -1)
             wanted[wanted.index(-1)] = count // known if known else 0
-        if int(np.prod(wanted)) != count or wanted.count(-1):
+        if prod(wanted) != count or wanted.count(-1):
             raise DMLError(f"reshape: {self.sizes} has {count} elements, {tuple(sizes)} does not fit")
         return self.packed().view(wanted)
 
@@ -529,4 +530,4 @@ def _bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
         return whole
     else:
         data = value.tobytes()
-    return data.ljust(int(desc.TotalTensorSizeInBytes), b"\0")
+    return data.ljust(desc.TotalTensorSizeInBytes, b"\0")

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dml.api.device import Device
 from dml.api.device_array import DeviceArray
+from dml.api.pattern import CompiledPattern
 from dml.api.resident import SharedMemory
 from dml.errors import DMLError
 from dml.garbage import uncollected
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
+from dml.traced import UntracedError
 
 from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
 from .mapped import MappedNodes
 from .node import NodeFacts
+from .patterns import PlanPatterns
 from .plans import Plans
 from .trace import GraphFacts, Guard, NodeRecord, Trace, run, written_out
 from .value import LateRows
@@ -79,6 +82,41 @@ class OnnxPlan:
         """Whether inputs with these values make the graph that this is."""
         return all(guard.holds(feeds) for guard in self.guards)
 
+    def pattern(self) -> tuple[list[int], Callable[[Mapping[int, int]], OnnxPlan]]:
+        """Of a plan for traced sizes: the numbers in it, and the plan with others for them.
+
+        Raises UntracedError where it depends on more than sizes.
+        """
+        if self.guards or self.late_nodes:
+            raise UntracedError("the plan depends on numbers in the inputs")
+        results = {name: list(_results(item)) for name, item in self.outputs.items()}
+        numbers = [size for found in results.values() for result in found for size in result.shape]
+        for found in results.values():
+            if any(result.array is not None and result.array.dtype.hasobject for result in found):
+                raise UntracedError("an output is made of sizes")
+        compiled = None if self.compiled is None else CompiledPattern(self.compiled)
+        numbers += [] if compiled is None else compiled.numbers
+        record = self._record
+
+        def filled(values: Mapping[int, int]) -> OnnxPlan:
+            made = object.__new__(OnnxPlan)
+            made.__dict__.update(self.__dict__)
+            made.outputs = {name: _of_sizes(item, values) for name, item in self.outputs.items()}
+            made.compiled = None if compiled is None else compiled.filled(values)
+            return made
+
+        return numbers, filled
+
+    def is_same(self, other: OnnxPlan) -> bool:
+        """Whether it runs the same dispatches over tensors of the same layouts, and gives the same."""
+        mine, others = self.compiled, other.compiled
+        if (mine is None) != (others is None) or repr(self.outputs) != repr(other.outputs):
+            return False
+        return mine is None or others is None or (
+            (mine.program, mine.input_fields, mine.output_fields)
+            == (others.program, others.input_fields, others.output_fields)
+        )
+
     def run(self, feeds: Mapping[str, Array], keep: Collection[str] = ()) -> dict[str, Any]:
         """The outputs by name. keep: those that stay on the device, as far as they are computed there."""
         made: dict[str, Any] = {}
@@ -100,6 +138,22 @@ def _described(item: Any, name: str) -> Any:
     if isinstance(item, LateRows):
         return LateResult(name, f"{name}#count", item.dtype, item.turned)
     return None if item is None else Result(item.shape, item.dtype, item.array)
+
+
+def _results(item: Any) -> Iterator[Result]:
+    for inner in item if isinstance(item, list) else [item]:
+        if isinstance(inner, list):
+            yield from _results(inner)
+        elif isinstance(inner, Result):
+            yield inner
+
+
+def _of_sizes(item: Any, values: Mapping[int, int]) -> Any:
+    if isinstance(item, list):
+        return [_of_sizes(inner, values) for inner in item]
+    if not isinstance(item, Result):
+        return item
+    return Result(tuple([values.get(size, size) for size in item.shape]), item.dtype, item.array)
 
 
 def flat(name: str, item: Any) -> list[tuple[str, Any]]:
@@ -155,6 +209,8 @@ class DevicePart:
         self._constants = constants
         self._late = late
         self._mapped = MappedNodes(graph, constants, late)
+        #: By the names, ranks and dtypes of the inputs.
+        self._patterns: dict[Any, PlanPatterns] = {}
         #: What the plans work in, one at a time.
         self._shared = SharedMemory()
 
@@ -174,9 +230,29 @@ class DevicePart:
         plan: OnnxPlan | None = self.plans.find(shapes, feeds)
         if plan is None:
             with stage("plan"), uncollected():
-                plan = self.plan(given, feeds)
+                plan = self._planned(given, shapes, feeds)
             self.plans.add(shapes, plan)
         return plan, feeds
+
+    def _planned(self, given: Mapping[str, Any], shapes: Any, feeds: dict[str, Array]) -> OnnxPlan:
+        """The plan for inputs, by a pattern where there is one."""
+        if not all(isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], str) for _, found in shapes):
+            return self.plan(given, feeds)  # sequences of tensors
+        kind = tuple((name, len(shape), dtype) for name, (shape, dtype) in shapes)
+        patterns = self._patterns.setdefault(kind, PlanPatterns())
+        sizes = tuple(size for _, (shape, _) in shapes for size in shape)
+        found: OnnxPlan | None = patterns.find(sizes)
+        if found is not None:
+            return found
+
+        def make(traced: Sequence[int]) -> tuple[list[int], Callable[[Mapping[int, int]], OnnxPlan]]:
+            left = iter(traced)
+            items = {name: _Shaped(tuple(next(left) for _ in range(rank)), given[name].dtype) for name, rank, _ in kind}
+            return self.plan(items, None).pattern()
+
+        plan = self.plan(given, feeds)
+        patterns.learn(sizes, plan, make)
+        return plan
 
     def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
         """The part compiled for inputs of these shapes. feeds: their values, where they may be needed."""
@@ -186,6 +262,13 @@ class DevicePart:
         items = {name: _enter(trace, name, item) for name, item in given.items()}
         results = trace.graph(self._graph, items, self._opsets)
         return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)), self._shared)
+
+
+class _Shaped(NamedTuple):
+    """What a plan needs of an input."""
+
+    shape: tuple[int, ...]
+    dtype: DType
 
 
 def _fed(name: str, item: Any, feeds: dict[str, Array]) -> Any:

@@ -27,6 +27,7 @@ from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
 from dml.tensors import packed_tensor
+from dml.traced import whole
 
 from .dtypes import _SUBSTITUTES, BOOL, HELD_AS_FLOAT32, Array, DType, storage
 
@@ -44,7 +45,7 @@ class OnnxValue:
         tensor: Tensor | None = None,
     ) -> None:
         self.builder = builder
-        self.shape = tuple(map(int, shape))
+        self.shape = tuple(map(whole, shape))
         self.dtype = np.dtype(dtype)
         self.array = array
         #: The value where it is in the graph: not so a constant before its first use.
@@ -280,7 +281,7 @@ def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
 
 def reshape(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
     """The same elements, in row-major order, under another shape."""
-    shape = tuple(int(size) for size in shape)
+    shape = tuple(map(whole, shape))
     if prod(shape) != x.size:
         raise DMLError(f"shape {x.shape} does not reshape to {shape}")
     if shape == x.shape:

@@ -1,0 +1,79 @@
+"""Programs made of traced numbers, and those that they are for plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from dml.compiler.program import Dispatch, Program, Region, StorageBinding
+from dml.traced import TracedInt
+
+
+class ProgramPattern:
+    """A program of which some numbers are TracedInts."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._lists = {
+            stage: [(dispatch, _is_traced(dispatch)) for dispatch in getattr(program, stage)]
+            for stage in ("adopt", "initialize", "dispatches")
+        }
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """Those that are not the same for all of its programs."""
+        program = self._program
+        every: list[int | None] = [*program.inputs, *program.outputs, program.temporary_size, program.persistent_size]
+        for region in program.owned.values():
+            every += region[1:]
+        for dispatches in self._lists.values():
+            for dispatch, is_traced in dispatches:
+                if is_traced:
+                    every += _numbers(dispatch)
+        return (number for number in every if type(number) is TracedInt)
+
+    def filled(self, numbers: Mapping[int, int]) -> Program:
+        """The program with these for its ``numbers``."""
+        get = numbers.get
+        program = self._program
+
+        def region_of(region: Region) -> Region:
+            space, index, offset, size = region
+            return Region(space, index, get(offset, offset), get(size, size))
+
+        def dispatch_of(dispatch: Dispatch) -> Dispatch:
+            x, y, z = dispatch.groups
+            return dispatch.of_numbers(
+                tuple([StorageBinding(region_of(region), access, texel) for region, access, texel in dispatch.bindings]),
+                (get(x, x), get(y, y), get(z, z)),
+                tuple([get(word, word) for word in dispatch.push]),
+                tuple([get(word, word) for word in dispatch.parameters]),
+                get(dispatch.steps, dispatch.steps),
+                get(dispatch.each, dispatch.each),
+            )
+
+        lists = {
+            stage: [dispatch_of(dispatch) if is_traced else dispatch for dispatch, is_traced in dispatches]
+            for stage, dispatches in self._lists.items()
+        }
+        return replace(
+            program,
+            inputs=[size if size is None else get(size, size) for size in program.inputs],
+            outputs=[size if size is None else get(size, size) for size in program.outputs],
+            temporary_size=get(program.temporary_size, program.temporary_size),
+            persistent_size=get(program.persistent_size, program.persistent_size),
+            constants=list(program.constants),
+            owned={slot: region_of(region) for slot, region in program.owned.items()},
+            **lists,
+        )
+
+
+def _numbers(dispatch: Dispatch) -> list[int]:
+    found = [*dispatch.groups, *dispatch.push, *dispatch.parameters, dispatch.steps, dispatch.each]
+    for region, _, _ in dispatch.bindings:
+        found += region[2:]
+    return found
+
+
+def _is_traced(dispatch: Dispatch) -> bool:
+    return any(type(number) is TracedInt for number in _numbers(dispatch))

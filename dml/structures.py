@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ import numpy as np
 from .arguments import described, field_checks, is_number
 from .enums.naming import by_name, nearby
 from .errors import DMLError
-from .traced import whole
+from .traced import TracedInt
 
 _Kind = TypeVar("_Kind")
 _Enum = TypeVar("_Enum", bound=Enum)
@@ -184,7 +185,7 @@ def integer(value: Any) -> int:
         return value
     if isinstance(value, bool):
         raise TypeError
-    return whole(value)
+    return value if type(value) is TracedInt else operator.index(value)
 
 
 def sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dml.api.operator import CompiledOperator, Field
+from dml.api.operator import CompiledOperator
 from dml.compiler.pattern import ProgramPattern
-from dml.tensors import DML_BUFFER_TENSOR_DESC
-from dml.traced import TracedInt
+from dml.traced import filled, numbers_in
 
 
 class CompiledPattern:
@@ -21,28 +20,10 @@ class CompiledPattern:
     def numbers(self) -> Iterator[int]:
         """Those that are not the same for all of its graphs."""
         yield from self._program.numbers
-        for _, tensor in (*self._compiled.input_fields, *self._compiled.output_fields):
-            if isinstance(tensor, DML_BUFFER_TENSOR_DESC):
-                yield from (number for number in _numbers(tensor) if type(number) is TracedInt)
+        yield from numbers_in([self._compiled.input_fields, self._compiled.output_fields])
 
     def filled(self, numbers: Mapping[int, int]) -> CompiledOperator:
         """The graph with these for its ``numbers``."""
         compiled = self._compiled
-        fields = [[_filled(field, numbers) for field in each] for each in (compiled.input_fields, compiled.output_fields)]
-        return compiled.of_sizes(self._program.filled(numbers), *fields)
-
-
-def _numbers(tensor: DML_BUFFER_TENSOR_DESC) -> list[int]:
-    return [*tensor.Sizes, *(tensor.Strides or ()), tensor.TotalTensorSizeInBytes]
-
-
-def _filled(field: Field, numbers: Mapping[int, int]) -> Field:
-    name, tensor = field
-    if not isinstance(tensor, DML_BUFFER_TENSOR_DESC) or not any(type(n) is TracedInt for n in _numbers(tensor)):
-        return field
-    get = numbers.get
-    sizes = tuple([get(size, size) for size in tensor.Sizes])
-    strides = None if tensor.Strides is None else tuple([get(stride, stride) for stride in tensor.Strides])
-    total = get(tensor.TotalTensorSizeInBytes, tensor.TotalTensorSizeInBytes)
-    alignment = tensor.GuaranteedBaseOffsetAlignment
-    return name, DML_BUFFER_TENSOR_DESC(tensor.DataType, sizes, strides, total, alignment, tensor.Flags)
+        inputs, outputs = filled([compiled.input_fields, compiled.output_fields], numbers)
+        return compiled.of_sizes(self._program.filled(numbers), inputs, outputs)

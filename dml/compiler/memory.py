@@ -80,7 +80,7 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, int]:
                 total, last = lowest + size, index
         if best is None or total < best[0]:
             best = total, placed
-        if total == least or order[0] == last:
+        if total <= least or order[0] == last:
             break
         order.remove(last)
         order.insert(0, last)

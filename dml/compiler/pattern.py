@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from dml.compiler.program import Dispatch, Program, Region, StorageBinding
 from dml.traced import TracedInt
@@ -44,7 +45,9 @@ class ProgramPattern:
         def dispatch_of(dispatch: Dispatch) -> Dispatch:
             x, y, z = dispatch.groups
             return dispatch.of_numbers(
-                tuple([StorageBinding(region_of(region), access, texel) for region, access, texel in dispatch.bindings]),
+                tuple(
+                    [StorageBinding(region_of(region), access, texel) for region, access, texel in dispatch.bindings]
+                ),
                 (get(x, x), get(y, y), get(z, z)),
                 tuple([get(word, word) for word in dispatch.push]),
                 tuple([get(word, word) for word in dispatch.parameters]),
@@ -52,7 +55,7 @@ class ProgramPattern:
                 get(dispatch.each, dispatch.each),
             )
 
-        lists = {
+        lists: dict[str, Any] = {
             stage: [dispatch_of(dispatch) if is_traced else dispatch for dispatch, is_traced in dispatches]
             for stage, dispatches in self._lists.items()
         }

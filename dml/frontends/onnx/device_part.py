@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from dml.errors import DMLError
 from dml.garbage import uncollected
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
-from dml.traced import UntracedError
+from dml.traced import UntracedError, filled, numbers_in
 
 from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
 from .mapped import MappedNodes
@@ -62,7 +62,8 @@ class OnnxPlan:
         self.compiled = trace.builder.compile(tensors) if tensors else None
         if self.compiled is not None:
             self.compiled.shared = shared
-        self._record = trace.record
+        record = trace.record
+        self._recorded: Callable[[], list[NodeRecord]] = lambda: written_out(record)
         #: The nodes that count what they give, in words.
         self.late_nodes = [made.node for made in trace.record if isinstance(made, NodeRecord) and made.is_late]
         #: Which node of the compiled graph is which of the Builder's.
@@ -71,7 +72,7 @@ class OnnxPlan:
     @property
     def record(self) -> list[NodeRecord]:
         """What became of each node."""
-        return written_out(self._record)
+        return self._recorded()
 
     @property
     def kept(self) -> Mapping[object, int]:
@@ -89,32 +90,32 @@ class OnnxPlan:
         """
         if self.guards or self.late_nodes:
             raise UntracedError("the plan depends on numbers in the inputs")
-        results = {name: list(_results(item)) for name, item in self.outputs.items()}
-        numbers = [size for found in results.values() for result in found for size in result.shape]
-        for found in results.values():
-            if any(result.array is not None and result.array.dtype.hasobject for result in found):
-                raise UntracedError("an output is made of sizes")
+        names, results, record = list(self.outputs), list(self.outputs.values()), self.record
         compiled = None if self.compiled is None else CompiledPattern(self.compiled)
-        numbers += [] if compiled is None else compiled.numbers
-        record = self._record
+        numbers: list[int] = [*numbers_in([results, record]), *(() if compiled is None else compiled.numbers)]
 
-        def filled(values: Mapping[int, int]) -> OnnxPlan:
+        def of_sizes(values: Mapping[int, int]) -> OnnxPlan:
             made = object.__new__(OnnxPlan)
             made.__dict__.update(self.__dict__)
-            made.outputs = {name: _of_sizes(item, values) for name, item in self.outputs.items()}
+            made.outputs = dict(zip(names, filled(results, values), strict=True))
             made.compiled = None if compiled is None else compiled.filled(values)
+            made._recorded = lambda: filled(record, values)
             return made
 
-        return numbers, filled
+        return numbers, of_sizes
 
     def is_same(self, other: OnnxPlan) -> bool:
         """Whether it runs the same dispatches over tensors of the same layouts, and gives the same."""
         mine, others = self.compiled, other.compiled
         if (mine is None) != (others is None) or repr(self.outputs) != repr(other.outputs):
             return False
-        return mine is None or others is None or (
-            (mine.program, mine.input_fields, mine.output_fields)
-            == (others.program, others.input_fields, others.output_fields)
+        return (
+            mine is None
+            or others is None
+            or (
+                (mine.program, mine.input_fields, mine.output_fields)
+                == (others.program, others.input_fields, others.output_fields)
+            )
         )
 
     def run(self, feeds: Mapping[str, Array], keep: Collection[str] = ()) -> dict[str, Any]:
@@ -138,22 +139,6 @@ def _described(item: Any, name: str) -> Any:
     if isinstance(item, LateRows):
         return LateResult(name, f"{name}#count", item.dtype, item.turned)
     return None if item is None else Result(item.shape, item.dtype, item.array)
-
-
-def _results(item: Any) -> Iterator[Result]:
-    for inner in item if isinstance(item, list) else [item]:
-        if isinstance(inner, list):
-            yield from _results(inner)
-        elif isinstance(inner, Result):
-            yield inner
-
-
-def _of_sizes(item: Any, values: Mapping[int, int]) -> Any:
-    if isinstance(item, list):
-        return [_of_sizes(inner, values) for inner in item]
-    if not isinstance(item, Result):
-        return item
-    return Result(tuple([values.get(size, size) for size in item.shape]), item.dtype, item.array)
 
 
 def flat(name: str, item: Any) -> list[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from dml.errors import DMLError
 
 from .dtypes import Array
 from .host import computed
+from .sizes import computed_of_sizes, is_traced
 from .value import OnnxValue
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def fold(node: OnnxNode) -> list[Array] | None:
     if any(item.size > _INPUT_LIMIT for item in small):
         return None
     arrays = [None if item is None else item.array for item in node.inputs]
+    if any(map(is_traced, arrays)):
+        return [computed_of_sizes(node, arrays)]
     return _evaluate(node, arrays) if _result_size(node, arrays) <= _OUTPUT_LIMIT else None
 
 

@@ -29,7 +29,8 @@ from dml.shapes import broadcast_sizes
 from dml.tensors import packed_tensor
 from dml.traced import whole
 
-from .dtypes import _SUBSTITUTES, BOOL, HELD_AS_FLOAT32, Array, DType, storage
+from .dtypes import _SUBSTITUTES, BOOL, HELD_AS_FLOAT32, INT64, Array, DType, storage
+from .sizes import is_traced
 
 
 class OnnxValue:
@@ -163,7 +164,7 @@ class LateRows:
 def constant(builder: Builder, array: npt.ArrayLike) -> OnnxValue:
     """A host array as a value."""
     held = np.asarray(array)
-    return OnnxValue(builder, held.shape, held.dtype, array=held)
+    return OnnxValue(builder, held.shape, INT64 if is_traced(held) else held.dtype, array=held)
 
 
 @cache

@@ -17,6 +17,7 @@ from dml import enums
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
+from dml.traced import whole
 
 from ..dtypes import FLOAT32, Array
 from ..functions import gather, matmul
@@ -138,7 +139,9 @@ def resize(node: OnnxNode) -> OnnxValue:
     if given != [len(order)]:
         raise DMLError(f"{node}: scales or sizes must be given, one for each axis")
     if sizes is not None:
-        factors, outputs = _by_sizes(node, [x.shape[axis] for axis in order], [int(size) for size in sizes.reshape(-1)])
+        factors, outputs = _by_sizes(
+            node, [x.shape[axis] for axis in order], [whole(size) for size in sizes.reshape(-1)]
+        )
     else:
         factors = [float(scale) for scale in node.numbers(2)]
         _check_scales(node, factors)

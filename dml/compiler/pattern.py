@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from dml.compiler.program import Dispatch, Program, Region, StorageBinding
-from dml.traced import TracedInt
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
+from dml.traced import TracedInt, TracedValue, UntracedError
+
+
+class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+    """A constant whose bytes follow from traced numbers, and are not asked for while these are traced."""
+
+    _numbers: tuple[int, ...]
+    make: Callable[[Mapping[int, int]], bytes]
+
+    def __init__(self, size: int, numbers: Iterable[TracedInt], make: Callable[[Mapping[int, int]], bytes]) -> None:
+        self.__dict__.update(DataSize=size, Name=None, _numbers=(*numbers, size), make=make)
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self._numbers
+
+    @property
+    def Data(self) -> bytes:  # the structure's name
+        raise UntracedError("a constant that follows from sizes is looked at")
+
+    def at(self, numbers: Mapping[int, int]) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+        made = DML_CONSTANT_DATA_GRAPH_NODE_DESC(self.make(numbers))
+        if made.DataSize != numbers.get(self.DataSize, self.DataSize):
+            raise UntracedError("a constant of another size")
+        return made
 
 
 class ProgramPattern:
@@ -27,6 +55,8 @@ class ProgramPattern:
         every: list[int | None] = [*program.inputs, *program.outputs, program.temporary_size, program.persistent_size]
         for region in program.owned.values():
             every += region[1:]
+        for constant in program.constants:
+            every += constant.numbers if isinstance(constant, TracedConstant) else ()
         for dispatches in self._lists.values():
             for dispatch, is_traced in dispatches:
                 if is_traced:
@@ -65,7 +95,7 @@ class ProgramPattern:
             outputs=[size if size is None else get(size, size) for size in program.outputs],
             temporary_size=get(program.temporary_size, program.temporary_size),
             persistent_size=get(program.persistent_size, program.persistent_size),
-            constants=list(program.constants),
+            constants=[one.at(numbers) if isinstance(one, TracedConstant) else one for one in program.constants],
             owned={slot: region_of(region) for slot, region in program.owned.items()},
             **lists,
         )

@@ -117,7 +117,7 @@ class _Compiler:
 
     def _constant(self, constant: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> Region:
         self.program.constants.append(constant)
-        return Region(Space.CONSTANT, len(self.program.constants) - 1, 0, -(-len(constant.Data) // 4) * 4)
+        return Region(Space.CONSTANT, len(self.program.constants) - 1, 0, -(-constant.DataSize // 4) * 4)
 
     def _written(self, port: Port, value: Value, builder: ProgramBuilder) -> Operand:
         """Where a node writes a value: a graph output, its place in a joined tensor, or scratch memory."""

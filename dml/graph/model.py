@@ -138,7 +138,7 @@ class _Reader:
                 label = _label(index, "constant", node.Name)
                 if level < enums.DML_FEATURE_LEVEL_6_2:
                     raise DMLError(f"{label}: constant nodes need DML_FEATURE_LEVEL_6_2, the device has {level.name}")
-                self.nodes.append(Value(node, len(node.Data)))
+                self.nodes.append(Value(node, node.DataSize))
                 self.ports.append(([], []))
             else:
                 operator = getattr(node.Operator, "desc", None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,25 @@ import numpy as np
 from .number import TracedInt
 
 
+class TracedValue(ABC):
+    """Something that follows from traced numbers in a way of its own."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> Iterable[int]:
+        """The traced ones, and maybe others."""
+
+    @abstractmethod
+    def at(self, numbers: Mapping[int, int]) -> Any:
+        """What it is for other numbers. Raises UntracedError where that cannot be."""
+
+
 def filled(value: Any, numbers: Mapping[int, int]) -> Any:
     """The same with plain numbers for the traced ones in it; arrays of them are int64 then."""
     if type(value) is TracedInt:
         return numbers[value]
+    if isinstance(value, TracedValue):
+        return value.at(numbers)
     if isinstance(value, list):
         return [filled(item, numbers) for item in value]
     if isinstance(value, tuple):
@@ -41,6 +57,8 @@ def numbers_in(value: Any) -> Iterator[TracedInt]:
     """The traced numbers of such a structure."""
     if type(value) is TracedInt:
         yield value
+    elif isinstance(value, TracedValue):
+        yield from (number for number in value.numbers if type(number) is TracedInt)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from numbers_in(item)

@@ -43,7 +43,7 @@ class Result:
 
     shape: Shape
     dtype: DType
-    array: Array | None
+    array: Any
 
 
 class OnnxPlan:
@@ -57,7 +57,7 @@ class OnnxPlan:
             for at, value in flat(name, item):
                 if isinstance(value, LateRows):
                     tensors |= {at: value.rows.tensor, f"{at}#count": value.count.tensor}
-                elif value.array is None:
+                elif value.constant is None:
                     tensors[at] = value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
         if self.compiled is not None:
@@ -106,16 +106,15 @@ class OnnxPlan:
 
     def is_same(self, other: OnnxPlan) -> bool:
         """Whether it runs the same dispatches over tensors of the same layouts, and gives the same."""
-        mine, others = self.compiled, other.compiled
-        if (mine is None) != (others is None) or repr(self.outputs) != repr(other.outputs):
+        if not _are_same(self.outputs, other.outputs):
             return False
-        return (
-            mine is None
-            or others is None
-            or (
-                (mine.program, mine.input_fields, mine.output_fields)
-                == (others.program, others.input_fields, others.output_fields)
-            )
+        mine, others = self.compiled, other.compiled
+        if mine is None or others is None:
+            return mine is others
+        return bool(
+            mine.program == others.program
+            and mine.input_fields == others.input_fields
+            and mine.output_fields == others.output_fields
         )
 
     def run(self, feeds: Mapping[str, Array], keep: Collection[str] = ()) -> dict[str, Any]:
@@ -138,7 +137,19 @@ def _described(item: Any, name: str) -> Any:
         return [_described(inner, f"{name}[{at}]") for at, inner in enumerate(item)]
     if isinstance(item, LateRows):
         return LateResult(name, f"{name}#count", item.dtype, item.turned)
-    return None if item is None else Result(item.shape, item.dtype, item.array)
+    return None if item is None else Result(item.shape, item.dtype, item.constant)
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether outputs of two plans are described the same."""
+    if isinstance(one, Result) and isinstance(other, Result):
+        arrays = np.array_equal(one.array, other.array) if one.array is not None else other.array is None
+        return arrays and (one.shape, one.dtype) == (other.shape, other.dtype)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_are_same(item, other[name]) for name, item in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_are_same, one, other))
+    return bool(one == other)
 
 
 def flat(name: str, item: Any) -> list[tuple[str, Any]]:
@@ -195,7 +206,7 @@ class DevicePart:
         self._late = late
         self._mapped = MappedNodes(graph, constants, late)
         #: By the names, ranks and dtypes of the inputs.
-        self._patterns: dict[Any, PlanPatterns] = {}
+        self.patterns: dict[Any, PlanPatterns] = {}
         #: What the plans work in, one at a time.
         self._shared = SharedMemory()
 
@@ -224,7 +235,7 @@ class DevicePart:
         if not all(isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], str) for _, found in shapes):
             return self.plan(given, feeds)  # sequences of tensors
         kind = tuple((name, len(shape), dtype) for name, (shape, dtype) in shapes)
-        patterns = self._patterns.setdefault(kind, PlanPatterns())
+        patterns = self.patterns.setdefault(kind, PlanPatterns())
         sizes = tuple(size for _, (shape, _) in shapes for size in shape)
         found: OnnxPlan | None = patterns.find(sizes)
         if found is not None:

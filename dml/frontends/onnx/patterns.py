@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from dml.stages import stage
-from dml.traced import Formula, TracedInt, Tracing
+from dml.traced import Formula, TracedInt, Tracing, UntracedError
 
 #: After plans for how many shapes some sizes are taken to change.
 PATIENCE = 4
@@ -49,7 +49,10 @@ class _Pattern(NamedTuple):
             if size != (own if number < 0 else given.setdefault(number, size)):
                 return None
         numbers = self.formula.numbers([given[at] for at in range(len(given))])
-        return None if numbers is None else self.filled(numbers)
+        try:
+            return None if numbers is None else self.filled(numbers)
+        except UntracedError:
+            return None
 
 
 class PlanPatterns:
@@ -64,6 +67,9 @@ class PlanPatterns:
         self.tried = 0
         #: How many plans were filled in.
         self.saved = 0
+
+    def __len__(self) -> int:
+        return len(self._patterns)
 
     def find(self, sizes: tuple[int, ...]) -> Any:
         """The plan for inputs of these sizes, one after another; None where no pattern has it."""

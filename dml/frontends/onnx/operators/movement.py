@@ -40,6 +40,7 @@ from ..functions import fill, gather, join, part, scalar, slice_
 from ..loading import array_of
 from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
+from ..slicing import taken
 from ..value import OnnxValue, cast, emit, expanded, one, reshape, transpose, where
 
 
@@ -181,8 +182,9 @@ def sliced(
         step = steps[at] if steps else 1
         if not step:
             raise DMLError(f"{node}: steps must not be zero")
-        taken = range(*slice(starts[at], _end(ends[at], step, x.shape[axis]), step).indices(x.shape[axis]))
-        begin[axis], counts[axis], by[axis] = taken.start, len(taken), step
+        size = x.shape[axis]
+        begin[axis], counts[axis] = taken(starts[at], _end(ends[at], step, size), step, size)
+        by[axis] = step
     return slice_(x, begin, counts, by)
 
 

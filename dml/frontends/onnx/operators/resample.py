@@ -248,7 +248,7 @@ def _nearest(axis: ResizedAxis, rounding: str) -> Array:
     """The input element that each output element is, by sizes alone."""
     if rounding not in _NEAREST:
         raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
-    exact = [axis.coordinate(i) for i in range(axis.output)]
+    exact = [axis.coordinate(i) for i in range(int(axis.output))]
     return np.array([min(max(_NEAREST[rounding](c), 0), axis.size - 1) for c in exact], np.int64)
 
 
@@ -257,7 +257,7 @@ def _times(axis: ResizedAxis, rounding: str) -> int | None:
     if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
         return None
     times = axis.output // axis.size
-    return times if (_nearest(axis, rounding) == np.arange(axis.output) // times).all() else None
+    return times if (_nearest(axis, rounding) == np.arange(int(axis.output)) // int(times)).all() else None
 
 
 def _repeated(x: OnnxValue, times: list[int]) -> OnnxValue:

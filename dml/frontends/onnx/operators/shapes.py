@@ -9,7 +9,7 @@ from dml.errors import DMLError
 from ..loading import array_of, sparse_array_of
 from ..node import OnnxNode
 from ..registry import onnx_op
-from ..sizes import of_sizes
+from ..traced_arrays import of_sizes
 from ..value import OnnxValue
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Callable, Iterable, Sequence
-from random import Random
 from typing import Any, NamedTuple
 
 from .number import Product, Terms, TracedInt, UntracedError, terms_of, whole
 
-_random = Random()
 #: What TracedInts are to C are numbers below this one, which no float holds.
 _LEAST = -1 << 1100
 #: What a factor is at least of which nothing is known.
@@ -62,7 +61,7 @@ class Tracing:
             return terms[0][1]
         found = self._made.get(terms)
         if found is None:
-            found = int.__new__(TracedInt, _LEAST - _random.getrandbits(128))
+            found = int.__new__(TracedInt, _LEAST - int.from_bytes(os.urandom(16), "little"))
             found.now = self._now(terms)
             found.terms, found._tracing = terms, self
             self._made[terms] = found

@@ -82,18 +82,18 @@ class Resident:
         working, self._output_buffers = (compiled.shared or SharedMemory()).on(context)
         self._lock = working.lock
         islands = Islands(bound_regions(Space.TEMPORARY, program.dispatches))
-        with working.workplace() as self._workplace:
+        with working.workplace() as workplace:
             self._inputs = {
-                slot: self._workplace.mirror(size, Use.UPLOAD)
+                slot: workplace.mirror(size, Use.UPLOAD)
                 for slot, size in enumerate(program.inputs)
                 if size is not None and slot not in program.owned
             }
             self._outputs = {
-                slot: self._workplace.mirror(size, Use.READBACK)
+                slot: workplace.mirror(size, Use.READBACK)
                 for slot, size in enumerate(program.outputs)
                 if size is not None
             }
-            self._temporaries = Arena(context, islands, [self._workplace.buffer(end - at) for at, end in islands.spans])
+            self._temporaries = Arena(context, islands, [workplace.buffer(end - at) for at, end in islands.spans])
         self._known = [name for name, _ in compiled.input_fields]
         #: The input fields: the name, and how many arrays one takes as a sequence.
         self._fields = [(name, len(t) if isinstance(t, tuple) else None) for name, t in compiled.input_fields]

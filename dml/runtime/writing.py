@@ -49,35 +49,33 @@ def most_work(context: Context) -> float:
     return SUBMISSION_SECONDS * STEPS_PER_SECOND[device.device_class] * (TIMES_AS_FAST if is_faster else 1)
 
 
-#: Bytes of a Kompute Buffer as a descriptor binds them: the first, and how many.
-_Range = tuple[Any, int, int]
+#: Bytes of a Kompute Buffer: the first, and their end.
+_Span = tuple[Any, int, int]
 
 
-class _Pending:
-    """What was bound since the last barrier: (buffer, first byte, end), apart what was written. (Asked for each binding
-    of a plan: so its loops call nothing.)"""
+class _Spans:
+    """What is read, and what is written, by one dispatch or by all since the last barrier."""
 
     def __init__(self) -> None:
-        self._written: list[_Range] = []
-        self._read: list[_Range] = []
+        self.read: list[_Span] = []
+        self.written: list[_Span] = []
 
-    def clear(self) -> None:
-        self._written.clear()
-        self._read.clear()
+    def conflict(self, later: _Spans) -> bool:
+        """Whether what comes later reads or writes there what is written here, or writes what is read."""
+        return _meet(self.written, later.read + later.written) or _meet(self.read, later.written)
 
-    def conflicts(self, dispatch: Dispatch, ranges: Sequence[_Range]) -> bool:
-        """Whether the dispatch reads or writes there what was written, or writes what was read."""
-        written, read, reading = self._written, self._read, Access.READ
-        for (native, start, size), (_, access, _) in zip(ranges, dispatch.bindings, strict=True):
-            for other, first, end in written if access is reading else written + read:
-                if start < end and first < start + size and native is other:
-                    return True
-        return False
+    def add(self, later: _Spans) -> None:
+        self.read += later.read
+        self.written += later.written
 
-    def add(self, dispatch: Dispatch, ranges: Sequence[_Range]) -> None:
-        written, read, reading = self._written, self._read, Access.READ
-        for (native, start, size), (_, access, _) in zip(ranges, dispatch.bindings, strict=True):
-            (read if access is reading else written).append((native, start, start + size))
+
+def _meet(some: list[_Span], others: list[_Span]) -> bool:
+    """(Asked for all that a plan binds: so its loops call nothing.)"""
+    for native, start, end in others:
+        for other, first, last in some:
+            if start < last and first < end and native is other:
+                return True
+    return False
 
 
 Groups = tuple[int, int, int]
@@ -126,7 +124,8 @@ class Writer:
         self._works = False
         #: Whether the last operation is for the host.
         self._shows_host = False
-        self._pending = _Pending()
+        #: What was bound since the last barrier.
+        self._pending = _Spans()
         #: The numbers of the sequences of each submission, and its work.
         self.batches: list[tuple[list[int], float]] = [([0], 0.0)]
         #: Where dispatches are timed: per dispatch, (sequence, operation in it) of each of its parts.
@@ -172,11 +171,13 @@ class Writer:
 
     def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
         """Run a kernel over the regions of the dispatch's bindings, each of whose resources lies at a place."""
-        ranges, offsets = self._bind(dispatch, places)
-        if self._pending.conflicts(dispatch, ranges):
+        spans = _Spans()
+        ranges, offsets = self._bind(dispatch, places, spans)
+        if self._pending.conflict(spans):
             self._add(commands.between())
-            self._pending.clear()
-        self._pending.add(dispatch, ranges)
+            self._pending = spans
+        else:
+            self._pending.add(spans)
         pipeline = self._context.pipelines.get(dispatch, kernel)
         is_first = pipeline not in self.pipelines
         if is_first:
@@ -187,24 +188,31 @@ class Writer:
         if self._alone:
             self._begin_sequence()
 
-    def _bind(self, dispatch: Dispatch, places: Sequence[Place]) -> tuple[list[_Range], list[int]]:
-        """The descriptor's range around each region, and the word of the range where the region begins."""
-        alignment = self._alignment
-        ranges: list[_Range] = []
+    def _bind(
+        self, dispatch: Dispatch, places: Sequence[Place], spans: _Spans
+    ) -> tuple[list[tuple[Any, int, int]], list[int]]:
+        """The descriptor's range around each region (buffer, offset, size), and the word of the range where the region
+        begins. spans: gets the ranges."""
+        alignment, reading = self._alignment, Access.READ
+        ranges: list[tuple[Any, int, int]] = []
         offsets: list[int] = []
-        for (buffer, at), ((_, _, offset, size), _, texel) in zip(places, dispatch.bindings, strict=True):
+        for (buffer, at), ((_, _, offset, size), access, texel) in zip(places, dispatch.bindings, strict=True):
             self._buffers.add(buffer)
             piece = buffer.piece
             first = piece.offset + at + offset
             start = first // alignment * alignment
-            bytes_ = -(-(first + size) // VECTOR_BYTES) * VECTOR_BYTES - start
-            bytes_ = min(bytes_, piece.offset + piece.size - start)
-            ranges.append((piece.native, start, view_size(bytes_) if texel else bytes_))
+            end = -(-(first + size) // VECTOR_BYTES) * VECTOR_BYTES
+            if end > piece.offset + piece.size:
+                end = piece.offset + piece.size
+            if texel:
+                end = start + view_size(end - start)
+            ranges.append((piece.native, start, end - start))
+            (spans.read if access is reading else spans.written).append((piece.native, start, end))
             offsets.append((first - start) // 4)
         return ranges, offsets
 
     def _dispatch_parts(
-        self, pipeline: Pipeline, dispatch: Dispatch, ranges: Sequence[_Range], push: Sequence[int]
+        self, pipeline: Pipeline, dispatch: Dispatch, ranges: Sequence[tuple[Any, int, int]], push: Sequence[int]
     ) -> None:
         """The dispatch, in so many parts that none is too much work for a submission."""
         bound = [*ranges, *self._parameters.range(dispatch)]

@@ -38,6 +38,12 @@ class TensorMemory:
             self._once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in desc.strides)
             self._written = None if self._elements is None else self._elements[self._once]
 
+    def clear(self) -> None:
+        """Make zero what no element covers. Elements may become zero with it."""
+        elements = self._elements
+        covered = elements.nbytes if elements is not None and elements.flags.c_contiguous else 0
+        self._words[covered // 4 :] = 0
+
     def store(self, array: Array) -> None:
         """Lay the elements out by the tensor's strides."""
         if self._once is not None:

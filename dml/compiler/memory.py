@@ -60,26 +60,29 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, tuple[int, int]
         begun[life.last + 1] -= life.size
     least = max(accumulate(begun))
 
-    beside: dict[int, list[int]] = {index: [] for index in lives}
+    sizes = {index: life.size for index, life in lives.items()}
+    order = sorted(lives, key=lambda index: -sizes[index])
+    ranks = {index: rank for rank, index in enumerate(order)}
+    #: Of those that live beside each, which are placed before it.
+    before: dict[int, list[int]] = {index: [] for index in lives}
     alive: list[int] = []  # those that live on where others begin
     for index, life in sorted(lives.items(), key=lambda entry: entry[1].first):
         alive = [other for other in alive if lives[other].last >= life.first]
         for other in alive:
-            beside[other].append(index)
-        beside[index] += alive
+            if ranks[other] < ranks[index]:
+                before[index].append(other)
+            else:
+                before[other].append(index)
         alive.append(index)
-    sizes = {index: life.size for index, life in lives.items()}
-    order = sorted(lives, key=lambda index: -sizes[index])
-    ranks = {index: rank for rank, index in enumerate(order)}
-    #: Of those beside each, which are placed before it.
-    before = {index: [one for one in others if ranks[one] < ranks[index]] for index, others in beside.items()}
     best: tuple[int, dict[int, tuple[int, int]]] | None = None
     for _ in range(MOST_TRIALS):
         placed: dict[int, tuple[int, int]] = {}
         for index in order:
-            # The lowest offset with room beside others
-            size, offset = sizes[index], 0
-            for start, end in sorted([placed[other] for other in before[index]]):
+            # The lowest offset with room beside others, which nearly stand in order since the trial before
+            size, offset, others = sizes[index], 0, before[index]
+            others.sort(key=placed.__getitem__)
+            for other in others:
+                start, end = placed[other]
                 if offset + size <= start:
                     break
                 if end > offset:

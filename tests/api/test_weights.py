@@ -91,4 +91,5 @@ def test_initialization_holds_few_of_the_constants_that_it_alone_reads(
     given = rng.uniform(-1, 1, x.sizes).astype(np.float32)
     found = compiled.dispatch({"x": given})["y"]
     np.testing.assert_allclose(found, given * np.prod([np.sqrt(array) for array in known], 0), rtol=1e-5)
-    assert sum(held) == 5 * size and max(held) <= 2 * size
+    assert sum(held) == 5 * size
+    assert max(held) <= 2 * size

@@ -16,7 +16,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import platformdirs
 
@@ -132,17 +132,30 @@ def _files(directory: Path) -> Iterator[_File]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, and the folders it needs, in one step: who reads it meanwhile sees all of it or what was before.
+    """Write a file as ``whole_file`` does."""
+    with whole_file(path) as file:
+        file.write(data)
 
-    Raises OSError where it cannot be written; then nothing is left behind.
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write; it, and the folders it needs, are there in one step, at the end: who reads it meanwhile sees all
+    of it or what was before. A link stays one, and what is no file (/dev/null, a pipe) is written to.
+
+    Raises OSError where it cannot be written; then, as after any other error, nothing is left behind.
     """
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
     temporary = path.parent / f"{os.urandom(8).hex()}.tmp"
     try:
         with open(temporary, "xb") as file:  # with the rights that the user's other files get
-            file.write(data)
+            yield file
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise

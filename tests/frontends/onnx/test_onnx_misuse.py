@@ -77,6 +77,13 @@ WRONG: dict[str, tuple[str, int, Mapping[str, Any], Mapping[str, Any], str]] = {
                 r"updates must have shape \(1, 3\), found \(2, 3\)"),
     "regions": ("RoiAlign", 10, {"x": IMAGE, "r": np.ones((1, 3), np.float32), "b": np.zeros(1, np.int64)}, {},
                 "rois must have four columns"),
+    "an end of dimensions": ("Flatten", 13, {"x": IMAGE}, {"axis": 5}, "axis must be from -4 to 4, found 5"),
+    "its other end": ("Flatten", 13, {"x": IMAGE}, {"axis": -5}, "axis must be from -4 to 4, found -5"),
+    "a matrix for a stack": ("EyeLike", 9, {"x": IMAGE[0]}, {}, "input 0 must have rank 2, found shape"),
+    "a direction": ("BitShift", 11, {"x": np.ones(3, np.uint8), "by": np.ones(3, np.uint8)}, {"direction": "UP"},
+                    "attribute 'direction' must be one of LEFT, RIGHT, found 'UP'"),
+    "blocks": ("Col2Im", 18, {"x": np.ones((1, 5, 4), np.float32), "i": np.array([3, 3]), "b": np.array([2, 2])}, {},
+               r"dimension 1 of shape \(1, 5, 4\) must be a multiple of block_shape's 4 elements"),
     "a tensor for a sequence": ("SequenceAt", 11, {"x": ONE, "at": np.array(0)}, {}, "input 0 must be a sequence"),
 }  # fmt: skip
 

@@ -77,6 +77,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
 @onnx_op("Flatten")
 def flatten(node: OnnxNode) -> OnnxValue:
     x, axis = node.input(0), node.integer("axis", 1)
+    node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")
     axis = axis + x.rank if axis < 0 else axis
     return reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
@@ -349,7 +350,7 @@ def one_hot(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("EyeLike", since=9)
 def eye_like(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
+    x = node.input(0, rank=2)
     dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
     made = emit(
         DML_DIAGONAL_MATRIX_OPERATOR_DESC,
@@ -413,6 +414,8 @@ def col2im(node: OnnxNode) -> OnnxValue:
     rank = len(sizes)
     node.check(len(window) == rank, f"block_shape must have {rank} items, found {window}")
     node.check(all(size > 0 for size in window), f"block_shape must be positive, found {window}")
+    whole = x.shape[1] % prod(window) == 0
+    node.check(whole, f"dimension 1 of shape {x.shape} must be a multiple of block_shape's {prod(window)} elements")
     pads = node.each("pads", 2 * rank, 0)
     made = one(
         DML_FOLD_OPERATOR_DESC,

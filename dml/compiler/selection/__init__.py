@@ -94,6 +94,37 @@ def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> Ele
     return ElementwiseWalk(steps // unrolled * unrolled, unrolled, vector)
 
 
+class UnitWalk(NamedTuple):
+    """How lib/for_each.glsl walks units. steps: of an invocation. loops: whether there is a loop. workgroup: invocations."""
+
+    steps: int
+    loops: bool
+    workgroup: int
+
+    @property
+    def constants(self) -> dict[str, int]:
+        return {"WALK": self.steps}
+
+    @property
+    def defines(self) -> dict[str, int]:
+        return {"WALKS": int(self.loops)}
+
+    def invocations(self, units: int) -> int:
+        return -(-units // self.steps)
+
+
+def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
+    """units, rounds, lines: as ``elementwise_walk`` has them.
+
+    What llvmpipe does before an invocation's first unit (it loads each word of push constants by itself) takes as long as
+    a few units: it turns {64, 100, 50} in 6.3 ms by single ones and in 2.0 so.
+    """
+    if not target.is_cpu or lines > LONG_ARITHMETIC:
+        return UnitWalk(1, False, target.workgroup)
+    vector = lanes(target)
+    return UnitWalk(max(1, min(512, max_steps(target) // rounds, units // (16 * vector))), True, vector)
+
+
 #: Mesa's version from which on llvmpipe has not been seen to gather texels.
 _TEXELS_BY_CALLS = (23, 0)
 

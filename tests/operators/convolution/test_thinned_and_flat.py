@@ -1,4 +1,4 @@
-"""CONVOLUTION by single elements that lie apart, and to results of one row, which CPUs' drivers make in their own ways."""
+"""CONVOLUTION by single elements that lie apart, and to results of one row, as CPUs' drivers make them."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ def test_values(device, case, dtype, layout):
 def test_a_cpus_driver_multiplies_what_is_taken(case):
     desc, *_ = build("FLOAT32", 1, **case)
     program = compile_operator(desc, Target(DeviceClass.CPU))
-    assert [dispatch.label for dispatch in program.dispatches][-1] == "gemm/tiled.comp"
+    labels = [dispatch.label for dispatch in program.dispatches]
+    assert "gemm/tiled.comp" in labels
+    assert "convolution/direct.comp" not in labels
 
 
 @pytest.mark.parametrize(("outputs", "places"), [(24, 50), (1, 50), (24, 6)])
 def test_a_result_of_one_row_takes_a_tile_of_one(outputs, places):
     sizes = WindowSizes(1, 1, 6, outputs, (1, 1, places), (1, 1, 3), (1, 1, 1), (1, 1, 1))
     tile = direct_tile(Target(DeviceClass.CPU), sizes)
-    assert tile is not None and tile.rows == 1
+    assert tile is not None
+    assert tile.rows == 1

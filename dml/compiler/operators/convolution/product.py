@@ -30,7 +30,9 @@ def takes_some(sums: WindowedSum) -> bool:
     windows, result = sums.windows, sums.result
     if windows.taps != (1, 1, 1) or windows.padding != (0, 0, 0) or windows.strides == (1, 1, 1):
         return False
-    return len(merge_dimensions(result.sizes[2:], [result.strides[2:]])[0]) <= 1
+    axes = [axis for axis in range(2, result.rank) if result.sizes[axis] > 1]
+    sizes, strides = ([own[axis] for axis in axes] for own in (result.sizes, result.strides))
+    return len(merge_dimensions(sizes, [strides])[0]) <= 1
 
 
 def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:

@@ -1,8 +1,8 @@
-// One element of `result` per call of value(c), which the kernel defines, or what it has STORE_AT(c) store. WHOLE_WORDS:
+// One element of `result` per call of value(c), which the kernel defines, or what it has STORE(unit, c) store. WHOLE_WORDS:
 // `result` is packed and narrower than a word, so an invocation puts one whole word together and no two share one. WALKS:
 // an invocation takes WALK of these units, a workgroup apart.
-#ifndef STORE_AT
-#define STORE_AT(c) result_store(result_at(c), value(c))
+#ifndef STORE
+#define STORE(unit, c) result_store(result_at(c), value(c))
 #endif
 #if WHOLE_WORDS
 #define UNITS ((COUNT + result_PER_WORD - 1u) / result_PER_WORD)
@@ -20,7 +20,7 @@ void store_unit(uint unit) {
 void store_unit(uint unit) {
     uint c[RANK];
     coordinates(unit, c);
-    STORE_AT(c);
+    STORE(unit, c);
 }
 #endif
 

@@ -43,10 +43,18 @@ class ProgramPattern:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._lists = {
-            stage: [(dispatch, _is_traced(dispatch)) for dispatch in getattr(program, stage)]
+        #: What traced dispatches bind, each binding once.
+        self._bindings: dict[StorageBinding, int] = {}
+        #: The dispatches of each stage, traced ones with the numbers of their bindings.
+        self._stages = {
+            stage: [(dispatch, self._bound(dispatch)) for dispatch in getattr(program, stage)]
             for stage in ("adopt", "initialize", "dispatches")
         }
+
+    def _bound(self, dispatch: Dispatch) -> list[int] | None:
+        if not any(type(number) is TracedInt for number in _numbers(dispatch)):
+            return None
+        return [self._bindings.setdefault(binding, len(self._bindings)) for binding in dispatch.bindings]
 
     @property
     def numbers(self) -> Iterator[int]:
@@ -57,10 +65,9 @@ class ProgramPattern:
             every += region[1:]
         for constant in program.constants:
             every += constant.numbers if isinstance(constant, TracedConstant) else ()
-        for dispatches in self._lists.values():
-            for dispatch, is_traced in dispatches:
-                if is_traced:
-                    every += _numbers(dispatch)
+        for dispatches in self._stages.values():
+            for dispatch, bound in dispatches:
+                every += () if bound is None else _numbers(dispatch)
         return (number for number in every if type(number) is TracedInt)
 
     def filled(self, numbers: Mapping[int, int]) -> Program:
@@ -72,12 +79,12 @@ class ProgramPattern:
             space, index, offset, size = region
             return Region(space, index, get(offset, offset), get(size, size))
 
-        def dispatch_of(dispatch: Dispatch) -> Dispatch:
+        bindings = [StorageBinding(region_of(region), access, texel) for region, access, texel in self._bindings]
+
+        def dispatch_of(dispatch: Dispatch, bound: list[int]) -> Dispatch:
             x, y, z = dispatch.groups
             return dispatch.of_numbers(
-                tuple(
-                    [StorageBinding(region_of(region), access, texel) for region, access, texel in dispatch.bindings]
-                ),
+                tuple([bindings[at] for at in bound]),
                 (get(x, x), get(y, y), get(z, z)),
                 tuple([get(word, word) for word in dispatch.push]),
                 tuple([get(word, word) for word in dispatch.parameters]),
@@ -85,9 +92,9 @@ class ProgramPattern:
                 get(dispatch.each, dispatch.each),
             )
 
-        lists: dict[str, Any] = {
-            stage: [dispatch_of(dispatch) if is_traced else dispatch for dispatch, is_traced in dispatches]
-            for stage, dispatches in self._lists.items()
+        stages: dict[str, Any] = {
+            stage: [dispatch if bound is None else dispatch_of(dispatch, bound) for dispatch, bound in dispatches]
+            for stage, dispatches in self._stages.items()
         }
         return replace(
             program,
@@ -97,7 +104,7 @@ class ProgramPattern:
             persistent_size=get(program.persistent_size, program.persistent_size),
             constants=[one.at(numbers) if isinstance(one, TracedConstant) else one for one in program.constants],
             owned={slot: region_of(region) for slot, region in program.owned.items()},
-            **lists,
+            **stages,
         )
 
 
@@ -106,7 +113,3 @@ def _numbers(dispatch: Dispatch) -> list[int]:
     for region, _, _ in dispatch.bindings:
         found += region[2:]
     return found
-
-
-def _is_traced(dispatch: Dispatch) -> bool:
-    return any(type(number) is TracedInt for number in _numbers(dispatch))

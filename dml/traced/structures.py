@@ -12,6 +12,8 @@ import numpy as np
 
 from .number import TracedInt
 
+_PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
+
 
 class TracedValue(ABC):
     """Something that follows from traced numbers in a way of its own."""
@@ -28,29 +30,39 @@ class TracedValue(ABC):
 
 def filled(value: Any, numbers: Mapping[int, int]) -> Any:
     """The same with plain numbers for the traced ones in it; arrays of them are int64 then."""
-    if type(value) is TracedInt:
+    return _filled(value, numbers, {})
+
+
+def _filled(value: Any, numbers: Mapping[int, int], known: dict[int, Any]) -> Any:
+    """known: what dataclasses became, by identity; many structures hold the same ones."""
+    kind = type(value)
+    if kind is TracedInt:
         return numbers[value]
+    if kind in _PLAIN:
+        return value
     if isinstance(value, TracedValue):
         return value.at(numbers)
     if isinstance(value, list):
-        return [filled(item, numbers) for item in value]
+        return [_filled(item, numbers, known) for item in value]
     if isinstance(value, tuple):
-        items = [filled(item, numbers) for item in value]
+        items = [_filled(item, numbers, known) for item in value]
         if all(map(operator.is_, items, value)):
             return value
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return kind(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, np.ndarray):
         traced = value.dtype.hasobject and any(True for _ in numbers_in(value))
-        return np.array(filled(value.tolist(), numbers), np.int64) if traced else value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return np.array(_filled(value.tolist(), numbers, known), np.int64) if traced else value
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    if id(value) not in known:
         own = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        changed = {name: filled(item, numbers) for name, item in own.items()}
-        if all(changed[name] is item for name, item in own.items()):
-            return value
-        made = object.__new__(type(value))
-        made.__dict__.update(changed)  # (what it keeps beside its fields was of the traced numbers)
-        return made
-    return value
+        changed = {name: _filled(item, numbers, known) for name, item in own.items()}
+        made = value
+        if not all(map(operator.is_, changed.values(), own.values())):
+            made = object.__new__(kind)
+            made.__dict__.update(changed)  # (what it keeps beside its fields was of the traced numbers)
+        known[id(value)] = made
+    return known[id(value)]
 
 
 def numbers_in(value: Any) -> Iterator[TracedInt]:

@@ -9,10 +9,12 @@ what would have been there is made again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import random
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,6 +131,18 @@ def _files(directory: Path) -> Iterator[_File]:
             with contextlib.suppress(OSError):
                 status = os.stat(file)
                 yield _File(status.st_mtime, status.st_size, file)
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError where a file cannot be written there, before what it is to hold takes its time to be made."""
+    path = Path(os.path.realpath(path))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not path.exists() or path.is_file():
+        # (a file of its own, as ``whole_file`` writes: what is there may be read-only, and its folder decides)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
 
 
 def write_whole(path: Path, data: bytes) -> None:

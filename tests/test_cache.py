@@ -252,3 +252,15 @@ def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path, error):
     with pytest.raises(type(error)):
         write()
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"before")]
+
+
+def test_what_can_be_written_is_known_beforehand(tmp_path):
+    (tmp_path / "file").write_bytes(b"text")
+    for path in (tmp_path / "new" / "file", tmp_path / "file", Path(os.devnull)):
+        cache.check_writable(path)
+    with pytest.raises(OSError, match="Is a directory"):
+        cache.check_writable(tmp_path)
+    with pytest.raises(OSError, match=r"exists|Not a directory"):
+        cache.check_writable(tmp_path / "file" / "below")
+    assert (tmp_path / "file").read_bytes() == b"text"
+    assert list((tmp_path / "new").iterdir()) == []

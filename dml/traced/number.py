@@ -94,7 +94,7 @@ class TracedInt(int):
     @property
     def pinned(self) -> int:
         """The plain number, which is noted as a condition."""
-        self._tracing.is_zero(self - self.now)
+        self._tracing.is_zero(self, self.now)
         return self.now
 
     def __int__(self) -> int:
@@ -139,7 +139,7 @@ class TracedInt(int):
         terms = terms_of(other)
         if terms is None or (type(other) is TracedInt and other._tracing is not self._tracing):
             return NotImplemented
-        return self._tracing.is_zero(self._tracing.sum(self.terms, terms, -1))
+        return self._tracing.is_zero(self, whole(other))
 
     def __ne__(self, other: object) -> bool:
         found = self.__eq__(other)
@@ -148,19 +148,19 @@ class TracedInt(int):
     __hash__ = int.__hash__
 
     def __lt__(self, other: Any) -> bool:
-        return self._tracing.is_positive(_bound(other, math.ceil) - self)
+        return self._tracing.is_positive(_bound(other, math.ceil), self, 0)
 
     def __le__(self, other: Any) -> bool:
-        return self._tracing.is_positive(_bound(other, math.floor) - self + 1)
+        return self._tracing.is_positive(_bound(other, math.floor), self, 1)
 
     def __gt__(self, other: Any) -> bool:
-        return self._tracing.is_positive(self - _bound(other, math.floor))
+        return self._tracing.is_positive(self, _bound(other, math.floor), 0)
 
     def __ge__(self, other: Any) -> bool:
-        return self._tracing.is_positive(self - _bound(other, math.ceil) + 1)
+        return self._tracing.is_positive(self, _bound(other, math.ceil), 1)
 
     def __bool__(self) -> bool:
-        return not self._tracing.is_zero(self)
+        return not self._tracing.is_zero(self, 0)
 
     # In messages, most of which nobody reads. A kernel's text with it is none that plain numbers make.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -65,18 +65,29 @@ def _filled(value: Any, numbers: Mapping[int, int], known: dict[int, Any]) -> An
     return known[id(value)]
 
 
-def numbers_in(value: Any) -> Iterator[TracedInt]:
+def numbers_in(value: Any) -> set[TracedInt]:
     """The traced numbers of such a structure."""
-    if type(value) is TracedInt:
-        yield value
+    found: set[TracedInt] = set()
+    _collect(value, found, set())
+    return found
+
+
+def _collect(value: Any, found: set[TracedInt], known: set[int]) -> None:
+    """known: the dataclasses that were looked at, by identity."""
+    kind = type(value)
+    if kind is TracedInt:
+        found.add(value)
+    elif kind in _PLAIN:
+        return
     elif isinstance(value, TracedValue):
-        yield from (number for number in value.numbers if type(number) is TracedInt)
+        found.update(number for number in value.numbers if type(number) is TracedInt)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from numbers_in(item)
+            _collect(item, found, known)
     elif isinstance(value, np.ndarray):
         if value.dtype.hasobject:
-            yield from numbers_in(value.reshape(-1).tolist())
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            _collect(value.reshape(-1).tolist(), found, known)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type) and id(value) not in known:
+        known.add(id(value))
         for field in dataclasses.fields(value):
-            yield from numbers_in(getattr(value, field.name))
+            _collect(getattr(value, field.name), found, known)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .number import Product, Terms, TracedInt, UntracedError, terms_of, whole
+from .number import Product, Terms, TracedInt, UntracedError, plain_terms, terms_of, whole
 
 #: What TracedInts are to C are numbers below this one, which no float holds.
 _LEAST = -1 << 1100
@@ -84,16 +84,7 @@ class Tracing:
     # Arithmetic
 
     def sum(self, a: Terms, b: Terms, sign: int) -> int:
-        if not b:
-            return self._number(a)
-        found = dict(a)
-        for product, number in b:
-            total = found.get(product, 0) + sign * number
-            if total:
-                found[product] = total
-            else:
-                del found[product]
-        return self._number(tuple(sorted(found.items())))
+        return self._number(_sum_of(a, b, sign))
 
     def product(self, a: Terms, b: Terms) -> int:
         if len(b) == 1 and not b[0][0]:
@@ -160,51 +151,61 @@ class Tracing:
 
     # Conditions
 
-    def is_positive(self, number: int) -> bool:
-        if type(number) is not TracedInt:
-            return number > 0
-        least, most = self._least_of(number), self._least_of(-number)
+    def is_positive(self, a: int, b: int, more: int) -> bool:
+        """Whether ``a - b + more`` is above zero."""
+        terms = _sum_of(_sum_of(terms_of(a) or (), terms_of(b) or (), -1), plain_terms(more), 1)
+        least, most = self._bounds(terms)
         if least is not None and least > 0:
             return True
-        if most is not None and most >= 0:
+        if most is not None and most <= 0:
             return False
-        if number.now > 0:
-            self._at_least_one(number)
+        found = _now_of(a) - _now_of(b) + more > 0
+        if not found:
+            terms = _sum_of(plain_terms(1), terms, -1)
+        direction, scale, constant = _direction(terms)
+        at_least = -((constant - 1) // scale)
+        self.least[direction] = max(at_least, self.least.get(direction, at_least))
+        return found
+
+    def is_zero(self, a: int, b: int) -> bool:
+        """Whether ``a - b`` is zero."""
+        terms = _sum_of(terms_of(a) or (), terms_of(b) or (), -1)
+        least, most = self._bounds(terms)
+        if (least is not None and least > 0) or (most is not None and most < 0):
+            return False
+        if least == most == 0:
             return True
-        self._at_least_one(1 - number)
-        return False
-
-    def _at_least_one(self, number: Any) -> None:
-        terms, scale, constant = _direction(number.terms)
-        least = -((constant - 1) // scale)
-        self.least[terms] = max(least, self.least.get(terms, least))
-
-    def is_zero(self, number: int) -> bool:
-        if type(number) is not TracedInt:
-            return number == 0
-        least, most = self._least_of(number), self._least_of(-number)
-        if (least is not None and least > 0) or (most is not None and most > 0):
-            return False
-        terms, scale, constant = _direction(number.terms)
+        direction, scale, constant = _direction(terms)
         if constant % scale:
             return False
-        if terms[0][1] < 0:
-            terms, constant = tuple([(product, -each) for product, each in terms]), -constant
-        (self.unequal if number.now else self.equal)[terms, -constant // scale] = None
-        return number.now == 0
+        if direction[0][1] < 0:
+            direction, constant = tuple([(product, -each) for product, each in direction]), -constant
+        found = _now_of(a) == _now_of(b)
+        (self.equal if found else self.unequal)[direction, -constant // scale] = None
+        return found
 
-    def _least_of(self, number: Any) -> Any:
+    def _bounds(self, terms: Terms) -> tuple[int | None, int | None]:
+        """What a sum is at least and at most, None where that is not known."""
+        least: int | None = 0
+        most: int | None = 0
+        for product, each in terms:
+            size = each
+            for at in product:
+                own = self.factors[at].least
+                if own < 0:
+                    return None, None
+                size *= own
+            if product and each > 0:
+                most = None
+            if product and each < 0:
+                least = None
+            least = None if least is None else least + size
+            most = None if most is None else most + size
+        return least, most
+
+    def _least_of(self, number: int) -> int | None:
         """What a number is at least, None where that is not known."""
-        if type(number) is not TracedInt:
-            return number
-        total = 0
-        for product, each in number.terms:
-            if each < 0 and product:
-                return None
-            total += each * math.prod([self.factors[at].least for at in product])
-            if any(self.factors[at].least < 0 for at in product):
-                return None
-        return total
+        return self._bounds(terms_of(number) or ())[0]
 
     def conditions(self) -> list[_Condition]:
         """What holds for the numbers that were traced, and has to for others."""
@@ -223,6 +224,24 @@ class Tracing:
             return "abcdefgh"[at]
         operands = [self.in_words(o.terms) if type(o) is TracedInt else str(o) for o in factor.operands]
         return f"{factor.function.__name__.strip('_')}({', '.join(operands)})"
+
+
+def _sum_of(a: Terms, b: Terms, sign: int) -> Terms:
+    """The sum of both, or their difference."""
+    if not b:
+        return a
+    found = dict(a)
+    for product, number in b:
+        total = found.get(product, 0) + sign * number
+        if total:
+            found[product] = total
+        else:
+            del found[product]
+    return tuple(sorted(found.items()))
+
+
+def _now_of(number: int) -> int:
+    return number.now if type(number) is TracedInt else number
 
 
 def _quotient(a: int, b: int) -> int:

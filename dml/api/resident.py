@@ -176,10 +176,11 @@ class Resident:
             if output.name in kept:
                 for slot in output.slots:
                     outputs[slot], leases[slot] = self._output_buffers.take(slot, self._outputs[slot].words.nbytes)
+        places = {(Space.INPUT, slot): Place(buffer) for slot, buffer in inputs.items()}
+        places |= {(Space.OUTPUT, slot): Place(buffer) for slot, buffer in outputs.items()}
 
         def place(region: Region) -> Place:
-            own = {Space.INPUT: inputs, Space.OUTPUT: outputs}.get(region.space, {})
-            return Place(own[region.index]) if region.index in own else self._place(region)
+            return places.get(region[:2]) or self._place(region)
 
         def make() -> Recording:
             return Recording(

@@ -8,6 +8,7 @@
 // read the same rows of a. SHARES_ROWS: they are a subgroup of eight, each reads other rows, and all get them from it.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
+#include "lib/sums.glsl"
 
 #if A_ALONG == COLUMN
 const uint ROWS = 4u;
@@ -45,11 +46,9 @@ void main() {
         own[m / 8u] = a_batch(at) + min(m0 + m + gl_SubgroupInvocationID, M - 1u) * A_ROW;
     }
 #endif
-    // (In fours, of which drivers have fewer to look through than of elements: a third of the time that lavapipe takes to
-    // make this kernel's pipeline.)
-    FOUR sums[TILE_M][TILE_N / 4u];
+    SUMS sums[TILE_M][TILE_N / EACH];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-        [[unroll]] for (uint n = 0u; n < TILE_N / 4u; ++n) sums[m][n] = FOUR(0);
+        [[unroll]] for (uint n = 0u; n < TILE_N / EACH; ++n) sums[m][n] = SUMS(0);
     }
 
     for (uint k = 0u; k < depth; k += 4u) {
@@ -57,11 +56,16 @@ void main() {
         // each.)
         uvec4 steps = min(k + uvec4(0u, 1u, 2u, 3u), K - 1u);
         bvec4 counts = lessThan(k + uvec4(0u, 1u, 2u, 3u), uvec4(K));
-        FOUR b[4][TILE_N / 4u];
+        SUMS b[TILE_N / EACH][4];
 #if B_ALONG == ROW
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
-                b[q][n / 4u] = mix(FOUR(0), b_four(columns[n] + steps[q] * B_ROW), bvec4(counts[q]));
+                FOUR four = mix(FOUR(0), b_four(columns[n] + steps[q] * B_ROW), bvec4(counts[q]));
+#if SUMS_IN_FOURS
+                b[n / 4u][q] = four;
+#else
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) b[n + p][q] = four[p];
+#endif
             }
         }
 #else
@@ -73,7 +77,11 @@ void main() {
             [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = b_load(columns[n] + steps[q] * B_ROW);
 #endif
             four = mix(FOUR(0), four, counts);
-            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[q][n / 4u][n % 4u] = four[q];
+#if SUMS_IN_FOURS
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n / 4u][q][n % 4u] = four[q];
+#else
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = four[q];
+#endif
         }
 #endif
 #if SHARES_ROWS
@@ -116,8 +124,8 @@ void main() {
 #endif
             // k is the innermost loop: a sum is read and written once for four steps.
             [[unroll]] for (uint p = 0u; p < ROWS; ++p) {
-                [[unroll]] for (uint n = 0u; n < TILE_N / 4u; ++n) {
-                    [[unroll]] for (uint q = 0u; q < 4u; ++q) sums[m + p][n] += a[p][q] * b[q][n];
+                [[unroll]] for (uint n = 0u; n < TILE_N / EACH; ++n) {
+                    [[unroll]] for (uint q = 0u; q < 4u; ++q) sums[m + p][n] += a[p][q] * b[n][q];
                 }
             }
         }
@@ -133,14 +141,14 @@ void main() {
         const uint c_row = 0u;
 #endif
         FOUR fours[TILE_N / 4u];
-        [[unroll]] for (uint n = 0u; n < TILE_N / 4u; ++n) {
-            FOUR four = sums[0][n];
-            [[unroll]] for (uint p = 1u; p < TILE_M; ++p) four = mix(four, sums[p][n], bvec4(m == p));
-            fours[n] = four;
+        [[unroll]] for (uint j = 0u; j < TILE_N / 4u; ++j) {
+            FOUR four = FOUR_OF_SUMS(sums[0], j);
+            [[unroll]] for (uint p = 1u; p < TILE_M; ++p) four = mix(four, FOUR_OF_SUMS(sums[p], j), bvec4(m == p));
+            fours[j] = four;
         }
         [[dont_unroll]] for (uint n = 0u; n < min(TILE_N, N - n0); n += 4u) {
             FOUR four = fours[0];
-            [[unroll]] for (uint p = 1u; p < TILE_N / 4u; ++p) four = mix(four, fours[p], bvec4(n == 4u * p));
+            [[unroll]] for (uint p = 4u; p < TILE_N; p += 4u) four = mix(four, fours[p / 4u], bvec4(n == p));
             store_four(row, c_row, n0 + n, four);
         }
     }

@@ -23,7 +23,14 @@ from dml.compiler.selection.few_rows import (
     few_rows,
 )
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
-from dml.compiler.selection.tiles import ProductSizes, TiledProduct, cheapest_step, tiled_product
+from dml.compiler.selection.tiles import (
+    MANY_WEIGHTS,
+    MOST_PLACES,
+    ProductSizes,
+    TiledProduct,
+    cheapest_step,
+    tiled_product,
+)
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -229,13 +236,17 @@ _MATRIX_TILES = (
 )
 
 
-def is_better_transposed(target: Target, m: int, n: int) -> bool:
+def is_better_transposed(target: Target, sizes: ProductSizes) -> bool:
     """Whether the product of the transposes, in the other order, is the one that the kernels do well.
 
-    GPUs have a kernel for few rows and none for few columns.
+    GPUs have a kernel for few rows and none for few columns. On llvmpipe many weights are on the right, as those of
+    late layers, whose images are small: whatever the image is.
     """
+    m, n = sizes.m, sizes.n
     if not target.is_cpu:
         return n < min(m, _NARROW)
+    if target.llvmpipe > (0, 0) and sizes.a_known and not sizes.b_known and m * sizes.k >= MANY_WEIGHTS:
+        return n <= MOST_PLACES
     most, least = _WORTH_TRANSPOSING
     return most * cheapest_step(target, n, m) < least * cheapest_step(target, m, n)
 

@@ -122,7 +122,8 @@ def shapes() -> bytes:
             mask = Add(flipped, flipped)
             wanted = Concat<axis = 0>(size, lengths)
             flat = Reshape(x, shape3)
-            shape3 = Concat<axis = 0>(unknown, eight)
+            width = Shape<start = 2, end = 3>(x)
+            shape3 = Concat<axis = 0>(unknown, width)
             z = Relu(flat)
             unused = Identity(kept)
         }

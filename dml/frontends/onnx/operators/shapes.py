@@ -29,9 +29,9 @@ def constant(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Shape")
 def shape(node: OnnxNode) -> OnnxValue:
-    sizes = of_sizes(node.input(0).shape)
     end = node.attributes.get("end")
-    return node.constant(sizes[node.integer("start", 0) : None if end is None else int(end)])
+    sizes = node.input(0).shape[node.integer("start", 0) : None if end is None else int(end)]
+    return node.constant(of_sizes(sizes))
 
 
 @onnx_op("Size")

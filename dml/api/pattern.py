@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from dml.api.operator import CompiledOperator
 from dml.compiler.pattern import ProgramPattern
-from dml.traced import filled, numbers_in
+from dml.traced import Numbers, filled, numbers_in
 
 
 class CompiledPattern:
@@ -22,7 +22,7 @@ class CompiledPattern:
         yield from self._program.numbers
         yield from numbers_in([self._compiled.input_fields, self._compiled.output_fields])
 
-    def filled(self, numbers: Mapping[int, int]) -> CompiledOperator:
+    def filled(self, numbers: Numbers) -> CompiledOperator:
         """The graph with these for its ``numbers``."""
         compiled = self._compiled
         inputs, outputs = filled([compiled.input_fields, compiled.output_fields], numbers)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from dml.compiler.program import Dispatch, Program, Region, StorageBinding
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
-from dml.traced import TracedInt, TracedValue, UntracedError
+from dml.traced import Numbers, TracedInt, TracedValue, UntracedError
 
 
 class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
     """A constant whose bytes follow from traced numbers, and are not asked for while these are traced."""
 
     _numbers: tuple[int, ...]
-    make: Callable[[Mapping[int, int]], bytes]
+    make: Callable[[Numbers], bytes]
 
-    def __init__(self, size: int, numbers: Iterable[TracedInt], make: Callable[[Mapping[int, int]], bytes]) -> None:
+    def __init__(self, size: int, numbers: Iterable[TracedInt], make: Callable[[Numbers], bytes]) -> None:
         self.__dict__.update(DataSize=size, Name=None, _numbers=(*numbers, size), make=make)
 
     __eq__ = object.__eq__
@@ -31,7 +31,7 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
     def Data(self) -> bytes:  # the structure's name
         raise UntracedError("a constant that follows from sizes is looked at")
 
-    def at(self, numbers: Mapping[int, int]) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+    def at(self, numbers: Numbers) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         made = DML_CONSTANT_DATA_GRAPH_NODE_DESC(self.make(numbers))
         if made.DataSize != numbers.get(self.DataSize, self.DataSize):
             raise UntracedError("a constant of another size")
@@ -70,7 +70,7 @@ class ProgramPattern:
                 every += () if bound is None else _numbers(dispatch)
         return (number for number in every if type(number) is TracedInt)
 
-    def filled(self, numbers: Mapping[int, int]) -> Program:
+    def filled(self, numbers: Numbers) -> Program:
         """The program with these for its ``numbers``."""
         get = numbers.get
         program = self._program

@@ -51,7 +51,7 @@ from dml.tensors import (
     numpy_dtype,
     packed_tensor,
 )
-from dml.traced import TracedInt, filled
+from dml.traced import Numbers, TracedInt, filled
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -327,7 +327,7 @@ class Builder:
         sizes: tuple[int, ...],
         now: npt.NDArray[Any],
         numbers: Iterable[TracedInt],
-        make: Callable[[Mapping[int, int]], npt.NDArray[Any]],
+        make: Callable[[Numbers], npt.NDArray[Any]],
     ) -> Tensor:
         """As ``constant``, of an array that follows from traced numbers. now: what it is for those at hand."""
         desc = packed_tensor(data_type_of(now.dtype), sizes or (1,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 Product = tuple[int, ...]
 #: A sum of products with their coefficients, in order.
 Terms = tuple[tuple[Product, int], ...]
+
+
+class Numbers(dict[int, int]):
+    """What each TracedInt is. known: what was made of them already, by the identity of what it was made from."""
+
+    def __init__(self, numbers: Mapping[int, int]) -> None:
+        super().__init__(numbers)
+        self.known: dict[int, Any] = {}
 
 
 class UntracedError(Exception):

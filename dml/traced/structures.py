@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from .number import TracedInt
+from .number import Numbers, TracedInt
 
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
@@ -24,16 +24,16 @@ class TracedValue(ABC):
         """The traced ones, and maybe others."""
 
     @abstractmethod
-    def at(self, numbers: Mapping[int, int]) -> Any:
+    def at(self, numbers: Numbers) -> Any:
         """What it is for other numbers. Raises UntracedError where that cannot be."""
 
 
-def filled(value: Any, numbers: Mapping[int, int]) -> Any:
+def filled(value: Any, numbers: Numbers) -> Any:
     """The same with plain numbers for the traced ones in it; arrays of them are int64 then."""
     return _filled(value, numbers, {})
 
 
-def _filled(value: Any, numbers: Mapping[int, int], known: dict[int, Any]) -> Any:
+def _filled(value: Any, numbers: Numbers, known: dict[int, Any]) -> Any:
     """known: what dataclasses became, by identity; many structures hold the same ones."""
     kind = type(value)
     if kind is TracedInt:

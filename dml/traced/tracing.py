@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .number import Product, Terms, TracedInt, UntracedError, plain_terms, terms_of, whole
+from .number import Numbers, Product, Terms, TracedInt, UntracedError, plain_terms, terms_of, whole
 
 #: What TracedInts are to C are numbers below this one, which no float holds.
 _LEAST = -1 << 1100
@@ -282,7 +282,7 @@ class Formula:
             last = max(factor for product, _ in condition.terms for factor in product)
             self._conditions.setdefault(last, []).append(condition)
 
-    def numbers(self, given: Sequence[int]) -> dict[int, int] | None:
+    def numbers(self, given: Sequence[int]) -> Numbers | None:
         """What each TracedInt is for such numbers given, in the order in which they were traced; None where a condition
         does not hold for them."""
         known: list[int] = []
@@ -300,7 +300,7 @@ class Formula:
             for terms, compare, other in self._conditions.get(at, ()):
                 if not compare(_sum(terms, known), other):
                     return None
-        return {number: _sum(terms, known) for number, terms in self._made.items()}
+        return Numbers({number: _sum(terms, known) for number, terms in self._made.items()})
 
 
 def _sum(terms: Terms, known: Sequence[int]) -> int:

@@ -16,7 +16,7 @@ from dml.errors import DMLError
 from dml.garbage import uncollected
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
-from dml.traced import UntracedError, filled, numbers_in
+from dml.traced import Numbers, UntracedError, filled, numbers_in
 
 from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
 from .mapped import MappedNodes
@@ -83,7 +83,7 @@ class OnnxPlan:
         """Whether inputs with these values make the graph that this is."""
         return all(guard.holds(feeds) for guard in self.guards)
 
-    def pattern(self) -> tuple[list[int], Callable[[Mapping[int, int]], OnnxPlan]]:
+    def pattern(self) -> tuple[list[int], Callable[[Numbers], OnnxPlan]]:
         """Of a plan for traced sizes: the numbers in it, and the plan with others for them.
 
         Raises UntracedError where it depends on more than sizes.
@@ -94,7 +94,7 @@ class OnnxPlan:
         compiled = None if self.compiled is None else CompiledPattern(self.compiled)
         numbers: list[int] = [*numbers_in([results, record]), *(() if compiled is None else compiled.numbers)]
 
-        def of_sizes(values: Mapping[int, int]) -> OnnxPlan:
+        def of_sizes(values: Numbers) -> OnnxPlan:
             made = object.__new__(OnnxPlan)
             made.__dict__.update(self.__dict__)
             made.outputs = dict(zip(names, filled(results, values), strict=True))
@@ -241,7 +241,7 @@ class DevicePart:
         if found is not None:
             return found
 
-        def make(traced: Sequence[int]) -> tuple[list[int], Callable[[Mapping[int, int]], OnnxPlan]]:
+        def make(traced: Sequence[int]) -> tuple[list[int], Callable[[Numbers], OnnxPlan]]:
             left = iter(traced)
             items = {name: _Shaped(tuple(next(left) for _ in range(rank)), given[name].dtype) for name, rank, _ in kind}
             return self.plan(items, None).pattern()

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from dml.stages import stage
-from dml.traced import Formula, TracedInt, Tracing, UntracedError
+from dml.traced import Formula, Numbers, TracedInt, Tracing, UntracedError
 
 #: After plans for how many shapes some sizes are taken to change.
 PATIENCE = 4
@@ -31,7 +31,7 @@ class _Comparable(Protocol):
 
 _Plan = TypeVar("_Plan", bound=_Comparable)
 #: The plan of traced sizes for other numbers.
-Fill = Callable[[Mapping[int, int]], _Plan]
+Fill = Callable[[Numbers], _Plan]
 
 
 class _Pattern(NamedTuple):
@@ -94,11 +94,10 @@ class PlanPatterns:
         """
         with self._lock:
             self._seen.append(sizes)
-            del self._seen[: -2 * PATIENCE]
-            changing = _changing(self._seen)
-            is_due = len(self._seen) > PATIENCE and self.tried < TRIALS + self.saved
-            # (what has one element is laid out in ways of its own)
-            if not is_due or any(number >= 0 and size < 2 for size, number in zip(sizes, changing, strict=True)):
+            del self._seen[: -4 * PATIENCE]
+            alike = [one for one in self._seen if _single(one) == _single(sizes)]
+            changing = _changing(alike)
+            if len(alike) <= PATIENCE or max(changing) < 0 or self.tried >= TRIALS + self.saved:
                 return
             self.tried += 1
             number = self.tried
@@ -130,6 +129,12 @@ def _traced(
     pattern = _Pattern(changing, sizes, Formula(tracing, made), filled)
     again = pattern.plan(sizes)
     return pattern if again is not None and plan.is_same(again) else None
+
+
+def _single(sizes: Sequence[int]) -> list[int]:
+    """Those below two and where they are: what has one element is laid out in ways of its own, as a token is beside a
+    prompt."""
+    return [size if size < 2 else 2 for size in sizes]
 
 
 def _changing(seen: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

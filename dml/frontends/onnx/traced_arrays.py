@@ -7,7 +7,7 @@ else (positions, masks) only the shape is traced; the elements are computed anew
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dml.shapes import broadcast_sizes
-from dml.traced import TracedInt, TracedValue, UntracedError, filled, numbers_in
+from dml.traced import Numbers, TracedInt, TracedValue, UntracedError, filled, numbers_in
 
 from .dtypes import BOOL, Array, DType, Shape
 from .slicing import taken
@@ -39,7 +39,7 @@ class TracedArray(TracedValue):
     shape: Shape
     now: Array
     of: tuple[TracedInt, ...]
-    make: Callable[[Mapping[int, int]], Array]
+    make: Callable[[Numbers], Array]
 
     def __post_init__(self) -> None:
         plain = tuple([size.now if type(size) is TracedInt else size for size in self.shape])
@@ -59,24 +59,25 @@ class TracedArray(TracedValue):
         yield from self.of
         yield from numbers_in(self.shape)
 
-    def at(self, numbers: Mapping[int, int]) -> Array:
-        found = self.make(numbers)
+    def at(self, numbers: Numbers) -> Array:
+        found: Array | None = numbers.known.get(id(self))
+        if found is not None:
+            return found
+        found = numbers.known[id(self)] = self.make(numbers)
         if found.shape != filled(self.shape, numbers) or found.dtype != self.dtype:
             raise UntracedError("a constant of another shape")
         return found
 
     def like(self, change: Callable[[Array], Array], shape: Shape | None = None) -> TracedArray:
         """What is made of it, of a shape that is its own if none is given."""
-        make = self.make
         return TracedArray(
-            self.shape if shape is None else shape, change(self.now), self.of, lambda numbers: change(make(numbers))
+            self.shape if shape is None else shape, change(self.now), self.of, lambda numbers: change(self.at(numbers))
         )
 
     def reshape(self, shape: Shape) -> TracedArray:
-        make = self.make
         plain = [size.now if type(size) is TracedInt else size for size in shape]
         return TracedArray(
-            shape, self.now.reshape(plain), self.of, lambda numbers: make(numbers).reshape(filled(shape, numbers))
+            shape, self.now.reshape(plain), self.of, lambda numbers: self.at(numbers).reshape(filled(shape, numbers))
         )
 
 
@@ -98,7 +99,7 @@ def as_traced_array(array: Array | TracedArray) -> TracedArray:
     if isinstance(array, TracedArray):
         return array
     numbers = tuple(numbers_in(array))
-    now = filled(array, {number: number.now for number in numbers})
+    now = filled(array, Numbers({number: number.now for number in numbers}))
     return TracedArray(array.shape, now, numbers, lambda values: np.asarray(filled(array, values)))
 
 

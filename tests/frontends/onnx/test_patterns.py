@@ -181,6 +181,13 @@ def test_a_size_of_one_is_planned_by_itself(device: dml.Device) -> None:
         check_plan(prepared, decoder(), decoder_feeds(past, 1), device)
 
 
+def test_prompts_between_tokens_are_sizes_of_another_kind(device: dml.Device) -> None:
+    prepared = prepare(decoder(), device)
+    for past, new in ((16, 1), (0, 7), (17, 1), (20, 1), (0, 9), (24, 1)):
+        check_plan(prepared, decoder(), decoder_feeds(past, new), device)
+    assert sum(known.saved for known in found(prepared)) >= 1
+
+
 class _Plan:
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = list(sizes)

@@ -61,8 +61,8 @@ def stores_fours(target: Target) -> bool:
 def keeps_fours(target: Target) -> bool:
     """Whether products and convolutions keep their sums in vectors of four.
 
-    llvmpipe 22.3.6 makes the pipeline of such a kernel in 10 to 20 ms so and in 15 to 30 element by element, whatever it
-    has in its cache. SwiftShader's kernels run a tenth longer.
+    llvmpipe 22.3.6 makes the pipeline of such a kernel in 10 to 20 ms so and in 15 to 30 element by element, whatever
+    it has in its cache. SwiftShader's kernels run a tenth longer.
     """
     return target.llvmpipe > (0, 0)
 

@@ -85,7 +85,7 @@ WRONG: dict[str, tuple[str, int, Mapping[str, Any], Mapping[str, Any], str]] = {
     "an approximation": ("Gelu", 20, {"x": ONE}, {"approximate": "sin"},
                          "attribute 'approximate' must be one of none, tanh, found 'sin'"),
     "coordinates": ("RoiAlign", 16, {"x": IMAGE, "r": np.ones((1, 4), np.float32), "b": np.zeros(1, np.int64)},
-                    {"coordinate_transformation_mode": "x"}, "attribute 'coordinate_transformation_mode' must be one of"),
+                    {"coordinate_transformation_mode": "x"}, "attribute 'coordinate_transformation_mode' must be one"),
     "padding": ("MaxPool", 12, {"x": IMAGE}, {"kernel_shape": [2, 2], "auto_pad": "SAME"},
                 "attribute 'auto_pad' must be one of NOTSET, SAME_UPPER, SAME_LOWER, VALID, found 'SAME'"),
     "blocks": ("Col2Im", 18, {"x": np.ones((1, 5, 4), np.float32), "i": np.array([3, 3]), "b": np.array([2, 2])}, {},

@@ -25,8 +25,9 @@ class Window:
 
 
 def auto_pad(node: OnnxNode) -> str:
-    """The attribute of this name, NOTSET where it is absent."""
-    return node.one_of("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
+    """The attribute of this name, NOTSET where it is absent or empty, as some exporters leave it."""
+    choices = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+    return node.one_of("auto_pad", "NOTSET", choices) if node.text("auto_pad", "") else "NOTSET"
 
 
 def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> Window:

@@ -192,7 +192,8 @@ def roi_align(node: OnnxNode) -> OnnxValue:
     """
     x, rois, batch = node.input(0, rank=4), node.input(1, rank=2), node.input(2, rank=1)
     node.check(rois.shape[1] == 4, f"rois must have four columns, found shape {rois.shape}")
-    half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    modes = ("half_pixel", "output_half_pixel")
+    half = node.version >= 16 and node.one_of("coordinate_transformation_mode", "half_pixel", modes) == "half_pixel"
     scale = node.number("spatial_scale", 1.0)
     node.check(scale > 0, f"attribute 'spatial_scale' must be positive, found {scale}")
     if not half:

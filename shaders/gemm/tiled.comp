@@ -16,13 +16,16 @@ const uint ROWS = 4u;
 const uint ROWS = 1u;
 #endif
 
+// Column n of an invocation's tile: neighbours have fours that lie side by side.
+#define BESIDE(n) ((n) / 4u * (4u * WORKGROUP) + (n) % 4u)
+
 void main() {
     // Neighbouring workgroups take the same columns of b, which stay in the cache.
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
     const uint groups_n = (N + WORKGROUP * TILE_N - 1u) / (WORKGROUP * TILE_N);
     uint group = workgroup_index();
     uint m0 = group % tiles_m * TILE_M;
-    uint n0 = (group / tiles_m % groups_n * WORKGROUP + gl_LocalInvocationIndex) * TILE_N;
+    uint n0 = group / tiles_m % groups_n * (WORKGROUP * TILE_N) + 4u * gl_LocalInvocationIndex;
     uint batch = group / (groups_n * tiles_m);
     // Invocations outside do not return, since behind a return lavapipe writes every variable under a mask: they make
     // sums that they do not store, and workgroups outside none.
@@ -35,9 +38,9 @@ void main() {
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, (M - 1u) / ROWS * ROWS) * A_ROW;
     [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
 #if B_ALONG == ROW
-        columns[n] = b_batch(at) + min(n0 + n, (N - 1u) & ~3u);
+        columns[n] = b_batch(at) + min(n0 + BESIDE(n), (N - 1u) & ~3u);
 #else
-        columns[n] = b_batch(at) + min(n0 + n, N - 1u) * B_COLUMN;
+        columns[n] = b_batch(at) + min(n0 + BESIDE(n), N - 1u) * B_COLUMN;
 #endif
     }
 #if SHARES_ROWS
@@ -146,10 +149,10 @@ void main() {
             [[unroll]] for (uint p = 1u; p < TILE_M; ++p) four = mix(four, FOUR_OF_SUMS(sums[p], j), bvec4(m == p));
             fours[j] = four;
         }
-        [[dont_unroll]] for (uint n = 0u; n < min(TILE_N, N - n0); n += 4u) {
+        [[dont_unroll]] for (uint n = 0u; n < TILE_N && n0 + BESIDE(n) < N; n += 4u) {
             FOUR four = fours[0];
             [[unroll]] for (uint p = 4u; p < TILE_N; p += 4u) four = mix(four, fours[p / 4u], bvec4(n == p));
-            store_four(row, c_row, n0 + n, four);
+            store_four(row, c_row, n0 + BESIDE(n), four);
         }
     }
 }

@@ -40,20 +40,20 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
                     life.size = offset + size
     for life in lives.values():
         life.size = _aligned(life.size)
-    placed = _placed(lives, len(dispatches))
+    total, placed = _placed(lives, len(dispatches))
 
     def move(binding: StorageBinding) -> StorageBinding:
         (space, index, offset, size), access, texel = binding
         if space is not Space.TEMPORARY:
             return binding
-        return StorageBinding(Region(space, 0, placed[index][0] + offset, size), access, texel)
+        return StorageBinding(Region(space, 0, placed[index] + offset, size), access, texel)
 
     final = [dispatch.over(tuple(map(move, dispatch.bindings))) for dispatch in dispatches]
-    return final, max((end for _, end in placed.values()), default=0)
+    return final, total
 
 
-def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, tuple[int, int]]:
-    """The best of some plans: the first byte of each temporary, and its end."""
+def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]]:
+    """The best of some plans: its size, and the first byte of each temporary."""
     begun = [0] * (steps + 1)
     for life in lives.values():
         begun[life.first] += life.size
@@ -74,23 +74,26 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, tuple[int, int]
             else:
                 before[other].append(index)
         alive.append(index)
-    best: tuple[int, dict[int, tuple[int, int]]] | None = None
+    best: tuple[int, dict[int, int]] | None = None
     for _ in range(MOST_TRIALS):
-        placed: dict[int, tuple[int, int]] = {}
+        starts: dict[int, int] = {}
+        ends: dict[int, int] = {}
+        total = last = 0
         for index in order:
             # The lowest offset with room beside others, which nearly stand in order since the trial before
-            size, offset, others = sizes[index], 0, before[index]
-            others.sort(key=placed.__getitem__)
+            size, others = sizes[index], before[index]
+            start, end = 0, size
+            others.sort(key=starts.__getitem__)
             for other in others:
-                start, end = placed[other]
-                if offset + size <= start:
+                if end <= starts[other]:
                     break
-                if end > offset:
-                    offset = end
-            placed[index] = offset, offset + size
-        total, last = max(((end, index) for index, (_, end) in placed.items()), default=(0, 0))
+                if ends[other] > start:
+                    start, end = ends[other], ends[other] + size
+            starts[index], ends[index] = start, end
+            if end >= total and (end > total or index > last):
+                total, last = end, index
         if best is None or total < best[0]:
-            best = total, placed
+            best = total, starts
         if total <= least or order[0] == last:
             break
         order.remove(last)
@@ -99,7 +102,7 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, tuple[int, int]
             before[other].append(last)
         before[last] = []
     assert best is not None
-    return best[1]
+    return best
 
 
 def _aligned(size: int) -> int:

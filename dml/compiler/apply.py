@@ -57,7 +57,11 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
         count=-(-result.count // (unit * walk.steps)),
         workgroup=walk.workgroup,
         constants={"STEPS": walk.steps, **emitted.constants},
-        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(_ends_anywhere(result, unit, lines))},
+        defines={
+            "UNIT": f"{unit}u",
+            "LOOPS": int(walk.loops),
+            "TAIL": str(_ends_anywhere(result, unit, lines)).lower(),
+        },
         code="\n".join([emitted.code, scalar_body(named, result.rank), vector_body(named, result, unit)]),
         steps=walk.steps * rounds,
         each=-(-unit // rounds),

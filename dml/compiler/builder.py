@@ -20,7 +20,7 @@ from dml.compiler.kernels.prelude import (
 from dml.compiler.parts import crop, in_parts
 from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
 from dml.compiler.scalar import Constant
-from dml.compiler.selection import fast_halves, reads_texels, single_stores
+from dml.compiler.selection import fast_halves, reads_texels, single_stores, unit_walk
 from dml.compiler.target import Target
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -273,15 +273,18 @@ class ProgramBuilder:
             row = DATA_TYPES[part.data_type]
             elements = row.per_word if row.per_word > 1 and owns_whole_words(part) else 1
             named = {name: read(operand) for name, operand in zip(tensors, others, strict=True)}
+            units = -(-part.count // elements)
+            walk = unit_walk(self.target, units, steps * elements, code.count("\n"))
             self.dispatch(
                 kernel,
                 {"result": update(part) if reads_result else write(part), **named},
                 space=part.sizes,
-                count=-(-part.count // elements),
-                constants=constants,
-                defines={**(defines or {}), "WHOLE_WORDS": int(elements > 1)},
+                count=walk.invocations(units),
+                workgroup=walk.workgroup,
+                constants={**(constants or {}), **walk.constants},
+                defines={**(defines or {}), "WHOLE_WORDS": int(elements > 1), **walk.defines},
                 code=code,
-                steps=steps * elements,
+                steps=walk.steps * steps * elements,
                 each=each,
             )
 

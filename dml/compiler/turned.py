@@ -11,7 +11,7 @@ from dml.compiler.kernels import lanes
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.program import Operand
-from dml.compiler.selection import TRANSPOSE_ALONG, TRANSPOSE_WORKGROUP, transpose_tile
+from dml.compiler.selection import CPU_TRANSPOSED, TRANSPOSE_WORKGROUP, transpose_blocks, transpose_tile
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT16
 
 #: FLOAT16, or other elements of two bytes, of a vector.
@@ -19,18 +19,18 @@ _HALVES = 8
 
 
 def apply_turned(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: Operand, *, is_copy: bool) -> bool:
-    """Add the dispatch, or answer False: on CPU drivers, where nothing is turned, and where rows share words.
+    """Add the dispatch, or answer False: where rows share words, and on CPU drivers where they are no whole vectors.
 
     emitted: the expression, as ``apply`` has it. is_copy: whether it is the element itself.
     """
     tile = transpose_tile(builder.target, DATA_TYPES[result.data_type].bits)
-    turned = None if tile is None else _turned(tile, result, source)
-    if tile is None or turned is None:
-        return False
-    if _in_blocks(*turned):
+    turned = _turned(tile or CPU_TRANSPOSED, result, source)
+    if turned is not None and _in_blocks(*turned):
         _blocks(builder, emitted, *turned, is_copy=is_copy)
-    else:
+    elif turned is not None and tile is not None:
         _tiles(builder, emitted, tile, *turned)
+    else:
+        return False
     return True
 
 
@@ -101,16 +101,17 @@ def _blocks(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: 
 
         code = "\n".join([emitted.code, _store_block(result, computed)])
     *outer, high, across = result.sizes
-    beside = TRANSPOSE_WORKGROUP // TRANSPOSE_ALONG
-    space = (*outer, -(-high // (TRANSPOSE_ALONG * unit)), -(-across // (beside * unit)))
+    workgroup, along = transpose_blocks(builder.target)
+    beside = workgroup // along
+    space = (*outer, -(-high // (along * unit)), -(-across // (beside * unit)))
     builder.dispatch(
         "elementwise/transpose_blocks.comp",
         {"result": write(result, vector=True), "x0": read(source, vector=True)},
         space=space,
         groups=math.prod(space),
-        workgroup=TRANSPOSE_WORKGROUP,
+        workgroup=workgroup,
         constants={"HIGH": high, "ACROSS": across, **emitted.constants},
-        defines={"UNIT": f"{unit}u", "ALONG": f"{TRANSPOSE_ALONG}u"},
+        defines={"UNIT": f"{unit}u", "ALONG": f"{along}u"},
         code=code,
         steps=2,
         each=unit * unit,

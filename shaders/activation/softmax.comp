@@ -31,11 +31,24 @@ void main() {
     uint end = inside ? LENGTH : 0u;
 
     float v[UNIT];
-    float most = uintBitsToFloat(0xff800000u);
+    // The largest by the order of bits: of positive floats the largest integer; where all are negative the smallest
+    // unsigned one; NaN is above both infinities. Three operations an element, where reduce_max() takes four.
+    int positive = int(0x80000000u);
+    uint negative = 0xff800000u, largest = 0u;
     for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
         load_step(from + at, v);
-        most = reduce_max(most, STEP_TREE(reduce_max, v));
+        int of_signed[UNIT];
+        uint of_unsigned[UNIT];
+        for (uint k = 0; k < UNIT; ++k) {
+            of_signed[k] = floatBitsToInt(v[k]);
+            of_unsigned[k] = floatBitsToUint(v[k]);
+        }
+        positive = max(positive, STEP_TREE(max, of_signed));
+        negative = min(negative, STEP_TREE(min, of_unsigned));
+        largest = max(largest, STEP_TREE(max, of_unsigned));
     }
+    float most = positive >= 0 ? intBitsToFloat(positive) : uintBitsToFloat(negative);
+    if (largest > 0xff800000u) most = NOT_A_NUMBER;
 #if LANES > 1
     most = lanes_max(most, lane, LANES);
 #endif

@@ -4,11 +4,7 @@
 // beginning off.
 #include "prelude.glsl"
 
-void main() {
-    uint i = global_index();
-    if (i >= COUNT) return;
-    uint c[RANK];
-    coordinates(i, c);
+uvec4 value(uint c[RANK]) {
     // Places before the beginning wrap around to large numbers, which are behind the end.
     uint z = c[2] - uint(PADDING_0), y = c[3] - uint(PADDING_1), first = c[4] * 4u - uint(PADDING_2);
     uvec4 four = uvec4(0u);
@@ -20,5 +16,8 @@ void main() {
             if (x < x_SIZE_4) four[p] = result_encode(x_load(at + x * x_STRIDE_4));
         }
     }
-    result_vector_store(i, four);
+    return four;
 }
+
+#define STORE(unit, c) result_vector_store(unit, value(c))
+#include "lib/for_each.glsl"

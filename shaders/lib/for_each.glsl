@@ -1,21 +1,36 @@
-// One element of `result` per call of value(c), which the kernel defines. WHOLE_WORDS: `result` is packed and narrower
-// than a word, so an invocation puts one whole word together and no two share one.
-void main() {
-    uint unit = global_index();
+// One element of `result` per call of value(c), which the kernel defines, or what it has STORE(unit, c) store. WHOLE_WORDS:
+// `result` is packed and narrower than a word, so an invocation puts one whole word together and no two share one. WALKS:
+// an invocation takes WALK of these units, a workgroup apart.
+#ifndef STORE
+#define STORE(unit, c) result_store(result_at(c), value(c))
+#endif
 #if WHOLE_WORDS
-    uint first = unit * result_PER_WORD;
-    if (first >= COUNT) return;
-    uint word = 0u;
-    for (uint k = 0u; k < result_PER_WORD && first + k < COUNT; ++k) {
+#define UNITS ((COUNT + result_PER_WORD - 1u) / result_PER_WORD)
+void store_unit(uint unit) {
+    uint first = unit * result_PER_WORD, word = 0u;
+    for (uint k = 0; k < result_PER_WORD && first + k < COUNT; ++k) {
         uint c[RANK];
         coordinates(first + k, c);
         word |= result_encode_at(result_BASE + first + k, value(c)) << (k * result_BITS);
     }
     result_word_store(result_BASE / result_PER_WORD + unit, word);
+}
 #else
-    if (unit >= COUNT) return;
+#define UNITS COUNT
+void store_unit(uint unit) {
     uint c[RANK];
     coordinates(unit, c);
-    result_store(result_at(c), value(c));
+    STORE(unit, c);
+}
+#endif
+
+void main() {
+#if WALKS
+    uint unit = workgroup_index() * (WORKGROUP * WALK) + gl_LocalInvocationIndex;
+    uint stop = min(unit + WORKGROUP * WALK, UNITS);
+    for (; unit < stop; unit += WORKGROUP) store_unit(unit);
+#else
+    uint unit = global_index();
+    if (unit < UNITS) store_unit(unit);
 #endif
 }

@@ -382,9 +382,17 @@ float pow_truncated(float x, float y) {
     return abs(p - nearest) <= 4e-7 * abs(p) ? nearest : trunc(p);
 }
 
-// 2/pi in words, after 32 zero bits.
-const uint TWO_OVER_PI[9] = uint[9](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
-                                    0xfe5163abu, 0xdebbc561u);
+// Four words of 2/pi, which begins with 32 zero bits, from number `at` on, at most 4. Chosen and not indexed: llvmpipe
+// writes a table into the memory of each invocation, and took 140 ms for the sines of 1 Mi elements, 7 so.
+uvec4 two_over_pi(uint at) {
+    const uvec4 first = uvec4(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u);
+    const uvec4 last = uvec4(0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu);
+    bvec4 second = bvec4((at & 2u) != 0u);
+    uvec4 four = mix(first, uvec4(first.zw, last.xy), second);
+    uint fifth = second.x ? last.z : last.x;
+    four = mix(four, uvec4(four.yzw, fifth), bvec4((at & 1u) != 0u));
+    return mix(four, last, bvec4(at == 4u));
+}
 
 // x = (4 k + quadrant) pi/2 + r with |r| <= pi/4; r = high + low. For every finite x: the product with 2/pi is taken in
 // integers, leaving out the first bits of 2/pi, which add whole turns alone (Payne and Hanek).
@@ -399,7 +407,8 @@ uint reduce_angle(float x, out float high, out float low) {
     // x = m 2^k; bit j of 2/pi weighs 2^-j, and weights of 4 and more drop out.
     uint first = (u >> 23) - 150u + 30u;
     uint at = first >> 5, shift = first & 31u;
-    uint a = TWO_OVER_PI[at], b = TWO_OVER_PI[at + 1u], c = TWO_OVER_PI[at + 2u], d = TWO_OVER_PI[at + 3u];
+    uvec4 words = two_over_pi(at);
+    uint a = words.x, b = words.y, c = words.z, d = words.w;
     if (shift != 0u) {
         a = (a << shift) | (b >> (32u - shift));
         b = (b << shift) | (c >> (32u - shift));

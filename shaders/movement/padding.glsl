@@ -10,27 +10,26 @@ bool place_edge(inout uint x, uint start, uint size) {
     return true;
 }
 
-// x - start modulo the period, from 0 to period - 1. Unsigned all the way: x - start may be negative.
-uint phase(uint x, uint start, uint period) {
-    uint back = start % period;
-    x %= period;
-    return x >= back ? x - back : x + (period - back);
+// x - back modulo the period, for back from 0 to period - 1. Unsigned all the way: x - back may be negative.
+uint phase(uint x, uint back, Divisor period) {
+    x = remainder(x, period);
+    return x >= back ? x - back : x + (period.by - back);
 }
 
-bool place_reflection(inout uint x, uint start, uint size) {
-    uint period = 2u * max(size - 1u, 1u);
-    x = phase(x, start, period);
-    x = size == 1u ? 0u : min(x, period - x);
+// These have `back`, what there is of padding before the input modulo the period in which they repeat.
+bool place_reflection(inout uint x, uint back, uint size, Divisor period) {
+    x = phase(x, back, period);
+    x = size == 1u ? 0u : min(x, period.by - x);
     return true;
 }
 
-bool place_symmetric(inout uint x, uint start, uint size) {
-    x = phase(x, start, 2u * size);
-    x = min(x, 2u * size - 1u - x);
+bool place_symmetric(inout uint x, uint back, uint size, Divisor period) {
+    x = phase(x, back, period);
+    x = min(x, period.by - 1u - x);
     return true;
 }
 
-bool place_wrap(inout uint x, uint start, uint size) {
-    x = phase(x, start, size);
+bool place_wrap(inout uint x, uint back, uint size, Divisor period) {
+    x = phase(x, back, period);
     return true;
 }

@@ -22,7 +22,7 @@ from dml.compiler.operators.convolution.general import general
 from dml.compiler.operators.convolution.geometry import Convolution
 from dml.compiler.operators.convolution.implicit import implicit, implicit_on_matrices
 from dml.compiler.operators.convolution.parts import parts
-from dml.compiler.operators.convolution.product import by_product, is_one_matrix, is_product
+from dml.compiler.operators.convolution.product import by_product, is_one_matrix, is_product, takes_some, thinned
 from dml.compiler.operators.convolution.windows import WindowedSum, windowed_sums
 from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
@@ -34,6 +34,7 @@ from dml.compiler.selection.convolution import (
     implicit_matrix_tile,
     implicit_tile,
     is_cheaper_by_winograd,
+    is_worth_thinning,
     joins_images,
 )
 from dml.compiler.target import Target
@@ -91,6 +92,9 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     bits = DATA_TYPES[convolution.result.data_type].bits
     if len(sums) == 1 and _goes_by_product(builder.target, sums[0], bits):
         by_product(builder, sums[0], finish)
+        return
+    if len(sums) == 1 and takes_some(sums[0]) and is_worth_thinning(builder.target, sums[0].sizes):
+        by_product(builder, thinned(builder, sums[0]), finish)
         return
     tiles = [direct_tile(builder.target, each.sizes) for each in sums]
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):

@@ -15,7 +15,7 @@ from dml.compiler.operators.gemm.layout import quads
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
-from dml.compiler.selection import lanes, stores_fours
+from dml.compiler.selection import keeps_fours, lanes, stores_fours, unit_walk
 from dml.compiler.selection.convolution import DirectTile, lays_weights_in_fours, stores_in_loops
 
 
@@ -29,11 +29,16 @@ def _padded(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Ope
     """A copy of x that no window leaves, in 32-bit words, whose rows begin at multiples of four elements."""
     _, words = sum_type(sums.result)
     padded = builder.temporary(words, tile.padded)
+    walk = unit_walk(builder.target, padded.count // 4, 4, 0)
     builder.dispatch(
         "convolution/pad.comp",
         {"x": read(sums.x), "result": write(padded, vector=True)},
         space=(*tile.padded[:4], tile.padded[4] // 4),
-        constants={f"PADDING_{d}": np.int32(sums.windows.padding[d]) for d in range(3)},
+        count=walk.invocations(padded.count // 4),
+        workgroup=walk.workgroup,
+        constants={**{f"PADDING_{d}": np.int32(sums.windows.padding[d]) for d in range(3)}, **walk.constants},
+        defines={"WHOLE_WORDS": 0, **walk.defines},
+        steps=4 * walk.steps,
     )
     return padded
 
@@ -121,6 +126,7 @@ def _sums(
             "MOVE_2": f"{windows.strides[2]}u",
             "DILATION_2": f"{windows.dilations[2]}u",
             "SUM_IS_INT": int(kind == "int"),
+            "SUMS_IN_FOURS": int(keeps_fours(builder.target)),
             "WEIGHTS_WIDE": int(wide_weights),
             "RESULT_WIDE": int(wide),
             "HAS_BIAS": int(sums.bias is not None),

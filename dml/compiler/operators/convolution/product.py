@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Expression
+from dml.compiler.scalar import Expression, Leaf
 
 
 def is_product(sums: WindowedSum) -> bool:
@@ -21,6 +23,26 @@ def is_product(sums: WindowedSum) -> bool:
         and x.sizes[2:] == result.sizes[2:]
         and len(_places(sums)[0]) <= 1
     )
+
+
+def takes_some(sums: WindowedSum) -> bool:
+    """Whether each window is a single element of x, these lie apart, and the result's places are one dimension."""
+    windows, result = sums.windows, sums.result
+    if windows.taps != (1, 1, 1) or windows.padding != (0, 0, 0) or windows.strides == (1, 1, 1):
+        return False
+    axes = [axis for axis in range(2, result.rank) if result.sizes[axis] > 1]
+    sizes, strides = ([own[axis] for axis in axes] for own in (result.sizes, result.strides))
+    return len(merge_dimensions(sizes, [strides])[0]) <= 1
+
+
+def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
+    """The same of a copy of the elements of x that the windows take."""
+    x, windows = sums.x, sums.windows
+    sizes, steps = (*x.sizes[:2], *sums.result.sizes[2:]), (1, 1, *windows.strides)
+    taken = x.view(sizes, tuple(stride * step for stride, step in zip(x.strides, steps, strict=True)))
+    copy = builder.temporary(x.data_type, sizes)
+    apply(builder, Leaf(0), copy, [taken])
+    return replace(sums, x=copy, windows=replace(windows, strides=(1, 1, 1)))
 
 
 def is_one_matrix(sums: WindowedSum) -> bool:

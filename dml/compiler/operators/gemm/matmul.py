@@ -13,6 +13,7 @@ from dml.compiler.operators.gemm.layout import in_eights, quads, readable, trans
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection import keeps_fours
 from dml.compiler.selection.few_rows import FewMatrixProduct, VectorProduct
 from dml.compiler.selection.gemm import (
     MatrixProduct,
@@ -56,8 +57,8 @@ def matmul(
     accumulate in float32, in an order that never changes; c is not read where beta is 0. activation: an expression of
     Leaf(0), the sum.
     """
-    target, (m, n) = builder.target, result.sizes[-2:]
-    if is_better_transposed(target, m, n):
+    target = builder.target
+    if is_better_transposed(target, _sizes_of({"a": a, "b": b, "result": result})):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
     if _is_half(a) and _is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
@@ -154,7 +155,9 @@ def _is_half(operand: Operand) -> bool:
     return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
 
 
-def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> tuple[str, dict[str, object]]:
+def _kernel_defines(
+    target: Target, kernel: ProductKernel, operands: Mapping[str, Operand]
+) -> tuple[str, dict[str, object]]:
     """The shader of the kernel, and what its tile is called there."""
     match kernel:
         case TiledProduct():
@@ -162,6 +165,7 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
                 "TILE_M": f"{kernel.rows}u",
                 "TILE_N": f"{kernel.columns}u",
                 "SHARES_ROWS": int(kernel.shares_rows),
+                "SUMS_IN_FOURS": int(keeps_fours(target)),
             }
         case NarrowProduct():
             return "gemm/narrow.comp", {
@@ -312,7 +316,7 @@ def _dispatch(
     stride: int = 0,
 ) -> None:
     """parts: of k, for each of which the result has a matrix, ``stride`` elements apart."""
-    shader, tile = _kernel_defines(kernel, operands)
+    shader, tile = _kernel_defines(builder.target, kernel, operands)
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
     kind, _ = sum_type(result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from dml import enums
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES, WORD_BITS
@@ -27,6 +29,13 @@ _PLACES = {
     enums.DML_PADDING_MODE_WRAP: "place_wrap",
 }
 
+#: The period in which the input and what mirrors it repeat along a dimension of so many elements.
+_PERIODS: Mapping[enums.DML_PADDING_MODE, Callable[[int], int]] = {
+    enums.DML_PADDING_MODE_REFLECTION: lambda size: 2 * max(size - 1, 1),
+    enums.DML_PADDING_MODE_SYMMETRIC: lambda size: 2 * size,
+    enums.DML_PADDING_MODE_WRAP: lambda size: size,
+}
+
 
 def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, builder: ProgramBuilder, bits: int) -> None:
     result, source = raw(builder["OutputTensor"]), raw(builder["InputTensor"])
@@ -37,11 +46,16 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
     starts = [desc.StartPadding[axis] for axis in padded]
     places, (result, source) = merge_between(padded, result, source)
     value, words = constant_words("VALUE", bits, result.data_type)
-    constants: dict[str, Constant] = {**words, **{f"START_{k}": start for k, start in enumerate(starts)}}
-    place = _PLACES[desc.PaddingMode]
-    steps = "\n".join(
-        f"    if (!{place}(c[{at}], START_{k}, source_SIZE_{at})) return false;" for k, at in enumerate(places)
-    )
+    constants: dict[str, Constant] = dict(words)
+    place, period = _PLACES[desc.PaddingMode], _PERIODS.get(desc.PaddingMode)
+    steps = ""
+    for k, (at, start) in enumerate(zip(places, starts, strict=True)):
+        repeats = ""
+        if period is not None:
+            constants[f"PERIOD_{k}"] = period(source.sizes[at])
+            start, repeats = start % period(source.sizes[at]), f", PERIOD_{k}_DIVISOR"
+        constants[f"START_{k}"] = start
+        steps += f"    if (!{place}(c[{at}], START_{k}, source_SIZE_{at}{repeats})) return false;\n"
     move_each(
         builder,
         "movement/padding.comp",
@@ -56,7 +70,7 @@ def _pad(desc: d.DML_PADDING_OPERATOR_DESC | d.DML_PADDING1_OPERATOR_DESC, build
             f"#if VECTORS\nuvec4 padding() {{ return {_repeated(value, result)}; }}",
             f"#else\nresult_VALUE padding() {{ return {value}; }}\n#endif",
             '#include "movement/padding.glsl"',
-            f"bool locate(inout uint c[{result.rank}]) {{\n{steps}\n    return true;\n}}",
+            f"bool locate(inout uint c[{result.rank}]) {{\n{steps}    return true;\n}}",
         ]),
     )  # fmt: skip
 

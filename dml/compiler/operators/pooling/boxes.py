@@ -10,6 +10,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import Bound
 from dml.compiler.parts import in_parts
 from dml.compiler.scalar import Constant
+from dml.compiler.selection import unit_walk
 from dml.compiler.selection.windows import largest_window, window_sharing
 from dml.errors import HRESULT, DMLError
 
@@ -60,14 +61,28 @@ def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str,
     result = tensors["result"].operand
     per_word = DATA_TYPES[result.data_type].per_word if owns_whole_words(result) else 1
     sharing = window_sharing(builder.target, what.places, what.cost, per_word, seldom_full=what.seldom_full)
+    defines = {**what.defines, "WHOLE_WORDS": int(sharing.whole_words), "WIDE": int(sharing.together)}
+    if sharing.together:
+        builder.dispatch(
+            what.kernel,
+            tensors,
+            space=result.sizes,
+            groups=result.count,
+            workgroup=sharing.workgroup,
+            constants=what.constants,
+            defines=defines,
+            steps=sharing.steps,
+        )
+        return
+    units = -(-result.count // per_word) if sharing.whole_words else result.count
+    walk = unit_walk(builder.target, units, sharing.steps, 0)
     builder.dispatch(
         what.kernel,
         tensors,
         space=result.sizes,
-        groups=result.count if sharing.together else None,
-        count=-(-result.count // per_word) if sharing.whole_words else result.count,
-        workgroup=sharing.workgroup,
-        constants=what.constants,
-        defines={**what.defines, "WHOLE_WORDS": int(sharing.whole_words), "WIDE": int(sharing.together)},
-        steps=sharing.steps,
+        count=walk.invocations(units),
+        workgroup=walk.workgroup,
+        constants={**what.constants, **walk.constants},
+        defines={**defines, **walk.defines},
+        steps=walk.steps * sharing.steps,
     )

@@ -19,6 +19,7 @@ from dml.descriptors.pooling import (
 )
 from dml.shapes import covered_size
 from dml.tensors import DML_SIZE_2D
+from dml.traced import whole
 
 from ..dtypes import INT64, UINT32
 from ..functions import join, mean, part, reduce
@@ -156,7 +157,7 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
     given = node.known(2)
     plain = tuple(shape)
     if given is not None:
-        shape = [int(size) for size in given.reshape(-1)]
+        shape = [whole(size) for size in given.reshape(-1)]
         node.check(len(shape) == x.rank, f"output_shape must have {x.rank} items, found {shape}")
     if x.rank != 4:
         raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2")

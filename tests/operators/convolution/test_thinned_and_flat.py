@@ -1,0 +1,51 @@
+"""CONVOLUTION by single elements that lie apart, and to results of one row, as CPUs' drivers make them."""
+
+from __future__ import annotations
+
+import pytest
+from convolution_cases import build, check, of
+
+from dml.compiler.lowering import compile_operator
+from dml.compiler.selection.convolution import WindowSizes, direct_tile
+from dml.compiler.target import DeviceClass, Target
+
+#: Strided windows of one element.
+THIN = [
+    of(1, 12, 20, (9, 11), (1, 1), strides=(2, 2)),
+    of(2, 8, 16, (8, 9), (1, 1), strides=(2, 3)),
+    of(1, 7, 33, (16,), (1,), strides=(4,)),
+    of(1, 5, 17, (6, 7, 8), (1, 1, 1), strides=(1, 2, 1)),
+    of(1, 4, 16, (6, 6), (1, 1), strides=(2, 2), start=(1, 0), end=(0, 1)),
+]
+#: Results of one row: of many channels and few, of long windows and short, wide and narrow.
+FLAT = [
+    of(1, 6, 24, (50,), (3,), start=(1,), end=(1,)),
+    of(1, 5, 7, (7,), (5,), strides=(2,), start=(2,), end=(2,)),
+    of(9, 1, 1, (70,), (31,), start=(15,), end=(15,)),
+    of(2, 3, 3, (33,), (7,), dilations=(3,)),
+    of(1, 3, 10, (5, 40), (5, 3), start=(0, 1), end=(0, 1)),
+]
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("case", [*THIN, *FLAT], ids=range(len(THIN) + len(FLAT)))
+def test_values(device, case, dtype, layout):
+    check(device, *build(dtype, 2, layout=layout, **case))
+
+
+@pytest.mark.parametrize("case", THIN[:4], ids=range(4))
+def test_a_cpus_driver_multiplies_what_is_taken(case):
+    desc, *_ = build("FLOAT32", 1, **case)
+    program = compile_operator(desc, Target(DeviceClass.CPU))
+    labels = [dispatch.label for dispatch in program.dispatches]
+    assert "gemm/tiled.comp" in labels
+    assert "convolution/direct.comp" not in labels
+
+
+@pytest.mark.parametrize(("outputs", "places"), [(24, 50), (1, 50), (24, 6)])
+def test_a_result_of_one_row_takes_a_tile_of_one(outputs, places):
+    sizes = WindowSizes(1, 1, 6, outputs, (1, 1, places), (1, 1, 3), (1, 1, 1), (1, 1, 1))
+    tile = direct_tile(Target(DeviceClass.CPU), sizes)
+    assert tile is not None
+    assert tile.rows == 1

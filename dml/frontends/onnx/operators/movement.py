@@ -414,8 +414,8 @@ def col2im(node: OnnxNode) -> OnnxValue:
     rank = len(sizes)
     node.check(len(window) == rank, f"block_shape must have {rank} items, found {window}")
     node.check(all(size > 0 for size in window), f"block_shape must be positive, found {window}")
-    whole = x.shape[1] % prod(window) == 0
-    node.check(whole, f"dimension 1 of shape {x.shape} must be a multiple of block_shape's {prod(window)} elements")
+    rule = f"dimension 1 of shape {x.shape} must be a multiple of block_shape's {prod(window)} elements"
+    node.check(x.shape[1] % prod(window) == 0, rule)
     pads = node.each("pads", 2 * rank, 0)
     made = one(
         DML_FOLD_OPERATOR_DESC,

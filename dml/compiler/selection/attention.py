@@ -229,29 +229,41 @@ _MOST_ON_MATRICES = 128
 
 def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatrices]:
     """FLOAT16 on matrix units with sums in float32: none where the device has none of the kind, or rows do not fit."""
-    shapes = target.features.half_matrices
-    if not (of.halves and shapes and max(of.size, of.value_size) <= _MOST_ON_MATRICES):
+    shapes, widest = target.features.half_matrices, max(of.size, of.value_size)
+    if not (of.halves and shapes and widest <= _MOST_ON_MATRICES):
         return
-    shape = shapes[0]
-    m, n, k = shape
-    widest = max(of.size, of.value_size)
-    has_reductions = target.features.matrix_reductions and n == k and of.plain
-    fitting = next((tiles for columns, tiles in REGISTER_TILES.items() if widest <= columns and has_reductions), ())
-    kinds = [([(rows * m, keys * n, down) for rows, keys, down in fitting], True), (list(_MATRIX_TILES), False)]
-    for tiles, kept in kinds if widest <= _FIRST_IN_REGISTERS else reversed(kinds):
-        for rows, keys, down in tiles:
-            own = m * down
-            lanes = target.subgroup_size // own
-            depth, columns = -(-of.size // k) * k, -(-of.value_size // n) * n
-            found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size, in_registers=kept)
-            divides = not (rows % own or keys % max(n, k))
-            if not kept:  # then a row's scores are shared out among lanes
-                divides = bool(divides and lanes and not (keys // lanes % 8 or target.subgroup_size % own))
-            if divides and found.shared <= target.shared_memory and found.workgroup <= target.max_workgroup_invocations:
-                groups = of.heads * -(-of.rows // rows)
-                steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
-                parts = _parts(target, of, groups, steps, keys)
-                yield replace(found, parts=parts, steps=-(-steps // parts))
+    m, n, k = shapes[0]
+    through_memory = [(*tile, False) for tile in _MATRIX_TILES]
+    in_registers: list[tuple[int, int, int, bool]] = []
+    if target.features.matrix_reductions and n == k and of.plain:
+        tiles = next((tiles for columns, tiles in REGISTER_TILES.items() if widest <= columns), ())
+        in_registers = [(rows * m, keys * n, down, True) for rows, keys, down in tiles]
+    first_in_registers = widest <= _FIRST_IN_REGISTERS
+    for way in (*in_registers, *through_memory) if first_in_registers else (*through_memory, *in_registers):
+        found = _matrices(target, of, *way)
+        if found is not None:
+            yield found
+
+
+def _matrices(
+    target: Target, of: AttentionShape, rows: int, keys: int, down: int, in_registers: bool
+) -> AttentionMatrices | None:
+    """A tile of so many rows and keys, ``down`` matrices of a subgroup; None where it does not divide or fit."""
+    shape = m, n, k = target.features.half_matrices[0]
+    own, depth, columns = m * down, -(-of.size // k) * k, -(-of.value_size // n) * n
+    found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size, in_registers=in_registers)
+    if rows % own or keys % max(n, k):
+        return None
+    lanes = target.subgroup_size // own
+    # Scores that go through memory: those of a row are shared out among lanes.
+    if not in_registers and (not lanes or keys // lanes % 8 or target.subgroup_size % own):
+        return None
+    if found.shared > target.shared_memory or found.workgroup > target.max_workgroup_invocations:
+        return None
+    groups = of.heads * -(-of.rows // rows)
+    steps = -(-of.keys // keys) * (keys // n * (depth // k) + keys // k * (columns // n))
+    parts = _parts(target, of, groups, steps, keys)
+    return replace(found, parts=parts, steps=-(-steps // parts))
 
 
 def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:

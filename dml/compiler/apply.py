@@ -18,6 +18,13 @@ from dml.compiler.selection import LONG_ARITHMETIC, elementwise_walk
 from dml.compiler.turned import apply_turned
 
 
+def copy_each(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
+    """Copy element by element, of the dimensions as they are: one kernel whatever their sizes."""
+    emitted = emit(Leaf(0), [DATA_TYPES[source.data_type].glsl], result=DATA_TYPES[result.made].glsl)
+    for part in in_parts((result, source), builder.target.max_region):
+        _apply_to_each(builder, emitted, *part)
+
+
 def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
     """Write the expression's value for every element of ``result``. The inputs broadcast to its sizes.
 

@@ -15,6 +15,7 @@ from operator import add, eq, ge, gt, le, lt, mod, mul, sub
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
 
 from dml.shapes import broadcast_sizes
 from dml.traced import Numbers, TracedInt, TracedValue, UntracedError, filled, numbers_in
@@ -123,7 +124,7 @@ def computed_of_sizes(
     if compute is not None and len(few) == len(arrays):
         try:
             return _number_by_number(node, compute, few)
-        except UntracedError:
+        except (UntracedError, ValueError):  # (NumPy's for shapes that it has not)
             pass
     given = [None if array is None else as_traced_array(array) for array in arrays]
     rule = _SHAPES.get(node.op, _broadcast if node.op in _ELEMENT_WISE else None)
@@ -169,25 +170,52 @@ def _axes(node: OnnxNode, axes: Array | None) -> tuple[int, ...]:
     return tuple(node.attributes.get("axes", ()) if axes is None else axes.reshape(-1).tolist())
 
 
-def _slice(node: OnnxNode, x: Array, *bounds: Array | None) -> Array:
-    if any(map(is_traced, bounds)):
-        raise UntracedError(f"{node}: of some of the sizes")
+def _bounds(node: OnnxNode, given: Sequence[Any]) -> list[list[Any] | None]:
+    """Starts, ends, axes and steps of a slice: inputs, attributes in old versions."""
     if node.version >= 10:
-        starts, ends, axes, steps = [None if a is None else list(map(int, a)) for a in (*bounds, None, None)[:4]]
-    else:
-        starts, ends, axes, steps = (node.attributes.get(name) for name in ("starts", "ends", "axes", "steps"))
+        return [None if bound is None else _known(bound) for bound in (*given, None, None)[:4]]
+    return [node.attributes.get(name) for name in ("starts", "ends", "axes", "steps")]
+
+
+def _slices(node: OnnxNode, given: Sequence[Any]) -> Iterator[tuple[int, Any, Any, Any]]:
+    """Each axis that is sliced, with the first, the last and the step."""
+    starts, ends, axes, steps = _bounds(node, given)
     assert starts is not None
     assert ends is not None
-    taken = [slice(None)] * x.ndim
     for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        taken[at if axes is None else axes[at]] = slice(start, end, 1 if steps is None else steps[at])
-    return x[tuple(taken)]
+        yield at if axes is None else axes[at], start, end, 1 if steps is None else steps[at]
+
+
+def _slice(node: OnnxNode, x: Array, *given: Array | None) -> Array:
+    if any(map(is_traced, given)):
+        raise UntracedError(f"{node}: of some of the sizes")
+    places = [slice(None)] * x.ndim
+    for axis, start, end, step in _slices(node, given):
+        places[axis] = slice(start, end, step)
+    return x[tuple(places)]
 
 
 def _cast(node: OnnxNode, x: Array) -> Array:
-    if node.attributes.get("to") not in (6, 7):  # int32, int64
+    if node.attributes.get("to") not in (onnx.TensorProto.INT32, onnx.TensorProto.INT64):
         raise UntracedError(f"{node}: sizes as other numbers cannot be traced")
     return x
+
+
+def _modulus(node: OnnxNode, a: Array, b: Array) -> Any:
+    if node.attributes.get("fmod"):
+        raise UntracedError(f"{node}: with the sign of what is divided")
+    return np.frompyfunc(mod, 2, 1)(a, b)
+
+
+def _product(node: OnnxNode, x: Array, *axes: Array) -> Any:
+    if axes or "axes" in node.attributes:
+        raise UntracedError(f"{node}: along some axes")
+    product = reduce(mul, x.reshape(-1))
+    return np.full((1,) * x.ndim, product, object) if node.integer("keepdims", 1) else product
+
+
+def _reshape(node: OnnxNode, x: Array, shape: Array) -> Array:
+    return x.reshape([x.shape[at] if size == 0 else size for at, size in enumerate(shape.tolist())])
 
 
 _COMPARISONS: dict[str, Callable[..., Any]] = {
@@ -198,15 +226,13 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 _COMPUTE: dict[str, Callable[..., Any]] = {
     **{name: _pairwise(function) for name, function in (_COMPARISONS | _ARITHMETIC).items()},
-    "Mod": lambda node, a, b: np.frompyfunc(mod, 2, 1)(a, b) if not node.attributes.get("fmod") else _cast(node, a),
+    "Mod": _modulus,
     "Identity": lambda node, x: x,
     "Cast": _cast,
     "Concat": lambda node, *arrays: np.concatenate(arrays, node.attributes["axis"]),
     "Gather": lambda node, x, indices: np.take(x, indices.astype(np.int64), node.attributes.get("axis", 0)),
-    "ReduceProd": lambda node, x, *axes: (
-        reduce(mul, x.reshape(-1)) if not axes and "axes" not in node.attributes else _cast(node, x)
-    ),
-    "Reshape": lambda node, x, shape: x.reshape([int(size) for size in shape]),
+    "ReduceProd": _product,
+    "Reshape": _reshape,
     "Slice": _slice,
     "Squeeze": lambda node, x, axes=None: np.squeeze(x, _axes(node, axes) or None),
     "Unsqueeze": lambda node, x, axes=None: np.expand_dims(x, _axes(node, axes)),
@@ -233,16 +259,9 @@ def _range_shape(node: OnnxNode, start: Any, end: Any, step: Any) -> Shape:
     return (max(0, -((first - last) // by)),)
 
 
-def _slice_shape(node: OnnxNode, x: Any, *bounds: Any) -> Shape:
-    if node.version >= 10:
-        starts, ends, axes, steps = [None if a is None else _known(a) for a in (*bounds, None, None)[:4]]
-    else:
-        starts, ends, axes, steps = (node.attributes.get(name) for name in ("starts", "ends", "axes", "steps"))
-    assert starts is not None
-    assert ends is not None
+def _slice_shape(node: OnnxNode, x: Any, *given: Any) -> Shape:
     sizes = list(x.shape)
-    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        axis, step = at if axes is None else axes[at], 1 if steps is None else steps[at]
+    for axis, start, end, step in _slices(node, given):
         _, sizes[axis] = taken(start, end, step, sizes[axis])
     return tuple(sizes)
 

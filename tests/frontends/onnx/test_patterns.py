@@ -100,7 +100,8 @@ def shapes() -> bytes:
             causal = Greater(column, steps)
             held = Cast<to = 1>(causal)
             open = Mul(held, low)
-            count = ReduceProd<keepdims = 0>(size)
+            every = ReduceProd(size)
+            count = Reshape(every, scalar)
             counted = Cast<to = 1>(count)
             root = Sqrt(counted)
             tri = Trilu<upper = 0>(open, i0)
@@ -132,7 +133,7 @@ def shapes() -> bytes:
             "i0": np.array(0), "i1": np.array(1), "two": np.array(2), "many": np.array(1000), "one": np.array([1]),
             "first": np.array([0]), "low": np.float32(-3), "places": _rng.random((64, 8), np.float32),
             "eight": np.array([8]), "shift": _rng.random((1, 8), np.float32), "minus": np.array([-1]),
-            "far": np.array([2**62]), "unknown": np.array([-1]),
+            "far": np.array([2**62]), "unknown": np.array([-1]), "scalar": np.zeros(0, np.int64),
         },
     )  # fmt: skip
 

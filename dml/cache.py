@@ -9,14 +9,16 @@ what would have been there is made again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import random
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import platformdirs
 
@@ -131,18 +133,43 @@ def _files(directory: Path) -> Iterator[_File]:
                 yield _File(status.st_mtime, status.st_size, file)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file, and the folders it needs, in one step: who reads it meanwhile sees all of it or what was before.
+def check_writable(path: Path) -> None:
+    """Raise OSError where a file cannot be written there, before what it is to hold takes its time to be made."""
+    path = Path(os.path.realpath(path))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not path.exists() or path.is_file():
+        # (a file of its own, as ``whole_file`` writes: what is there may be read-only, and its folder decides)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
 
-    Raises OSError where it cannot be written; then nothing is left behind.
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file as ``whole_file`` does."""
+    with whole_file(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write; it, and the folders it needs, are there in one step, at the end: who reads it meanwhile sees all
+    of it or what was before. A link stays one, and what is no file (/dev/null, a pipe) is written to.
+
+    Raises OSError where it cannot be written; then, as after any other error, nothing is left behind.
     """
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
     temporary = path.parent / f"{os.urandom(8).hex()}.tmp"
     try:
         with open(temporary, "xb") as file:  # with the rights that the user's other files get
-            file.write(data)
+            yield file
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise

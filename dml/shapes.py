@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from .arguments import checked
 from .errors import DMLError
+from .traced import whole
 
 Sizes = tuple[int, ...]
 
@@ -80,10 +79,16 @@ def effective_rank(sizes: Sequence[int]) -> int:
 @checked
 def broadcast_sizes(*sizes: Sequence[int]) -> Sizes:
     """The sizes that all broadcast to, as in NumPy. Raises DMLError where there are none."""
-    try:
-        return tuple(int(size) for size in np.broadcast_shapes(*map(tuple, sizes)))
-    except ValueError:
-        raise DMLError(f"sizes {', '.join(map(str, sizes))} do not broadcast to each other") from None
+    rank = max(map(len, sizes), default=0)
+    found: list[int] = [1] * rank
+    for own in sizes:
+        for at, size in enumerate(own, rank - len(own)):
+            if size == found[at] or size == 1:
+                continue
+            if found[at] != 1:
+                raise DMLError(f"sizes {', '.join(map(str, sizes))} do not broadcast to each other")
+            found[at] = whole(size)
+    return tuple(found)
 
 
 # --- sliding windows ----------------------------------------------------------------------------------------------

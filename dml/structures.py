@@ -20,6 +20,7 @@ import numpy as np
 from .arguments import described, field_checks, is_number
 from .enums.naming import by_name, nearby
 from .errors import DMLError
+from .traced import TracedInt
 
 _Kind = TypeVar("_Kind")
 _Enum = TypeVar("_Enum", bound=Enum)
@@ -184,7 +185,7 @@ def integer(value: Any) -> int:
         return value
     if isinstance(value, bool):
         raise TypeError
-    return operator.index(value)
+    return value if type(value) is TracedInt else operator.index(value)
 
 
 def sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:

@@ -217,3 +217,50 @@ def test_a_file_has_the_rights_of_the_users_other_files(tmp_path):
         os.umask(before)
     assert (tmp_path / "new" / "file").stat().st_mode & 0o777 == 0o644
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
+
+
+def test_what_is_no_file_is_written_to(tmp_path):
+    """A pipe stands for /dev/null, which root would otherwise put a file in the place of."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        cache.write_whole(pipe, b"text")
+        assert os.read(reading, 100) == b"text"
+    finally:
+        os.close(reading)
+    assert pipe.is_fifo()
+
+
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "real").write_bytes(b"before")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    cache.write_whole(tmp_path / "link", b"text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"text"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError()])
+def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path, error):
+    (tmp_path / "file").write_bytes(b"before")
+
+    def write():
+        with cache.whole_file(tmp_path / "file") as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"before")]
+
+
+def test_what_can_be_written_is_known_beforehand(tmp_path):
+    (tmp_path / "file").write_bytes(b"text")
+    for path in (tmp_path / "new" / "file", tmp_path / "file", Path(os.devnull)):
+        cache.check_writable(path)
+    with pytest.raises(OSError, match="Is a directory"):
+        cache.check_writable(tmp_path)
+    with pytest.raises(OSError, match=r"exists|Not a directory"):
+        cache.check_writable(tmp_path / "file" / "below")
+    assert (tmp_path / "file").read_bytes() == b"text"
+    assert list((tmp_path / "new").iterdir()) == []

@@ -15,9 +15,8 @@ Array = npt.NDArray[Any]
 def _strided(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Array:
     """The tensor's elements within the buffer that starts with it."""
     dtype = numpy_dtype(desc.DataType)
-    flat = words.view(np.uint8)[: words.size * 4 // dtype.itemsize * dtype.itemsize].view(dtype)
-    steps = tuple(stride * dtype.itemsize for stride in desc.strides)
-    return np.lib.stride_tricks.as_strided(flat, desc.Sizes, steps)
+    steps = [stride * dtype.itemsize for stride in desc.strides]
+    return np.ndarray(desc.Sizes, dtype, words, strides=steps)
 
 
 def _nibbles(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
@@ -32,14 +31,22 @@ class TensorMemory:
         self._words = words
         self._desc = desc
         self._elements = None if element_bits(desc.DataType) == 4 else _strided(words, desc)
-        # Along a stride of 0 the first element counts
-        self._once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in desc.strides)
-        self._written = None if self._elements is None else self._elements[self._once]
-        self._repeats = 0 in desc.strides
+        #: Along a stride of 0 the first element counts. None where there is none such.
+        self._once: tuple[slice, ...] | None = None
+        self._written = self._elements
+        if 0 in desc.strides:
+            self._once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in desc.strides)
+            self._written = None if self._elements is None else self._elements[self._once]
+
+    def clear(self) -> None:
+        """Make zero what no element covers. Elements may become zero with it."""
+        elements = self._elements
+        covered = elements.nbytes if elements is not None and elements.flags.c_contiguous else 0
+        self._words[covered // 4 :] = 0
 
     def store(self, array: Array) -> None:
         """Lay the elements out by the tensor's strides."""
-        if self._repeats:
+        if self._once is not None:
             array = array[self._once]
         if self._written is not None:
             self._written[...] = array

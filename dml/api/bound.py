@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from dml.api.device_array import Lease
-from dml.api.working import fitting, grown
+from dml.api.working import fits, grown
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Recording
@@ -70,10 +70,11 @@ class OutputBuffers:
         """A buffer that nobody has, of ``size`` bytes at least, with what says that it is had."""
         given = self._given.setdefault(slot, [])
         lease = Lease()
-        buffer = fitting([buffer for buffer, holder in given if holder() is None], size)
+        free = [buffer for buffer, holder in given if holder() is None and fits(size, buffer.size)]
+        buffer = min(free, key=lambda one: one.size, default=None)
         if buffer is None:
             self.changes += 1
-            buffer = grown([buffer for buffer, _ in given], size, self._context.buffer)
+            buffer = grown(size, [buffer.size for buffer, _ in given], self._context.buffer)
         given[:] = [entry for entry in given if entry[0] is not buffer]
         given.append((buffer, weakref.ref(lease)))
         del given[:-MOST_BUFFERS]  # (theirs whoever has them)

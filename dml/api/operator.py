@@ -71,6 +71,14 @@ def _slots(fields: Sequence[Field], label: str, graphs: str) -> list[Slot]:
     return slots
 
 
+def _of_fields(slots: Sequence[Slot], fields: Iterable[Field]) -> list[Slot]:
+    """The slots with the tensors of a graph's fields, of which each has one."""
+    return [
+        slot if slot.tensor is tensor or isinstance(tensor, tuple) else Slot(slot.name, slot.where, tensor)
+        for slot, (_, tensor) in zip(slots, fields, strict=True)
+    ]
+
+
 class CompiledOperator(Dispatchable):
     """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
 
@@ -107,6 +115,19 @@ class CompiledOperator(Dispatchable):
         self.shared: SharedMemory | None = None
         self._resident: Resident | None = None
         self._making = threading.Lock()
+
+    def of_sizes(self, program: Program, inputs: Iterable[Field], outputs: Iterable[Field]) -> CompiledOperator:
+        """The same kernels, in a program for a graph's tensors of other sizes."""
+        made = object.__new__(CompiledOperator)
+        made.__dict__.update(self.__dict__)
+        DeviceChild.__init__(made, self._device)
+        made.program = program
+        made.input_fields, made.output_fields = list(inputs), list(outputs)
+        made.input_slots = _of_fields(self.input_slots, made.input_fields)
+        made.output_slots = _of_fields(self.output_slots, made.output_fields)
+        made._resident, made._making = None, threading.Lock()
+        made.__dict__.pop("constants", None)
+        return made
 
     @cached_property
     def constants(self) -> Constants:

@@ -82,19 +82,20 @@ class Resident:
         working, self._output_buffers = (compiled.shared or SharedMemory()).on(context)
         self._lock = working.lock
         islands = Islands(bound_regions(Space.TEMPORARY, program.dispatches))
-        with working.workplace() as self._workplace:
+        with working.workplace() as workplace:
             self._inputs = {
-                slot: self._workplace.mirror(size, Use.UPLOAD)
+                slot: workplace.mirror(size, Use.UPLOAD)
                 for slot, size in enumerate(program.inputs)
                 if size is not None and slot not in program.owned
             }
             self._outputs = {
-                slot: self._workplace.mirror(size, Use.READBACK)
+                slot: workplace.mirror(size, Use.READBACK)
                 for slot, size in enumerate(program.outputs)
                 if size is not None
             }
-            self._temporaries = Arena(context, islands, [self._workplace.buffer(end - at) for at, end in islands.spans])
+            self._temporaries = Arena(context, islands, [workplace.buffer(end - at) for at, end in islands.spans])
         self._known = [name for name, _ in compiled.input_fields]
+        self._names = set(self._known)
         #: The input fields: the name, and how many arrays one takes as a sequence.
         self._fields = [(name, len(t) if isinstance(t, tuple) else None) for name, t in compiled.input_fields]
         slots = compiled.input_slots
@@ -104,6 +105,9 @@ class Resident:
             for at, mirror in self._inputs.items()
             if (tensor := slots[at].tensor) is not None
         }
+        for at, memory in self._written.items():
+            if self._inputs[at].staging is not None:
+                memory.clear()
         self._read = self._outputs_by_name(compiled)
         self._constants = Constants(context, program, program.dispatches)
         #: What initialization computed from constants and from the inputs that DirectML owns.
@@ -172,10 +176,11 @@ class Resident:
             if output.name in kept:
                 for slot in output.slots:
                     outputs[slot], leases[slot] = self._output_buffers.take(slot, self._outputs[slot].words.nbytes)
+        places = {(Space.INPUT, slot): Place(buffer) for slot, buffer in inputs.items()}
+        places |= {(Space.OUTPUT, slot): Place(buffer) for slot, buffer in outputs.items()}
 
         def place(region: Region) -> Place:
-            own = {Space.INPUT: inputs, Space.OUTPUT: outputs}.get(region.space, {})
-            return Place(own[region.index]) if region.index in own else self._place(region)
+            return places.get(region[:2]) or self._place(region)
 
         def make() -> Recording:
             return Recording(
@@ -258,7 +263,7 @@ class Resident:
         inputs: dict[str | int, Any] = {}
         for key, value in given.items():
             name = self._known[key] if isinstance(key, int) and 0 <= key < len(self._known) else key
-            if name not in self._known:
+            if name not in self._names:
                 raise DMLError(f"{self._compiled.label}: no input {_called(key)}; it has {self._inputs_in_words()}")
             inputs[name] = value
         return inputs

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from itertools import count
+from typing import Generic, Protocol, TypeVar
 
 from dml.errors import HRESULT, DMLError
 from dml.runtime.buffer import Buffer, Mirror
@@ -31,19 +33,17 @@ class Sized(Protocol):
 _Thing = TypeVar("_Thing", bound=Sized)
 
 
-def fitting(things: list[_Thing], size: int) -> _Thing | None:
-    """The smallest that has ``size`` bytes, and not many more."""
-    fit = [one for one in things if size <= one.size <= max(MOST_TIMES * size, SMALL)]
-    return min(fit, key=lambda one: one.size, default=None)
+def fits(size: int, within: int) -> bool:
+    """Whether ``within`` bytes do for ``size``, and are not many more."""
+    return size <= within <= max(MOST_TIMES * size, SMALL)
 
 
-def grown(things: list[_Thing], size: int, make: Callable[[int], _Thing]) -> _Thing:
-    """A new one: of ``size`` bytes, or of twice as many as the largest that is a little smaller has.
+def grown(size: int, others: Iterable[int], make: Callable[[int], _Thing]) -> _Thing:
+    """A new one: of ``size`` bytes, or of twice as many as the largest of the others that is a little smaller.
 
     Raises what ``make`` does, DMLError (E_OUTOFMEMORY) where there is no room.
     """
-    less = max((one.size for one in things if one.size < size <= 2 * one.size), default=0)
-    things.clear()  # (what nobody else has may go now)
+    less = max((other for other in others if other < size <= 2 * other), default=0)
     if less:
         try:
             return make(2 * less)
@@ -54,42 +54,59 @@ def grown(things: list[_Thing], size: int, make: Callable[[int], _Thing]) -> _Th
 
 
 class _Kind(Generic[_Thing]):
-    """Things of one kind, which live as long as a program has them."""
+    """Things of one kind, smallest first, which live as long as a program has them: bytes, a number and the thing."""
 
     def __init__(self, make: Callable[[int], _Thing]) -> None:
         self._make = make
-        self._known: list[weakref.ref[_Thing]] = []
+        self._numbers = count()
+        self._known: list[tuple[int, int, weakref.ref[_Thing]]] = []
 
-    def take(self, size: int, beside: list[Any]) -> _Thing:
-        """One of ``size`` bytes at least that is not among ``beside``, to which it is added."""
-        known = [one for ref in self._known if (one := ref()) is not None]
-        self._known = [weakref.ref(one) for one in known]
-        taken = set(map(id, beside))
-        free = [one for one in known if id(one) not in taken]
-        found = fitting(free, size)
-        if found is None:
-            known.clear()
-            found = grown(free, size, self._make)
-            self._known.append(weakref.ref(found))
-        beside.append(found)
-        return found
+    def living(self) -> list[tuple[int, int, weakref.ref[_Thing]]]:
+        self._known = [known for known in self._known if known[2]() is not None]
+        return self._known.copy()
+
+    def make(self, size: int, others: Iterable[int]) -> _Thing:
+        made = grown(size, others, self._make)
+        insort(self._known, (made.size, next(self._numbers), weakref.ref(made)))
+        return made
+
+
+class _Free(Generic[_Thing]):
+    """The things of one kind that a program has not taken yet."""
+
+    def __init__(self, kind: _Kind[_Thing]) -> None:
+        self._kind = kind
+        self._left = kind.living()
+
+    def take(self, size: int) -> _Thing:
+        """The smallest of ``size`` bytes at least, a new one where none fits."""
+        left = self._left
+        at = bisect_left(left, (size,))
+        while at < len(left) and fits(size, left[at][0]):
+            found = left.pop(at)[2]()
+            if found is not None:
+                return found
+        return self._kind.make(size, [other for other, _, thing in left if thing() is not None])
 
 
 class Workplace:
     """What one program takes; other programs may have the same."""
 
     def __init__(self, buffers: _Kind[Buffer], staging: Mapping[Use, _Kind[Piece]]) -> None:
-        self._buffers = buffers
-        self._staging = staging
-        self._taken: list[Any] = []
+        self._buffers = _Free(buffers)
+        self._staging = {use: _Free(kind) for use, kind in staging.items()}
+        self._taken: list[object] = []
 
     def buffer(self, size: int) -> Buffer:
-        return self._buffers.take(size, self._taken)
+        buffer = self._buffers.take(size)
+        self._taken.append(buffer)
+        return buffer
 
     def mirror(self, size: int, use: Use) -> Mirror:
         """A buffer that recordings copy to or from the host. use: Use.UPLOAD or Use.READBACK."""
         buffer = self.buffer(size)
-        staging = None if buffer.context.unified else self._staging[use].take(size, self._taken)
+        staging = None if buffer.context.unified else self._staging[use].take(size)
+        self._taken.append(staging)
         return Mirror(buffer, use, size, staging)
 
 

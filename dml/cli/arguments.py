@@ -11,7 +11,7 @@ from ..capability import LATEST, short_name
 from ..descriptors import operators
 from ..enums import DML_FEATURE_LEVEL
 from ..enums.naming import named, short_names
-from .app import fail
+from .app import MISUSED, fail
 
 
 def complete_levels(incomplete: str) -> list[str]:
@@ -44,6 +44,6 @@ def input_files(given: list[str] | None) -> dict[str, Path]:
     for text in given or []:
         name, equals, path = text.rpartition("=")
         if not (name and equals and path):
-            raise fail(f"--input: name=file.npy is needed, found {text!r}")
+            raise fail(f"--input: name=file.npy is needed, found {text!r}", MISUSED)
         inputs[name] = Path(path)
     return inputs

@@ -18,6 +18,13 @@ from dml.compiler.selection import LONG_ARITHMETIC, elementwise_walk
 from dml.compiler.turned import apply_turned
 
 
+def copy_each(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
+    """Copy element by element, of the dimensions as they are: one kernel whatever their sizes."""
+    emitted = emit(Leaf(0), [DATA_TYPES[source.data_type].glsl], result=DATA_TYPES[result.made].glsl)
+    for part in in_parts((result, source), builder.target.max_region):
+        _apply_to_each(builder, emitted, *part)
+
+
 def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
     """Write the expression's value for every element of ``result``. The inputs broadcast to its sizes.
 
@@ -57,7 +64,11 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
         count=-(-result.count // (unit * walk.steps)),
         workgroup=walk.workgroup,
         constants={"STEPS": walk.steps, **emitted.constants},
-        defines={"UNIT": f"{unit}u", "UNROLL": walk.unrolled, "TAIL": int(_ends_anywhere(result, unit, lines))},
+        defines={
+            "UNIT": f"{unit}u",
+            "LOOPS": int(walk.loops),
+            "TAIL": str(_ends_anywhere(result, unit, lines)).lower(),
+        },
         code="\n".join([emitted.code, scalar_body(named, result.rank), vector_body(named, result, unit)]),
         steps=walk.steps * rounds,
         each=-(-unit // rounds),

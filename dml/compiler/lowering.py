@@ -112,7 +112,7 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
         if tensor is None:
             slots.append(None)
             return None
-        size = int(tensor.TotalTensorSizeInBytes or 0)
+        size = tensor.TotalTensorSizeInBytes or 0
         slots.append(size)
         if space is Space.INPUT and tensor.owned_by_dml:
             region = program.own(index, size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from itertools import accumulate
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 
@@ -11,15 +11,14 @@ from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, Stor
 MOST_TRIALS = 8
 
 
-class _Life(NamedTuple):
-    """The first and the last dispatch that bind a temporary, and its size, aligned."""
+class _Life:
+    """The first and the last dispatch that bind a temporary, and its size."""
 
-    first: int
-    last: int
-    size: int
+    __slots__ = "first", "last", "size"
 
-    def up_to(self, last: int, size: int) -> _Life:
-        return _Life(self.first, last, max(self.size, size))
+    def __init__(self, first: int) -> None:
+        self.first = self.last = first
+        self.size = 0
 
 
 def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
@@ -31,71 +30,79 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
     """
     lives: dict[int, _Life] = {}
     for at, dispatch in enumerate(dispatches):
-        for binding in dispatch.bindings:
-            region = binding.region
-            if region.space is Space.TEMPORARY:
-                size, known = _aligned(region.offset + region.size), lives.get(region.index)
-                lives[region.index] = _Life(at, at, size) if known is None else known.up_to(at, size)
-    placed = _placed(lives, len(dispatches))
+        for (space, index, offset, size), _, _ in dispatch.bindings:
+            if space is Space.TEMPORARY:
+                life = lives.get(index)
+                if life is None:
+                    life = lives[index] = _Life(at)
+                life.last = at
+                if offset + size > life.size:
+                    life.size = offset + size
+    for life in lives.values():
+        life.size = _aligned(life.size)
+    total, placed = _placed(lives, len(dispatches))
 
     def move(binding: StorageBinding) -> StorageBinding:
-        space, index, offset, size = binding.region
+        (space, index, offset, size), access, texel = binding
         if space is not Space.TEMPORARY:
             return binding
-        return StorageBinding(Region(space, 0, placed[index] + offset, size), binding.access, binding.texel)
+        return StorageBinding(Region(space, 0, placed[index] + offset, size), access, texel)
 
     final = [dispatch.over(tuple(map(move, dispatch.bindings))) for dispatch in dispatches]
-    return final, max((placed[i] + life.size for i, life in lives.items()), default=0)
+    return final, total
 
 
-def _placed(lives: Mapping[int, _Life], steps: int) -> dict[int, int]:
-    """The best of some plans: the offset of each temporary."""
+def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]]:
+    """The best of some plans: its size, and the first byte of each temporary."""
     begun = [0] * (steps + 1)
     for life in lives.values():
         begun[life.first] += life.size
         begun[life.last + 1] -= life.size
-    least = most = 0
-    for change in begun:
-        most += change
-        least = max(least, most)
+    least = max(accumulate(begun))
 
-    beside: dict[int, list[int]] = {index: [] for index in lives}
+    sizes = {index: life.size for index, life in lives.items()}
+    order = sorted(lives, key=lambda index: -sizes[index])
+    ranks = {index: rank for rank, index in enumerate(order)}
+    #: Of those that live beside each, which are placed before it.
+    before: dict[int, list[int]] = {index: [] for index in lives}
     alive: list[int] = []  # those that live on where others begin
     for index, life in sorted(lives.items(), key=lambda entry: entry[1].first):
         alive = [other for other in alive if lives[other].last >= life.first]
         for other in alive:
-            beside[other].append(index)
-        beside[index] += alive
+            if ranks[other] < ranks[index]:
+                before[index].append(other)
+            else:
+                before[other].append(index)
         alive.append(index)
-    order = sorted(lives, key=lambda index: -lives[index].size)
     best: tuple[int, dict[int, int]] | None = None
     for _ in range(MOST_TRIALS):
-        placed: dict[int, int] = {}
-        total, last = 0, 0
+        starts: dict[int, int] = {}
+        ends: dict[int, int] = {}
+        total = last = 0
         for index in order:
-            taken = [(placed[other], lives[other].size) for other in beside[index] if other in placed]
-            size = lives[index].size
-            placed[index] = lowest = _lowest(size, taken)
-            if (lowest + size, index) > (total, last):
-                total, last = lowest + size, index
+            # The lowest offset with room beside others, which nearly stand in order since the trial before
+            size, others = sizes[index], before[index]
+            start, end = 0, size
+            others.sort(key=starts.__getitem__)
+            for other in others:
+                if end <= starts[other]:
+                    break
+                if ends[other] > start:
+                    start, end = ends[other], ends[other] + size
+            starts[index], ends[index] = start, end
+            if end >= total and (end > total or index > last):
+                total, last = end, index
         if best is None or total < best[0]:
-            best = total, placed
-        if total == least or order[0] == last:
+            best = total, starts
+        if total <= least or order[0] == last:
             break
         order.remove(last)
         order.insert(0, last)
+        for other in before[last]:
+            before[other].append(last)
+        before[last] = []
     assert best is not None
-    return best[1]
-
-
-def _lowest(size: int, taken: list[tuple[int, int]]) -> int:
-    """The lowest offset with room for ``size`` bytes beside others: where each begins, and its size."""
-    offset = 0
-    for start, other in sorted(taken):
-        if offset + size <= start:
-            break
-        offset = max(offset, start + other)
-    return offset
+    return best
 
 
 def _aligned(size: int) -> int:

@@ -24,26 +24,33 @@ class _Resources:
 
     def __init__(self) -> None:
         self._resources: dict[tuple[Space, int], _Resource] = {}
+        self._most = -1
 
     def after(self, dispatch: Dispatch) -> int:
         """The highest level of the dispatches that this one depends on; -1 where there is none."""
+        resources, reading, most = self._resources, Access.READ, self._most
         highest = -1
         for (space, index, start, size), access, _ in dispatch.bindings:
-            resource, end = self._resources.get((space, index)), start + size
+            resource = resources.get((space, index))
             if resource is None:
                 continue
-            for spans in resource if access is not Access.READ else resource[:1]:
-                for first, last, level in spans:
-                    if level > highest and start < last and first < end:
-                        highest = level
+            written, read = resource
+            end = start + size
+            for first, last, level in written if access is reading else written + read:
+                if level > highest and start < last and first < end:
+                    if level == most:
+                        return most
+                    highest = level
         return highest
 
     def add(self, dispatch: Dispatch, level: int) -> None:
+        resources, reading = self._resources, Access.READ
         for (space, index, start, size), access, _ in dispatch.bindings:
-            resource = self._resources.get((space, index))
+            resource = resources.get((space, index))
             if resource is None:
-                resource = self._resources[space, index] = [], []
-            resource[access is Access.READ].append((start, start + size, level))
+                resource = resources[space, index] = [], []
+            resource[access is reading].append((start, start + size, level))
+        self._most = max(self._most, level)
 
 
 def in_levels(dispatches: Sequence[Dispatch]) -> list[Dispatch]:

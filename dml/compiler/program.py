@@ -252,6 +252,22 @@ class Dispatch:
         made.__dict__.update(self.__dict__, bindings=bindings, node=self.node if node is None else node)
         return made
 
+    def of_numbers(
+        self,
+        bindings: tuple[StorageBinding, ...],
+        groups: tuple[int, int, int],
+        push: tuple[int, ...],
+        parameters: tuple[int, ...],
+        steps: int,
+        each: int,
+    ) -> Dispatch:
+        """The same kernel for tensors of other sizes."""
+        made = object.__new__(Dispatch)
+        made.__dict__.update(
+            self.__dict__, bindings=bindings, groups=groups, push=push, parameters=parameters, steps=steps, each=each
+        )
+        return made
+
     @property
     def work(self) -> int:
         """Multiply-adds or elements loaded by all invocations, were each of them the longest."""

@@ -88,6 +88,7 @@ def conformance(
         raise typer.BadParameter("--dump needs --case")
     if case and (quick or full or filter or shard != "1/1"):
         raise typer.BadParameter("--case excludes --quick, --full, --filter and --shard")
+    report.check_paths(json, junit, html)
     from dml.conformance.runner import Conduct
     from dml.conformance.running import Asked, run
     from dml.conformance.suite import Suite, parse_shard

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import platform
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import dml
-from dml.cache import write_whole
+from dml.cache import check_writable, write_whole
 from dml.errors import HRESULT, DMLError
 
 #: A report, a run, a device or an outcome, as it stands in the file.
@@ -78,8 +79,21 @@ def write(path: Path, report: Record) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that the user asked for. Raises DMLError where it cannot be written."""
-    try:
+    with _writing(path):
         write_whole(path, text.encode())
+
+
+def check_paths(*paths: Path | None) -> None:
+    """Raise DMLError where a file cannot be written: what takes hours to be made is not to be lost in the end."""
+    for path in filter(None, paths):
+        with _writing(path):
+            check_writable(path)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise DMLError(f"{path} cannot be written: {error.strerror or error}", HRESULT.E_ACCESSDENIED) from error
 

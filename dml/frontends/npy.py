@@ -1,4 +1,4 @@
-"""Reads .npy files that nobody vouches for, and says what is wrong with one that is none."""
+"""Reads .npy files that nobody vouches for, and says what is wrong with one that is none; writes whole ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy_format
 
+from dml.cache import whole_file
 from dml.errors import DMLError
 
 #: What reads a header, by the format's version. Version 3.0 is for names of fields, which numbers have not.
@@ -41,9 +42,11 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
                 raise DMLError(f"{path}: has a damaged .npy header: {error}") from None
             if dtype.hasobject:
                 raise DMLError(f"{path}: holds Python objects (dtype {dtype}), which are not read; save numbers")
+            if any(size < 0 for size in shape):
+                raise DMLError(f"{path}: has a damaged .npy header: a shape of {shape}")
             found = path.stat().st_size - file.tell()
             needed = prod(shape) * dtype.itemsize
-            if any(size < 0 for size in shape) or found < needed:
+            if found < needed:
                 raise DMLError(
                     f"{path}: is cut off: its header says {dtype} of shape {shape}, {needed} bytes, and it has {found}"
                 )
@@ -54,6 +57,20 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
         raise DMLError(f"{path}: cannot be read: {error}") from None
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return np.array(array, dtype.newbyteorder("="), order="C")
+
+
+def write_npy(path: Path, array: npt.NDArray[Any]) -> None:
+    """Write an array of numbers or fixed text, all of it or nothing. Raises DMLError where that cannot be done."""
+    if array.dtype.hasobject:
+        raise DMLError(f"{path}: cannot be written: its elements are Python objects (dtype {array.dtype})")
+    array = np.asarray(array, order="C")
+    try:
+        with whole_file(path) as file:
+            npy_format.write_array_header_1_0(file, npy_format.header_data_from_array_1_0(array))
+            # (not by tofile, as np.save does, which does not say why it failed)
+            file.write(array.reshape(-1).view(np.uint8).data)
+    except OSError as error:
+        raise DMLError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _instead(path: Path, start: bytes) -> str:

@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from dml.api.device import Device
 from dml.arguments import checked
+from dml.cache import write_whole
 from dml.errors import DMLError
-from dml.frontends.npy import read_npy
+from dml.frontends.npy import read_npy, write_npy
 from dml.runtime.recording import KernelTime
 
 
@@ -54,15 +55,7 @@ class Options:
 
 def _save(folder: Path, name: str, array: npt.NDArray[Any]) -> None:
     """An output's file appears whole or not at all; characters that are no file name's become underscores."""
-    path = folder / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name).lstrip('.') or 'output'}.npy"
-    part = path.with_suffix(".part")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
-        part.replace(path)
-    except OSError as error:
-        raise DMLError(f"{path}: {error.strerror}") from None
+    write_npy(folder / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name).lstrip('.') or 'output'}.npy", array)
 
 
 class Runnable(Protocol):
@@ -143,6 +136,6 @@ def write_trace(path: Path, profile: Mapping[str, list[KernelTime]], clock: str)
             )
             start += nanoseconds
     try:
-        path.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": events}), "utf-8")
+        write_whole(path, json.dumps({"displayTimeUnit": "ns", "traceEvents": events}).encode())
     except OSError as error:
-        raise DMLError(f"{path}: {error.strerror}") from None
+        raise DMLError(f"{path}: cannot be written: {error.strerror}") from None

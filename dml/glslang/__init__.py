@@ -112,7 +112,8 @@ def _has_extension(name: str, version: str, *, in_process: bool) -> bool:
 
 
 def compiler() -> str:
-    """What ``compile`` goes to, in words for people."""
+    """What ``compile`` goes to, in words for people. DMLError: a choice in the environment that there is not."""
+    _library()
     try:
         version = _version().removeprefix("Glslang Version: ")
     except DMLError:
@@ -121,7 +122,11 @@ def compiler() -> str:
 
 
 def _library() -> library.Library | None:
-    return None if os.environ.get(COMPILER_VARIABLE) == "process" else library.load()
+    """DMLError where DML_GLSLANG says anything else than "process"."""
+    asked = os.environ.get(COMPILER_VARIABLE) or ""
+    if asked not in ("", "process"):
+        raise DMLError(f"{COMPILER_VARIABLE}: takes 'process' or nothing, found {asked!r}")
+    return None if asked else library.load()
 
 
 def _version() -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy.typing as npt
 from dml import enums
 from dml.arguments import as_array, checked
 from dml.compiler.data_types import DATA_TYPES
+from dml.compiler.pattern import TracedConstant
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
@@ -49,6 +51,7 @@ from dml.tensors import (
     numpy_dtype,
     packed_tensor,
 )
+from dml.traced import Numbers, TracedInt, filled
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -106,9 +109,9 @@ class Tensor:
         count = self.desc.element_count
         wanted = list(sizes)
         if -1 in wanted:
-            known = int(np.prod([size for size in wanted if size != -1]))
+            known = prod(size for size in wanted if size != -1)
             wanted[wanted.index(-1)] = count // known if known else 0
-        if int(np.prod(wanted)) != count or wanted.count(-1):
+        if prod(wanted) != count or wanted.count(-1):
             raise DMLError(f"reshape: {self.sizes} has {count} elements, {tuple(sizes)} does not fit")
         return self.packed().view(wanted)
 
@@ -317,6 +320,20 @@ class Builder:
             value = value.astype(numpy_dtype(data_type), copy=False)
         desc = packed_tensor(data_type or data_type_of(value.dtype), value.shape or (1,))
         self._nodes.append(self._shared.node(_bytes(value, desc)))
+        return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
+
+    def constant_of_sizes(
+        self,
+        sizes: tuple[int, ...],
+        now: npt.NDArray[Any],
+        numbers: Iterable[TracedInt],
+        make: Callable[[Numbers], npt.NDArray[Any]],
+    ) -> Tensor:
+        """As ``constant``, of an array that follows from traced numbers. now: what it is for those at hand."""
+        desc = packed_tensor(data_type_of(now.dtype), sizes or (1,))
+        self._nodes.append(
+            TracedConstant(desc.TotalTensorSizeInBytes, numbers, lambda found: _bytes(make(found), filled(desc, found)))
+        )
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
     @checked
@@ -529,4 +546,4 @@ def _bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
         return whole
     else:
         data = value.tobytes()
-    return data.ljust(int(desc.TotalTensorSizeInBytes), b"\0")
+    return data.ljust(desc.TotalTensorSizeInBytes, b"\0")

@@ -66,7 +66,7 @@ class _Compiler:
                 self.regions[value] = Region(Space.INPUT, index, 0, value.size)
         for _, tensor in graph.output_fields:
             assert tensor is not None
-            program.outputs.append(int(tensor.TotalTensorSizeInBytes))
+            program.outputs.append(tensor.TotalTensorSizeInBytes)
         copy_owned(program, self.target)
         if self.optimize:
             scratch = ProgramBuilder(program, self.target)
@@ -78,7 +78,7 @@ class _Compiler:
         for value, index, tensor in self.copies:
             with self._labelled(builder, f"copy to output {index}"):
                 source = self._read(value, tensor)
-                result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, int(tensor.TotalTensorSizeInBytes)))
+                result = Operand.of(tensor, Region(Space.OUTPUT, index, 0, tensor.TotalTensorSizeInBytes))
                 self._apply(builder, Leaf(0), result, [source])
         program.dispatches, program.temporary_size = self._placed(program.dispatches)
         return program
@@ -117,7 +117,7 @@ class _Compiler:
 
     def _constant(self, constant: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> Region:
         self.program.constants.append(constant)
-        return Region(Space.CONSTANT, len(self.program.constants) - 1, 0, -(-len(constant.Data) // 4) * 4)
+        return Region(Space.CONSTANT, len(self.program.constants) - 1, 0, -(-constant.DataSize // 4) * 4)
 
     def _written(self, port: Port, value: Value, builder: ProgramBuilder) -> Operand:
         """Where a node writes a value: a graph output, its place in a joined tensor, or scratch memory."""
@@ -218,7 +218,7 @@ class _Compiler:
             fused = {**operands, port.name: as_made.ends_in(epilogue)}
             if self._only_stored(node.desc, builder, fused, written.region):
                 return
-        between = Operand.of(made, builder.scratch(int(made.TotalTensorSizeInBytes)))
+        between = Operand.of(made, builder.scratch(made.TotalTensorSizeInBytes))
         self._lower(node.desc, builder, {**operands, port.name: between})
         seen = reshaped(between, written.sizes)
         assert seen is not None

@@ -77,7 +77,7 @@ def _folded(convolution: Node, at: Node) -> list[Node]:
     ) -> tuple[Node, _Entry]:
         tensor = DML_BUFFER_TENSOR_DESC(DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
         maker = Node(labels, None, inputs, [None], expression)
-        entry = Port(name, None, tensor), Value(maker, int(tensor.TotalTensorSizeInBytes))
+        entry = Port(name, None, tensor), Value(maker, tensor.TotalTensorSizeInBytes)
         maker.outputs = [entry]
         connect(maker, at)
         connect(maker, convolution)

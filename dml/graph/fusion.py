@@ -141,7 +141,7 @@ def _batch_normalization(at: Node, desc: DML_BATCH_NORMALIZATION_OPERATOR_DESC) 
     port = Port("Factor", None, tensor)
     of_parameters, of_elements = batch_expressions(desc)
     early = Node(at.labels, None, [variance, scale], [None], of_parameters)
-    factor = Value(early, int(tensor.TotalTensorSizeInBytes))
+    factor = Value(early, tensor.TotalTensorSizeInBytes)
     early.outputs = [(port, factor)]
     late = Node(at.labels, None, [x, mean, (port, factor), bias], at.outputs, of_elements)
     for result in filter(None, at.outputs):

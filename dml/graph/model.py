@@ -138,7 +138,7 @@ class _Reader:
                 label = _label(index, "constant", node.Name)
                 if level < enums.DML_FEATURE_LEVEL_6_2:
                     raise DMLError(f"{label}: constant nodes need DML_FEATURE_LEVEL_6_2, the device has {level.name}")
-                self.nodes.append(Value(node, len(node.Data)))
+                self.nodes.append(Value(node, node.DataSize))
                 self.ports.append(([], []))
             else:
                 operator = getattr(node.Operator, "desc", None)
@@ -193,7 +193,7 @@ class _Reader:
             if isinstance(node, Node):
                 for at, port in enumerate(ports):
                     if port is not None:
-                        node.outputs[at] = port, Value(node, int(port.tensor.TotalTensorSizeInBytes))
+                        node.outputs[at] = port, Value(node, port.tensor.TotalTensorSizeInBytes)
 
     def _input_edges(self) -> tuple[list[Value], list[GraphField], set[int]]:
         values = [Value(index, 0) for index in range(self.desc.InputCount)]
@@ -207,7 +207,7 @@ class _Reader:
             if not 0 <= index < len(values):
                 raise DMLError(f"{where}: the graph has {len(values)} inputs, found GraphInputIndex {index}")
             port = self.connect(where, values[index], edge.ToNodeIndex, edge.ToNodeInputIndex)
-            size = int(port.tensor.TotalTensorSizeInBytes)
+            size = port.tensor.TotalTensorSizeInBytes
             if values[index].size not in (0, size):
                 raise DMLError(
                     f"{where}: {self.labels[edge.ToNodeIndex]} reads {size} bytes of graph input {index}, "
@@ -230,7 +230,7 @@ class _Reader:
             where = _Edge("IntermediateEdges", number, edge.Name)
             value = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
             port = self.connect(where, value, edge.ToNodeIndex, edge.ToNodeInputIndex)
-            size = int(port.tensor.TotalTensorSizeInBytes)
+            size = port.tensor.TotalTensorSizeInBytes
             if size != value.size and not (value.is_constant and -(-value.size // 4) * 4 == size):
                 raise DMLError(
                     f"{where}: {self.labels[edge.FromNodeIndex]} writes {value.size} bytes, "

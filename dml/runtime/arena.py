@@ -23,7 +23,7 @@ def bound_regions(space: Space, dispatches: Iterable[Dispatch]) -> list[Region]:
 class Islands:
     """The stretches of a resource that regions cover. Regions that share bytes lie in the same one.
 
-    spans: the first byte of each, and its end.
+    spans: the first byte of each, and its end. starts: the first byte alone.
     """
 
     def __init__(self, regions: Iterable[Region]) -> None:
@@ -34,11 +34,11 @@ class Islands:
             else:
                 found.append([start, end])
         self.spans = [(start, end) for start, end in found]
-        self._starts = [start for start, _ in found]
+        self.starts = [start for start, _ in found]
 
     def number(self, region: Region) -> int:
         """The number of the island that a region lies in."""
-        return bisect_right(self._starts, region.offset) - 1
+        return bisect_right(self.starts, region.offset) - 1
 
 
 class Arena:
@@ -47,8 +47,8 @@ class Arena:
     def __init__(self, context: Context, islands: Islands, buffers: list[Buffer] | None = None) -> None:
         self.islands = islands
         self.buffers = buffers or [context.buffer(end - start, zero=False) for start, end in islands.spans]
+        self._places = [Place(buffer, -start) for buffer, start in zip(self.buffers, islands.starts, strict=True)]
 
     def place(self, region: Region) -> Place:
         """Where byte 0 of the region's resource would lie in the region's buffer: possibly before the buffer begins."""
-        number = self.islands.number(region)
-        return Place(self.buffers[number], -self.islands.spans[number][0])
+        return self._places[bisect_right(self.islands.starts, region.offset) - 1]

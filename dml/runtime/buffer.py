@@ -82,7 +82,7 @@ class Mirror:
     where host and device share memory.
 
     use: Use.UPLOAD or Use.READBACK. size: how many of the buffer's first bytes it is about; all of them if None.
-    staging: memory for that use to copy through, new if None.
+    staging: memory for that use to copy through, new if None; its contents are whatever was there.
     """
 
     def __init__(self, buffer: Buffer, use: Use, size: int | None = None, staging: Piece | None = None) -> None:
@@ -96,5 +96,3 @@ class Mirror:
         assert view is not None
         #: Those bytes as 32-bit words.
         self.words: Words = view.view(np.uint32)[: -(-size // 4)]
-        if staging is not None and use is Use.UPLOAD:
-            self.words[:] = 0

@@ -1,12 +1,14 @@
-"""The barriers that recordings are made of."""
+"""The barriers that recordings are made of: plain facts, of no device, each made once."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from dml.runtime.native import kompute
 
 
+@cache
 def between() -> Any:
     """Dispatches after it see what dispatches before it wrote, and may overwrite what those read."""
     kp = kompute()
@@ -16,6 +18,7 @@ def between() -> Any:
     )
 
 
+@cache
 def before_all() -> Any:
     """As ``between``, for everything submitted before it, copies included, and for what uniform buffers show.
 
@@ -33,6 +36,7 @@ def before_all() -> Any:
     )
 
 
+@cache
 def to_host() -> Any:
     """The host sees what was written before it, once it has waited for the submission."""
     kp = kompute()

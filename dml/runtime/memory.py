@@ -36,11 +36,12 @@ class Use(Enum):
 
 
 class _Chunk:
-    """One allocation. ``free``: its free stretches, (offset, size), in order."""
+    """One allocation. ``free``: its free stretches, (offset, size), in order. ``own``: it is a single piece's."""
 
-    def __init__(self, native: Any, size: int, *, host: bool) -> None:
+    def __init__(self, native: Any, size: int, *, host: bool, own: bool) -> None:
         self.native = native
         self.size = size
+        self.own = own
         self.view: Bytes | None = native.data() if host else None
         self.free = [(0, size)]
 
@@ -86,6 +87,8 @@ class Piece:
 
     def __del__(self) -> None:
         # The garbage collector may call this in the middle of the pool's own code: the pool takes note of it later.
+        if self._chunk.own:
+            self._chunk.native = self._chunk.view = None  # memory that nobody else has is the driver's at once
         self._returned.append((self._chunk, self.offset, self.size))
 
 
@@ -147,7 +150,7 @@ class Pool:
         if size < self._own_from:
             shared = sum(chunk.size for chunk in self._chunks if chunk.size < self._own_from)
             wanted = max(size, min(max(SMALLEST_CHUNK, shared), LARGEST_CHUNK, self._own_from - PIECE_ALIGNMENT))
-        chunk = _Chunk(self._allocate(wanted), wanted, host=self._host)
+        chunk = _Chunk(self._allocate(wanted), wanted, host=self._host, own=size >= self._own_from)
         self._chunks.append(chunk)
         return chunk
 
@@ -155,5 +158,5 @@ class Pool:
         while self._returned:
             chunk, offset, size = self._returned.popleft()
             chunk.give_back(offset, size)
-            if chunk.is_free and chunk.size >= self._own_from:
+            if chunk.own:
                 self._chunks.remove(chunk)

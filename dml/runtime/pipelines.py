@@ -60,7 +60,7 @@ class _Key(NamedTuple):
     def of(dispatch: Dispatch, spirv: bytes) -> _Key:
         buffers = len(dispatch.bindings)
         push_size = 4 * (buffers + len(dispatch.push))
-        texels = tuple(binding.texel for binding in dispatch.bindings)
+        texels = tuple([texel for _, _, texel in dispatch.bindings])
         return _Key(spirv, buffers, push_size, bool(dispatch.parameters), texels)
 
 
@@ -157,6 +157,10 @@ class Pipelines:
         """The pipeline for a dispatch's kernel. Raises DMLError where the driver does not make it."""
         key = _Key.of(dispatch, spirv)
         with self._lock:
+            pipeline = self._recent.get(key)
+            if pipeline is not None:
+                self._recent.move_to_end(key)
+                return pipeline
             pipeline = self._present.get(key)
             begun = self._begun.get(key)
         if pipeline is None:

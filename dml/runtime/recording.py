@@ -6,7 +6,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dml import stages
@@ -23,8 +22,7 @@ from dml.runtime.queue import Fence
 from dml.runtime.writing import Writer, joined, most_work
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a region lies: a buffer and the byte at which the region's resource begins in it."""
 
     buffer: Buffer
@@ -83,24 +81,20 @@ class Recording:
         self.lock = threading.Lock()
         #: Of the last run; a recording is handed to the device again only when it is done with it.
         self.fences: list[Fence] = []
-        # What the device works on stays while this does.
-        self._kept: list[object] = [*uploads, *downloads]
-        parameters = Parameters(context, dispatches)
-        self._kept.append(parameters.buffer)
-        writer = Writer(context, parameters, timed=timed)
+        # What the device works on stays while this does, and while the writer does, which has the rest of it.
+        self._kept = *uploads, *downloads
+        writer = Writer(context, Parameters(context, dispatches), timed=timed)
         if dispatches or uploads or downloads:
             writer.begin(uploads)
         for at, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True), 1):
-            places = [place(binding.region) for binding in dispatch.bindings]
-            self._kept += [p.buffer for p in places]
-            writer.dispatch(dispatch, kernel, places)
+            writer.dispatch(dispatch, kernel, [place(binding.region) for binding in dispatch.bindings])
             stages.progress("pipelines", at, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
         #: What it was recorded by, and can be again.
         self.writer = writer
         self._positions = writer.positions if timed else []
-        self._pipelines = writer.pipelines
+        self._pipelines = list(writer.pipelines)
         self._may_be_new = context.compiles_late
         self.batches = [Batch([self._sequences[n] for n in numbers], work) for numbers, work in writer.batches]
         #: Whether to record again in fewer sequences, once the driver has compiled all kernels.

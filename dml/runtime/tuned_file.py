@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dml import cache
 from dml.compiler.tuned import NOTHING_TUNED, Tuned, TunedChoice, as_json, from_json
-from dml.errors import DMLError
+from dml.errors import HRESULT, DMLError
 
 #: Set to anything but 0, devices do as if nothing had been measured.
 DISABLE_VARIABLE = "DML_DISABLE_TUNING"
@@ -68,6 +68,15 @@ def keep(device: str, *choices: TunedChoice) -> None:
             cache.write(path(device), as_json(table, device))
             if set(choices) <= set(load(device).choices):
                 return
+
+
+def check(device: str) -> None:
+    """Raise DMLError where nothing can be kept."""
+    file = path(device)
+    try:
+        cache.check_writable(file)
+    except OSError as error:
+        raise DMLError(f"{file}: cannot be written: {error.strerror}", HRESULT.E_ACCESSDENIED) from None
 
 
 def forget(device: str) -> bool:

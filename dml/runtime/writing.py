@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from dml.compiler.program import Dispatch
+from dml.compiler.program import Access, Dispatch
 from dml.compiler.target import DeviceClass
 from dml.runtime import commands, names
-from dml.runtime.buffer import Mirror
+from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.context import Context
-from dml.runtime.native import kompute, vulkan_errors
+from dml.runtime.native import THROWN, as_dml_error, kompute, vulkan_errors
 from dml.runtime.parameters import Parameters
 from dml.runtime.pipelines import Pipeline
 from dml.runtime.texels import view_size
@@ -49,21 +49,33 @@ def most_work(context: Context) -> float:
     return SUBMISSION_SECONDS * STEPS_PER_SECOND[device.device_class] * (TIMES_AS_FAST if is_faster else 1)
 
 
-class _Range(NamedTuple):
-    """Bytes of a Kompute Buffer as a descriptor binds them, and whether they are written."""
+#: Bytes of a Kompute Buffer: the first, and their end.
+_Span = tuple[Any, int, int]
 
-    native: Any
-    start: int
-    end: int
-    writes: bool
 
-    def conflicts(self, other: _Range) -> bool:
-        return (
-            (self.writes or other.writes)
-            and self.native is other.native
-            and self.start < other.end
-            and other.start < self.end
-        )
+class _Spans:
+    """What is read, and what is written, by one dispatch or by all since the last barrier."""
+
+    def __init__(self) -> None:
+        self.read: list[_Span] = []
+        self.written: list[_Span] = []
+
+    def conflict(self, later: _Spans) -> bool:
+        """Whether what comes later reads or writes there what is written here, or writes what is read."""
+        return _meet(self.written, later.read + later.written) or _meet(self.read, later.written)
+
+    def add(self, later: _Spans) -> None:
+        self.read += later.read
+        self.written += later.written
+
+
+def _meet(some: list[_Span], others: list[_Span]) -> bool:
+    """(Asked for all that a plan binds: so its loops call nothing.)"""
+    for native, start, end in others:
+        for other, first, last in some:
+            if start < last and first < end and native is other:
+                return True
+    return False
 
 
 Groups = tuple[int, int, int]
@@ -82,6 +94,16 @@ def grid_parts(groups: Groups, most: int) -> Iterator[tuple[Groups, Groups]]:
         yield (base[0], base[1], base[2]), (size[0], size[1], size[2])
 
 
+def _parts(dispatch: Dispatch, most: float) -> Iterable[tuple[Groups, Groups, float]]:
+    """(base, groups, work) of each part of the dispatch: the whole, where that is not too much work."""
+    work = max(1, dispatch.work)
+    if work <= most:
+        return [((0, 0, 0), dispatch.groups, work)]
+    count = math.prod(dispatch.groups)
+    parts = grid_parts(dispatch.groups, max(1, int(most * count / work)))
+    return [(base, groups, work * math.prod(groups) / count) for base, groups in parts]
+
+
 class Writer:
     """Records copies and dispatches into sequences, with a barrier between dispatches that depend on each other.
 
@@ -95,18 +117,23 @@ class Writer:
         self._timed = timed
         self._alone = timed and not context.has_timestamps
         self._most_work = most_work(context)
+        target = context.device.target
+        self._alignment = max(target.storage_buffer_alignment, target.texel_alignment)
         self._operations: list[list[Any]] = [[]]
         #: Whether there is more than barriers in the last sequence.
         self._works = False
         #: Whether the last operation is for the host.
         self._shows_host = False
         #: What was bound since the last barrier.
-        self._pending: list[_Range] = []
+        self._pending = _Spans()
         #: The numbers of the sequences of each submission, and its work.
         self.batches: list[tuple[list[int], float]] = [([0], 0.0)]
-        #: Per dispatch, (sequence, operation in it) of each of its parts.
+        #: Where dispatches are timed: per dispatch, (sequence, operation in it) of each of its parts.
         self.positions: list[list[tuple[int, int]]] = []
-        self.pipelines: list[Pipeline] = []
+        #: In the order in which they are first used.
+        self.pipelines: dict[Pipeline, None] = {}
+        #: What is bound stays while this does.
+        self._buffers: set[Buffer] = set()
 
     @property
     def _is_used(self) -> bool:
@@ -144,58 +171,67 @@ class Writer:
 
     def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
         """Run a kernel over the regions of the dispatch's bindings, each of whose resources lies at a place."""
-        ranges, offsets = self._bind(dispatch, places)
-        if any(new.conflicts(old) for new in ranges for old in self._pending):
+        spans = _Spans()
+        ranges, offsets = self._bind(dispatch, places, spans)
+        if self._pending.conflict(spans):
             self._add(commands.between())
-            self._pending = []
-        self._pending += ranges
+            self._pending = spans
+        else:
+            self._pending.add(spans)
         pipeline = self._context.pipelines.get(dispatch, kernel)
         is_first = pipeline not in self.pipelines
         if is_first:
-            self.pipelines.append(pipeline)
+            self.pipelines[pipeline] = None
         if self._alone or (is_first and self._context.compiles_late and not pipeline.ran):
             self._begin_sequence()
         self._dispatch_parts(pipeline, dispatch, ranges, [*offsets, *dispatch.push])
         if self._alone:
             self._begin_sequence()
 
-    def _bind(self, dispatch: Dispatch, places: Sequence[Place]) -> tuple[list[_Range], list[int]]:
-        """The descriptor's range around each region, and the word of the range where the region begins."""
-        target = self._context.device.target
-        alignment = max(target.storage_buffer_alignment, target.texel_alignment)
-        ranges: list[_Range] = []
+    def _bind(
+        self, dispatch: Dispatch, places: Sequence[Place], spans: _Spans
+    ) -> tuple[list[tuple[Any, int, int]], list[int]]:
+        """The descriptor's range around each region (buffer, offset, size), and the word of the range where the region
+        begins. spans: gets the ranges."""
+        alignment, reading = self._alignment, Access.READ
+        ranges: list[tuple[Any, int, int]] = []
         offsets: list[int] = []
-        for place, binding in zip(places, dispatch.bindings, strict=True):
-            piece = place.buffer.piece
-            first = piece.offset + place.offset + binding.region.offset
+        for (buffer, at), ((_, _, offset, size), access, texel) in zip(places, dispatch.bindings, strict=True):
+            self._buffers.add(buffer)
+            piece = buffer.piece
+            first = piece.offset + at + offset
             start = first // alignment * alignment
-            end = -(-(first + binding.region.size) // VECTOR_BYTES) * VECTOR_BYTES
-            end = min(end, piece.offset + piece.size)
-            if binding.texel:
+            end = -(-(first + size) // VECTOR_BYTES) * VECTOR_BYTES
+            if end > piece.offset + piece.size:
+                end = piece.offset + piece.size
+            if texel:
                 end = start + view_size(end - start)
-            ranges.append(_Range(piece.native, start, end, binding.access.writes))
+            ranges.append((piece.native, start, end - start))
+            (spans.read if access is reading else spans.written).append((piece.native, start, end))
             offsets.append((first - start) // 4)
         return ranges, offsets
 
     def _dispatch_parts(
-        self, pipeline: Pipeline, dispatch: Dispatch, ranges: Sequence[_Range], push: Sequence[int]
+        self, pipeline: Pipeline, dispatch: Dispatch, ranges: Sequence[tuple[Any, int, int]], push: Sequence[int]
     ) -> None:
         """The dispatch, in so many parts that none is too much work for a submission."""
-        bound = [(range_.native, range_.start, range_.end - range_.start) for range_ in ranges]
-        bound += self._parameters.range(dispatch)
-        named = {"label": names.of_dispatch(dispatch)} if self._context.named else {}
-        work, count = max(1, dispatch.work), math.prod(dispatch.groups)
-        parts: list[tuple[int, int]] = []
-        for base, groups in grid_parts(dispatch.groups, max(1, int(self._most_work * count / work))):
-            share = work * math.prod(groups) / count
-            if self.batches[-1][1] and self.batches[-1][1] + share > self._most_work:
+        bound = [*ranges, *self._parameters.range(dispatch)]
+        label = names.of_dispatch(dispatch) if self._context.named else ""
+        positions: list[tuple[int, int]] = []
+        for base, groups, work in _parts(dispatch, self._most_work):
+            before = self.batches[-1][1]
+            if before and before + work > self._most_work:
                 self._begin_sequence(own_submission=True)
-            self.batches[-1] = self.batches[-1][0], self.batches[-1][1] + share
-            parts.append((len(self._operations) - 1, len(self._operations[-1])))
+            self.batches[-1] = self.batches[-1][0], self.batches[-1][1] + work
+            positions.append((len(self._operations) - 1, len(self._operations[-1])))
             self._works = True
-            with vulkan_errors("recording"):
-                self._add(self._context.manager.dispatch(pipeline.native, bound, push, base, groups, **named))
-        self.positions.append(parts)
+            try:
+                operation = self._context.manager.dispatch(pipeline.native, bound, push, base, groups, label)
+            except THROWN as error:
+                raise as_dml_error("recording", error) from error
+            self._operations[-1].append(operation)
+        if self._timed:
+            self.positions.append(positions)
 
     def _begin_sequence(self, *, own_submission: bool = False) -> None:
         if self._works or (self._alone and self._operations[-1]):

@@ -309,7 +309,7 @@ def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
         return False
     divisors = [0]  # for each dimension, the greatest common divisor of its stride and those of the faster ones
     for stride, _ in reversed(dimensions):
-        divisors.insert(0, gcd(divisors[0], stride))
+        divisors.insert(0, gcd(divisors[0], int(stride)))
     dead: set[tuple[int, int, bool]] = set()
 
     def cancels(position: int, rest: int, moved: bool) -> bool:

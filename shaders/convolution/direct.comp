@@ -7,7 +7,7 @@
 // MOVE_d: elements from one window to the next along axis d of depth, height, width. The space counts {group, tile of
 // channels, batch, depth, tile of rows, tile of columns}.
 #include "prelude.glsl"
-#include "lib/sum.glsl"
+#include "lib/sums.glsl"
 
 // The loops that store a tile: over channels or, where it has one, over rows; and the rows in each round. Where they are
 // loops (STORES_IN_LOOPS), drivers compile what finishes four sums once and not for each four of the tile. They choose
@@ -19,6 +19,14 @@
 #endif
 const uint OUTER = TILE_C > 1u ? TILE_C : TILE_Y;
 const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
+
+// The element of x that tap k takes for element i of a channel's tile, and those for the sums that are kept together.
+#define ELEMENT(i, k) row[(i) / TILE_X][(i) % TILE_X * MOVE_2 + (k) * DILATION_2]
+#if SUMS_IN_FOURS
+#define WINDOW(i, k) windows[i][k]
+#else
+#define WINDOW(i, k) ELEMENT(i, k)
+#endif
 
 void main() {
     // Invocations outside do not return, since behind a return lavapipe writes every variable under a mask: they make the
@@ -32,11 +40,9 @@ void main() {
     uint from = x_at(corner);
     uint weight = tile * GROUP_INPUTS * TAPS_DEEP * TAPS_HIGH * TAPS * TILE_C;
 
-    SUM sums[TILE_C][TILE_Y][TILE_X];
-    [[unroll]] for (uint m = 0u; m < TILE_C; ++m) {
-        [[unroll]] for (uint y = 0u; y < TILE_Y; ++y) {
-            [[unroll]] for (uint x = 0u; x < TILE_X; ++x) sums[m][y][x] = SUM(0);
-        }
+    SUMS sums[OUTER][INNER * TILE_X / EACH];
+    [[unroll]] for (uint o = 0u; o < OUTER; ++o) {
+        [[unroll]] for (uint j = 0u; j < INNER * TILE_X / EACH; ++j) sums[o][j] = SUMS(0);
     }
     // One loop over input channels, planes and rows of the window: drivers carry all sums through each loop around them.
     uint at = from, kz = 0u, ky = 0u;
@@ -58,13 +64,21 @@ void main() {
             [[unroll]] for (uint m = 0u; m < TILE_C; ++m) w[k][m] = weights_load(weight + k * TILE_C + m);
 #endif
         }
-        [[unroll]] for (uint m = 0u; m < TILE_C; ++m) {
-            [[unroll]] for (uint y = 0u; y < TILE_Y; ++y) {
-                [[unroll]] for (uint x = 0u; x < TILE_X; ++x) {
-                    [[unroll]] for (uint k = 0u; k < TAPS; ++k) {
-                        sums[m][y][x] += row[y][x * MOVE_2 + k * DILATION_2] * w[k][m];
-                    }
-                }
+#if SUMS_IN_FOURS
+        FOUR windows[TILE_Y * TILE_X / 4u][TAPS];
+        [[unroll]] for (uint i = 0u; i < TILE_Y * TILE_X / 4u; ++i) {
+            [[unroll]] for (uint k = 0u; k < TAPS; ++k) {
+                [[unroll]] for (uint p = 0u; p < 4u; ++p) windows[i][k][p] = ELEMENT(4u * i + p, k);
+            }
+        }
+#endif
+        // Taps are the innermost loop: a sum is read and written once for all of them.
+        [[unroll]] for (uint o = 0u; o < OUTER; ++o) {
+            [[unroll]] for (uint j = 0u; j < INNER * TILE_X / EACH; ++j) {
+                uint i = TILE_C > 1u ? j : o * (TILE_X / EACH) + j;
+                SUMS own = sums[o][j];
+                [[unroll]] for (uint k = 0u; k < TAPS; ++k) own += WINDOW(i, k) * w[k][TILE_C > 1u ? o : 0u];
+                sums[o][j] = own;
             }
         }
         weight += TAPS * TILE_C;
@@ -78,15 +92,6 @@ void main() {
         if (ends_channel) kz = 0u;
     }
 
-    FOUR made[OUTER][INNER * TILE_X / 4u];
-    [[unroll]] for (uint o = 0u; o < OUTER; ++o) {
-        [[unroll]] for (uint j = 0u; j < INNER * TILE_X / 4u; ++j) {
-            [[unroll]] for (uint p = 0u; p < 4u; ++p) {
-                uint x = 4u * j + p;
-                made[o][j][p] = TILE_C > 1u ? sums[o][x / TILE_X][x % TILE_X] : sums[0][o][x];
-            }
-        }
-    }
     STORES for (uint o = 0u; o < OUTER; ++o) {
         uint m = channel + (TILE_C > 1u ? o : 0u);
         if (is_inside && m < GROUP_OUTPUTS) {
@@ -97,8 +102,8 @@ void main() {
 #endif
             FOUR fours[INNER * TILE_X / 4u];
             [[unroll]] for (uint j = 0u; j < INNER * TILE_X / 4u; ++j) {
-                FOUR four = made[0][j];
-                [[unroll]] for (uint k = 1u; k < OUTER; ++k) four = mix(four, made[k][j], bvec4(o == k));
+                FOUR four = FOUR_OF_SUMS(sums[0], j);
+                [[unroll]] for (uint k = 1u; k < OUTER; ++k) four = mix(four, FOUR_OF_SUMS(sums[k], j), bvec4(o == k));
                 fours[j] = four + bias;
             }
             STORES for (uint j = 0u; j < INNER * TILE_X / 4u; ++j) {

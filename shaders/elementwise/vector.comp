@@ -1,8 +1,8 @@
 #version 450
 // Any expression over contiguous data. A step is UNIT elements, moved as whole uvec4. An invocation takes STEPS of
-// them, UNROLL at a time, and its neighbours in the workgroup take those in between. vectors(c), a whole step, and
-// scalar(i), an element, are at the end of the generated prelude. Where UNROLL is 1, each is called in one place only,
-// because a driver for a CPU compiles every inlined copy; where it is 0, there is one step and no loop.
+// them, and its neighbours in the workgroup take those in between; one and no loop where LOOPS is 0. vectors(c), a whole
+// step, and scalar(i), an element, are at the end of the generated prelude. Each is called in one place only, because a
+// driver for a CPU compiles every inlined copy.
 #include "prelude.glsl"
 
 void whole(uint first) {
@@ -11,33 +11,27 @@ void whole(uint first) {
     vectors(c);
 }
 
-void some(uint first) {
-#if TAIL
-    if (COUNT - first < UNIT) {
+// The elements after the last whole step, fewer than UNIT; none where TAIL is false.
+void rest(uint first) {
+    if (TAIL) {
         for (uint i = first; i < COUNT; ++i) scalar(i);
-        return;
     }
-#endif
-    whole(first);
 }
 
 void main() {
-#if UNROLL == 0
-    uint unit = global_index();
-    if (unit * UNIT < COUNT) some(unit * UNIT);
+#if LOOPS
+    uint start = workgroup_index() * WORKGROUP * STEPS, last = COUNT / UNIT;
+    uint end = min(start + WORKGROUP * STEPS, last);
+    for (uint unit = start + gl_LocalInvocationIndex; unit < end; unit += WORKGROUP) whole(unit * UNIT);
+    // (Behind the loop, for a loop in it would take all others as long.) Whose step it would have been takes them.
+    if (last - start < WORKGROUP * STEPS && (last - start) % WORKGROUP == gl_LocalInvocationIndex) rest(last * UNIT);
 #else
-    uint start = workgroup_index() * WORKGROUP * STEPS;
-    uint unit = start + gl_LocalInvocationIndex;
-#if UNROLL > 1
-    if (COUNT / UNIT >= start + WORKGROUP * STEPS) {
-        for (uint step = 0u; step < STEPS; step += UNROLL, unit += UNROLL * WORKGROUP) {
-            for (uint k = 0u; k < UNROLL; ++k) whole((unit + k * WORKGROUP) * UNIT);
-        }
-        return;
-    }
-#endif
-    for (uint step = 0u; step < STEPS; ++step, unit += WORKGROUP) {
-        if (unit * UNIT < COUNT) some(unit * UNIT);
+    uint first = global_index() * UNIT;
+    if (first >= COUNT) return;
+    if (TAIL && COUNT - first < UNIT) {
+        rest(first);
+    } else {
+        whole(first);
     }
 #endif
 }

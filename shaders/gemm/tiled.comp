@@ -8,6 +8,7 @@
 // read the same rows of a. SHARES_ROWS: they are a subgroup of eight, each reads other rows, and all get them from it.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
+#include "lib/sums.glsl"
 
 #if A_ALONG == COLUMN
 const uint ROWS = 4u;
@@ -48,9 +49,9 @@ void main() {
         own[m / 8u] = a_batch(at) + min(m0 + m + gl_SubgroupInvocationID, M - 1u) * A_ROW;
     }
 #endif
-    SUM sums[TILE_M][TILE_N];
+    SUMS sums[TILE_M][TILE_N / EACH];
     [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
-        [[unroll]] for (uint n = 0u; n < TILE_N; ++n) sums[m][n] = SUM(0);
+        [[unroll]] for (uint n = 0u; n < TILE_N / EACH; ++n) sums[m][n] = SUMS(0);
     }
 
     for (uint k = 0u; k < depth; k += 4u) {
@@ -58,12 +59,16 @@ void main() {
         // each.)
         uvec4 steps = min(k + uvec4(0u, 1u, 2u, 3u), K - 1u);
         bvec4 counts = lessThan(k + uvec4(0u, 1u, 2u, 3u), uvec4(K));
-        SUM b[TILE_N][4];
+        SUMS b[TILE_N / EACH][4];
 #if B_ALONG == ROW
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
                 FOUR four = mix(FOUR(0), b_four(columns[n] + steps[q] * B_ROW), bvec4(counts[q]));
+#if SUMS_IN_FOURS
+                b[n / 4u][q] = four;
+#else
                 [[unroll]] for (uint p = 0u; p < 4u; ++p) b[n + p][q] = four[p];
+#endif
             }
         }
 #else
@@ -75,7 +80,11 @@ void main() {
             [[unroll]] for (uint q = 0u; q < 4u; ++q) four[q] = b_load(columns[n] + steps[q] * B_ROW);
 #endif
             four = mix(FOUR(0), four, counts);
+#if SUMS_IN_FOURS
+            [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n / 4u][q][n % 4u] = four[q];
+#else
             [[unroll]] for (uint q = 0u; q < 4u; ++q) b[n][q] = four[q];
+#endif
         }
 #endif
 #if SHARES_ROWS
@@ -118,7 +127,7 @@ void main() {
 #endif
             // k is the innermost loop: a sum is read and written once for four steps.
             [[unroll]] for (uint p = 0u; p < ROWS; ++p) {
-                [[unroll]] for (uint n = 0u; n < TILE_N; ++n) {
+                [[unroll]] for (uint n = 0u; n < TILE_N / EACH; ++n) {
                     [[unroll]] for (uint q = 0u; q < 4u; ++q) sums[m + p][n] += a[p][q] * b[n][q];
                 }
             }
@@ -135,12 +144,10 @@ void main() {
         const uint c_row = 0u;
 #endif
         FOUR fours[TILE_N / 4u];
-        [[unroll]] for (uint n = 0u; n < TILE_N; n += 4u) {
-            FOUR four = FOUR(sums[0][n], sums[0][n + 1u], sums[0][n + 2u], sums[0][n + 3u]);
-            [[unroll]] for (uint p = 1u; p < TILE_M; ++p) {
-                four = mix(four, FOUR(sums[p][n], sums[p][n + 1u], sums[p][n + 2u], sums[p][n + 3u]), bvec4(m == p));
-            }
-            fours[n / 4u] = four;
+        [[unroll]] for (uint j = 0u; j < TILE_N / 4u; ++j) {
+            FOUR four = FOUR_OF_SUMS(sums[0], j);
+            [[unroll]] for (uint p = 1u; p < TILE_M; ++p) four = mix(four, FOUR_OF_SUMS(sums[p], j), bvec4(m == p));
+            fours[j] = four;
         }
         [[dont_unroll]] for (uint n = 0u; n < TILE_N && n0 + BESIDE(n) < N; n += 4u) {
             FOUR four = fours[0];

@@ -65,3 +65,31 @@ def test_what_is_computed_with_other_parameters_is_not_the_same(device: dml.Devi
     for place, value in found:
         assert place.buffer.read(np.uint32, 1).tolist() == [value]
     assert found[0][0].buffer is found[2][0].buffer
+
+
+def test_initialization_holds_few_of_the_constants_that_it_alone_reads(
+    device: dml.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(6)
+    builder = Builder(device)
+    known = [rng.uniform(1, 2, (1, 1, 64, 64)).astype(np.float32) for _ in range(5)]
+    x = builder.input("x", (1, 1, 64, 64))
+    total = x
+    for array in known:
+        total = total * op.sqrt(builder.constant(array))
+    compiled = builder.compile({"y": total})
+    size = known[0].nbytes
+    monkeypatch.setattr(weights, "_PART_BYTES", 2 * size)
+    held = []
+
+    class Noted(weights.Constants):
+        def __init__(self, context: Any, program: Any, dispatches: Any) -> None:
+            super().__init__(context, program, dispatches)
+            held.append(sum(buffer.size for arena in self._arenas.values() for buffer in arena.buffers))
+
+    monkeypatch.setattr(weights, "Constants", Noted)
+    given = rng.uniform(-1, 1, x.sizes).astype(np.float32)
+    found = compiled.dispatch({"x": given})["y"]
+    np.testing.assert_allclose(found, given * np.prod([np.sqrt(array) for array in known], 0), rtol=1e-5)
+    assert sum(held) == 5 * size
+    assert max(held) <= 2 * size

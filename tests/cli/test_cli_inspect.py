@@ -106,17 +106,18 @@ def test_a_plan_that_needs_values_says_so():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "message", "code"),
     [
-        (("--size", "batch"), "--size: name=number is needed, 1 at least, found 'batch'"),
-        (("--size", "batch=0"), "found 'batch=0'"),
-        (("--size", "width=3"), "the model has no size 'width'; it has batch"),
-        (("--input", "z=none.npy"), "none.npy: cannot be read: No such file or directory"),
+        (("--size", "batch"), "--size: name=number is needed, 1 at least, found 'batch'", 2),
+        (("--size", "batch=0"), "found 'batch=0'", 2),
+        (("--size", "width=3"), "the model has no size 'width'; it has batch", 1),
+        (("--input", "z"), "--input: name=file.npy is needed, found 'z'", 2),
+        (("--input", "z=none.npy"), "none.npy: cannot be read: No such file or directory", 1),
     ],
 )
-def test_what_is_wrong(path, arguments, message):
+def test_what_is_wrong(path, arguments, message, code):
     result = run(path, *arguments)
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert message in result.stderr
 
 

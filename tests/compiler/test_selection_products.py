@@ -208,12 +208,15 @@ def test_products_go_in_parts_that_an_invocation_may_make(target: Target) -> Non
 @every_target
 def test_transposing_is_never_better_both_ways(target: Target) -> None:
     for m, n in itertools.product(SIZES, SIZES):
-        assert not (is_better_transposed(target, m, n) and is_better_transposed(target, n, m))
+        for known in (False, True):
+            given = ProductSizes(m, n, 512, 1, a_known=known)
+            turned = ProductSizes(n, m, 512, 1, b_known=known)
+            assert not (is_better_transposed(target, given) and is_better_transposed(target, turned)), (given, target)
 
 
 def test_columns_alone_are_better_transposed() -> None:
     for target in (LLVMPIPE, DESKTOP, MINIMUM):
-        assert is_better_transposed(target, 4096, 1)
+        assert is_better_transposed(target, ProductSizes(4096, 1, 64, 1))
 
 
 def test_only_cpus_copy_operands_that_are_used_often() -> None:

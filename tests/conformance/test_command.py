@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -194,6 +195,17 @@ def test_compare_exits_with_one_where_something_got_worse(tmp_path):
     found = invoke("compare", before, after)
     assert found.exit_code == 1
     assert f"gone: {LAVAPIPE['name']} (plain): {gone['case']}\n" in found.stdout
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit", "--html"])
+def test_a_report_that_cannot_be_written_is_told_before_anything_runs(tmp_path, monkeypatch, option):
+    monkeypatch.setattr("dml.conformance.running.run", lambda *_: pytest.fail("it ran"))
+    (tmp_path / "file").write_text("")
+    for path, reason in ((tmp_path / "file" / "report", "exists|Not a directory"), (tmp_path, "Is a directory")):
+        found = invoke("--quick", option, path)
+        assert found.exit_code == 3
+        assert re.search(rf"^{re.escape(str(path))} cannot be written: .*{reason}", found.stderr, re.M), found.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_bug_report_has_the_device_and_what_failed(tmp_path):

@@ -1,15 +1,17 @@
-"""What an .npy file holds, and what is said of one that holds nothing of use."""
+"""What an .npy file holds, what is said of one that holds nothing of use, and how one is written."""
 
 from __future__ import annotations
 
 import io
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from dml import DMLError
-from dml.frontends.npy import read_npy
+from dml.frontends.npy import read_npy, write_npy
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -52,7 +54,7 @@ def archive(**arrays):
         (saved(X)[:20], "has a damaged .npy header"),
         (saved(X)[:7], "has a damaged .npy header"),
         (b"\x93NUMPY\x09\x00" + saved(X)[8:], "an .npy file of version 9.0, which is not read"),
-        (saved(X).replace(b"(3, 4)", b"(-3,4)"), "is cut off"),
+        (saved(X).replace(b"(3, 4)", b"(-3,4)"), r"has a damaged .npy header: a shape of \(-3, 4\)"),
         (saved(X).replace(b"(3, 4)", b"(3, x)"), "has a damaged .npy header"),
         (saved(X).replace(b"<f4", b"<q9"), "has a damaged .npy header"),
         (saved(X).replace(b"(3, 4), }        ", b"(99999999, 9999)}"), "is cut off: its header says"),
@@ -87,3 +89,60 @@ def test_a_damaged_file_is_an_array_or_a_dml_error(tmp_path, seed):
         assert isinstance(read_npy(path), np.ndarray)
     except DMLError as error:
         assert error.message  # noqa: PT017  either is right
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        X,
+        X.T,
+        X[::2, 1:3],
+        np.float16([3])[0],
+        np.array(2.5),
+        np.zeros((0, 3), np.int64),
+        np.array([True]),
+        np.array("a"),
+    ],
+    ids=["c", "fortran", "strided", "scalar", "none", "empty", "bool", "text"],
+)
+def test_what_is_written_is_numpys(tmp_path, array):
+    write_npy(tmp_path / "new" / "x.npy", array)
+    found = np.load(tmp_path / "new" / "x.npy", allow_pickle=False)
+    assert found.dtype == array.dtype
+    assert np.array_equal(found, array)
+    assert found.shape == array.shape
+
+
+@pytest.mark.parametrize("room", [0, 100, 5000])
+def test_a_full_disk_is_told_and_nothing_is_left_on_it(tmp_path, room):
+    """RLIMIT_FSIZE stands for the disk, in a process of its own."""
+    code = f"""
+import resource, signal, sys
+from pathlib import Path
+import numpy as np
+from dml import DMLError
+from dml.frontends.npy import write_npy
+from dml.frontends.running import write_trace
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
+for name, write in (
+    ("x.npy", lambda path: write_npy(path, np.zeros(2000))),
+    ("t.json", lambda path: write_trace(path, {{"x" * 9000: []}}, "clock")),
+):
+    path = Path({str(tmp_path)!r}) / name
+    try:
+        write(path)
+    except DMLError as error:
+        assert error.message == f"{{path}}: cannot be written: File too large", error
+    else:
+        sys.exit(f"{{path}} was written")
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_objects_are_not_written(tmp_path):
+    with pytest.raises(DMLError, match=r"cannot be written: its elements are Python objects"):
+        write_npy(tmp_path / "x.npy", np.array([{}], object))
+    assert list(tmp_path.iterdir()) == []

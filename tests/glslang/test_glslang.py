@@ -295,3 +295,11 @@ def test_without_a_compiler_no_extension_is_known(monkeypatch, tmp_path):
     environment = {**os.environ, "PATH": str(tmp_path), "DML_GLSLANG": "process"}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert run.stdout == "False\n", run.stderr
+
+
+def test_a_choice_of_compiler_that_there_is_not(monkeypatch):
+    monkeypatch.setenv(glslang.COMPILER_VARIABLE, "proces")
+    with pytest.raises(DMLError, match="DML_GLSLANG: takes 'process' or nothing, found 'proces'"):
+        glslang.compile(Source("a.comp", "#version 450\nvoid main() {}\n"))
+    with pytest.raises(DMLError, match="found 'proces'"):
+        glslang.compiler()

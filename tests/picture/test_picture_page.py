@@ -174,7 +174,7 @@ def test_the_command(device, tmp_path):
     assert result.exit_code == 0, result.output
     assert "block/conv1" in made.read_text("utf-8")
     result = CliRunner().invoke(app, [*arguments, "--profile"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "--profile: needs --html" in result.output
     (tmp_path / "file").write_text("")
     result = CliRunner().invoke(app, [*arguments, "--html", str(tmp_path / "file" / "page.html")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import hypothesis
 import hypothesis.strategies as st
@@ -50,8 +51,10 @@ def test_large_pieces_go_back_at_once():
     small, large = pool_.take(100), pool_.take(1 << 20)
     assert pool_.allocated[0] == 2
     assert large.native is not small.native
+    gone = weakref.ref(large.native)
     del large
     gc.collect()
+    assert gone() is None, "before the pool is used again"
     assert pool_.allocated[0] == 1
     assert small.size == PIECE_ALIGNMENT
 

@@ -95,16 +95,15 @@ def test_a_barrier_on_staging_memory_that_is_not_there_is_an_error(manager):
         manager.sequence().record(kp.OpMemoryBarrier([storage], barrier_on_primary=False))
 
 
-def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
-    """In a process with little address space, on a driver that takes its memory there."""
+def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind(manager):
+    """In a process with little address space, on each driver that takes its memory there."""
     code = """
         import resource, sys
         import kp
-        manager = kp.Manager(0)
-        if not any(name in manager.get_device_properties()["device_name"] for name in ("llvmpipe", "SwiftShader")):
-            sys.exit(77)
+        manager = kp.Manager(int(sys.argv[1]))
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+        # (The newest lavapipe does not map what the host does not reach before a kernel does, and fails only then.)
         fitting = []
         for _ in range(8):
             for use in (kp.BufferUse.device, kp.BufferUse.shared):
@@ -112,11 +111,13 @@ def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
                 try:
                     while len(buffers) < 64:
                         buffers.append(manager.buffer(45 << 20, use))
+                        if use == kp.BufferUse.shared:
+                            buffers[-1].data()[-1] = 1
                 except RuntimeError as error:
                     assert "OutOf" in str(error), error
                 fitting.append(len(buffers))
                 del buffers
-        assert 0 < max(fitting) < 64, fitting
+        assert 0 < max(fitting[1::2]) < 64, fitting
         # What one failure in each round left behind would be missing six times; one is left to the driver's threads.
         assert all(last >= first - 1 for first, last in zip(fitting[2:4], fitting[-2:])), fitting
     """
@@ -124,10 +125,14 @@ def test_running_out_of_memory_is_an_error_and_leaves_nothing_behind():
         **os.environ,
         "MALLOC_ARENA_MAX": "1",
     }  # else threads take address space for theirs
-    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, env=environment)
-    if run.returncode == 77:
-        pytest.skip("device 0 is no CPU driver: its memory is not this process's")
-    assert run.returncode == 0, run.stderr
+    names = [properties["device_name"] for properties in manager.list_devices()]
+    tried = [which for which, name in enumerate(names) if "llvmpipe" in name or "SwiftShader" in name]
+    if not tried:
+        pytest.skip("no device is a CPU driver: its memory is not this process's")
+    for which in tried:
+        command = [sys.executable, "-c", textwrap.dedent(code), str(which)]
+        run = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert run.returncode == 0, f"{names[which]}: {run.stderr}"
 
 
 def test_timestamps_start_afresh_with_every_evaluation(manager):

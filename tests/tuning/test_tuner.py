@@ -303,6 +303,15 @@ def test_a_family_that_there_is_not():
     assert "there is no family 'cooking'; there are product, few rows, " in result.stderr
 
 
+def test_a_cache_that_cannot_be_written_is_told_before_anything_is_measured(vulkan, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr("dml.tuning.tuner.Tuner.tune", lambda *_, **__: pytest.fail("it measured"))
+    result = run("--quick", "--device", str(vulkan.index))
+    assert result.exit_code == 1
+    assert f"{tuned_file.path(vulkan.file_name)}: cannot be written: " in result.stderr
+
+
 def test_devices_say_that_they_are_tuned(vulkan):
     tuned_file.keep(vulkan.file_name, ONE)
     list_devices.cache_clear()

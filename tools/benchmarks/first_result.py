@@ -35,7 +35,7 @@ RIVALS = [name for name in CONTENDERS if name != "dml"]
 RTOL = 2e-3
 
 #: Steps after the first, and all columns.
-NEXT = ("batch", "length", "third")
+NEXT = ("batch", "length", "third", "later")
 COLUMNS = ("cold", "warm", *NEXT, "steady")
 
 TITLE = (

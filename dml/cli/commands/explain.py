@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ...capability import short_name
-from ..app import command, fail
+from ..app import MISUSED, command, fail
 from ..arguments import DeviceOption, input_files
 from ..tables import show, table
 
@@ -36,7 +36,8 @@ def explain(
     from ...waiting import Waiting
 
     if profile and html is None:
-        raise fail("--profile: needs --html, the page that the times go into; `dml run --profile` prints them")
+        words = "--profile: needs --html, the page that the times go into; `dml run --profile` prints them"
+        raise fail(words, MISUSED)
     options = Options(inputs=input_files(input))
     opened = create_device(device or None)
     with Waiting(Console(stderr=True)):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from ...errors import DMLError
 from ...words import bytes_text
-from ..app import command
+from ..app import MISUSED, command, fail
 from ..arguments import DeviceOption, input_files
 from ..tables import print_json, show, table
 
@@ -79,6 +78,6 @@ def _sizes(given: list[str]) -> dict[str, int]:
     for text in given:
         name, equals, number = text.rpartition("=")
         if not (name and equals and number.isdecimal() and int(number) > 0):
-            raise DMLError(f"--size: name=number is needed, 1 at least, found {text!r}")
+            raise fail(f"--size: name=number is needed, 1 at least, found {text!r}", MISUSED)
         sizes[name] = int(number)
     return sizes

@@ -52,6 +52,7 @@ def tune(
         typer.echo(f"{found.name}: {'forgotten' if was_there else 'nothing was measured'}")
         return
     if not show_:
+        tuned_file.check(found.file_name)
         _measure(found, wanted, quick=quick)
     kept = tuned_file.load(found.file_name)
     if json:

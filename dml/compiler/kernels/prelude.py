@@ -44,6 +44,7 @@ from dml.compiler.kernels.float_modes import float_modes
 from dml.compiler.program import Access, Operand, Region
 from dml.compiler.scalar import Constant
 from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.traced import traced_apply, whole
 
 #: Words of push constants that every Vulkan device takes.
 PUSH_WORDS = 32
@@ -142,9 +143,10 @@ def constant_bits(value: Constant) -> int:
         return bits
     if isinstance(value, np.int32):
         return int(value) & 0xFFFFFFFF
-    if not 0 <= int(value) < 1 << 32:
-        raise OverflowError(f"constant {value} does not fit 32 bits")
-    return int(value)
+    number = whole(value)
+    if not 0 <= number < 1 << 32:
+        raise OverflowError(f"constant {number} does not fit 32 bits")
+    return number
 
 
 def _glsl_type(value: Constant) -> str:
@@ -222,7 +224,10 @@ def prelude(
 def _words(name: str, named: Mapping[str, Constant]) -> tuple[int, ...]:
     """What a kernel reads for a name: a word, or for a divisor what replaces the division by it."""
     if name.endswith(DIVISOR):
-        return divisor_words(constant_bits(named[name.removesuffix(DIVISOR)]))
+        divisor = constant_bits(named[name.removesuffix(DIVISOR)])
+        if type(divisor) is int:
+            return divisor_words(divisor)
+        return traced_apply(_divisor_factor, divisor), traced_apply(_divisor_shifts, divisor)
     return (constant_bits(named[name]),)
 
 
@@ -235,6 +240,14 @@ def divisor_words(divisor: int) -> tuple[int, int]:
     bits = (divisor - 1).bit_length()
     factor = ((1 << 32) * ((1 << bits) - divisor) // divisor + 1) & 0xFFFFFFFF
     return factor, min(bits, 1) | max(bits - 1, 0) << 1
+
+
+def _divisor_factor(divisor: int) -> int:
+    return divisor_words(divisor)[0]
+
+
+def _divisor_shifts(divisor: int) -> int:
+    return divisor_words(divisor)[1]
 
 
 class _Signature(NamedTuple):

@@ -53,10 +53,11 @@ _TILES_OF_GPUS = tuple(itertools.product((1, 2, 4, 8, 16), (1, 2, 4, 8), (4, 8, 
 #: to 0.25 seconds to compile. Depthwise layers of MobileNetV2 take within a fifth of the best of six tiles by the
 #: third; others, and those of ResNet-18, within an eighth by the first. Narrow results of many products (input channels
 #: by output channels) take a tile of their own: 512 channels of 4 x 4 take 5.5 ms by it, and 9.3 by the first; 256 of 8
-#: x 8 5.8 and 5.0, 128 of 56 x 56 with a stride of two 11.6 and 12.3, so that what narrows on its way takes one kernel,
-#: from images of 256 x 256 down. Few products take the first whatever the image: 64 of 16 x 16 0.96 and 0.88.
+#: x 8 5.8 and 5.0, 128 of 56 x 56 with a stride of two 11.6 and 12.3, 64 to 128 of 72 x 72 so 9.1 and 9.1, of 96 x 96
+#: 15.2 and 13.8, so that what narrows on its way takes one kernel, from images of 320 x 320 down. Few products take the
+#: first whatever the image: 64 of 16 x 16 0.96 and 0.88.
 _TILES = ((8, 2, 8), (4, 2, 8), (1, 4, 8), (1, 2, 8))
-_NARROW_TILE, _NARROW, _MANY_PRODUCTS = (8, 4, 4), 32, 1 << 13
+_NARROW_TILE, _NARROW, _MANY_PRODUCTS = (8, 4, 4), 40, 1 << 13
 #: Those of results of one row, where a second would be empty: 5 taps over 256 channels of 400 places, four images,
 #: take llvmpipe 27 ms so and 120 by the others.
 _FLAT_TILES = ((8, 1, 16), (4, 1, 16), (1, 1, 16), (1, 1, 8))

@@ -23,13 +23,20 @@ from dml.compiler.selection.few_rows import (
     few_rows,
 )
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
-from dml.compiler.selection.tiles import ProductSizes, TiledProduct, cheapest_step, tiled_product
+from dml.compiler.selection.tiles import (
+    MANY_WEIGHTS,
+    MOST_PLACES,
+    ProductSizes,
+    TiledProduct,
+    cheapest_step,
+    tiled_product,
+)
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
-#: How many times as much the product may cost before the product of the transposes is made in its stead. The estimate
-#: is too rough to exchange the operands for less. 4096 x 1024 x 3 takes llvmpipe 16 ms so, and 38 as it is given.
-_WORTH_TRANSPOSING = 1.5
+#: How many times as much, as a quotient, a product may cost before that of the transposes is made in its stead. The
+#: estimate is too rough to exchange the operands for less. 4096 x 1024 x 3 takes llvmpipe 16 ms so, and 38 as given.
+_WORTH_TRANSPOSING = 3, 2
 #: An operand whose elements are each used this often is worth a copy that can be read four elements at a time.
 _WORTH_PACKING = 32
 #: A product of fewer rows than this has its own kernel on GPUs: tiles of 32 rows would be half empty at best.
@@ -229,14 +236,19 @@ _MATRIX_TILES = (
 )
 
 
-def is_better_transposed(target: Target, m: int, n: int) -> bool:
+def is_better_transposed(target: Target, sizes: ProductSizes) -> bool:
     """Whether the product of the transposes, in the other order, is the one that the kernels do well.
 
-    GPUs have a kernel for few rows and none for few columns.
+    GPUs have a kernel for few rows and none for few columns. On llvmpipe many weights are on the right, as those of
+    late layers, whose images are small: whatever the image is.
     """
+    m, n = sizes.m, sizes.n
     if not target.is_cpu:
         return n < min(m, _NARROW)
-    return _WORTH_TRANSPOSING * cheapest_step(target, n, m) < cheapest_step(target, m, n)
+    if target.llvmpipe > (0, 0) and sizes.a_known and not sizes.b_known and m * sizes.k >= MANY_WEIGHTS:
+        return n <= MOST_PLACES
+    most, least = _WORTH_TRANSPOSING
+    return most * cheapest_step(target, n, m) < least * cheapest_step(target, m, n)
 
 
 def is_worth_packing(target: Target, uses: int, *, known: bool) -> bool:

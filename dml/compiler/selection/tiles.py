@@ -32,6 +32,12 @@ _MIDDLE_WEIGHTS, _LARGE_WEIGHTS = 1 << 15, 1 << 17
 #: Multiplications of one product from which on they are where it has no weights. What weights of a convolution are
 #: multiplied with (they are on the left) is large enough for the middle one in any case.
 _MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 1_000_000, 16_000_000, 50_000_000
+#: Weights of a convolution from which on llvmpipe has them on the right (rows are places, read in fours along columns),
+#: but of images of more places than so many. 160 to 960 channels take it 0.9 ms so at 7 x 7 and 1.1 with weights on the
+#: left, 0.5 and 1.0 at 5 x 5; 256 to 1024 4.5 and 6.4 at 14 x 14, 512 to 512 19 and 17 at 28 x 28; of fewer weights 128
+#: to 512 5.2 and 4.7 at 28 x 28. All of them take the middle tile: 16 x 16 takes as long, and more to compile.
+#: (SwiftShader takes a tenth longer for weights on the right.)
+MANY_WEIGHTS, MOST_PLACES = 80_000, 1 << 11
 #: Few rows of a read in fours along columns.
 _COLUMNS_IN_FOURS = (4, 8)
 
@@ -107,6 +113,8 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
             return _COLUMNS_IN_FOURS
         return _LONG_ROW if sizes.b_known and sizes.n * sizes.k >= _LONG_ROWS_FROM else _SHORT_ROW
     work = sizes.m * sizes.n * sizes.k
+    if sizes.b_known and a_along_columns and sizes.m <= MOST_PLACES:
+        return _MIDDLE
     if sizes.b_known:
         large = sizes.n * sizes.k >= _LARGE_WEIGHTS
         middle = sizes.batch > 1 and sizes.n * sizes.k * sizes.batch >= _MIDDLE_WEIGHTS

@@ -14,6 +14,7 @@ import numpy as np
 from dml.api.arrays import Array
 from dml.api.device import Device
 from dml.api.operator import CompiledOperator
+from dml.cache import write_whole
 from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
 from dml.descriptors.graph import (
     DML_GRAPH_DESC,
@@ -35,6 +36,7 @@ from dml.frontends.dxdispatch.model import (
 from dml.frontends.dxdispatch.onnx_model import DxOnnx, OnnxReady
 from dml.frontends.dxdispatch.resources import Resource
 from dml.frontends.dxdispatch.timing import Timing
+from dml.frontends.npy import write_npy
 from dml.runtime.buffer import Buffer
 from dml.runtime.recording import KernelTime
 from dml.tensors import numpy_dtype
@@ -298,12 +300,11 @@ class Session:
         resource = command.resource
         try:
             if path.suffix.lower() == ".npy":
-                with path.open("wb") as file:
-                    np.save(file, self._shaped(command), allow_pickle=False)
+                write_npy(path, self._shaped(command))
             elif path.suffix.lower() in images.SUFFIXES:
-                images.write(self._shaped(command), path)
+                write_whole(path, images.encode(self._shaped(command), path.suffix))
             else:
-                path.write_bytes(self.buffers[resource.name].read().tobytes())
+                write_whole(path, self.buffers[resource.name].read().tobytes())
         except OSError as error:
             raise DMLError(f"{command.target!r} cannot be written: {error.strerror}") from None
 

@@ -49,10 +49,13 @@ def read(data: bytes, sizes: Sequence[int], dtype: np.dtype[Any]) -> Array:
     return np.ascontiguousarray(np.atleast_3d(pixels).transpose(2, 0, 1)[None]).astype(dtype)
 
 
-def write(array: Array, path: Any) -> None:
-    """Write {1, C, H, W}, elements limited to 0 and 1, with the format of the path's suffix. May raise OSError."""
+def encode(array: Array, suffix: str) -> bytes:
+    """{1, C, H, W}, elements limited to 0 and 1, in the format of a path's suffix."""
     pixels = np.nan_to_num(np.clip(array[0].astype(np.float32), 0, 1)) * np.float32(255)
     picture = pixels.astype(np.uint8).transpose(1, 2, 0)
-    if path.suffix.lower() != ".png":
+    if suffix.lower() != ".png":
         picture = picture[:, :, :3]  # JPEG has no transparency
-    _pillow().fromarray(picture[:, :, 0] if picture.shape[2] == 1 else picture).save(path)
+    data = io.BytesIO()
+    kind = "PNG" if suffix.lower() == ".png" else "JPEG"
+    _pillow().fromarray(picture[:, :, 0] if picture.shape[2] == 1 else picture).save(data, kind)
+    return data.getvalue()

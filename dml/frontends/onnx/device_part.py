@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dml.api.device import Device
 from dml.api.device_array import DeviceArray
+from dml.api.pattern import CompiledPattern
 from dml.api.resident import SharedMemory
 from dml.errors import DMLError
 from dml.garbage import uncollected
 from dml.graph.builder import SharedConstants
 from dml.stages import stage
+from dml.traced import Numbers, UntracedError, filled, numbers_in
 
 from .dtypes import HELD_AS_FLOAT32, Array, DType, Shape
 from .mapped import MappedNodes
 from .node import NodeFacts
+from .patterns import PlanPatterns
 from .plans import Plans
 from .trace import GraphFacts, Guard, NodeRecord, Trace, run, written_out
 from .value import LateRows
@@ -40,7 +43,7 @@ class Result:
 
     shape: Shape
     dtype: DType
-    array: Array | None
+    array: Any
 
 
 class OnnxPlan:
@@ -54,12 +57,13 @@ class OnnxPlan:
             for at, value in flat(name, item):
                 if isinstance(value, LateRows):
                     tensors |= {at: value.rows.tensor, f"{at}#count": value.count.tensor}
-                elif value.array is None:
+                elif value.constant is None:
                     tensors[at] = value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
         if self.compiled is not None:
             self.compiled.shared = shared
-        self._record = trace.record
+        record = trace.record
+        self._recorded: Callable[[], list[NodeRecord]] = lambda: written_out(record)
         #: The nodes that count what they give, in words.
         self.late_nodes = [made.node for made in trace.record if isinstance(made, NodeRecord) and made.is_late]
         #: Which node of the compiled graph is which of the Builder's.
@@ -68,7 +72,7 @@ class OnnxPlan:
     @property
     def record(self) -> list[NodeRecord]:
         """What became of each node."""
-        return written_out(self._record)
+        return self._recorded()
 
     @property
     def kept(self) -> Mapping[object, int]:
@@ -78,6 +82,40 @@ class OnnxPlan:
     def holds(self, feeds: Mapping[str, Array]) -> bool:
         """Whether inputs with these values make the graph that this is."""
         return all(guard.holds(feeds) for guard in self.guards)
+
+    def pattern(self) -> tuple[list[int], Callable[[Numbers], OnnxPlan]]:
+        """Of a plan for traced sizes: the numbers in it, and the plan with others for them.
+
+        Raises UntracedError where it depends on more than sizes.
+        """
+        if self.guards or self.late_nodes:
+            raise UntracedError("the plan depends on numbers in the inputs")
+        names, results, record = list(self.outputs), list(self.outputs.values()), self.record
+        compiled = None if self.compiled is None else CompiledPattern(self.compiled)
+        numbers: list[int] = [*numbers_in([results, record]), *(() if compiled is None else compiled.numbers)]
+
+        def of_sizes(values: Numbers) -> OnnxPlan:
+            made = object.__new__(OnnxPlan)
+            made.__dict__.update(self.__dict__)
+            made.outputs = dict(zip(names, filled(results, values), strict=True))
+            made.compiled = None if compiled is None else compiled.filled(values)
+            made._recorded = lambda: filled(record, values)
+            return made
+
+        return numbers, of_sizes
+
+    def is_same(self, other: OnnxPlan) -> bool:
+        """Whether it runs the same dispatches over tensors of the same layouts, and gives the same."""
+        if not _are_same(self.outputs, other.outputs):
+            return False
+        mine, others = self.compiled, other.compiled
+        if mine is None or others is None:
+            return mine is others
+        return bool(
+            mine.program == others.program
+            and mine.input_fields == others.input_fields
+            and mine.output_fields == others.output_fields
+        )
 
     def run(self, feeds: Mapping[str, Array], keep: Collection[str] = ()) -> dict[str, Any]:
         """The outputs by name. keep: those that stay on the device, as far as they are computed there."""
@@ -99,7 +137,19 @@ def _described(item: Any, name: str) -> Any:
         return [_described(inner, f"{name}[{at}]") for at, inner in enumerate(item)]
     if isinstance(item, LateRows):
         return LateResult(name, f"{name}#count", item.dtype, item.turned)
-    return None if item is None else Result(item.shape, item.dtype, item.array)
+    return None if item is None else Result(item.shape, item.dtype, item.constant)
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Whether outputs of two plans are described the same."""
+    if isinstance(one, Result) and isinstance(other, Result):
+        arrays = np.array_equal(one.array, other.array) if one.array is not None else other.array is None
+        return arrays and (one.shape, one.dtype) == (other.shape, other.dtype)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_are_same(item, other[name]) for name, item in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_are_same, one, other))
+    return bool(one == other)
 
 
 def flat(name: str, item: Any) -> list[tuple[str, Any]]:
@@ -155,6 +205,8 @@ class DevicePart:
         self._constants = constants
         self._late = late
         self._mapped = MappedNodes(graph, constants, late)
+        #: By the names, ranks and dtypes of the inputs.
+        self.patterns: dict[Any, PlanPatterns] = {}
         #: What the plans work in, one at a time.
         self._shared = SharedMemory()
 
@@ -174,9 +226,29 @@ class DevicePart:
         plan: OnnxPlan | None = self.plans.find(shapes, feeds)
         if plan is None:
             with stage("plan"), uncollected():
-                plan = self.plan(given, feeds)
+                plan = self._planned(given, shapes, feeds)
             self.plans.add(shapes, plan)
         return plan, feeds
+
+    def _planned(self, given: Mapping[str, Any], shapes: Any, feeds: dict[str, Array]) -> OnnxPlan:
+        """The plan for inputs, by a pattern where there is one."""
+        if not all(isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], str) for _, found in shapes):
+            return self.plan(given, feeds)  # sequences of tensors
+        kind = tuple((name, len(shape), dtype) for name, (shape, dtype) in shapes)
+        patterns = self.patterns.setdefault(kind, PlanPatterns())
+        sizes = tuple(size for _, (shape, _) in shapes for size in shape)
+        found: OnnxPlan | None = patterns.find(sizes)
+        if found is not None:
+            return found
+
+        def make(traced: Sequence[int]) -> tuple[list[int], Callable[[Numbers], OnnxPlan]]:
+            left = iter(traced)
+            items = {name: _Shaped(tuple(next(left) for _ in range(rank)), given[name].dtype) for name, rank, _ in kind}
+            return self.plan(items, None).pattern()
+
+        plan = self.plan(given, feeds)
+        patterns.learn(sizes, plan, make)
+        return plan
 
     def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
         """The part compiled for inputs of these shapes. feeds: their values, where they may be needed."""
@@ -186,6 +258,13 @@ class DevicePart:
         items = {name: _enter(trace, name, item) for name, item in given.items()}
         results = trace.graph(self._graph, items, self._opsets)
         return OnnxPlan(trace, dict(zip(self.outputs, results, strict=True)), self._shared)
+
+
+class _Shaped(NamedTuple):
+    """What a plan needs of an input."""
+
+    shape: tuple[int, ...]
+    dtype: DType
 
 
 def _fed(name: str, item: Any, feeds: dict[str, Array]) -> Any:

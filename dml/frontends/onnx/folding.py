@@ -5,8 +5,9 @@ Larger constants (weights that are transposed, say) go to the device, where the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from dml.errors import DMLError
 
 from .dtypes import Array
 from .host import computed
+from .traced_arrays import TracedArray, computed_of_sizes, is_traced
 from .value import OnnxValue
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ _FOLDABLE = frozenset(
 )
 
 
-def fold(node: OnnxNode) -> list[Array] | None:
+def fold(node: OnnxNode) -> Sequence[Array | TracedArray] | None:
     """The node's outputs, where it can be computed here, else None."""
     if node.domain or node.op in ("Constant", "If", "Loop", "Scan", "Shape", "Size"):
         return None
@@ -49,10 +51,16 @@ def fold(node: OnnxNode) -> list[Array] | None:
         return _evaluate(node, [None if item is None else node.trace.known(item) for item in node.inputs])
     # Of a large table some rows are as much work here as its way to the device, which would come again at each length.
     small = values[1:] if node.op == "Gather" else values
-    if node.op not in _FOLDABLE or any(item.array is None for item in values):
+    if node.op not in _FOLDABLE or any(item.constant is None for item in values):
         return None
     if any(item.size > _INPUT_LIMIT for item in small):
         return None
+    constants = [None if item is None else item.constant for item in node.inputs]
+    if any(map(is_traced, constants)):
+        made = computed_of_sizes(node, constants, partial(_evaluate, node))
+        of_numbers = node.op in ("ConstantOfShape", "Expand", "Gather", "Range", "Tile")
+        size = made.size if of_numbers else prod(item.size for item in values)
+        return [made] if size <= _OUTPUT_LIMIT else None
     arrays = [None if item is None else item.array for item in node.inputs]
     return _evaluate(node, arrays) if _result_size(node, arrays) <= _OUTPUT_LIMIT else None
 

@@ -65,7 +65,7 @@ def load(source: ModelSource) -> Loaded:
 
 def _loaded(source: ModelSource, fill: bool) -> Loaded:
     """fill: put all external data into the model."""
-    folder: Path | None = None
+    name, folder = "the model", None
     apart: dict[int, bytes] = {}
     if isinstance(source, onnx.ModelProto):
         model = source
@@ -75,7 +75,8 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
         try:
             path = Path(os.fspath(source))
             with path.open("rb") as file:
-                (model, apart), folder = _read(file, str(path), fill), path.parent
+                name, folder = str(path), path.parent
+                model, apart = _read(file, name, fill)
         except TypeError:
             raise DMLError(f"a model is a path, bytes or an onnx.ModelProto, found {type(source).__name__}") from None
         except OSError as error:
@@ -83,7 +84,7 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
         except ValueError as error:  # a path that no file can have
             raise DMLError(f"{source!r}: cannot be read ({error})") from None
     if not model.HasField("graph"):
-        raise DMLError("the model has no graph")
+        raise DMLError(f"{name} has no graph")
     own = len(model.graph.initializer)  # which come first
     read = [
         check_tensor(tensor, where, folder, fill or at >= own or prod(tensor.dims) <= _SMALL, apart.get(at))

@@ -113,6 +113,8 @@ class MappedNodes:
             if type(value) is not OnnxValue:
                 return None
             array, tensor = value.array, value.held
+            if value.traced is not None:
+                return None
             numbers: Hashable = None
             if array is not None:
                 if array.dtype.hasobject:
@@ -170,8 +172,8 @@ class MappedNodes:
         ]
         size = sum(item.array.nbytes for item in described if item is not None and item.array is not None)
         for one in fragment.nodes:
-            if isinstance(one, DML_CONSTANT_DATA_GRAPH_NODE_DESC) and not self._constants.has(one.Data):
-                size += len(one.Data)
+            if type(one) is DML_CONSTANT_DATA_GRAPH_NODE_DESC and not self._constants.has(one.Data):
+                size += one.DataSize
         if size > MOST_BYTES // 64:
             return
         own = tuple(one._replace(numbers=range(one.numbers.start - first, one.numbers.stop - first)) for one in records)
@@ -207,7 +209,7 @@ def _described(item: Any, inputs: Sequence[OnnxValue | None], sources: Sequence[
     for at, value in enumerate(inputs):
         if value is item:
             return _Result(at, (), None, None, None, None)
-    if item.array is not None and item.array.dtype.hasobject:
+    if item.traced is not None or (item.array is not None and item.array.dtype.hasobject):
         return _UNKNOWN  # type: ignore[no-any-return]
     tensor, place = item.held, None
     if tensor is not None:

@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from dml.errors import HRESULT, DMLError
+from dml.traced import whole
 
 from .dtypes import Array
 from .lenient import names_read
@@ -137,7 +138,7 @@ class OnnxNode:
         shape = self.input(at).shape
         found = self.numbers(at)
         self.check(found.size == 1, f"input {at} must hold one number, found shape {shape}")
-        return found[0].item()
+        return found.tolist()[0]
 
     def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
         """``of`` the numbers in an input, which may change as long as this does not."""
@@ -167,11 +168,11 @@ class OnnxNode:
         """Integers from an attribute, or in newer versions from an input; None where neither is given."""
         if name in self.attributes:
             given = self.attributes[name]
-            whole = isinstance(given, list) and all(isinstance(item, int) for item in given)
-            self.check(whole, f"attribute {name!r} must be integers, found {given!r}")
+            is_whole = isinstance(given, list) and all(isinstance(item, int) for item in given)
+            self.check(is_whole, f"attribute {name!r} must be integers, found {given!r}")
             return list(given)
         found = None if at is None else self.known(at)
-        return None if found is None else [int(item) for item in found.reshape(-1)]
+        return None if found is None else [whole(item) for item in found.reshape(-1)]
 
     def each(self, name: str, count: int, default: int) -> list[int]:
         """An attribute of so many integers, one for each dimension say; the default for all where it is absent."""

@@ -428,7 +428,7 @@ def opsets_of(function: Any, around: Mapping[str, int]) -> dict[str, int]:
 
 def _facts(names: Sequence[str], items: Sequence[Item]) -> list[ValueFacts]:
     return [
-        ValueFacts(name, item.shape, item.dtype, item.array is not None)
+        ValueFacts(name, item.shape, item.dtype, item.constant is not None)
         for name, item in zip(names, items, strict=False)
         if isinstance(item, OnnxValue)
     ]

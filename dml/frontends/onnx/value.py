@@ -27,8 +27,10 @@ from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, Tensor
 from dml.shapes import broadcast_sizes
 from dml.tensors import packed_tensor
+from dml.traced import whole
 
-from .dtypes import _SUBSTITUTES, BOOL, HELD_AS_FLOAT32, Array, DType, storage
+from .dtypes import _SUBSTITUTES, BOOL, HELD_AS_FLOAT32, INT64, Array, DType, storage
+from .traced_arrays import TracedArray, as_traced_array, is_traced
 
 
 class OnnxValue:
@@ -42,13 +44,16 @@ class OnnxValue:
         *,
         array: Array | None = None,
         tensor: Tensor | None = None,
+        traced: TracedArray | None = None,
     ) -> None:
         self.builder = builder
-        self.shape = tuple(map(int, shape))
+        self.shape = tuple(map(whole, shape))
         self.dtype = np.dtype(dtype)
         self.array = array
         #: The value where it is in the graph: not so a constant before its first use.
         self.held = tensor
+        #: A constant whose elements are not told, while sizes are traced.
+        self.traced = traced
 
     @classmethod
     def again(
@@ -57,6 +62,7 @@ class OnnxValue:
         """A value with what another one has."""
         made = object.__new__(cls)
         made.builder, made.shape, made.dtype, made.array, made.held = builder, shape, dtype, array, tensor
+        made.traced = None
         return made
 
     def __repr__(self) -> str:
@@ -73,19 +79,27 @@ class OnnxValue:
     @property
     def is_held(self) -> bool:
         """Whether it is a constant or has a tensor: not so where no data type of the device holds it."""
-        return self.array is not None or self.held is not None
+        return self.constant is not None or self.held is not None
+
+    @property
+    def constant(self) -> Array | TracedArray | None:
+        """The elements of a constant."""
+        return self.traced if self.array is None else self.array
 
     @property
     def tensor(self) -> Tensor:
         """The value in the graph; a constant becomes a constant node when it is first used."""
         if self.held is None:
-            assert self.array is not None
+            assert self.constant is not None
             if not self.size:
                 raise DMLError("a tensor without elements cannot go to the device", HRESULT.DXGI_ERROR_UNSUPPORTED)
-            held = self.array.astype(np.float32) if self.dtype in HELD_AS_FLOAT32 else self.array
+            if self.array is None or is_traced(self.array):
+                storage(self.dtype)
+                made = as_traced_array(self.constant).like(_held)
+                self.held = self.builder.constant_of_sizes(made.shape, made.now, made.numbers, made.at)
+                return self.held
+            held = _held(self.array)
             storage(held.dtype)
-            if held.dtype == BOOL:
-                held = held.astype(np.uint8)
             self.held = self.builder.constant(np.ascontiguousarray(held))
         return self.held
 
@@ -159,10 +173,19 @@ class LateRows:
     turned: bool = False
 
 
-def constant(builder: Builder, array: npt.ArrayLike) -> OnnxValue:
+def _held(array: Array) -> Array:
+    """A constant's elements as the device holds them."""
+    if array.dtype in HELD_AS_FLOAT32:
+        return array.astype(np.float32)
+    return array.astype(np.uint8) if array.dtype == BOOL else array
+
+
+def constant(builder: Builder, array: npt.ArrayLike | TracedArray) -> OnnxValue:
     """A host array as a value."""
+    if type(array) is TracedArray:
+        return OnnxValue(builder, array.shape, array.dtype, traced=array)
     held = np.asarray(array)
-    return OnnxValue(builder, held.shape, held.dtype, array=held)
+    return OnnxValue(builder, held.shape, INT64 if is_traced(held) else held.dtype, array=held)
 
 
 @cache
@@ -280,13 +303,13 @@ def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
 
 def reshape(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
     """The same elements, in row-major order, under another shape."""
-    shape = tuple(int(size) for size in shape)
+    shape = tuple(map(whole, shape))
     if prod(shape) != x.size:
         raise DMLError(f"shape {x.shape} does not reshape to {shape}")
     if shape == x.shape:
         return x
-    if x.array is not None:
-        return constant(x.builder, x.array.reshape(shape))
+    if x.constant is not None:
+        return constant(x.builder, x.constant.reshape(shape))
     return x.made(x.packed.view(shape or (1,)), shape)
 
 

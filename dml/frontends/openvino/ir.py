@@ -168,9 +168,8 @@ class Network:
         if min(sizes, default=0) < 0 or prod(sizes) * dtype.itemsize != size:
             raise DMLError(f"{layer}: {size} bytes are not an array of shape {sizes} of {kind}")
         if offset < 0 or offset + size > self.weights.size:
-            raise DMLError(
-                f"{layer}: bytes {offset} to {offset + size} lie outside the {self.weights.size} of the .bin file"
-            )
+            has = f"the {self.weights.size} of the .bin file" if self.weights.size else "a .bin file: there is none"
+            raise DMLError(f"{layer}: bytes {offset} to {offset + size} lie outside {has}")
         found: npt.NDArray[Any] = self.weights[offset : offset + size].view(dtype).reshape(sizes)
         return found
 

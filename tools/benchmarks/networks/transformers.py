@@ -91,5 +91,7 @@ def gpt2() -> Model:
             "length": {"past": 17, "total": 18},
             "third": {"past": 18, "total": 19},
             "batch": {"batch": 2},
+            **{f"past {past}": {"past": past, "total": past + 1} for past in range(19, 32)},
+            "later": {"past": 32, "total": 33},
         },
     )  # fmt: skip

@@ -94,7 +94,7 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         by_product(builder, sums[0], finish)
         return
     if len(sums) == 1 and takes_some(sums[0]) and is_worth_thinning(builder.target, sums[0].sizes):
-        by_product(builder, thinned(builder, sums[0]), finish)
+        by_product(builder, thinned(builder, sums[0]), finish, one_by_one=True)
         return
     tiles = [direct_tile(builder.target, each.sizes) for each in sums]
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):

@@ -15,7 +15,7 @@ from dml.compiler.operators.gemm.layout import quads
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
-from dml.compiler.selection import lanes, stores_fours, unit_walk
+from dml.compiler.selection import keeps_fours, lanes, stores_fours, unit_walk
 from dml.compiler.selection.convolution import DirectTile, lays_weights_in_fours, stores_in_loops
 
 
@@ -126,6 +126,7 @@ def _sums(
             "MOVE_2": f"{windows.strides[2]}u",
             "DILATION_2": f"{windows.dilations[2]}u",
             "SUM_IS_INT": int(kind == "int"),
+            "SUMS_IN_FOURS": int(keeps_fours(builder.target)),
             "WEIGHTS_WIDE": int(wide_weights),
             "RESULT_WIDE": int(wide),
             "HAS_BIAS": int(sums.bias is not None),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dml.compiler.apply import apply
+from dml.compiler.apply import copy_each
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Expression, Leaf
+from dml.compiler.scalar import Expression
+from dml.tensors import packed_strides
 
 
 def is_product(sums: WindowedSum) -> bool:
@@ -36,12 +37,21 @@ def takes_some(sums: WindowedSum) -> bool:
 
 
 def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
-    """The same of a copy of the elements of x that the windows take."""
+    """The same of a copy of the elements of x that the windows take, each channel's from a multiple of four on.
+
+    Its kernel is the same for every image's size: dimensions that are one in some of them are not merged.
+    """
     x, windows = sums.x, sums.windows
-    sizes, steps = (*x.sizes[:2], *sums.result.sizes[2:]), (1, 1, *windows.strides)
-    taken = x.view(sizes, tuple(stride * step for stride, step in zip(x.strides, steps, strict=True)))
-    copy = builder.temporary(x.data_type, sizes)
-    apply(builder, Leaf(0), copy, [taken])
+    images, channels = x.sizes[:2]
+    places = sums.result.sizes[2:]
+    taken = x.view(
+        (images, channels, *places),
+        (*x.strides[:2], *(stride * step for stride, step in zip(x.strides[2:], windows.strides, strict=True))),
+    )
+    apart = -(-math.prod(places) // 4) * 4
+    whole = builder.temporary(x.data_type, (images, channels, apart))
+    copy = whole.view(taken.sizes, (channels * apart, apart, *packed_strides(places)))
+    copy_each(builder, copy, taken)
     return replace(sums, x=copy, windows=replace(windows, strides=(1, 1, 1)))
 
 
@@ -57,8 +67,11 @@ def _places(sums: WindowedSum, *more: int) -> tuple[tuple[int, ...], list[tuple[
     return merge_dimensions([sums.x.sizes[axis] for axis in axes], strides)
 
 
-def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """A matrix of weights times one of x, {input channel, place}, for each group and image, or all images."""
+def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression, *, one_by_one: bool = False) -> None:
+    """A matrix of weights times one of x, {input channel, place}, for each group and image, or all images.
+
+    one_by_one: see ``matmul``.
+    """
     places, strides = _places(sums, 0) if is_one_matrix(sums) else _places(sums)
     step_x, step_result = (own[0] if own else 1 for own in strides)
     groups, outputs, inputs = sums.weights.sizes[:3]
@@ -78,4 +91,4 @@ def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -
     if b.strides[-2] == result.strides[-2] == 1 < result.strides[-1]:
         # Channels are neighbours: kernels store along rows.
         a, b, c, result = transposed(b), transposed(a), c and transposed(c), transposed(result)
-    matmul(builder, a, b, c, result, activation=finish)
+    matmul(builder, a, b, c, result, activation=finish, one_by_one=one_by_one)

@@ -13,6 +13,7 @@ from dml.compiler.operators.gemm.layout import in_eights, quads, readable, trans
 from dml.compiler.parts import Box, boxes, cut, narrow, words
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
+from dml.compiler.selection import keeps_fours
 from dml.compiler.selection.few_rows import FewMatrixProduct, VectorProduct
 from dml.compiler.selection.gemm import (
     MatrixProduct,
@@ -47,6 +48,7 @@ def matmul(
     alpha: float = 1.0,
     beta: float = 1.0,
     activation: Expression | None = None,
+    one_by_one: bool = False,
 ) -> None:
     """``result = activation(alpha * a x b + beta * c)``, one product of matrices for each batch element.
 
@@ -54,10 +56,11 @@ def matmul(
     result INT32 without c, alpha and activation (sums modulo 2^32). Any strides: transposes are strides
     (``transposed``). Leading dimensions of a and b broadcast to those of result, which may have none. Sums of floats
     accumulate in float32, in an order that never changes; c is not read where beta is 0. activation: an expression of
-    Leaf(0), the sum.
+    Leaf(0), the sum. one_by_one: results are stored so by the tiled kernel, also where four of them lie side by side:
+    the same kernel for all n.
     """
-    target, (m, n) = builder.target, result.sizes[-2:]
-    if is_better_transposed(target, m, n):
+    target = builder.target
+    if is_better_transposed(target, _sizes_of({"a": a, "b": b, "result": result})):
         a, b, c, result = transposed(b), transposed(a), c and transposed(c.broadcast(result.sizes)), transposed(result)
     m, n = result.sizes[-2:]
     if _is_half(a) and _is_half(b) and multiplies_on_matrices(target, m, n, a.sizes[-1]):
@@ -72,7 +75,7 @@ def matmul(
         operands["c"] = c.broadcast(result.sizes)
     operands = merge_batch(operands)
     for products in _parts(operands, target):
-        _sum_of_products(builder, products, alpha, beta, activation or Leaf(0))
+        _sum_of_products(builder, products, alpha, beta, activation or Leaf(0), one_by_one)
 
 
 def sum_type(result: Operand) -> tuple[str, DML_TENSOR_DATA_TYPE]:
@@ -113,7 +116,12 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
 
 
 def _sum_of_products(
-    builder: ProgramBuilder, products: Sequence[Mapping[str, Operand]], alpha: float, beta: float, finish: Expression
+    builder: ProgramBuilder,
+    products: Sequence[Mapping[str, Operand]],
+    alpha: float,
+    beta: float,
+    finish: Expression,
+    one_by_one: bool,
 ) -> None:
     """``finish`` of the sum of some products along k and of c: each is added to the one before."""
     sums: Operand | None = None
@@ -125,7 +133,7 @@ def _sum_of_products(
             operands["c"], beta = sums, 1.0
         if not is_last:
             operands["result"] = sums = builder.temporary(sum_type(result)[1], result.sizes)
-        _product(builder, operands, alpha, beta, finish if is_last else Leaf(0))
+        _product(builder, operands, alpha, beta, finish if is_last else Leaf(0), one_by_one and is_last)
 
 
 def _sizes_of(operands: Mapping[str, Operand]) -> ProductSizes:
@@ -154,7 +162,9 @@ def _is_half(operand: Operand) -> bool:
     return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
 
 
-def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> tuple[str, dict[str, object]]:
+def _kernel_defines(
+    target: Target, kernel: ProductKernel, operands: Mapping[str, Operand]
+) -> tuple[str, dict[str, object]]:
     """The shader of the kernel, and what its tile is called there."""
     match kernel:
         case TiledProduct():
@@ -162,6 +172,7 @@ def _kernel_defines(kernel: ProductKernel, operands: Mapping[str, Operand]) -> t
                 "TILE_M": f"{kernel.rows}u",
                 "TILE_N": f"{kernel.columns}u",
                 "SHARES_ROWS": int(kernel.shares_rows),
+                "SUMS_IN_FOURS": int(keeps_fours(target)),
             }
         case NarrowProduct():
             return "gemm/narrow.comp", {
@@ -259,14 +270,19 @@ def matrix_defines(name: str, operand: Operand, along: str | None) -> tuple[dict
 
 
 def _product(
-    builder: ProgramBuilder, operands: Mapping[str, Operand], alpha: float, beta: float, finish: Expression
+    builder: ProgramBuilder,
+    operands: Mapping[str, Operand],
+    alpha: float,
+    beta: float,
+    finish: Expression,
+    one_by_one: bool,
 ) -> None:
     """One dispatch, or one that makes sums of parts of k and one that adds these."""
     kernel = _kernel(builder.target, operands)
     result, k = operands["result"], operands["a"].sizes[-1]
     part = part_of_k(kernel, k)
     if part >= k:
-        _dispatch(builder, kernel, operands, alpha, beta, finish)
+        _dispatch(builder, kernel, operands, alpha, beta, finish, one_by_one=one_by_one)
         return
     parts = -(-k // part)
     sums = builder.temporary(sum_type(result)[1], (parts, *result.sizes))
@@ -310,9 +326,11 @@ def _dispatch(
     finish: Expression,
     parts: int = 1,
     stride: int = 0,
+    *,
+    one_by_one: bool = False,
 ) -> None:
     """parts: of k, for each of which the result has a matrix, ``stride`` elements apart."""
-    shader, tile = _kernel_defines(kernel, operands)
+    shader, tile = _kernel_defines(builder.target, kernel, operands)
     result = operands["result"]
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
     kind, _ = sum_type(result)
@@ -321,7 +339,8 @@ def _dispatch(
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
         operand = operands[name]
-        own, wide = matrix_defines(name, operand, _along(builder.target, name, operands))
+        singly = one_by_one and name == "result" and isinstance(kernel, TiledProduct)
+        own, wide = matrix_defines(name, operand, None if singly else _along(builder.target, name, operands))
         defines |= own
         vector = wide or (name == "b" and isinstance(kernel, VectorProduct))
         vector |= name != "result" and isinstance(kernel, MatrixProduct | FewMatrixProduct)

@@ -70,7 +70,7 @@ def gelu(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     if node.op == "BiasGelu":
         x = x + node.input(1)
-    return tanh_gelu(x) if node.text("approximate", "none") == "tanh" else exact_gelu(x)
+    return tanh_gelu(x) if node.one_of("approximate", "none", ("none", "tanh")) == "tanh" else exact_gelu(x)
 
 
 def exact_gelu(x: OnnxValue) -> OnnxValue:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dml.errors import DMLError
 from dml.shapes import with_axis, without_axis
+from dml.traced import whole
 
 from ..dtypes import dtype_of
 from ..functions import join, part
@@ -62,7 +63,7 @@ def _both(node: OnnxNode, condition: OnnxValue) -> list[Any] | None:
 @onnx_op("Loop")
 def loop(node: OnnxNode) -> list[Any]:
     body = node.required("body")
-    most = int(node.single(0)) if node.has(0) else None
+    most = whole(node.single(0)) if node.has(0) else None
     going = not node.has(1) or bool(node.single(1))
     state = list(node.inputs[2:])
     least = 1 + len(state)

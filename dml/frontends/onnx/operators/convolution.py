@@ -19,7 +19,7 @@ from ..dtypes import INT32, DType
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, emit, one, reshape, transpose
-from .window import Window, window_of
+from .window import Window, auto_pad, window_of
 
 
 def _channels(value: OnnxValue, rank: int) -> OnnxValue:
@@ -104,11 +104,11 @@ def _convolution_transpose(node: OnnxNode, given_pads: list[int] | None, bias: O
     full = transposed_sizes(x.shape, weight.shape, strides, dilations, none, none, extra)[2:]
     wanted = _wanted(node, x, strides)
     if wanted is not None:
-        start, end = _cut(full, wanted, more_at_start=node.text("auto_pad", "NOTSET") == "SAME_LOWER")
+        start, end = _cut(full, wanted, more_at_start=auto_pad(node) == "SAME_LOWER")
         # What is missing is added behind.
         extra = [e + max(0, want - size) for e, size, want in zip(extra, full, wanted, strict=True)]
     else:
-        pads = given_pads if given_pads and node.text("auto_pad", "NOTSET") == "NOTSET" else [0] * (2 * spatial)
+        pads = given_pads if given_pads and auto_pad(node) == "NOTSET" else [0] * (2 * spatial)
         node.check(len(pads) == 2 * spatial, f"pads must have {2 * spatial} items, found {pads}")
         start, end = pads[:spatial], pads[spatial:]
         wanted = [size - s - e for size, s, e in zip(full, start, end, strict=True)]
@@ -135,7 +135,7 @@ def _wanted(node: OnnxNode, x: OnnxValue, strides: list[int]) -> list[int] | Non
     if given is not None:
         node.check(len(given) >= spatial, f"output_shape must have {spatial} items, found {given}")
         return given[-spatial:]
-    if node.text("auto_pad", "NOTSET").startswith("SAME"):
+    if auto_pad(node).startswith("SAME"):
         return [size * stride for size, stride in zip(x.shape[2:], strides, strict=True)]
     return None
 

@@ -120,7 +120,7 @@ def comparison(node: OnnxNode) -> OnnxValue:
 @onnx_op("BitShift", since=11)
 def bit_shift(node: OnnxNode) -> OnnxValue:
     """Signed integers (version 28) are shifted as unsigned ones: their sign is put aside and comes back."""
-    right = node.text("direction", "RIGHT") == "RIGHT"
+    right = node.one_of("direction", "", ("LEFT", "RIGHT")) == "RIGHT"
     cls = (
         ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC if right else ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC
     )

@@ -33,12 +33,14 @@ from dml.shapes import (
     without_axis,
 )
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
+from dml.traced import whole
 
 from ..dtypes import BOOL, INT64, dtype_of, storage
 from ..functions import fill, gather, join, part, scalar, slice_
 from ..loading import array_of
 from ..node import OnnxNode, Unsupported, checked_axis
 from ..registry import onnx_op
+from ..slicing import taken
 from ..value import OnnxValue, cast, emit, expanded, one, reshape, transpose, where
 
 
@@ -75,6 +77,7 @@ def reshape_(node: OnnxNode) -> OnnxValue:
 @onnx_op("Flatten")
 def flatten(node: OnnxNode) -> OnnxValue:
     x, axis = node.input(0), node.integer("axis", 1)
+    node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")
     axis = axis + x.rank if axis < 0 else axis
     return reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
@@ -163,8 +166,8 @@ def slice_1(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Slice", since=10)
 def slice_10(node: OnnxNode) -> OnnxValue:
-    starts, ends = ([int(item) for item in node.numbers(at)] for at in (1, 2))
-    axes, steps = ([int(item) for item in node.numbers(at)] if node.has(at) else None for at in (3, 4))
+    starts, ends = ([whole(item) for item in node.numbers(at)] for at in (1, 2))
+    axes, steps = ([whole(item) for item in node.numbers(at)] if node.has(at) else None for at in (3, 4))
     return sliced(node, starts, ends, axes, steps)
 
 
@@ -180,8 +183,9 @@ def sliced(
         step = steps[at] if steps else 1
         if not step:
             raise DMLError(f"{node}: steps must not be zero")
-        taken = range(*slice(starts[at], _end(ends[at], step, x.shape[axis]), step).indices(x.shape[axis]))
-        begin[axis], counts[axis], by[axis] = taken.start, len(taken), step
+        size = x.shape[axis]
+        begin[axis], counts[axis] = taken(starts[at], _end(ends[at], step, size), step, size)
+        by[axis] = step
     return slice_(x, begin, counts, by)
 
 
@@ -330,7 +334,7 @@ def space_to_depth(node: OnnxNode) -> OnnxValue:
 def one_hot(node: OnnxNode) -> OnnxValue:
     """An index from -depth to -1 counts from the end; others outside are off everywhere."""
     indices, values = node.input(0), node.input(2)
-    depth = int(node.single(1))
+    depth = whole(node.single(1))
     node.check(values.size == 2, f"values must be two, found shape {values.shape}")
     axis = checked_axis(node.integer("axis", -1), indices.rank + 1)
     shape = with_axis(indices.shape, axis, depth)
@@ -346,7 +350,7 @@ def one_hot(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("EyeLike", since=9)
 def eye_like(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
+    x = node.input(0, rank=2)
     dtype = dtype_of(node.integer("dtype", 0)) if "dtype" in node.attributes else x.dtype
     made = emit(
         DML_DIAGONAL_MATRIX_OPERATOR_DESC,
@@ -361,7 +365,7 @@ def eye_like(node: OnnxNode) -> OnnxValue:
 @onnx_op("Trilu", since=14)
 def trilu(node: OnnxNode) -> OnnxValue:
     """The other triangle is overwritten with zeros."""
-    x, k = node.input(0, least=2), int(node.single(1)) if node.has(1) else 0
+    x, k = node.input(0, least=2), whole(node.single(1)) if node.has(1) else 0
     rows, columns = x.shape[-2:]
     flat = x if x.rank <= 4 else reshape(x, (prod(x.shape[:-2]), rows, columns))
     begin, end = (-rows, k) if node.integer("upper", 1) else (k + 1, columns)
@@ -384,7 +388,7 @@ def trilu(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("ConstantOfShape", since=9)
 def constant_of_shape(node: OnnxNode) -> OnnxValue:
-    shape = [int(size) for size in node.numbers(0)]
+    shape = [whole(size) for size in node.numbers(0)]
     value = array_of(node.attributes["value"]) if "value" in node.attributes else np.zeros(1, np.float32)
     node.check(value.size == 1, f"value must hold one number, found shape {value.shape}")
     if any(size < 0 for size in shape):
@@ -406,10 +410,12 @@ def compress(node: OnnxNode) -> OnnxValue:
 @onnx_op("Col2Im", since=18)
 def col2im(node: OnnxNode) -> OnnxValue:
     x = node.input(0, rank=3)
-    sizes, window = ([int(size) for size in node.numbers(at)] for at in (1, 2))
+    sizes, window = ([whole(size) for size in node.numbers(at)] for at in (1, 2))
     rank = len(sizes)
     node.check(len(window) == rank, f"block_shape must have {rank} items, found {window}")
     node.check(all(size > 0 for size in window), f"block_shape must be positive, found {window}")
+    rule = f"dimension 1 of shape {x.shape} must be a multiple of block_shape's {prod(window)} elements"
+    node.check(x.shape[1] % prod(window) == 0, rule)
     pads = node.each("pads", 2 * rank, 0)
     made = one(
         DML_FOLD_OPERATOR_DESC,

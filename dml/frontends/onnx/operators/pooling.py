@@ -19,6 +19,7 @@ from dml.descriptors.pooling import (
 )
 from dml.shapes import covered_size
 from dml.tensors import DML_SIZE_2D
+from dml.traced import whole
 
 from ..dtypes import INT64, UINT32
 from ..functions import join, mean, part, reduce
@@ -156,7 +157,7 @@ def max_unpool(node: OnnxNode) -> OnnxValue:
     given = node.known(2)
     plain = tuple(shape)
     if given is not None:
-        shape = [int(size) for size in given.reshape(-1)]
+        shape = [whole(size) for size in given.reshape(-1)]
         node.check(len(shape) == x.rank, f"output_shape must have {x.rank} items, found {shape}")
     if x.rank != 4:
         raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2")
@@ -191,7 +192,8 @@ def roi_align(node: OnnxNode) -> OnnxValue:
     """
     x, rois, batch = node.input(0, rank=4), node.input(1, rank=2), node.input(2, rank=1)
     node.check(rois.shape[1] == 4, f"rois must have four columns, found shape {rois.shape}")
-    half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    modes = ("half_pixel", "output_half_pixel")
+    half = node.version >= 16 and node.one_of("coordinate_transformation_mode", "half_pixel", modes) == "half_pixel"
     scale = node.number("spatial_scale", 1.0)
     node.check(scale > 0, f"attribute 'spatial_scale' must be positive, found {scale}")
     if not half:

@@ -17,6 +17,7 @@ from dml.descriptors.reduction import (
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.errors import DMLError
 from dml.shapes import with_size, without_axis
+from dml.traced import whole
 
 from ..dtypes import FLOAT32, INT64, UINT8, UINT32
 from ..functions import part, reduce, total
@@ -89,7 +90,7 @@ def arg_extreme(node: OnnxNode) -> OnnxValue:
 def top_k(node: OnnxNode) -> list[OnnxValue]:
     x = node.input(0)
     axis = node.axis("axis", -1, x.rank)
-    k = int(node.single(1)) if node.version >= 10 else node.integer("k", 1)
+    k = whole(node.single(1)) if node.version >= 10 else node.integer("k", 1)
     if not 0 <= k <= x.shape[axis]:
         raise DMLError(f"{node}: k must be from 0 to {x.shape[axis]}, found {k}")
     shape = with_size(x.shape, axis, k)
@@ -109,7 +110,7 @@ def cumulative(node: OnnxNode) -> OnnxValue:
     reverse, exclusive = node.integer("reverse", 0), bool(node.integer("exclusive", 0))
     fields: dict[str, Any] = {
         "InputTensor": x,
-        "Axis": checked_axis(int(node.single(1)), x.rank),
+        "Axis": checked_axis(whole(node.single(1)), x.rank),
         "AxisDirection": enums.DML_AXIS_DIRECTION_DECREASING if reverse else enums.DML_AXIS_DIRECTION_INCREASING,
     }
     if node.op == "CumProd":

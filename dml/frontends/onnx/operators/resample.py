@@ -17,6 +17,7 @@ from dml import enums
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
+from dml.traced import whole
 
 from ..dtypes import FLOAT32, Array
 from ..functions import gather, matmul
@@ -138,7 +139,9 @@ def resize(node: OnnxNode) -> OnnxValue:
     if given != [len(order)]:
         raise DMLError(f"{node}: scales or sizes must be given, one for each axis")
     if sizes is not None:
-        factors, outputs = _by_sizes(node, [x.shape[axis] for axis in order], [int(size) for size in sizes.reshape(-1)])
+        factors, outputs = _by_sizes(
+            node, [x.shape[axis] for axis in order], [whole(size) for size in sizes.reshape(-1)]
+        )
     else:
         factors = [float(scale) for scale in node.numbers(2)]
         _check_scales(node, factors)
@@ -245,7 +248,7 @@ def _nearest(axis: ResizedAxis, rounding: str) -> Array:
     """The input element that each output element is, by sizes alone."""
     if rounding not in _NEAREST:
         raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
-    exact = [axis.coordinate(i) for i in range(axis.output)]
+    exact = [axis.coordinate(i) for i in range(int(axis.output))]
     return np.array([min(max(_NEAREST[rounding](c), 0), axis.size - 1) for c in exact], np.int64)
 
 
@@ -254,7 +257,7 @@ def _times(axis: ResizedAxis, rounding: str) -> int | None:
     if axis.size == 0 or axis.output % axis.size or axis.mode == "tf_crop_and_resize":
         return None
     times = axis.output // axis.size
-    return times if (_nearest(axis, rounding) == np.arange(axis.output) // times).all() else None
+    return times if (_nearest(axis, rounding) == np.arange(int(axis.output)) // int(times)).all() else None
 
 
 def _repeated(x: OnnxValue, times: list[int]) -> OnnxValue:

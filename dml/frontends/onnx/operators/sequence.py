@@ -8,6 +8,7 @@ import numpy as np
 
 from dml.errors import DMLError
 from dml.shapes import with_axis, without_axis
+from dml.traced import whole
 
 from ..functions import join, part
 from ..node import OnnxNode
@@ -93,7 +94,7 @@ def split_to_sequence(node: OnnxNode) -> list[Any]:
             pieces = [reshape(p, without_axis(x.shape, axis)) for p in pieces]
         return [pieces]
     if known.ndim:
-        return [split_sizes(node, x, axis, [int(size) for size in known.reshape(-1)])]
+        return [split_sizes(node, x, axis, [whole(size) for size in known.reshape(-1)])]
     each = int(known)
     if each < 1:
         raise DMLError(f"{node}: split must be positive, found {each}")

@@ -9,6 +9,7 @@ from dml.errors import DMLError
 from ..loading import array_of, sparse_array_of
 from ..node import OnnxNode
 from ..registry import onnx_op
+from ..traced_arrays import of_sizes
 from ..value import OnnxValue
 
 
@@ -28,11 +29,11 @@ def constant(node: OnnxNode) -> OnnxValue:
 
 @onnx_op("Shape")
 def shape(node: OnnxNode) -> OnnxValue:
-    sizes = np.array(node.input(0).shape, np.int64)
     end = node.attributes.get("end")
-    return node.constant(sizes[node.integer("start", 0) : None if end is None else int(end)])
+    sizes = node.input(0).shape[node.integer("start", 0) : None if end is None else int(end)]
+    return node.constant(of_sizes(sizes))
 
 
 @onnx_op("Size")
 def size(node: OnnxNode) -> OnnxValue:
-    return node.constant(np.array(node.input(0).size, np.int64))
+    return node.constant(of_sizes(node.input(0).size))

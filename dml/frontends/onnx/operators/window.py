@@ -24,6 +24,12 @@ class Window:
     output: list[int]
 
 
+def auto_pad(node: OnnxNode) -> str:
+    """The attribute of this name, NOTSET where it is absent or empty, as some exporters leave it."""
+    choices = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+    return node.one_of("auto_pad", "NOTSET", choices) if node.text("auto_pad", "") else "NOTSET"
+
+
 def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> Window:
     """The window of a node over spatial sizes, with auto_pad and ceil_mode worked out."""
     rank = len(spatial)
@@ -36,7 +42,7 @@ def window_of(node: OnnxNode, spatial: Sequence[int], kernel: Sequence[int]) -> 
     if any(item < 1 for item in (*size, *strides, *dilations)) or any(pad < 0 for pad in pads):
         raise DMLError(f"{node}: kernel_shape, strides and dilations must be positive, pads not negative")
     reach = [window_reach(k, d) for k, d in zip(size, dilations, strict=True)]
-    auto = node.text("auto_pad", "NOTSET")
+    auto = auto_pad(node)
     start, end = pads[:rank], pads[rank:]
     if auto.startswith("SAME"):
         needed = [same_padding(n, r, s) for n, r, s in zip(spatial, reach, strides, strict=True)]

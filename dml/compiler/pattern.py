@@ -1,0 +1,115 @@
+"""Programs made of traced numbers, and those that they are for plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from dml.compiler.program import Dispatch, Program, Region, StorageBinding
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
+from dml.traced import Numbers, TracedInt, TracedValue, UntracedError
+
+
+class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
+    """A constant whose bytes follow from traced numbers, and are not asked for while these are traced."""
+
+    _numbers: tuple[int, ...]
+    make: Callable[[Numbers], bytes]
+
+    def __init__(self, size: int, numbers: Iterable[TracedInt], make: Callable[[Numbers], bytes]) -> None:
+        self.__dict__.update(DataSize=size, Name=None, _numbers=(*numbers, size), make=make)
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return self._numbers
+
+    @property
+    def Data(self) -> bytes:  # the structure's name
+        raise UntracedError("a constant that follows from sizes is looked at")
+
+    def at(self, numbers: Numbers) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+        made = DML_CONSTANT_DATA_GRAPH_NODE_DESC(self.make(numbers))
+        if made.DataSize != numbers.get(self.DataSize, self.DataSize):
+            raise UntracedError("a constant of another size")
+        return made
+
+
+class ProgramPattern:
+    """A program of which some numbers are TracedInts."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        #: What traced dispatches bind, each binding once.
+        self._bindings: dict[StorageBinding, int] = {}
+        #: The dispatches of each stage, traced ones with the numbers of their bindings.
+        self._stages = {
+            stage: [(dispatch, self._bound(dispatch)) for dispatch in getattr(program, stage)]
+            for stage in ("adopt", "initialize", "dispatches")
+        }
+
+    def _bound(self, dispatch: Dispatch) -> list[int] | None:
+        if not any(type(number) is TracedInt for number in _numbers(dispatch)):
+            return None
+        return [self._bindings.setdefault(binding, len(self._bindings)) for binding in dispatch.bindings]
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        """Those that are not the same for all of its programs."""
+        program = self._program
+        every: list[int | None] = [*program.inputs, *program.outputs, program.temporary_size, program.persistent_size]
+        for region in program.owned.values():
+            every += region[1:]
+        for constant in program.constants:
+            every += constant.numbers if isinstance(constant, TracedConstant) else ()
+        for dispatches in self._stages.values():
+            for dispatch, bound in dispatches:
+                every += () if bound is None else _numbers(dispatch)
+        return (number for number in every if type(number) is TracedInt)
+
+    def filled(self, numbers: Numbers) -> Program:
+        """The program with these for its ``numbers``."""
+        get = numbers.get
+        program = self._program
+
+        def region_of(region: Region) -> Region:
+            space, index, offset, size = region
+            return Region(space, index, get(offset, offset), get(size, size))
+
+        bindings = [StorageBinding(region_of(region), access, texel) for region, access, texel in self._bindings]
+
+        def dispatch_of(dispatch: Dispatch, bound: list[int]) -> Dispatch:
+            x, y, z = dispatch.groups
+            return dispatch.of_numbers(
+                tuple([bindings[at] for at in bound]),
+                (get(x, x), get(y, y), get(z, z)),
+                tuple([get(word, word) for word in dispatch.push]),
+                tuple([get(word, word) for word in dispatch.parameters]),
+                get(dispatch.steps, dispatch.steps),
+                get(dispatch.each, dispatch.each),
+            )
+
+        stages: dict[str, Any] = {
+            stage: [dispatch if bound is None else dispatch_of(dispatch, bound) for dispatch, bound in dispatches]
+            for stage, dispatches in self._stages.items()
+        }
+        return replace(
+            program,
+            inputs=[size if size is None else get(size, size) for size in program.inputs],
+            outputs=[size if size is None else get(size, size) for size in program.outputs],
+            temporary_size=get(program.temporary_size, program.temporary_size),
+            persistent_size=get(program.persistent_size, program.persistent_size),
+            constants=[one.at(numbers) if isinstance(one, TracedConstant) else one for one in program.constants],
+            owned={slot: region_of(region) for slot, region in program.owned.items()},
+            **stages,
+        )
+
+
+def _numbers(dispatch: Dispatch) -> list[int]:
+    found = [*dispatch.groups, *dispatch.push, *dispatch.parameters, dispatch.steps, dispatch.each]
+    for region, _, _ in dispatch.bindings:
+        found += region[2:]
+    return found

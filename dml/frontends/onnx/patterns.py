@@ -1,0 +1,146 @@
+"""Plans made once for sizes that change, and filled in for those that come along.
+
+A decoder's past grows with each token, and each plan for it is the one before but for some numbers. When a part of a
+model has been planned for several shapes, it is planned once more with ``TracedInt``s in the place of the sizes that
+differ. What that gives is the plan of all sizes for which the conditions hold that were met on the way: a size is a
+multiple of four, one tensor is larger than another. It is kept only where it is, for the sizes at hand, the plan that
+plain numbers made.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from dml.stages import stage
+from dml.traced import Formula, Numbers, TracedInt, Tracing, UntracedError
+
+#: After plans for how many shapes some sizes are taken to change.
+PATIENCE = 4
+#: How often that is tried beyond the plans that it saved. It takes two to four times as long as a plan.
+TRIALS = 8
+#: How many patterns are kept, those used last. A decoder needs one for each rest of its length by 4, 8 or 16.
+MOST_PATTERNS = 32
+
+
+class _Comparable(Protocol):
+    def is_same(self, other: Any) -> bool: ...
+
+
+_Plan = TypeVar("_Plan", bound=_Comparable)
+#: The plan of traced sizes for other numbers.
+Fill = Callable[[Numbers], _Plan]
+
+
+class _Pattern(NamedTuple):
+    """changing: for each size of the inputs the number of the traced one, -1 where it is one of ``sizes``."""
+
+    changing: tuple[int, ...]
+    sizes: tuple[int, ...]
+    formula: Formula
+    filled: Fill[Any]
+
+    def plan(self, sizes: Sequence[int]) -> Any:
+        """The plan for these sizes; None where this is not their pattern."""
+        given: dict[int, int] = {}
+        for size, own, number in zip(sizes, self.sizes, self.changing, strict=True):
+            if size != (own if number < 0 else given.setdefault(number, size)):
+                return None
+        numbers = self.formula.numbers([given[at] for at in range(len(given))])
+        try:
+            return None if numbers is None else self.filled(numbers)
+        except UntracedError:
+            return None
+
+
+class PlanPatterns:
+    """Those of one part of a model, for inputs of the same names, ranks and dtypes. Safe from any thread."""
+
+    def __init__(self) -> None:
+        #: In the order of their last use.
+        self._patterns: OrderedDict[int, _Pattern] = OrderedDict()
+        #: The sizes that plans were made for, one by one.
+        self._seen: list[tuple[int, ...]] = []
+        self._lock = threading.Lock()
+        self.tried = 0
+        #: How many plans were filled in.
+        self.saved = 0
+
+    def __len__(self) -> int:
+        return len(self._patterns)
+
+    def find(self, sizes: tuple[int, ...]) -> Any:
+        """The plan for inputs of these sizes, one after another; None where no pattern has it."""
+        with self._lock:
+            patterns = list(self._patterns.items())
+        for number, pattern in reversed(patterns):
+            plan = pattern.plan(sizes)
+            if plan is not None:
+                with self._lock:
+                    self.saved += 1
+                    if number in self._patterns:
+                        self._patterns.move_to_end(number)
+                return plan
+        return None
+
+    def learn(
+        self, sizes: tuple[int, ...], plan: _Plan, make: Callable[[Sequence[int]], tuple[Iterable[int], Fill[_Plan]]]
+    ) -> None:
+        """Told of a plan made for such sizes; makes a pattern of it where that is due.
+
+        make: plans for sizes some of which are traced. Returns the numbers of the plan, and how it is filled.
+        """
+        with self._lock:
+            self._seen.append(sizes)
+            del self._seen[: -4 * PATIENCE]
+            alike = [one for one in self._seen if _single(one) == _single(sizes)]
+            changing = _changing(alike)
+            if len(alike) <= PATIENCE or max(changing) < 0 or self.tried >= TRIALS + self.saved:
+                return
+            self.tried += 1
+            number = self.tried
+        with stage("pattern"):
+            pattern = _traced(sizes, changing, plan, make)
+        if pattern is not None:
+            with self._lock:
+                self._patterns[number] = pattern
+                while len(self._patterns) > MOST_PATTERNS:
+                    self._patterns.popitem(last=False)
+
+
+def _traced(
+    sizes: tuple[int, ...],
+    changing: tuple[int, ...],
+    plan: _Plan,
+    make: Callable[[Sequence[int]], tuple[Iterable[int], Fill[_Plan]]],
+) -> _Pattern | None:
+    """The pattern of a plan; None where what makes plans asks for what cannot be traced."""
+    tracing = Tracing()
+    traced: dict[int, TracedInt] = {}
+    for size, number in zip(sizes, changing, strict=True):
+        if number >= 0 and number not in traced:
+            traced[number] = tracing.number(size)
+    try:
+        made, filled = make([traced.get(number, size) for size, number in zip(sizes, changing, strict=True)])
+    except Exception:  # what is no TracedInt's makes anything of one: any error may come of it
+        return None
+    pattern = _Pattern(changing, sizes, Formula(tracing, made), filled)
+    again = pattern.plan(sizes)
+    return pattern if again is not None and plan.is_same(again) else None
+
+
+def _single(sizes: Sequence[int]) -> list[int]:
+    """Those below two and where they are: what has one element is laid out in ways of its own, as a token is beside a
+    prompt."""
+    return [size if size < 2 else 2 for size in sizes]
+
+
+def _changing(seen: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """For each size the number of the one that it changes with, -1 where it stays."""
+    numbers: dict[tuple[int, ...], int] = {}
+    return tuple(
+        -1 if min(column) == max(column) else numbers.setdefault(column, len(numbers))
+        for column in zip(*seen, strict=True)
+    )

@@ -1,0 +1,312 @@
+"""What is computed of numbers that change, under which conditions, and the same for other numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from .number import Numbers, Product, Terms, TracedInt, UntracedError, plain_terms, terms_of, whole
+
+#: What TracedInts are to C are numbers below this one, which no float holds.
+_LEAST = -1 << 1100
+#: What a factor is at least of which nothing is known.
+_UNKNOWN = -1
+
+
+class _Factor(NamedTuple):
+    """What products are made of: a number that was given, or what a function makes of others. least: what it is at
+    least."""
+
+    function: Callable[..., int] | None
+    operands: tuple[int, ...]
+    now: int
+    least: int
+
+
+class _Condition(NamedTuple):
+    """What a sum of products has to be."""
+
+    terms: Terms
+    compare: Callable[[int, int], bool]
+    other: int
+
+
+class Tracing:
+    """The numbers that change, what is computed of them, and the conditions that were met."""
+
+    def __init__(self) -> None:
+        self.factors: list[_Factor] = []
+        self._made: dict[Terms, TracedInt] = {}
+        self._applied: dict[tuple[Any, ...], TracedInt] = {}
+        #: What sums of products are at least, and what they are, or are not.
+        self.least: dict[Terms, int] = {}
+        self.equal: dict[tuple[Terms, int], None] = {}
+        self.unequal: dict[tuple[Terms, int], None] = {}
+
+    def number(self, now: int) -> TracedInt:
+        """A number that will change; it is at least 2 then (what has one element has layouts of its own)."""
+        assert now >= 2
+        assert all(factor.function is None for factor in self.factors)
+        self.factors.append(_Factor(None, (), now, 2))
+        return self._number((((len(self.factors) - 1,), 1),))  # type: ignore[return-value]
+
+    def _number(self, terms: Terms) -> int:
+        """The number that is this sum: the same object for the same one."""
+        if not terms:
+            return 0
+        if len(terms) == 1 and not terms[0][0]:
+            return terms[0][1]
+        found = self._made.get(terms)
+        if found is None:
+            found = int.__new__(TracedInt, _LEAST - int.from_bytes(os.urandom(16), "little"))
+            found.now = self._now(terms)
+            found.terms, found._tracing = terms, self
+            self._made[terms] = found
+        return found
+
+    def _now(self, terms: Terms) -> int:
+        factors = self.factors
+        return sum(math.prod([factors[at].now for at in product]) * number for product, number in terms)
+
+    def factor(self, function: Callable[..., int], operands: Sequence[int], least: int) -> TracedInt:
+        key = function, *[id(operand) if type(operand) is TracedInt else (operand,) for operand in operands]
+        found = self._applied.get(key)
+        if found is None:
+            now = function(*[operand.now if type(operand) is TracedInt else operand for operand in operands])
+            self.factors.append(_Factor(function, tuple(operands), now, least))
+            found = self._applied[key] = self._number((((len(self.factors) - 1,), 1),))  # type: ignore[assignment]
+        assert found is not None
+        return found
+
+    # Arithmetic
+
+    def sum(self, a: Terms, b: Terms, sign: int) -> int:
+        return self._number(_sum_of(a, b, sign))
+
+    def product(self, a: Terms, b: Terms) -> int:
+        if len(b) == 1 and not b[0][0]:
+            return self._number(tuple([(product, number * b[0][1]) for product, number in a]))
+        found: dict[Product, int] = {}
+        for one, first in a:
+            for other, second in b:
+                product = tuple(sorted((*one, *other)))
+                found[product] = found.get(product, 0) + first * second
+        return self._number(tuple(sorted((product, number) for product, number in found.items() if number)))
+
+    def quotient(self, a: Any, b: Any) -> Any:
+        """Rounded down."""
+        times, rest = self._divided(a, b)
+        if type(rest) is int and (rest == 0 or type(b) is int):
+            return times if rest == 0 else times + rest // b
+        if type(b) is int and b > 0 and type(rest) is TracedInt:
+            varying = [number for product, number in rest.terms if product]
+            if max(varying) < 0:
+                return times - (b - 1 - rest) // b
+            common = math.gcd(b, *varying)
+            if common > 1:
+                return times + self.sum(
+                    tuple([(product, number // common) for product, number in rest.terms if number // common]), (), 1
+                ) // (b // common)
+        least, by = self._least_of(rest), self._least_of(b)
+        is_positive = least is not None and least >= 0 and by is not None and by > 0
+        return times + self.factor(_quotient, (rest, b), 0 if is_positive else _UNKNOWN)
+
+    def remainder(self, a: Any, b: Any) -> Any:
+        if type(b) is int and b >= 1 << 31 and 0 <= a < b:
+            return whole(a)  # (32-bit patterns: what they hold is noted as a condition)
+        _, rest = self._divided(a, b)
+        if type(rest) is not TracedInt and (rest == 0 or type(b) is not TracedInt):
+            return rest if rest == 0 else rest % b
+        by = self._least_of(b)
+        return self.factor(_remainder, (rest, b), 0 if by is not None and by > 0 else _UNKNOWN)
+
+    def _divided(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """What divides without a rest whatever the numbers are, and what is left."""
+        if not isinstance(a, int) or not isinstance(b, int):
+            raise UntracedError(f"a traced number and {type(a).__name__} or {type(b).__name__} divided")
+        if type(b) is TracedInt:
+            if a is b:
+                return 1, 0
+            if len(b.terms) != 1 or not self._least_of(b):
+                return 0, a
+            (factors, by), terms = b.terms[0], terms_of(a) or ()
+        else:
+            factors, by, terms = (), int(b), terms_of(a) or ()
+        evenly: list[tuple[Product, int]] = []
+        rest: list[tuple[Product, int]] = []
+        for product, number in terms:
+            left = _without(product, factors)
+            if left is None:
+                rest.append((product, number))
+                continue
+            times = abs(number) // abs(by) * (1 if (number < 0) == (by < 0) else -1)
+            if times:
+                evenly.append((left, times))
+            if number - times * by:
+                rest.append((product, number - times * by))
+        return self._number(tuple(sorted(evenly))), self._number(tuple(rest))
+
+    # Conditions
+
+    def is_positive(self, a: int, b: int, more: int) -> bool:
+        """Whether ``a - b + more`` is above zero."""
+        terms = _sum_of(_sum_of(terms_of(a) or (), terms_of(b) or (), -1), plain_terms(more), 1)
+        least, most = self._bounds(terms)
+        if least is not None and least > 0:
+            return True
+        if most is not None and most <= 0:
+            return False
+        found = _now_of(a) - _now_of(b) + more > 0
+        if not found:
+            terms = _sum_of(plain_terms(1), terms, -1)
+        direction, scale, constant = _direction(terms)
+        at_least = -((constant - 1) // scale)
+        self.least[direction] = max(at_least, self.least.get(direction, at_least))
+        return found
+
+    def is_zero(self, a: int, b: int) -> bool:
+        """Whether ``a - b`` is zero."""
+        terms = _sum_of(terms_of(a) or (), terms_of(b) or (), -1)
+        least, most = self._bounds(terms)
+        if (least is not None and least > 0) or (most is not None and most < 0):
+            return False
+        if least == most == 0:
+            return True
+        direction, scale, constant = _direction(terms)
+        if constant % scale:
+            return False
+        if direction[0][1] < 0:
+            direction, constant = tuple([(product, -each) for product, each in direction]), -constant
+        found = _now_of(a) == _now_of(b)
+        (self.equal if found else self.unequal)[direction, -constant // scale] = None
+        return found
+
+    def _bounds(self, terms: Terms) -> tuple[int | None, int | None]:
+        """What a sum is at least and at most, None where that is not known."""
+        least: int | None = 0
+        most: int | None = 0
+        for product, each in terms:
+            size = each
+            for at in product:
+                own = self.factors[at].least
+                if own < 0:
+                    return None, None
+                size *= own
+            if product and each > 0:
+                most = None
+            if product and each < 0:
+                least = None
+            least = None if least is None else least + size
+            most = None if most is None else most + size
+        return least, most
+
+    def _least_of(self, number: int) -> int | None:
+        """What a number is at least, None where that is not known."""
+        return self._bounds(terms_of(number) or ())[0]
+
+    def conditions(self) -> list[_Condition]:
+        """What holds for the numbers that were traced, and has to for others."""
+        return [
+            *(_Condition(terms, operator.ge, least) for terms, least in self.least.items()),
+            *(_Condition(terms, operator.eq, number) for terms, number in self.equal),
+            *(_Condition(terms, operator.ne, number) for terms, number in self.unequal),
+        ]
+
+    def in_words(self, terms: Terms) -> str:
+        return " + ".join("*".join([str(number), *map(self._named, product)]) for product, number in terms)
+
+    def _named(self, at: int) -> str:
+        factor = self.factors[at]
+        if factor.function is None:
+            return "abcdefgh"[at]
+        operands = [self.in_words(o.terms) if type(o) is TracedInt else str(o) for o in factor.operands]
+        return f"{factor.function.__name__.strip('_')}({', '.join(operands)})"
+
+
+def _sum_of(a: Terms, b: Terms, sign: int) -> Terms:
+    """The sum of both, or their difference."""
+    if not b:
+        return a
+    found = dict(a)
+    for product, number in b:
+        total = found.get(product, 0) + sign * number
+        if total:
+            found[product] = total
+        else:
+            del found[product]
+    return tuple(sorted(found.items()))
+
+
+def _now_of(number: int) -> int:
+    return number.now if type(number) is TracedInt else number
+
+
+def _quotient(a: int, b: int) -> int:
+    return a // b
+
+
+def _remainder(a: int, b: int) -> int:
+    return a % b
+
+
+def _without(product: Product, factors: Product) -> Product | None:
+    """The product divided by these factors; None where they are not among its."""
+    left = list(product)
+    for factor in factors:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return tuple(left)
+
+
+def _direction(terms: Terms) -> tuple[Terms, int, int]:
+    """A sum as ``scale * direction + constant``."""
+    constant = terms[0][1] if not terms[0][0] else 0
+    varying = terms[1:] if constant else terms
+    scale = math.gcd(*(number for _, number in varying))
+    return tuple([(product, number // scale) for product, number in varying]), scale, constant
+
+
+class Formula:
+    """What was made of traced numbers, to be made of others. made: the TracedInts in it."""
+
+    def __init__(self, tracing: Tracing, made: Iterable[int]) -> None:
+        self._factors = tracing.factors
+        self._made = {number: number.terms for number in made if type(number) is TracedInt}
+        #: The conditions by the last factor that they need.
+        self._conditions: dict[int, list[_Condition]] = {}
+        for condition in tracing.conditions():
+            last = max(factor for product, _ in condition.terms for factor in product)
+            self._conditions.setdefault(last, []).append(condition)
+
+    def numbers(self, given: Sequence[int]) -> Numbers | None:
+        """What each TracedInt is for such numbers given, in the order in which they were traced; None where a condition
+        does not hold for them."""
+        known: list[int] = []
+        for at, (function, operands, _, least) in enumerate(self._factors):
+            if function is None:
+                number = given[at]
+                if number < least:
+                    return None
+            else:
+                try:
+                    number = function(*[_sum(o.terms, known) if type(o) is TracedInt else o for o in operands])
+                except (ArithmeticError, ValueError):
+                    return None
+            known.append(number)
+            for terms, compare, other in self._conditions.get(at, ()):
+                if not compare(_sum(terms, known), other):
+                    return None
+        return Numbers({number: _sum(terms, known) for number, terms in self._made.items()})
+
+
+def _sum(terms: Terms, known: Sequence[int]) -> int:
+    total = 0
+    for factors, product in terms:
+        for factor in factors:
+            product *= known[factor]
+        total += product
+    return total

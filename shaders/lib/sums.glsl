@@ -1,0 +1,14 @@
+// What a tile's sums are kept in: SUMS of EACH elements along a row; FOUR_OF_SUMS: elements 4 j to 4 j + 3 of a row of them.
+// In fours they are a quarter as many for a driver to look through: lavapipe makes such kernels' pipelines in two thirds
+// of the time, and SwiftShader's run a tenth longer.
+#include "lib/sum.glsl"
+
+#if SUMS_IN_FOURS
+#define SUMS FOUR
+#define EACH 4u
+#define FOUR_OF_SUMS(row, j) (row)[j]
+#else
+#define SUMS SUM
+#define EACH 1u
+#define FOUR_OF_SUMS(row, j) FOUR((row)[4u * (j)], (row)[4u * (j) + 1u], (row)[4u * (j) + 2u], (row)[4u * (j) + 3u])
+#endif

@@ -1,0 +1,163 @@
+"""Small models of any sizes, and inputs for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+from hypothesis import strategies as st
+
+from example_module import example
+
+Feeds = dict[str, Any]
+_rng = np.random.default_rng(0)
+
+
+def _random(*shape: int) -> Any:
+    return _rng.standard_normal(shape).astype(np.float32)
+
+
+def parsed(text: str, weights: dict[str, Any]) -> bytes:
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]>\n{text}')
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
+    return bytes(model.SerializeToString())
+
+
+@cache
+def network() -> bytes:
+    """Of any batch and image size: what it reshapes to is computed from the input's."""
+    return parsed(
+        """
+        network (float[n, 3, h, w] x) => (float[n, k] y, float[n, 4, a, b] z) {
+            c = Conv<pads = [1, 1, 1, 1]>(x, w0, b0)
+            r = Relu(c)
+            p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(r)
+            d = Conv<pads = [1, 1, 1, 1]>(p, w1)
+            e = Add(d, p)
+            s = Shape(x)
+            two = Constant<value = int64[1] {2}>()
+            four = Constant<value = int64[1] {4}>()
+            hw = Slice(s, two, four)
+            one = Constant<value = int64[1] {1}>()
+            zero = Constant<value = int64[1] {0}>()
+            nc = Slice(s, zero, one)
+            nk = Concat<axis = 0>(nc, four, hw)
+            up = Resize<mode = "nearest">(e, , , nk)
+            f = Add(up, r)
+            o = ConstantOfShape(hw)
+            u = Unsqueeze(o, zero)
+            z = Add(f, u)
+            m = ReduceMean<keepdims = 0>(z, axes)
+            y = MatMul(m, w2)
+        }
+        """,
+        {"w0": _random(4, 3, 3, 3), "b0": _random(4), "w1": _random(4, 4, 3, 3), "w2": _random(4, 5)}
+        | {"axes": np.array([2, 3])},
+    )
+
+
+@cache
+def encoder() -> bytes:
+    """Two equal layers of attention over any batch and length, with a mask."""
+    text, weights = "", {"table": _random(11, 16), "heads": np.array([0, 0, 2, 8]), "flat": np.array([0, 0, 16])}
+    weights |= {"places": _random(32, 16), "closed": np.float32(-1e4), "one": np.float32(1), "zero": np.array(0)}
+    weights |= {"step": np.array(1), "masked": np.array([1, 2])}
+    x = "x0"
+    for at in range(2):
+        for name in ("q", "k", "v", "o"):
+            weights[f"{name}{at}w"] = _random(16, 16)
+        weights |= {f"g{at}": np.ones(16, np.float32), f"h{at}": np.zeros(16, np.float32)}
+        for name, perm in (("q", "0, 2, 1, 3"), ("k", "0, 2, 3, 1"), ("v", "0, 2, 1, 3")):
+            text += f"""
+            {name}{at}a = MatMul({x}, {name}{at}w)
+            {name}{at}b = Reshape({name}{at}a, heads)
+            {name}{at} = Transpose<perm = [{perm}]>({name}{at}b)"""
+        text += f"""
+            s{at} = MatMul(q{at}, k{at})
+            t{at} = Add(s{at}, open)
+            u{at} = Softmax(t{at})
+            m{at} = MatMul(u{at}, v{at})
+            n{at} = Transpose<perm = [0, 2, 1, 3]>(m{at})
+            p{at} = Reshape(n{at}, flat)
+            r{at} = MatMul(p{at}, o{at}w)
+            e{at} = Add(r{at}, {x})
+            f{at} = LayerNormalization(e{at}, g{at}, h{at})
+            x{at + 1} = Gelu(f{at})"""
+        x = f"x{at + 1}"
+    return parsed(
+        f"""
+        encoder (int64[n, s] ids, float[n, s] mask) => (float[n, s, 16] {x}) {{
+            size = Shape(ids)
+            length = Gather(size, step)
+            range = Range(zero, length, step)
+            a = Gather(table, ids)
+            b = Gather(places, range)
+            x0 = Add(a, b)
+            i = Sub(one, mask)
+            j = Mul(i, closed)
+            open = Unsqueeze(j, masked)
+            {text}
+        }}
+        """,
+        weights,
+    )
+
+
+@cache
+def looped() -> bytes:
+    """A Loop whose count and an If whose branch the inputs decide, over any length, and what folds around them."""
+    return parsed(
+        """
+        looped (float[n, k] x, int64 times, bool which) => (float[n, k] y, float[m, k] z) {
+            yes = Constant<value = bool {1}>()
+            a = MatMul(x, w)
+            b = Loop(times, yes, a) <body = body (int64 at, bool going, float[p, q] state)
+                => (bool go, float[p, q] next) {
+                go = Identity(going)
+                c = MatMul(state, w)
+                next = Add(c, x)
+            }>
+            y = Tanh(b)
+            d = If(which) <then_branch = then () => (float[r, q] e) { e = Concat<axis = 0>(y, x) },
+                else_branch = other () => (float[r, q] f) { f = Relu(y) }>
+            z = MatMul(d, w)
+        }
+        """,
+        {"w": _random(6, 6) / 3},
+    )
+
+
+@cache
+def decoder() -> bytes:
+    return bytes(example("decoding").gpt2())
+
+
+def decoder_feeds(past: int, new: int) -> Feeds:
+    caches = {f"past{at}": _rng.random((1, 4, past, 32), np.float32) for at in range(4)}
+    return {"ids": np.arange(new)[None] * 7, **caches}
+
+
+def encoder_feeds(batch: int, length: int) -> Feeds:
+    mask = np.tril(np.ones((batch, length), np.float32))
+    return {"ids": np.arange(batch * length).reshape(batch, length) % 11, "mask": mask}
+
+
+def looped_feeds(length: int, times: int, which: bool) -> Feeds:
+    return {"x": _rng.random((length, 6), np.float32), "times": np.array(times), "which": np.array(which)}
+
+
+_small = st.integers(1, 4)
+#: model, inputs of sizes, and which sizes.
+CASES: dict[str, tuple[Callable[[], bytes], Callable[..., Feeds], Any]] = {
+    "decoder": (decoder, decoder_feeds, st.tuples(st.integers(0, 70), _small)),
+    "encoder": (encoder, encoder_feeds, st.tuples(_small, st.integers(1, 32))),
+    "network": (
+        network,
+        lambda n, h, w: {"x": _rng.random((n, 3, 2 * h, 2 * w), np.float32)},
+        st.tuples(_small, st.integers(1, 17), st.integers(1, 17)),
+    ),
+    "looped": (looped, looped_feeds, st.tuples(st.integers(1, 9), st.integers(0, 3), st.booleans())),
+}

@@ -131,7 +131,9 @@ COVERED = {
     "scan_lanes.glsl": frozenset({"LANES_SCAN_FAR"}),
     "subgroups.glsl": frozenset({"fills_subgroups()"}),
     "grid.glsl": frozenset({"workgroup_index()", "global_index()"}),
-    "for_each.glsl": frozenset({"main()"}),
+    "for_each.glsl": frozenset({"main()", "store_unit(uint)", "STORE"}),
+    "math.glsl": frozenset({"two_over_pi(uint)"}),
+    "sums.glsl": frozenset({"FOUR_OF_SUMS"}),
     "divide.glsl": frozenset({"divided(uint, Divisor)", "remainder(uint, Divisor)", "take_coordinate(uint, Divisor)"}),
 }
 
@@ -144,6 +146,39 @@ def test_a_folded_grid_counts_each_workgroup_and_invocation_once(device):
     counts = library.run(device, text, np.zeros(1, np.uint32), 31 * WORKGROUP, groups, {"WORKGROUP": WORKGROUP})
     np.testing.assert_array_equal(counts[: 30 * WORKGROUP + 30], 1)
     assert not counts[30 * WORKGROUP + 30 :].any()
+
+
+def arctangent_of_one_over(n: int, one: int) -> int:
+    total = term = one // n
+    for k in range(3, 1000, 2):
+        term //= n * n
+        total += term // k if k % 4 == 1 else -(term // k)
+    return total
+
+
+def test_words_of_two_over_pi(device):
+    """Those of the number itself, by Machin's formula in integers."""
+    body = """    uvec4 words = two_over_pi(gl_GlobalInvocationID.x % 5u);
+    for (uint k = 0u; k < 4u; ++k) r[gl_GlobalInvocationID.x * 4u + k] = words[k];"""
+    text = library.kernel("math.glsl", "", body)
+    found = library.run(device, text, np.zeros(1, np.uint32), 4 * WORKGROUP, (1, 1, 1), {})
+    one = 1 << 400
+    pi = 4 * (4 * arctangent_of_one_over(5, one) - arctangent_of_one_over(239, one))
+    bits = (2 * one << 256) // pi
+    words = [0, *(bits >> 32 * (7 - k) & 0xFFFFFFFF for k in range(8))]
+    np.testing.assert_array_equal(found[:20].reshape(5, 4), [words[at : at + 4] for at in range(5)])
+
+
+@pytest.mark.parametrize("in_fours", [0, 1])
+def test_four_of_a_row_of_sums(device, in_fours):
+    body = """    SUMS row[8u / EACH];
+    for (uint j = 0u; j < 8u / EACH; ++j) row[j] = SUMS(j) * 10;
+    FOUR four = FOUR_OF_SUMS(row, 1u);
+    for (uint k = 0u; k < 4u; ++k) r[gl_GlobalInvocationID.x * 4u + k] = uint(four[k]);"""
+    text = library.kernel("sums.glsl", "", body)
+    defines = {"SUM_IS_INT": 1, "SUMS_IN_FOURS": in_fours}
+    found = library.run(device, text, np.zeros(1, np.uint32), 4 * WORKGROUP, (1, 1, 1), defines)
+    assert found[:4].tolist() == ([10] * 4 if in_fours else [40, 50, 60, 70])
 
 
 #: Divisors at which the multiplication that replaces them changes, and numbers around their multiples.

@@ -70,9 +70,12 @@ class IrContext:
         #: The outputs that other layers read, by their indices.
         self.read = read
 
-    def tensor(self, index: int) -> Tensor:
-        """An input as a tensor of the graph."""
-        return self.as_tensor(self.value(index))
+    def tensor(self, index: int, *, least: int = 0) -> Tensor:
+        """An input as a tensor of the graph. least: the least rank that it may have."""
+        found = self.as_tensor(self.value(index))
+        if found.rank < least:
+            raise self.error(f"input {index} must have rank {least} at least, found sizes {found.sizes}")
+        return found
 
     def as_tensor(self, value: IrValue) -> Tensor:
         if isinstance(value, Tensor):
@@ -91,6 +94,26 @@ class IrContext:
 
     def integers(self, index: int) -> list[int]:
         return [int(number) for number in np.ravel(self.known(index))]
+
+    def on_numbers(self, function: Callable[..., Any], *arguments: Any) -> npt.NDArray[Any]:
+        """What NumPy's function makes of numbers that are known here. Raises DMLError for what it refuses."""
+        try:
+            return np.asarray(function(*arguments))
+        except (ValueError, IndexError, OverflowError) as error:
+            raise self.error(str(error)) from None
+
+    def axis(self, number: int, rank: int) -> int:
+        """An axis counted from the front."""
+        if not -rank <= number < rank:
+            raise self.error(f"axis {number} is no dimension of a tensor of rank {rank}")
+        return number % rank
+
+    def each(self, name: str, count: int, default: int) -> list[int]:
+        """An attribute of so many integers; the default for all where it is absent or empty."""
+        found = self.layer.integers(name) or [default] * count
+        if len(found) != count:
+            raise self.error(f"attribute {name} must have {count} items, found {found}")
+        return found
 
     def value(self, index: int) -> IrValue:
         if index >= len(self.values):

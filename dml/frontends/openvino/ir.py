@@ -45,6 +45,8 @@ _PRECISIONS = {name.upper(): name for name in ELEMENT_TYPES} | {
     "FP64": "f64", "FP32": "f32", "FP16": "f16", "BF16": "bf16", "BOOL": "boolean",
 }  # fmt: skip
 _MAX_RANK = 8
+#: DirectML counts in 32 bits.
+_MAX_SIZE = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -289,6 +291,8 @@ def _layer(element: Element) -> IrLayer:
                 sizes.append(int(dim.text or ""))
             except ValueError:
                 raise DMLError(f"{layer}: an output has the dimension {dim.text!r}") from None
+            if sizes[-1] > _MAX_SIZE:
+                raise DMLError(f"{layer}: an output has the dimension {sizes[-1]}; {_MAX_SIZE} is the most")
         if len(sizes) > _MAX_RANK:
             raise DMLError(f"{layer}: an output has {len(sizes)} dimensions; {_MAX_RANK} are supported")
         kind = _PRECISIONS.get(port.get("precision", "FP32").upper(), port.get("precision", ""))

@@ -286,6 +286,10 @@ BROKEN = {
         lambda t: t.replace('from-layer="0" from-port="0"', 'from-layer="2" from-port="2"'),
         "form a cycle through layer 2",
     ),
+    "a dimension beyond 32 bits": (
+        lambda t: t.replace("<dim>2</dim>", "<dim>4294967296</dim>"),
+        r"has the dimension 4294967296; 4294967295 is the most",
+    ),
     "dimension": (lambda t: t.replace("<dim>2</dim>", "<dim>two</dim>"), "has the dimension 'two'"),
     "element type": (lambda t: t.replace('element_type="f32"', 'element_type="f3"'), "element type 'f3'"),
 }

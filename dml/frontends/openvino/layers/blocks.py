@@ -76,7 +76,7 @@ def batch_to_space(c: IrContext) -> IrValue:
 @layer("ShuffleChannels")
 def shuffle_channels(c: IrContext) -> IrValue:
     x, groups = c.tensor(0), c.layer.integer("group", 1)
-    axis = c.layer.integer("axis", 1) % x.rank
+    axis = c.axis(c.layer.integer("axis", 1), x.rank)
     if groups < 1 or x.sizes[axis] % groups:
         raise c.error(f"group {groups} does not divide the size {x.sizes[axis]} of axis {axis}")
     before, behind = prod(x.sizes[:axis]), prod(x.sizes[axis + 1 :])
@@ -89,8 +89,11 @@ def roll(c: IrContext) -> IrValue:
     x, shifts, axes = c.tensor(0), c.integers(1), c.integers(2)
     if len(shifts) == 1:
         shifts = shifts * len(axes)
-    for shift, axis in zip(shifts, axes, strict=True):
-        x = _rolled(x, shift % x.sizes[axis], axis % x.rank)
+    if len(shifts) != len(axes):
+        raise c.error(f"there must be as many shifts as axes, found {shifts} and {axes}")
+    for shift, number in zip(shifts, axes, strict=True):
+        axis = c.axis(number, x.rank)
+        x = _rolled(x, shift % x.sizes[axis], axis)
     return x
 
 

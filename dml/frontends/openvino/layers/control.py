@@ -19,7 +19,7 @@ _UNROLLED = 20_000
 @layer("If")
 def if_(c: IrContext) -> Sequence[IrValue]:
     """A known condition chooses; by one that is computed, each output is of one branch or the other."""
-    condition = c.values[0]
+    condition = c.value(0)
     if not isinstance(condition, Tensor):
         return _branch(c, "then_body" if bool(np.ravel(condition)[0]) else "else_body")
     made: list[IrValue] = []
@@ -110,7 +110,7 @@ def _part(c: IrContext, entry: PortMap, step: int) -> IrValue:
     first, _ = _ends(c, entry)
     start = first + step * entry.stride - (entry.part if entry.stride < 0 else 0)
     x = c.as_tensor(_outer(c, entry))
-    axis = entry.axis % x.rank
+    axis = c.axis(entry.axis, x.rank)
     counts = [entry.part if at == axis else size for at, size in enumerate(x.sizes)]
     return op.slice_(x, [start if at == axis else 0 for at in range(x.rank)], counts, [1] * x.rank)
 

@@ -43,10 +43,10 @@ _ON_NUMBERS = {
 def _known(c: IrContext) -> IrValue | None:
     """The layer's integers where its inputs are known; None where it is the device's."""
     function = _ON_NUMBERS.get(c.layer.type)
-    a, b = c.values[:2]
+    a, b = c.value(0), c.value(1)
     if function is None or isinstance(a, Tensor) or isinstance(b, Tensor) or a.dtype.kind != "i":
         return None
-    return np.asarray(function(a, b))
+    return c.on_numbers(function, a, b)
 
 
 def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
@@ -157,7 +157,7 @@ def is_finite(c: IrContext) -> IrValue:
 
 @layer("Power")
 def power(c: IrContext) -> IrValue:
-    exponent = c.values[1]
+    exponent = c.value(1)
     if not isinstance(exponent, Tensor) and exponent.size == 1:
         return op.pow_(c.tensor(0), float(np.ravel(exponent)[0]))
     return op.pow_(c.tensor(0), c.tensor(1))
@@ -240,18 +240,18 @@ def prelu(c: IrContext) -> IrValue:
 @layer("SoftMax", "Softmax")
 def softmax(c: IrContext) -> IrValue:
     x = c.tensor(0)
-    return op.softmax(x, axes=[c.layer.integer("axis", 1) % x.rank])
+    return op.softmax(x, axes=[c.axis(c.layer.integer("axis", 1), x.rank)])
 
 
 @layer("LogSoftmax")
 def log_softmax(c: IrContext) -> IrValue:
     x = c.tensor(0)
-    return op.log_softmax(x, axes=[c.layer.integer("axis", -1) % x.rank])
+    return op.log_softmax(x, axes=[c.axis(c.layer.integer("axis", -1), x.rank)])
 
 
 @layer("Convert", "ConvertLike")
 def convert(c: IrContext) -> IrValue:
-    value = c.values[0]
+    value = c.value(0)
     if not isinstance(value, Tensor):
         return value.astype(ELEMENT_TYPES[c.layer.outputs[0].element_type])
     if c.layer.outputs[0].element_type == "boolean":

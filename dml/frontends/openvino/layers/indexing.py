@@ -21,10 +21,9 @@ UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 def gather(c: IrContext) -> IrValue:
     axis, batches = c.integers(2)[0], c.layer.integer("batch_dims", 0)
     if not any(isinstance(value, Tensor) for value in c.values[:2]) and not batches:
-        return np.take(np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
+        return c.on_numbers(np.take, np.asarray(c.values[0]), np.asarray(c.values[1]), axis)
     x, indices = c.tensor(0), c.tensor(1)
-    axis %= x.rank
-    batches %= indices.rank + 1
+    axis, batches = c.axis(axis, x.rank), c.axis(batches, indices.rank + 1)
     if not batches:
         return op.gather(x, indices, axis).reshape(*c.sizes)
     if axis < batches:
@@ -50,7 +49,7 @@ def gather_nd(c: IrContext) -> IrValue:
 @layer("ScatterUpdate")
 def scatter_update(c: IrContext) -> IrValue:
     x, indices, updates = c.tensor(0), c.tensor(1), c.tensor(2)
-    axis = c.integers(3)[0] % x.rank
+    axis = c.axis(c.integers(3)[0], x.rank)
     sizes = replaced(x.sizes, axis, (indices.desc.element_count,))
     ones = (1,) * (x.rank - axis - 1)
     chosen = indices.reshape(indices.desc.element_count, *ones).broadcast(sizes)
@@ -74,7 +73,7 @@ def scatter_nd_update(c: IrContext) -> IrValue:
 @layer("OneHot")
 def one_hot(c: IrContext) -> IrValue:
     indices = c.tensor(0)
-    axis = c.layer.integer("axis", -1) % len(c.sizes)
+    axis = c.axis(c.layer.integer("axis", -1), len(c.sizes))
     on, off = (np.ravel(c.known(k))[0] for k in (2, 3))
     places = indices.reshape(*c.sizes[:axis], 1, *c.sizes[axis + 1 :])
     made = op.one_hot(places, c.sizes[axis], float(off), float(on), axis)
@@ -88,7 +87,7 @@ def top_k(c: IrContext) -> Sequence[IrValue]:
     if mode not in ("max", "min") or order not in ("value", "index", "none"):
         raise c.error(f"mode {mode!r} and sort {order!r} are not max or min, and value, index or none")
     x, count = c.tensor(0), c.integers(1)[0]
-    axis = c.layer.integer("axis") % x.rank
+    axis = c.axis(c.layer.integer("axis"), x.rank)
     falling = enums.DML_AXIS_DIRECTION_DECREASING
     values, places = op.top_k(x, count, axis, falling if mode == "max" else enums.DML_AXIS_DIRECTION_INCREASING)
     if order == "index":

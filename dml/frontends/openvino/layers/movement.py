@@ -19,20 +19,20 @@ from dml.tensors import DML_SCALAR_UNION
 
 @layer("ShapeOf")
 def shape_of(c: IrContext) -> IrValue:
-    value = c.values[0]
+    value = c.value(0)
     sizes = value.sizes if isinstance(value, Tensor) else value.shape
     return np.array(sizes, ELEMENT_TYPES[c.layer.outputs[0].element_type])
 
 
 @layer("Reshape", "Squeeze", "Unsqueeze")
 def reshape(c: IrContext) -> IrValue:
-    value = c.values[0]
+    value = c.value(0)
     return value.reshape(*c.sizes) if isinstance(value, Tensor) else value.reshape(c.layer.outputs[0].sizes)
 
 
 @layer("Transpose")
 def transpose(c: IrContext) -> IrValue:
-    value = c.values[0]
+    value = c.value(0)
     rank = value.rank if isinstance(value, Tensor) else value.ndim
     order = c.integers(1) or list(range(rank))[::-1]
     return value.transpose(*order)
@@ -58,14 +58,14 @@ def tile(c: IrContext) -> IrValue:
 @layer("Concat")
 def concat(c: IrContext) -> IrValue:
     if not any(isinstance(value, Tensor) for value in c.values):
-        return np.concatenate([np.asarray(value) for value in c.values], c.layer.integer("axis"))
+        return c.on_numbers(np.concatenate, [np.asarray(value) for value in c.values], c.layer.integer("axis"))
     return op.join(c.tensors(), c.layer.integer("axis"))
 
 
 @layer("Split")
 def split(c: IrContext) -> Sequence[IrValue]:
-    x, axis, count = c.tensor(0), c.integers(1)[0], c.layer.integer("num_splits")
-    axis %= x.rank
+    x, count = c.tensor(0), c.layer.integer("num_splits")
+    axis = c.axis(c.integers(1)[0], x.rank)
     if count < 1 or x.sizes[axis] % count:
         raise c.error(f"num_splits {count} does not divide the size {x.sizes[axis]} of axis {axis}")
     return op.split(x, axis, [x.sizes[axis] // count] * count)
@@ -73,7 +73,8 @@ def split(c: IrContext) -> Sequence[IrValue]:
 
 @layer("VariadicSplit")
 def variadic_split(c: IrContext) -> Sequence[IrValue]:
-    x, axis, lengths = c.tensor(0), c.integers(1)[0], c.integers(2)
+    x, lengths = c.tensor(0), c.integers(2)
+    axis = c.axis(c.integers(1)[0], x.rank)
     rest = x.sizes[axis] - sum(length for length in lengths if length >= 0)
     return op.split(x, axis, [rest if length < 0 else length for length in lengths])
 
@@ -83,14 +84,19 @@ def slice_(c: IrContext) -> IrValue:
     x = c.tensor(0)
     starts, stops, steps = c.integers(1), c.integers(2), c.integers(3)
     axes = c.integers(4) if len(c.values) > 4 else list(range(len(starts)))
-    return _window(x, {axis % x.rank: slice(*bounds) for axis, *bounds in zip(axes, starts, stops, steps, strict=True)})
+    if not len(starts) == len(stops) == len(steps) == len(axes):
+        raise c.error(f"starts, stops, steps and axes must be as many, found {starts}, {stops}, {steps} and {axes}")
+    each = zip(axes, starts, stops, steps, strict=True)
+    return _window(c, x, {c.axis(axis, x.rank): slice(*bounds) for axis, *bounds in each})
 
 
-def _window(x: Tensor, slices: dict[int, slice]) -> Tensor:
+def _window(c: IrContext, x: Tensor, slices: dict[int, slice]) -> Tensor:
     """x[slices], with NumPy's meaning of the bounds."""
     offsets, sizes, strides = [0] * x.rank, list(x.sizes), [1] * x.rank
     for axis, bounds in slices.items():
-        chosen = range(x.sizes[axis])[bounds]
+        chosen = range(x.sizes[axis])[bounds] if bounds.step != 0 else range(0)
+        if not chosen:
+            raise c.error(f"{bounds} takes nothing of dimension {axis} of sizes {x.sizes}")
         first, last = (chosen[0], chosen[-1]) if chosen.step > 0 else (chosen[-1], chosen[0])
         offsets[axis], sizes[axis], strides[axis] = first, last - first + 1, chosen.step
     return op.slice_(x, offsets, sizes, strides)
@@ -98,7 +104,7 @@ def _window(x: Tensor, slices: dict[int, slice]) -> Tensor:
 
 @layer("StridedSlice")
 def strided_slice(c: IrContext) -> IrValue:
-    value = c.values[0]
+    value = c.value(0)
     x = value if isinstance(value, Tensor) else np.asarray(value)
     rank = x.rank if isinstance(x, Tensor) else x.ndim
     begin, end = c.integers(1), c.integers(2)
@@ -109,7 +115,9 @@ def strided_slice(c: IrContext) -> IrValue:
         return given + [0] * (len(begin) - len(given))
 
     masks = [mask(f"{name}_mask") for name in ("begin", "end", "new_axis", "shrink_axis", "ellipsis")]
-    consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=True))
+    consumed = sum(not new and not dots for new, dots in zip(masks[2], masks[4], strict=False))
+    if any(len(each) != len(begin) for each in (end, step, *masks)) or consumed > rank:
+        raise c.error(f"begin, end, step and their masks must be as many, {rank} at most, found {begin}, {end}, {step}")
     slices: dict[int, slice] = {}
     axis = 0
     for first, last, by, no_first, no_last, new, shrink, dots in zip(begin, end, step, *masks, strict=True):
@@ -125,8 +133,9 @@ def strided_slice(c: IrContext) -> IrValue:
             slices[axis] = slice(None if no_first else first, None if no_last else last, by)
         axis += 1
     if isinstance(x, Tensor):
-        return _window(x, slices).reshape(*c.sizes)
-    return x[tuple(slices.get(d, slice(None)) for d in range(rank))].reshape(c.layer.outputs[0].sizes)
+        return _window(c, x, slices).reshape(*c.sizes)
+    chosen = tuple(slices.get(d, slice(None)) for d in range(rank))
+    return c.on_numbers(lambda: x[chosen].reshape(c.layer.outputs[0].sizes))
 
 
 @layer("Pad")
@@ -167,8 +176,8 @@ _MEMBERS = {
 @layer("ReverseSequence")
 def reverse_sequence(c: IrContext) -> IrValue:
     x = c.tensor(0)
-    batch, axis = (c.layer.integer(f"{name}_axis", d) % x.rank for name, d in (("batch", 0), ("seq", 1)))
-    return reverse_subsequences(c.graph, x, c.values[1], batch, axis)
+    batch, axis = (c.axis(c.layer.integer(f"{name}_axis", d), x.rank) for name, d in (("batch", 0), ("seq", 1)))
+    return reverse_subsequences(c.graph, x, c.value(1), batch, axis)
 
 
 def reverse_subsequences(graph: Any, x: Tensor, lengths: IrValue, batch: int, axis: int) -> Tensor:
@@ -195,11 +204,11 @@ def reverse(c: IrContext) -> IrValue:
     if mode not in ("index", "mask"):
         raise c.error(f"mode {mode!r} is not index or mask")
     marks = np.ravel(c.known(1))
-    axes = {int(axis) % x.rank for axis in (marks if mode == "index" else np.flatnonzero(marks))}
+    axes = {c.axis(int(axis), x.rank) for axis in (marks if mode == "index" else np.flatnonzero(marks))}
     strides = [-1 if axis in axes else 1 for axis in range(x.rank)]
     return op.slice_(x, [0] * x.rank, list(x.sizes), strides) if axes else x
 
 
 @layer("Identity")
 def identity(c: IrContext) -> IrValue:
-    return c.values[0]
+    return c.value(0)

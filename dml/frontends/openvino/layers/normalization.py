@@ -22,7 +22,7 @@ def mvn(c: IrContext) -> IrValue:
     x = c.tensor(0)
     epsilon = c.layer.number("eps", 1e-9)
     if len(c.values) > 1:
-        axes = [axis % x.rank for axis in c.integers(1)]
+        axes = [c.axis(axis, x.rank) for axis in c.integers(1)]
     else:
         axes = list(range(1 if c.layer.flag("across_channels") else 2, x.rank))
     normalize = c.layer.flag("normalize_variance", True)

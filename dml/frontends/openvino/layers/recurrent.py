@@ -30,6 +30,9 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
     if weights.rank == 2:  # a cell
         weights, recurrence = (t.reshape(1, *t.sizes) for t in (weights, recurrence))
         bias = None if bias is None else bias.reshape(1, *bias.sizes)
+    if not x.rank == weights.rank == recurrence.rank == 3:
+        found = f"{x.sizes}, {weights.sizes} and {recurrence.sizes}"
+        raise c.error(f"its input, weights and recurrence weights must have a layer's ranks, found {found}")
     direction = c.layer.text("direction", "forward")
     if direction not in rec.DIRECTIONS:
         raise c.error(f"direction {direction!r} is not one of {', '.join(rec.DIRECTIONS)}")

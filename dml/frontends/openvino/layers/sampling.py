@@ -26,6 +26,10 @@ _ROUNDINGS: dict[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
 }
 
 
+#: Elements of the output along an axis: the host makes a table of where each lies.
+_MOST = 1 << 24
+
+
 @dataclass(frozen=True)
 class _Axis:
     """One axis to resize: scale is output over input."""
@@ -85,10 +89,15 @@ def _axes(c: IrContext, x: Tensor) -> list[_Axis]:
     last = 3 if old else 2
     axes = c.integers(last) if len(c.values) > last else c.layer.integers("axes") or list(range(x.rank))
     factors = [float(value) for value in np.ravel(c.known(given))] if by_scales else [0.0] * len(axes)
+    if len(factors) != len(axes) or len(c.sizes) != x.rank or 0 in x.sizes:
+        raise c.error(f"sizes {x.sizes} do not become {c.sizes} along axes {axes} with {len(factors)} factors")
+    if max(c.sizes) > _MOST:
+        raise c.error(f"sizes {c.sizes}: more than {_MOST} along an axis are not supported")
     made = []
-    for axis, factor in zip(axes, factors, strict=True):
-        size, result = x.sizes[axis % x.rank], c.sizes[axis % x.rank]
-        made.append(_Axis(axis % x.rank, size, result, factor if by_scales else result / size))
+    for number, factor in zip(axes, factors, strict=True):
+        axis = c.axis(number, x.rank)
+        size, result = x.sizes[axis], c.sizes[axis]
+        made.append(_Axis(axis, size, result, factor if by_scales else result / size))
     return made
 
 

@@ -60,7 +60,7 @@ def inverse_real_fourier(c: IrContext) -> IrValue:
 
 def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """The axes, and the sizes of the signals along them; -1 is that of the input."""
-    axes = [axis % rank for axis in c.integers(1)]
+    axes = [c.axis(axis, rank) for axis in c.integers(1)]
     given = c.integers(2) if len(c.values) > 2 else [-1] * len(axes)
     if len(given) != len(axes) or not axes:
         raise c.error(f"signal sizes {given} do not fit axes {axes}")

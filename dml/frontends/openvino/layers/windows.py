@@ -31,20 +31,27 @@ def _padding(c: IrContext, x: Tensor, window: Sequence[int], strides: Sequence[i
 
 @layer("Convolution", "GroupConvolution")
 def convolution(c: IrContext) -> IrValue:
-    x, w = c.tensor(0), c.tensor(1)
-    groups = 1
-    if c.layer.type == "GroupConvolution":
-        groups = w.sizes[0]
-        w = w.packed().view((groups * w.sizes[1], *w.sizes[2:]))
+    x, w, groups = _operands(c)
     window = w.sizes[2:]
-    strides = c.layer.integers("strides") or [1] * len(window)
-    dilations = c.layer.integers("dilations") or [1] * len(window)
+    strides, dilations = c.each("strides", len(window), 1), c.each("dilations", len(window), 1)
     start, end = _padding(c, x, window, strides, dilations)
     y = op.convolution(
         *_flat(x, w), strides=_two(strides, 1), dilations=_two(dilations, 1), start_padding=_two(start, 0),
         end_padding=_two(end, 0), groups=groups,
     )  # fmt: skip
     return y.view(c.sizes)
+
+
+def _operands(c: IrContext) -> tuple[Tensor, Tensor, int]:
+    """A convolution's input, its filter with the groups among its first dimension, and the number of groups."""
+    grouped = c.layer.type.startswith("Group")
+    x, w, groups = c.tensor(0), c.tensor(1, least=3 + grouped), 1
+    if grouped:
+        groups = w.sizes[0]
+        w = w.packed().view((groups * w.sizes[1], *w.sizes[2:]))
+    if not x.rank == w.rank == len(c.sizes):
+        raise c.error(f"sizes {x.sizes} and a filter of {c.tensor(1).sizes} do not make {c.sizes}")
+    return x, w, groups
 
 
 def _flat(*tensors: Tensor) -> list[Tensor]:
@@ -62,16 +69,11 @@ def _two(values: Sequence[int], other: int) -> list[int]:
 @layer("ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def transposed_convolution(c: IrContext) -> IrValue:
     """What lies around the output is cut off: as given, or as auto_pad lays what the output's sizes leave."""
-    x, w = c.tensor(0), c.tensor(1)
-    groups = 1
-    if c.layer.type == "GroupConvolutionBackpropData":
-        groups = w.sizes[0]
-        w = w.packed().view((groups * w.sizes[1], *w.sizes[2:]))
+    x, w, groups = _operands(c)
     window = w.sizes[2:]
-    strides = c.layer.integers("strides") or [1] * len(window)
-    dilations = c.layer.integers("dilations") or [1] * len(window)
+    strides, dilations = c.each("strides", len(window), 1), c.each("dilations", len(window), 1)
     auto = c.layer.text("auto_pad", "explicit")
-    given = c.layer.integers("pads_begin") or [0] * len(window)
+    given = c.each("pads_begin", len(window), 0)
     start, end, more = [], [], []
     for size, wanted, taps, step, gap, pad in zip(
         x.sizes[2:], c.sizes[2:], window, strides, dilations, given, strict=True
@@ -108,7 +110,7 @@ def max_pool(c: IrContext) -> IrValue | Sequence[IrValue]:
     if 1 not in c.read:
         return op.max_pooling(flat, **_pooled(c, x)).view(c.sizes)
     values, indices = op.max_pooling_with_indices(flat, **_pooled(c, x))
-    axis = c.layer.integer("axis", 0) % x.rank
+    axis = c.axis(c.layer.integer("axis", 0), x.rank)
     if axis:  # counted from that dimension on, where DirectML counts through the whole input
         indices = op.modulus_truncate(indices, prod(x.sizes[axis:]))
     return [values.view(c.sizes), c.converted(indices.view(c.sizes), 1)]

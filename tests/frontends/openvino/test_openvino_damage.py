@@ -1,0 +1,105 @@
+"""OpenVINO models whose attributes, sizes and connections are wrong: a DMLError that names the layer."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+from dml.frontends.openvino import read_model
+
+ov = pytest.importorskip("openvino")
+o = pytest.importorskip("openvino.opset13")
+
+
+def saved(folder: Path, make: Callable[[Any], Any]) -> Path:
+    """A model of one parameter, {1, 2, 4, 4}."""
+    x = o.parameter([1, 2, 4, 4], np.float32, name="x")
+    ov.save_model(ov.Model([o.result(make(x))], [x], "m"), str(folder / "m.xml"), compress_to_fp16=False)
+    return folder / "m.xml"
+
+
+def transposed(x: Any) -> Any:
+    return o.convolution_backprop_data(x, np.ones((2, 3, 3, 3), np.float32), strides=[2, 2])
+
+
+def resized(x: Any) -> Any:
+    return o.interpolate(x, np.array([8, 8]), "nearest", "sizes", [0, 0], [0, 0], axes=np.array([2, 3]))
+
+
+def recurrent(x: Any) -> Any:
+    weights = np.ones((1, 9, 4), np.float32), np.ones((1, 9, 3), np.float32), np.ones((1, 9), np.float32)
+    state, lengths = np.zeros((2, 1, 3), np.float32), np.full(2, 4, np.int32)
+    flat = o.reshape(x, np.array([2, 4, 4]), False)
+    return o.gru_sequence(flat, state, lengths, *weights, 3, "forward").output(0)
+
+
+def sliced(x: Any) -> Any:
+    return o.slice(x, np.array([1]), np.array([3]), np.array([1]), np.array([2]))
+
+
+WRONG = {
+    "an axis": (lambda x: o.softmax(x, 1), r' axis="1"', ' axis="7"',
+                "Softmax.*: axis 7 is no dimension of a tensor of rank 4"),
+    "a negative axis": (lambda x: o.log_softmax(x, 1), r' axis="1"', ' axis="-5"', "axis -5 is no dimension"),
+    "strides": (transposed, r' strides="[^"]*"', ' strides="2"', r"attribute strides must have 2 items, found \[2\]"),
+    "a long axis": (resized, r"<dim>8</dim>\s*</port>\s*</output>", "<dim>99999999</dim></port></output>",
+                    "Interpolate.*more than 16777216 along an axis"),
+    "many axes": (resized, "<dim>8</dim>\\s*<dim>8</dim>\\s*</port>\\s*</output>", "<dim>8</dim></port></output>",
+                  r"Interpolate.*do not become \(1, 2, 8\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_told(device: dml.Device, tmp_path: Path, what: str) -> None:
+    make, pattern, replacement, message = WRONG[what]
+    path = saved(tmp_path, make)
+    changed, count = re.subn(pattern, replacement, path.read_text("utf-8"))
+    assert count == 1
+    path.write_text(changed, "utf-8")
+    with pytest.raises(dml.DMLError, match=message):
+        read_model(path).compile(device)
+
+
+def test_a_slice_of_nothing(device: dml.Device, tmp_path: Path) -> None:
+    path = saved(tmp_path, sliced)
+    data = bytearray(path.with_suffix(".bin").read_bytes())
+    numbers = np.frombuffer(data, np.int64)
+    assert sorted(numbers.tolist()) == [1, 2, 3]  # (a constant of equal numbers is kept once)
+    path.with_suffix(".bin").write_bytes(np.where(numbers == 3, 0, numbers).tobytes())
+    with pytest.raises(dml.DMLError, match=r"Slice.*takes nothing of dimension 2 of sizes \(1, 2, 4, 4\)"):
+        read_model(path).compile(device)
+
+
+VALUES = ("0", "-1", "1", "2", "99999999999999999999", "", "nan", "x", "true", "0,0", "1,2,3,4,5,6,7,8,9", "i64")
+
+
+def damaged(text: str, chance: random.Random) -> str:
+    """The text with one value, size or element changed or left out."""
+    values = [*re.finditer(r'="([^"]*)"', text), *re.finditer(r"<dim>([^<]*)</dim>", text)]
+    elements = list(re.finditer(r"<(?:edge|dim|data)\b[^>]*/>|<dim>[^<]*</dim>| [a-z_]+=\"[^\"]*\"", text))
+    if chance.random() < 0.7:
+        found = chance.choice(values)
+        return text[: found.start(1)] + chance.choice(VALUES) + text[found.end(1) :]
+    found = chance.choice(elements)
+    return text[: found.start()] + text[found.end() :]
+
+
+@pytest.mark.parametrize("make", [transposed, resized, recurrent, sliced, lambda x: o.split(x, 1, 2).output(0)])
+def test_damaged_files_are_models_or_dml_errors(device: dml.Device, tmp_path: Path, make: Callable[[Any], Any]) -> None:
+    path = saved(tmp_path, make)
+    text, chance = path.read_text("utf-8"), random.Random(0)
+    refused = 0
+    for _ in range(150):
+        path.write_text(damaged(text, chance), "utf-8")
+        try:
+            read_model(path).compile(device)
+        except dml.DMLError:
+            refused += 1
+    assert refused > 30

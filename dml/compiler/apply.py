@@ -14,7 +14,7 @@ from dml.compiler.kernels.prelude import read, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Expression, Leaf
-from dml.compiler.selection import LONG_ARITHMETIC, elementwise_walk
+from dml.compiler.selection import LONG_ARITHMETIC, unit_walk
 from dml.compiler.turned import apply_turned
 
 
@@ -53,7 +53,8 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
     named = {f"x{i}": operand for i, operand in enumerate(inputs)}
     rounds = unit * rounds_of_loops(emitted.code) or 1
     lines = unit * emitted.code.count("\n")
-    walk = elementwise_walk(builder.target, -(-result.count // unit), lines, rounds)
+    units = -(-result.count // unit)
+    walk = unit_walk(builder.target, units, rounds, lines)
     builder.dispatch(
         "elementwise/vector.comp",
         {
@@ -61,7 +62,7 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
             **{name: read(operand, vector=operand.strides[-1] == 1) for name, operand in named.items()},
         },
         space=result.sizes,
-        count=-(-result.count // (unit * walk.steps)),
+        count=walk.invocations(units),
         workgroup=walk.workgroup,
         constants={"STEPS": walk.steps, **emitted.constants},
         defines={

@@ -273,20 +273,48 @@ class ProgramBuilder:
             row = DATA_TYPES[part.data_type]
             elements = row.per_word if row.per_word > 1 and owns_whole_words(part) else 1
             named = {name: read(operand) for name, operand in zip(tensors, others, strict=True)}
-            units = -(-part.count // elements)
-            walk = unit_walk(self.target, units, steps * elements, code.count("\n"))
-            self.dispatch(
+            self.walk(
                 kernel,
                 {"result": update(part) if reads_result else write(part), **named},
+                -(-part.count // elements),
                 space=part.sizes,
-                count=walk.invocations(units),
-                workgroup=walk.workgroup,
-                constants={**(constants or {}), **walk.constants},
-                defines={**(defines or {}), "WHOLE_WORDS": int(elements > 1), **walk.defines},
+                rounds=steps * elements,
+                constants=constants,
+                defines={**(defines or {}), "WHOLE_WORDS": int(elements > 1)},
                 code=code,
-                steps=walk.steps * steps * elements,
                 each=each,
             )
+
+    def walk(
+        self,
+        kernel: str,
+        tensors: Mapping[str, Bound],
+        units: int,
+        *,
+        space: Sequence[int],
+        rounds: int = 1,
+        constants: Mapping[str, Constant] | None = None,
+        defines: Mapping[str, object] | None = None,
+        code: str = "",
+        each: int = 1,
+    ) -> None:
+        """Add a dispatch of a kernel that ends in "lib/for_each.glsl", which walks so many units.
+
+        rounds: ``steps`` of one unit; the rest as for ``dispatch``.
+        """
+        walk = unit_walk(self.target, units, rounds, code.count("\n"))
+        self.dispatch(
+            kernel,
+            tensors,
+            space=space,
+            count=walk.invocations(units),
+            workgroup=walk.workgroup,
+            constants={**(constants or {}), "WALK": walk.steps},
+            defines={**(defines or {}), "WALKS": int(walk.loops)},
+            code=code,
+            steps=walk.steps * rounds,
+            each=each,
+        )
 
 
 def _binding(bounds: Sequence[Bound]) -> StorageBinding:

@@ -72,8 +72,8 @@ def keeps_fours(target: Target) -> bool:
 LONG_ARITHMETIC = 64
 
 
-class ElementwiseWalk(NamedTuple):
-    """How elementwise/vector.comp walks units of elements.
+class UnitWalk(NamedTuple):
+    """How kernels over each element walk units of them (elementwise/vector.comp, lib/for_each.glsl).
 
     steps: of an invocation. loops: whether there may be more than one. workgroup: invocations.
     """
@@ -82,48 +82,18 @@ class ElementwiseWalk(NamedTuple):
     loops: bool
     workgroup: int
 
-
-def elementwise_walk(target: Target, units: int, lines: int, rounds: int) -> ElementwiseWalk:
-    """units: those of the whole tensor. lines: of GLSL that each executes. rounds: of the loops in each, or 1.
-
-    A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
-    takes as many steps as leave 16 workgroups for the cores. Long arithmetic has no loop around it: SwiftShader took
-    minutes to compile quantizing to 32 INT4 in one, and 3 seconds without.
-    """
-    vector = lanes(target)
-    if not target.is_cpu or lines > LONG_ARITHMETIC:
-        return ElementwiseWalk(1, False, target.workgroup)
-    steps = max(1, min(512, max_steps(target) // rounds, units // (16 * vector)))
-    return ElementwiseWalk(steps, True, vector)
-
-
-class UnitWalk(NamedTuple):
-    """How lib/for_each.glsl walks units.
-
-    steps: of an invocation. loops: whether there is a loop. workgroup: invocations.
-    """
-
-    steps: int
-    loops: bool
-    workgroup: int
-
-    @property
-    def constants(self) -> dict[str, int]:
-        return {"WALK": self.steps}
-
-    @property
-    def defines(self) -> dict[str, int]:
-        return {"WALKS": int(self.loops)}
-
     def invocations(self, units: int) -> int:
         return -(-units // self.steps)
 
 
 def unit_walk(target: Target, units: int, rounds: int, lines: int) -> UnitWalk:
-    """units, rounds, lines: as ``elementwise_walk`` has them.
+    """units: those of the whole tensor. rounds: of the loops in each, or 1. lines: of GLSL that each executes.
 
-    What llvmpipe does before an invocation's first unit (it loads each word of push constants by itself) takes as long
-    as a few units: it turns {64, 100, 50} in 6.3 ms by single ones and in 2.0 so.
+    A CPU's driver pays for every workgroup, and most for one of several vectors: there a workgroup is one vector, and
+    takes as many steps as leave 16 workgroups for the cores. What llvmpipe does before an invocation's first unit (it
+    loads each word of push constants by itself) takes as long as a few units: it turns {64, 100, 50} in 6.3 ms one by
+    one and in 2.0 so. Long arithmetic has no loop around it: SwiftShader took minutes to compile quantizing to 32 INT4
+    in one, and 3 seconds without.
     """
     if not target.is_cpu or lines > LONG_ARITHMETIC:
         return UnitWalk(1, False, target.workgroup)

@@ -8,7 +8,7 @@ import dml
 from dml.compiler.kernels.expression import emit
 from dml.compiler.lowering import compile_operator, implemented
 from dml.compiler.operators.activation.functions import activate
-from dml.compiler.selection import LONG_ARITHMETIC, elementwise_walk, max_steps
+from dml.compiler.selection import LONG_ARITHMETIC, max_steps, unit_walk
 from dml.compiler.target import DeviceClass, Target
 from dml.descriptors import operators
 from harness import tensor
@@ -49,7 +49,7 @@ def target(kind: DeviceClass, subgroup_size: int) -> Target:
 @pytest.mark.parametrize("subgroup_size", [1, 8, 64])
 def test_an_invocation_of_a_cpu_takes_many_steps(units, rounds, subgroup_size):
     cpu = target(DeviceClass.CPU, subgroup_size)
-    steps, unrolled, lanes = elementwise_walk(cpu, units, LONG_ARITHMETIC, rounds)
+    steps, unrolled, lanes = unit_walk(cpu, units, rounds, LONG_ARITHMETIC)
     assert steps * rounds <= max_steps(cpu)
     assert steps % unrolled == 0
     if steps > 1:
@@ -60,6 +60,6 @@ def test_an_invocation_of_a_cpu_takes_many_steps(units, rounds, subgroup_size):
 
 def test_long_arithmetic_and_other_devices_take_one_step():
     cpu, gpu = target(DeviceClass.CPU, 8), target(DeviceClass.DISCRETE, 32)
-    assert elementwise_walk(cpu, 1 << 20, LONG_ARITHMETIC, 1).steps > 1
-    assert elementwise_walk(cpu, 1 << 20, LONG_ARITHMETIC + 1, 1) == (1, 0, cpu.workgroup)
-    assert elementwise_walk(gpu, 1 << 20, 1, 1) == (1, 0, gpu.workgroup)
+    assert unit_walk(cpu, 1 << 20, 1, LONG_ARITHMETIC).steps > 1
+    assert unit_walk(cpu, 1 << 20, 1, LONG_ARITHMETIC + 1) == (1, 0, cpu.workgroup)
+    assert unit_walk(gpu, 1 << 20, 1, 1) == (1, 0, gpu.workgroup)

@@ -15,7 +15,7 @@ from dml.compiler.operators.gemm.layout import quads
 from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
-from dml.compiler.selection import keeps_fours, lanes, stores_fours, unit_walk
+from dml.compiler.selection import keeps_fours, lanes, stores_fours
 from dml.compiler.selection.convolution import DirectTile, lays_weights_in_fours, stores_in_loops
 
 
@@ -29,16 +29,14 @@ def _padded(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Ope
     """A copy of x that no window leaves, in 32-bit words, whose rows begin at multiples of four elements."""
     _, words = sum_type(sums.result)
     padded = builder.temporary(words, tile.padded)
-    walk = unit_walk(builder.target, padded.count // 4, 4, 0)
-    builder.dispatch(
+    builder.walk(
         "convolution/pad.comp",
         {"x": read(sums.x), "result": write(padded, vector=True)},
+        padded.count // 4,
         space=(*tile.padded[:4], tile.padded[4] // 4),
-        count=walk.invocations(padded.count // 4),
-        workgroup=walk.workgroup,
-        constants={**{f"PADDING_{d}": np.int32(sums.windows.padding[d]) for d in range(3)}, **walk.constants},
-        defines={"WHOLE_WORDS": 0, **walk.defines},
-        steps=4 * walk.steps,
+        rounds=4,
+        constants={f"PADDING_{d}": np.int32(sums.windows.padding[d]) for d in range(3)},
+        defines={"WHOLE_WORDS": 0},
     )
     return padded
 

@@ -11,7 +11,6 @@ from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant
-from dml.compiler.selection import unit_walk
 
 
 def move_each(
@@ -60,18 +59,8 @@ def move_each(
             bound[name] = read(_in_vectors(builder.crop(named[name]), unit), vector=True)
         for name in still:
             bound[name] = read(named[name].view(whole.sizes, named[name].strides))
-        walk = unit_walk(builder.target, whole.count, 1, text.count("\n"))
-        builder.dispatch(
-            kernel,
-            bound,
-            space=whole.sizes,
-            count=walk.invocations(whole.count),
-            workgroup=walk.workgroup,
-            constants={**counted, **walk.constants},
-            defines={"VECTORS": 1, "WHOLE_WORDS": 0, **walk.defines},
-            code=text,
-            steps=walk.steps,
-        )
+        defines = {"VECTORS": 1, "WHOLE_WORDS": 0}
+        builder.walk(kernel, bound, whole.count, space=whole.sizes, constants=counted, defines=defines, code=text)
 
 
 def _elements_together(result: Operand, moved: Sequence[Operand], still: Sequence[Operand]) -> int:

@@ -10,7 +10,6 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import Bound
 from dml.compiler.parts import in_parts
 from dml.compiler.scalar import Constant
-from dml.compiler.selection import unit_walk
 from dml.compiler.selection.windows import largest_window, window_sharing
 from dml.errors import HRESULT, DMLError
 
@@ -75,14 +74,12 @@ def _each_result(builder: ProgramBuilder, what: BoxKernel, tensors: Mapping[str,
         )
         return
     units = -(-result.count // per_word) if sharing.whole_words else result.count
-    walk = unit_walk(builder.target, units, sharing.steps, 0)
-    builder.dispatch(
+    builder.walk(
         what.kernel,
         tensors,
+        units,
         space=result.sizes,
-        count=walk.invocations(units),
-        workgroup=walk.workgroup,
-        constants={**what.constants, **walk.constants},
-        defines={**defines, **walk.defines},
-        steps=walk.steps * sharing.steps,
+        rounds=sharing.steps,
+        constants=what.constants,
+        defines=defines,
     )

@@ -12,11 +12,11 @@ at hand. One thing remains to be kept to: where sizes are compared with floats, 
 on the left does not ask the other side.
 """
 
-from .number import Numbers, TracedInt, UntracedError, traced_apply, whole
+from .number import Numbers, TracedInt, UntracedError, now_of, traced_apply, whole
 from .structures import TracedValue, filled, numbers_in
 from .tracing import Formula, Tracing
 
 __all__ = [
-    "Formula", "Numbers", "TracedInt", "TracedValue", "Tracing", "UntracedError", "filled", "numbers_in",
+    "Formula", "Numbers", "TracedInt", "TracedValue", "Tracing", "UntracedError", "filled", "now_of", "numbers_in",
     "traced_apply", "whole",
 ]  # fmt: skip

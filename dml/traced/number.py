@@ -211,6 +211,11 @@ def whole(number: Any) -> int:
     return number if type(number) is TracedInt else int(number)
 
 
+def now_of(number: int) -> int:
+    """The number at hand that a traced one stands for; a plain one."""
+    return number.now if type(number) is TracedInt else number
+
+
 def traced_apply(function: Callable[..., int], *operands: int, least: int = 0) -> int:
     """``function`` of numbers, which is traced as a whole: conditions in it are none.
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .number import Numbers, Product, Terms, TracedInt, UntracedError, plain_terms, terms_of, whole
+from .number import Numbers, Product, Terms, TracedInt, UntracedError, now_of, plain_terms, terms_of, whole
 
 #: What TracedInts are to C are numbers below this one, which no float holds.
 _LEAST = -1 << 1100
@@ -75,7 +75,7 @@ class Tracing:
         key = function, *[id(operand) if type(operand) is TracedInt else (operand,) for operand in operands]
         found = self._applied.get(key)
         if found is None:
-            now = function(*[operand.now if type(operand) is TracedInt else operand for operand in operands])
+            now = function(*map(now_of, operands))
             self.factors.append(_Factor(function, tuple(operands), now, least))
             found = self._applied[key] = self._number((((len(self.factors) - 1,), 1),))  # type: ignore[assignment]
         assert found is not None
@@ -132,12 +132,12 @@ class Tracing:
                 return 1, 0
             if len(b.terms) != 1 or not self._least_of(b):
                 return 0, a
-            (factors, by), terms = b.terms[0], terms_of(a) or ()
+            factors, by = b.terms[0]
         else:
-            factors, by, terms = (), int(b), terms_of(a) or ()
+            factors, by = (), int(b)
         evenly: list[tuple[Product, int]] = []
         rest: list[tuple[Product, int]] = []
-        for product, number in terms:
+        for product, number in terms_of(a) or ():
             left = _without(product, factors)
             if left is None:
                 rest.append((product, number))
@@ -159,7 +159,7 @@ class Tracing:
             return True
         if most is not None and most <= 0:
             return False
-        found = _now_of(a) - _now_of(b) + more > 0
+        found = now_of(a) - now_of(b) + more > 0
         if not found:
             terms = _sum_of(plain_terms(1), terms, -1)
         direction, scale, constant = _direction(terms)
@@ -180,7 +180,7 @@ class Tracing:
             return False
         if direction[0][1] < 0:
             direction, constant = tuple([(product, -each) for product, each in direction]), -constant
-        found = _now_of(a) == _now_of(b)
+        found = now_of(a) == now_of(b)
         (self.equal if found else self.unequal)[direction, -constant // scale] = None
         return found
 
@@ -238,10 +238,6 @@ def _sum_of(a: Terms, b: Terms, sign: int) -> Terms:
         else:
             del found[product]
     return tuple(sorted(found.items()))
-
-
-def _now_of(number: int) -> int:
-    return number.now if type(number) is TracedInt else number
 
 
 def _quotient(a: int, b: int) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 
 from dml.shapes import broadcast_sizes
-from dml.traced import Numbers, TracedInt, TracedValue, UntracedError, filled, numbers_in
+from dml.traced import Numbers, TracedInt, TracedValue, UntracedError, filled, now_of, numbers_in
 
 from .dtypes import BOOL, Array, DType, Shape
 from .slicing import taken
@@ -43,7 +43,7 @@ class TracedArray(TracedValue):
     make: Callable[[Numbers], Array]
 
     def __post_init__(self) -> None:
-        plain = tuple([size.now if type(size) is TracedInt else size for size in self.shape])
+        plain = tuple(map(now_of, self.shape))
         if plain != self.now.shape:
             raise UntracedError(f"shape {self.now.shape} was taken for {plain}")
 
@@ -76,7 +76,7 @@ class TracedArray(TracedValue):
         )
 
     def reshape(self, shape: Shape) -> TracedArray:
-        plain = [size.now if type(size) is TracedInt else size for size in shape]
+        plain = tuple(map(now_of, shape))
         return TracedArray(
             shape, self.now.reshape(plain), self.of, lambda numbers: self.at(numbers).reshape(filled(shape, numbers))
         )

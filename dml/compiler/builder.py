@@ -18,7 +18,7 @@ from dml.compiler.kernels.prelude import (
     write,
 )
 from dml.compiler.parts import crop, in_parts
-from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
+from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding, having
 from dml.compiler.scalar import Constant
 from dml.compiler.selection import fast_halves, reads_texels, single_stores, unit_walk
 from dml.compiler.target import Target
@@ -187,7 +187,7 @@ class ProgramBuilder:
         cropped = dict(tensors)
         for name, bound in tensors.items():
             if bound.operand.epilogue is not None or bound.operand.region.size > self.target.max_region:
-                cropped[name] = bound.having(operand=self.crop(bound.operand))
+                cropped[name] = having(bound, operand=self.crop(bound.operand))
         more = epilogue_operands(cropped)
         if any(bound.region.size > self.target.max_region for bound in more.values()):
             raise EpilogueTooWideError(f"{kernel}: an operand of its epilogue is larger than what one binding shows")

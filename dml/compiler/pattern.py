@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from dml.compiler.program import Dispatch, Program, Region, StorageBinding
+from dml.compiler.program import Dispatch, Program, Region, StorageBinding, having
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.traced import Numbers, TracedInt, TracedValue, UntracedError
 
@@ -83,13 +83,14 @@ class ProgramPattern:
 
         def dispatch_of(dispatch: Dispatch, bound: list[int]) -> Dispatch:
             x, y, z = dispatch.groups
-            return dispatch.of_numbers(
-                tuple([bindings[at] for at in bound]),
-                (get(x, x), get(y, y), get(z, z)),
-                tuple([get(word, word) for word in dispatch.push]),
-                tuple([get(word, word) for word in dispatch.parameters]),
-                get(dispatch.steps, dispatch.steps),
-                get(dispatch.each, dispatch.each),
+            return having(
+                dispatch,
+                bindings=tuple([bindings[at] for at in bound]),
+                groups=(get(x, x), get(y, y), get(z, z)),
+                push=tuple([get(word, word) for word in dispatch.push]),
+                parameters=tuple([get(word, word) for word in dispatch.parameters]),
+                steps=get(dispatch.steps, dispatch.steps),
+                each=get(dispatch.each, dispatch.each),
             )
 
         stages: dict[str, Any] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from dml.compiler.scalar import Expression
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
@@ -20,6 +20,15 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 #: Regions of the temporary and persistent resources start at multiples of this many bytes: the largest
 #: minStorageBufferOffsetAlignment that Vulkan allows a device.
 REGION_ALIGNMENT = 256
+
+_Data = TypeVar("_Data")
+
+
+def having(data: _Data, **changes: Any) -> _Data:
+    """A dataclass with other fields: as ``replace``, which is slow for what a plan does most."""
+    made = object.__new__(type(data))
+    made.__dict__.update(data.__dict__, **changes)
+    return made
 
 
 class Space(Enum):
@@ -116,7 +125,7 @@ class Operand:
 
     def view(self, sizes: tuple[int, ...], strides: tuple[int, ...], base: int = 0) -> Operand:
         """The same elements under other sizes and strides, ``base`` elements further on."""
-        return self._with(sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
+        return having(self, sizes=tuple(sizes), strides=tuple(strides), base=self.base + base)
 
     def broadcast(self, sizes: tuple[int, ...]) -> Operand:
         """Right-aligned to ``sizes``; dimensions of size 1 repeat.
@@ -135,21 +144,15 @@ class Operand:
 
     def as_type(self, data_type: DML_TENSOR_DATA_TYPE) -> Operand:
         """The same bits read as another data type of the same width."""
-        return self._with(data_type=data_type)
+        return having(self, data_type=data_type)
 
     def ends_in(self, epilogue: Epilogue) -> Operand:
         """The same, with that applied to what is stored."""
-        return self._with(epilogue=epilogue)
+        return having(self, epilogue=epilogue)
 
     def over(self, region: Region, epilogue: Epilogue | None) -> Operand:
         """The same of another region."""
-        return self._with(region=region, epilogue=epilogue)
-
-    def _with(self, **changes: Any) -> Operand:
-        """As ``replace``, which is slow for what a plan does most."""
-        made = object.__new__(Operand)
-        made.__dict__.update(self.__dict__, **changes)
-        return made
+        return having(self, region=region, epilogue=epilogue)
 
     @staticmethod
     def of(desc: DML_BUFFER_TENSOR_DESC, region: Region) -> Operand:
@@ -246,27 +249,8 @@ class Dispatch:
     each: int = 1
 
     def over(self, bindings: tuple[StorageBinding, ...], node: str | None = None) -> Dispatch:
-        """The same over other regions, of another node where one is given. (A plan makes many, and ``replace`` is
-        slow.)"""
-        made = object.__new__(Dispatch)
-        made.__dict__.update(self.__dict__, bindings=bindings, node=self.node if node is None else node)
-        return made
-
-    def of_numbers(
-        self,
-        bindings: tuple[StorageBinding, ...],
-        groups: tuple[int, int, int],
-        push: tuple[int, ...],
-        parameters: tuple[int, ...],
-        steps: int,
-        each: int,
-    ) -> Dispatch:
-        """The same kernel for tensors of other sizes."""
-        made = object.__new__(Dispatch)
-        made.__dict__.update(
-            self.__dict__, bindings=bindings, groups=groups, push=push, parameters=parameters, steps=steps, each=each
-        )
-        return made
+        """The same over other regions, of another node where one is given."""
+        return having(self, bindings=bindings, node=self.node if node is None else node)
 
     @property
     def work(self) -> int:

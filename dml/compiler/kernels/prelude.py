@@ -31,7 +31,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from dml.compiler.kernels import sources
 from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name, values_of
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.kernels.float_modes import float_modes
-from dml.compiler.program import Access, Operand, Region
+from dml.compiler.program import Access, Operand, Region, having
 from dml.compiler.scalar import Constant
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.traced import traced_apply, whole
@@ -76,12 +76,6 @@ class Bound:
     def region(self) -> Region:
         return self.shared or self.operand.region
 
-    def having(self, **changes: Any) -> Bound:
-        """As ``replace``, which is slow for what a plan does most."""
-        made = object.__new__(Bound)
-        made.__dict__.update(self.__dict__, **changes)
-        return made
-
 
 def read(operand: Operand, *, vector: bool = False) -> Bound:
     return Bound(operand, Access.READ, vector)
@@ -111,7 +105,7 @@ def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
         if most and is_read and len({bound.vector for bound in bounds}) == 1:
             most -= 1
             texel = 4 if bounds[0].vector else 1
-            found.update({name: bound.having(texel=texel) for name, bound in zip(names, bounds, strict=True)})
+            found.update({name: having(bound, texel=texel) for name, bound in zip(names, bounds, strict=True)})
     return found
 
 

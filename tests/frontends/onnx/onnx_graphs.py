@@ -1,4 +1,4 @@
-"""Small models of any sizes, and inputs for them."""
+"""Small models of any sizes, inputs for them, and what their plans are to be."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 import onnx
 from hypothesis import strategies as st
 
+import dml
+from dml.frontends.onnx import prepare
 from example_module import example
 
 Feeds = dict[str, Any]
@@ -161,3 +163,16 @@ CASES: dict[str, tuple[Callable[[], bytes], Callable[..., Feeds], Any]] = {
     ),
     "looped": (looped, looped_feeds, st.tuples(st.integers(1, 9), st.integers(0, 3), st.booleans())),
 }
+
+
+def check_plan(prepared: Any, model: bytes, feeds: Feeds, device: dml.Device) -> None:
+    """A prepared model's plan for these inputs is the one that a fresh model makes."""
+    plan, _ = prepared.compiled_for(feeds)
+    expected, _ = prepare(model, device).compiled_for(feeds)
+    assert plan.compiled.program.describe() == expected.compiled.program.describe()
+    assert plan.compiled.program == expected.compiled.program
+    assert plan.compiled.input_fields == expected.compiled.input_fields
+    assert plan.compiled.output_fields == expected.compiled.output_fields
+    assert repr(plan.outputs) == repr(expected.outputs)
+    assert plan.record == expected.record
+    assert [guard.expected for guard in plan.guards] == [guard.expected for guard in expected.guards]

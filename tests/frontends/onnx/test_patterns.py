@@ -11,7 +11,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx_graphs import CASES, decoder, decoder_feeds, parsed
+from onnx_graphs import CASES, check_plan, decoder, decoder_feeds, parsed
 
 import dml
 from dml.frontends.onnx import patterns, prepare
@@ -31,17 +31,6 @@ def early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def found(prepared: Any) -> list[PlanPatterns]:
     return list(prepared.parts[0].patterns.values())
-
-
-def check_plan(prepared: Any, model: bytes, feeds: Any, device: dml.Device) -> None:
-    plan, _ = prepared.compiled_for(feeds)
-    expected, _ = prepare(model, device).compiled_for(feeds)
-    assert plan.compiled.program.describe() == expected.compiled.program.describe()
-    assert plan.compiled.program == expected.compiled.program
-    assert plan.compiled.input_fields == expected.compiled.input_fields
-    assert plan.compiled.output_fields == expected.compiled.output_fields
-    assert repr(plan.outputs) == repr(expected.outputs)
-    assert plan.record == expected.record
 
 
 def test_a_past_that_grows_is_planned_once_for_each_rest(device: dml.Device) -> None:

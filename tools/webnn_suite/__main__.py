@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import dml
-from dml.cache import write_whole
+from dml.files import write_whole
 from dml.conformance import axes
 from dml.errors import DMLError
 from dml.runtime.devices import choose

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dml.cache import write_whole
+from dml.files import write_whole
 from dml.errors import DMLError
 from dml.runtime.devices import choose
 from tools.zoo_of_models.entry import ENTRIES

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from expressions import evaluate
 
 import dml
 from dml.graph import operations as op
@@ -111,14 +112,6 @@ BITS: dict[str, Callable[[Array, Array], Array]] = {
     "logical_or": lambda a, b: (a != 0) | (b != 0),
     "logical_xor": lambda a, b: (a != 0) ^ (b != 0),
 }
-
-
-def evaluate(device: Any, inputs: Mapping[str, Array], make: Callable[..., Mapping[str, Tensor]]) -> dict[str, Array]:
-    """What the outputs of a graph of these inputs hold."""
-    graph = Builder(device)
-    tensors = [graph.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in inputs.items()]
-    found: dict[str, Array] = graph.compile(make(*tensors)).dispatch(inputs)
-    return found
 
 
 def near(found: Array, expected: Any) -> None:

@@ -57,16 +57,16 @@ class Target:
         """Kept, since what is lowered is looked up by its target."""
         return hash(tuple(getattr(self, field.name) for field in fields(self)))
 
-    @property
+    @cached_property
     def is_cpu(self) -> bool:
         return self.device_class is DeviceClass.CPU
 
-    @property
+    @cached_property
     def max_region(self) -> int:
         """Bytes that one binding may show: a driver may ask for its start at multiples of up to 256."""
         return self.max_storage_buffer_range - 256
 
-    @property
+    @cached_property
     def workgroup(self) -> int:
         """Invocations of a one-dimensional workgroup where nothing asks for another number."""
         return min(64, self.max_workgroup_invocations)

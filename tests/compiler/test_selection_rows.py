@@ -13,6 +13,7 @@ import pytest
 from dml.compiler.features import Features
 from dml.compiler.selection import max_steps, shuffled
 from dml.compiler.selection.lines import (
+    MOST_GROUPS,
     MOST_SUMMED,
     WALKS,
     LineSharing,
@@ -146,7 +147,12 @@ def test_top_k(target: Target) -> None:
         sharing = top_k_sharing(target, lines, length, k)
         check_workgroup(target, sharing.workgroup)
         assert sharing.steps <= max_steps(target)
-        if sharing.selects:
+        if sharing.group:
+            assert -(-sharing.block // sharing.group) <= MOST_GROUPS
+            assert target.shared_memory >= MOST_GROUPS * ENTRY
+            assert sharing.per_group == 1, "a workgroup has a block"
+            assert sharing.block >= k, "merging keeps the first of a block"
+        elif sharing.selects:
             assert sharing.per_group == sharing.workgroup, "an invocation has a block"
         else:
             assert sharing.block & (sharing.block - 1) == 0

@@ -148,13 +148,15 @@ def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
     down, across = b.strides[-2:]
     along_k = down < across
     per_vector = DATA_TYPES[b.data_type].per_vector
+    float16 = all(_is_half(operands[name]) for name in ("a", "b"))
     return product_kernel(
         target,
         sizes,
         a_along_columns=_along(target, "a", operands) == "column",
         b_along_k=along_k,
         b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
-        halves=all(_is_half(operands[name]) and quads(operands[name], of=8) for name in ("a", "b")),
+        float16=float16,
+        halves=float16 and all(quads(operands[name], of=8) for name in ("a", "b")),
     )
 
 
@@ -210,6 +212,7 @@ def _kernel_defines(
     (rows, columns), (down, across) = kernel.tile, kernel.blocks
     defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.slab}u"}
     defines |= {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u"}
+    defines["HALF_STEPS"] = kernel.half_steps
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
         down, across = operands[name].strides[-2:]
         defines[along] = "true" if (across <= down) == row else "false"

@@ -1,8 +1,5 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-#if HALF_STEPS > 0
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#endif
 // result = finish(ALPHA * a x b + BETA * c) through shared memory, for devices whose invocations share a cache poorly.
 // A workgroup makes TILE_M x TILE_N of result and adds TILE_K steps of k at a time, while the next ones are on their
 // way from memory to its registers. (Two slabs in shared memory spare a barrier, and took an H100 a fifth longer.)
@@ -25,6 +22,8 @@ const uint FOURS_OF_B = TILE_N * TILE_K / 4u / WORKGROUP;
 // [k][m / 4] and [k][n / 4]; rows are a block longer than needed, so that writes along k go to different banks.
 shared FOUR_KEPT tile_a[TILE_K][TILE_M / 4u + 1u];
 shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u + 1u];
+
+#include "gemm/add_halves.glsl"
 
 // Unrolled, AMD's compiler begins all steps' integer products before it adds any: 160 registers and more, or spills.
 #if SUM_IS_INT
@@ -236,23 +235,7 @@ void main() {
         load_a(a0, m0, k0 + TILE_K, end, raw_a);
         load_b(b0, n0, k0 + TILE_K, end, raw_b);
 #if HALF_STEPS > 0
-        [[unroll]] for (uint k = 0u; k < TILE_K; k += HALF_STEPS) {
-            f16vec4 halves[4u * FOURS_M][FOURS_N];
-            [[unroll]] for (uint step = 0u; step < HALF_STEPS; ++step) {
-                f16vec4 a[FOURS_M], b[FOURS_N];
-                [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k + step][own_m + m * GROUPS_M];
-                [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) b[n] = tile_b[k + step][own_n + n * GROUPS_N];
-                [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
-                    f16vec4 factor = f16vec4(a[m / 4u][m % 4u]);
-                    [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) {
-                        halves[m][n] = step == 0u ? factor * b[n] : fma(factor, b[n], halves[m][n]);
-                    }
-                }
-            }
-            [[unroll]] for (uint m = 0u; m < 4u * FOURS_M; ++m) {
-                [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += FOUR(halves[m][n]);
-            }
-        }
+        add_halves(own_m, own_n, sums);
 #else
         STEPS_OF_K for (uint k = 0u; k < TILE_K; ++k) {
             FOUR a[FOURS_M], b[FOURS_N];

@@ -164,7 +164,7 @@ _SHARED_TILES = (
     (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
 #: The same with sums in FLOAT16 beside them, which take half as many registers again. For 4096 x 4096 x 4096 navi21's
-#: inner loop has 0.86 instructions for a multiply-add by the first, of which it holds 12 waves; 0.83 by blocks of 2 x 2,
+#: inner loop has 0.86 instructions for a multiply-add by the first, of which it holds 12 waves; 0.83 by those of 2 x 2,
 #: 6 waves, which gfx1100 spills; and 1.23 with sums in float32 alone, 8 waves. No GPU has measured them.
 _HALF_TILES = (
     (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),

@@ -15,18 +15,9 @@ from dml.compiler.program import Program
 from dml.compiler.selection import gemm
 from dml.compiler.selection.gemm import SharedProduct
 from dml.compiler.selection.product_tiles import fits
-from harness import assert_sums
+from harness import assert_half_sums, assert_sums
 
 ALLOW, NONE = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, dml.DML_EXECUTION_FLAG_NONE
-
-
-@pytest.fixture
-def without_units(seen_as: Callable[..., dml.Device]) -> dml.Device:
-    """A GPU with arithmetic in FLOAT16 and without matrix units."""
-    features = seen_as("discrete").vulkan.target.features
-    if not features.float16:
-        pytest.skip("the device does not compute in FLOAT16")
-    return seen_as("discrete", features=features.without("cooperative_matrix"))
 
 
 def half_steps(program: Program) -> list[str]:
@@ -35,17 +26,6 @@ def half_steps(program: Program) -> list[str]:
         for dispatch in program.dispatches
         if dispatch.label == "gemm/shared.comp"
     ]
-
-
-def assert_half_sums(result: Any, expected: Any, terms: Any, k: int) -> None:
-    """Fail where a sum is off by more than eight steps of FLOAT16 make it, as selection.product_tiles says.
-
-    A step may cut off 2^-10 of a sum of at most its eight terms' magnitudes, or what is below 2^-14. The sums of eights
-    are added in float32, and the result is rounded to FLOAT16.
-    """
-    allowed = 8 * 2.0**-10 * terms + k * 2.0**-14 + 2.0**-11 * abs(expected) + 2.0**-25
-    error = abs(result.astype(np.float64) - expected)
-    assert (error <= allowed).all(), (error - allowed).max()
 
 
 #: m, k, n; whether a and b are transposed; with C.
@@ -60,8 +40,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_sums_of_eight_in_half(without_units: dml.Device, name: str) -> None:
-    device = without_units
+def test_sums_of_eight_in_half(computes_in_halves: dml.Device, name: str) -> None:
+    device = computes_in_halves
     (m, k, n), (ta, tb), with_c = CASES[name]
     a, b, c, inputs = make("FLOAT16", (2, 2), m, k, n, ta, tb, with_c)
     desc = describe(a, b, (2, 2, m, n), ta, tb, c, alpha=0.5, beta=-2.0 if with_c else 0.0)
@@ -79,33 +59,33 @@ def test_sums_of_eight_in_half(without_units: dml.Device, name: str) -> None:
 @pytest.mark.parametrize(
     "tile", [*(tile for tile, _ in gemm._HALF_TILES), *gemm._SLOWER_TILES], ids=lambda tile: f"{tile.tile} {tile.slab}"
 )
-def test_each_tile(without_units: dml.Device, tile: SharedProduct, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not fits(without_units.vulkan.target, tile):
+def test_each_tile(computes_in_halves: dml.Device, tile: SharedProduct, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not fits(computes_in_halves.vulkan.target, tile):
         pytest.skip("the device's workgroups do not hold it")
     monkeypatch.setattr(gemm, "_HALF_TILES", ((tile, 1),))
     (m, n), k = tile.tile, 50
     a, b, _, inputs = make("FLOAT16", (1, 1), m + 3, k, n + 4)
-    operator = without_units.create_operator(describe(a, b, (1, 1, m + 3, n + 4)))
-    compiled = without_units.compile_operator(operator, ALLOW)
+    operator = computes_in_halves.create_operator(describe(a, b, (1, 1, m + 3, n + 4)))
+    compiled = computes_in_halves.compile_operator(operator, ALLOW)
     assert half_steps(compiled.program) == ["8"]
     assert_half_sums(compiled.dispatch(inputs)["OutputTensor"], *product(a, b, 0, 0), k)
 
 
-def test_a_long_sum_loses_nothing(without_units: dml.Device) -> None:
+def test_a_long_sum_loses_nothing(computes_in_halves: dml.Device) -> None:
     """4096 ones, which FLOAT16 alone adds up to 2048: sums of eight are exact, and go on in float32."""
     ones = np.ones((1, 1, 32, 4096), np.float16)
-    operator = without_units.create_operator(describe(ones, ones, (1, 1, 32, 32), 0, 1))
-    compiled = without_units.compile_operator(operator, ALLOW)
+    operator = computes_in_halves.create_operator(describe(ones, ones, (1, 1, 32, 32), 0, 1))
+    compiled = computes_in_halves.compile_operator(operator, ALLOW)
     result = compiled.dispatch({"ATensor": ones, "BTensor": ones})["OutputTensor"]
     np.testing.assert_array_equal(result, np.float16(4096))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_no_number_stays_in_its_row(without_units: dml.Device, value: float) -> None:
+def test_what_is_no_number_stays_in_its_row(computes_in_halves: dml.Device, value: float) -> None:
     a, b, _, inputs = make("FLOAT16", (1, 1), 40, 37, 40)
     a[0, 0, 3, 36] = value
-    operator = without_units.create_operator(describe(a, b, (1, 1, 40, 40)))
-    result = without_units.compile_operator(operator, ALLOW).dispatch(inputs)["OutputTensor"]
+    operator = computes_in_halves.create_operator(describe(a, b, (1, 1, 40, 40)))
+    result = computes_in_halves.compile_operator(operator, ALLOW).dispatch(inputs)["OutputTensor"]
     assert not np.isfinite(result[0, 0, 3]).any()
     result[0, 0, 3] = 0
     assert np.isfinite(result).all()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.halves import half_arithmetic
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
 from dml.compiler.parts import Box, boxes, cut, narrow, words
@@ -19,6 +20,7 @@ from dml.compiler.selection.gemm import (
     MatrixProduct,
     NarrowProduct,
     ProductKernel,
+    SharedProduct,
     is_better_transposed,
     longest_product,
     multiplies_on_matrices,
@@ -338,6 +340,7 @@ def _dispatch(
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
+    steps = kernel.half_steps if isinstance(kernel, SharedProduct) else 0
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int"), **tile}
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
@@ -363,7 +366,7 @@ def _dispatch(
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,
         push={"K": k},  # no constant: drivers would unroll a short loop whose body is long as it is
-        code=matrix_code(operands) + "\n" + emitted.code,
+        code=half_arithmetic(steps) + matrix_code(operands) + "\n" + emitted.code,
         steps=product_steps(kernel, k),
         each=_each(kernel),
     )

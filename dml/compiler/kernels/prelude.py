@@ -54,6 +54,9 @@ _CONVERSIONS = {"half_decode", "half_decode_high", "half_encode", "half_rounded"
 
 _INTRINSICS = "GL_EXT_spirv_intrinsics"
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_FLOAT, _BITS = struct.Struct("<f"), struct.Struct("<I")
+#: The bits of the float32.
+_INFINITY = 0x7F800000
 
 
 @dataclass(frozen=True)
@@ -98,13 +101,16 @@ def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
     found = dict(tensors)
     for names in storage_buffers(tensors):
         bounds = [tensors[name] for name in names]
-        is_read = not any(
-            bound.access.writes or bound.region.overlaps(region) for bound in bounds for region in written
+        vector = bounds[0].vector
+        is_read = most > 0 and all(
+            bound.vector == vector and not bound.access.writes and not any(map(bound.region.overlaps, written))
+            for bound in bounds
         )
-        if most and is_read and len({bound.vector for bound in bounds}) == 1:
+        if is_read:
             most -= 1
-            texel = 4 if bounds[0].vector else 1
-            found.update({name: having(bound, texel=texel) for name, bound in zip(names, bounds, strict=True)})
+            found.update(
+                {name: having(bound, texel=4 if vector else 1) for name, bound in zip(names, bounds, strict=True)}
+            )
     return found
 
 
@@ -131,8 +137,10 @@ def constant_bits(value: Constant) -> int:
     if isinstance(value, bool | np.bool_):
         return int(value)
     if isinstance(value, float | np.floating):
-        with np.errstate(over="ignore"):
-            bits: int = struct.unpack("<I", np.float32(value).tobytes())[0]
+        try:
+            bits: int = _BITS.unpack(_FLOAT.pack(value))[0]
+        except OverflowError:
+            return _INFINITY if value > 0 else _INFINITY | 1 << 31
         return bits
     if isinstance(value, np.int32):
         return int(value) & 0xFFFFFFFF
@@ -154,7 +162,10 @@ def _glsl_type(value: Constant) -> str:
 
 def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
     """The tensors in each storage buffer of a kernel, in the order of their bindings."""
-    return _buffers(_signatures(tensors))
+    buffers: dict[object, list[str]] = {}
+    for name, bound in tensors.items():
+        buffers.setdefault(name if bound.shared is None else bound.shared, []).append(name)
+    return list(buffers.values())
 
 
 @dataclass(frozen=True)
@@ -187,41 +198,39 @@ def prelude(
     single_stores: the widths of elements that the device stores by themselves, their neighbours untouched.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
-    named = {**_layout_constants(tensors, space), **constants}
-    for emitted in epilogues.values():
-        named |= emitted.constants
+    more = [constants.items(), *(emitted.constants.items() for emitted in epilogues.values())]
     text = _text(
         kernel,
         _signatures(tensors),
-        tuple([(name, "uint" if type(value) is int else _glsl_type(value)) for name, value in named.items()]),
+        tuple([(name, "uint" if type(value) is int else _glsl_type(value)) for some in more for name, value in some]),
         None if space is None else len(space),
         workgroup,
         tuple(push),
-        tuple((name, emitted.code) for name, emitted in epilogues.items()),
+        tuple([(name, emitted.code) for name, emitted in epilogues.items()]),
         code,
         fast_halves,
         single_stores,
     )
+    numbers = [*_layout_numbers(tensors, space), *(value for some in more for _, value in some)]
     words: list[int] = []
-    for name in text.names:
-        value = named.get(name)
-        if type(value) is int and 0 <= value < 1 << 32:  # as nearly all are
-            words.append(value)
+    for at, divides in text.read:
+        value = numbers[at]
+        if type(value) is not int or not 0 <= value < 1 << 32:  # as nearly all are
+            value = constant_bits(value)
+        if divides:
+            words += _divisor_words(value)
         else:
-            words += _words(name, named)
+            words.append(value)
     if text.in_block:
         return Head(text.text, (), (*words, *(0,) * (-len(words) % 4)))
     return Head(text.text, tuple(words), ())
 
 
-def _words(name: str, named: Mapping[str, Constant]) -> tuple[int, ...]:
-    """What a kernel reads for a name: a word, or for a divisor what replaces the division by it."""
-    if name.endswith(DIVISOR):
-        divisor = constant_bits(named[name.removesuffix(DIVISOR)])
-        if type(divisor) is int:
-            return divisor_words(divisor)
-        return traced_apply(_divisor_factor, divisor), traced_apply(_divisor_shifts, divisor)
-    return (constant_bits(named[name]),)
+def _divisor_words(divisor: int) -> tuple[int, int]:
+    """What replaces a division by it."""
+    if type(divisor) is int:
+        return divisor_words(divisor)
+    return traced_apply(_divisor_factor, divisor), traced_apply(_divisor_shifts, divisor)
 
 
 @cache
@@ -245,10 +254,11 @@ def _divisor_shifts(divisor: int) -> int:
 
 @dataclass(frozen=True)
 class _Text:
-    """names: of the numbers that the kernel reads, in order. in_block: from a uniform block, not push constants."""
+    """read: the numbers that the kernel reads, in order, and whether to divide by them. in_block: from a uniform block,
+    not push constants."""
 
     text: str
-    names: tuple[str, ...]
+    read: tuple[tuple[int, bool], ...]
     in_block: bool
 
 
@@ -256,7 +266,7 @@ class _Text:
 def _text(
     kernel: str,
     tensors: tuple[BoundSignature, ...],
-    named: tuple[tuple[str, str], ...],
+    constants: tuple[tuple[str, str], ...],
     rank: int | None,
     workgroup: tuple[int, int, int],
     push: tuple[str, ...],
@@ -265,18 +275,20 @@ def _text(
     fast_halves: tuple[FloatMode, ...],
     single_stores: frozenset[int],
 ) -> _Text:
+    """constants: names and types of the numbers after the layouts'."""
+    named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
+    types, places = dict(named), {name: at for at, (name, _) in enumerate(named)}
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
     body = _body(tensors, rank, dict(epilogues), code, used, single_stores)
     used |= set(_WORD.findall(body))
     # What macros put together of a beginning and a number
-    used |= {name for name, _ in named if name.rstrip("0123456789") in used and name[-1].isdigit()}
+    used |= {name for name in types if name.rstrip("0123456789") in used and name[-1].isdigit()}
     names = [
         word
-        for name, _ in named
+        for name in types
         for word, wanted in ((name, {name, name + DIVISOR}), (name + DIVISOR, {name + DIVISOR}))
         if not used.isdisjoint(wanted)
     ]
-    types = dict(named)
     members = [member for name in names for member in _members(name, types)]
     buffers = [group[0] for group in _buffers(tensors)]
     words = [f"uint {name}_OFFSET;" for name in buffers] + [f"uint {name};" for name in push]
@@ -299,7 +311,8 @@ def _text(
         lines += [float_modes(fast_halves), '#include "lib/half_hardware.glsl"']
     lines += [f"uint {name}_OFFSET = push_.{name}_OFFSET;" for name in buffers]
     lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
-    return _Text("\n".join([*lines, body]) + "\n", tuple(names), in_block)
+    read = tuple((places[name.removesuffix(DIVISOR)], name.endswith(DIVISOR)) for name in names)
+    return _Text("\n".join([*lines, body]) + "\n", read, in_block)
 
 
 def _members(name: str, types: Mapping[str, str]) -> list[str]:
@@ -324,20 +337,15 @@ def _variable(name: str, types: Mapping[str, str], block: str) -> str:
 
 
 def _signatures(tensors: Mapping[str, Bound]) -> tuple[BoundSignature, ...]:
-    regions = {bound.shared: number for number, bound in enumerate(tensors.values())}
-    return tuple(
-        BoundSignature(
-            name,
-            bound.operand.data_type,
-            bound.operand.rank,
-            bound.access,
-            bound.vector,
-            None if bound.shared is None else regions[bound.shared],
-            None if bound.operand.epilogue is None else values_of(bound.operand.epilogue).data_type,
-            bound.texel,
-        )
-        for name, bound in tensors.items()
-    )
+    regions = {bound.shared: number for number, bound in enumerate(tensors.values()) if bound.shared is not None}
+    found = []
+    for name, bound in tensors.items():
+        operand, shared = bound.operand, bound.shared
+        values = None if operand.epilogue is None else values_of(operand.epilogue).data_type
+        region = None if shared is None else regions[shared]
+        kind, rank = operand.data_type, len(operand.sizes)
+        found.append(BoundSignature(name, kind, rank, bound.access, bound.vector, region, values, bound.texel))
+    return tuple(found)
 
 
 def _buffers(tensors: Sequence[BoundSignature]) -> list[list[str]]:
@@ -374,25 +382,29 @@ def _body(
     return "\n".join([*lines, code] if code else lines)
 
 
-def _layout_constants(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> dict[str, Constant]:
+def _layout_names(tensors: Sequence[BoundSignature], rank: int | None) -> list[str]:
     """The sizes of the iteration space, and where each tensor's elements lie."""
-    named: dict[str, Constant] = {}
-    if space is not None:
-        named["COUNT"] = math.prod(space)
-        named.update(zip(_numbered("SIZE_", len(space)), space, strict=True))
-    for name, bound in tensors.items():
+    names = [] if rank is None else ["COUNT", *_numbered("SIZE_", rank)]
+    for tensor in tensors:
+        name = tensor.name
+        names += [f"{name}_BASE"] if tensor.region is None else [f"{name}_START", f"{name}_BASE"]
+        names += [*_numbered(f"{name}_SIZE_", tensor.rank), *_numbered(f"{name}_STRIDE_", tensor.rank)]
+    return names
+
+
+def _layout_numbers(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> list[int]:
+    """The numbers of ``_layout_names``."""
+    numbers = [] if space is None else [math.prod(space), *space]
+    for bound in tensors.values():
         operand = bound.operand
         if bound.shared is not None:
-            named[f"{name}_START"] = bound.start
-        named[f"{name}_BASE"] = operand.base
-        named.update(zip(_numbered(f"{name}_SIZE_", operand.rank), operand.sizes, strict=True))
-        named.update(zip(_numbered(f"{name}_STRIDE_", operand.rank), operand.strides, strict=True))
-    return named
+            numbers.append(bound.start)
+        numbers += (operand.base, *operand.sizes, *operand.strides)
+    return numbers
 
 
-@cache
-def _numbered(name: str, count: int) -> tuple[str, ...]:
-    return tuple(f"{name}{d}" for d in range(count))
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}{d}" for d in range(count)]
 
 
 def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:

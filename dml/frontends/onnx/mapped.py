@@ -14,7 +14,8 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
-from dml.graph.builder import Fragment, SharedConstants, Source, Tensor
+from dml.graph.builder import Fragment, Source, Tensor
+from dml.graph.constants import SharedConstants
 from dml.structures import HashedOnce
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 

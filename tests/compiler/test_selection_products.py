@@ -115,7 +115,23 @@ def test_products_fit_the_device(target: Target) -> None:
 def test_few_rows_leave_a_tile_no_more_than_half_empty(target: Target) -> None:
     for (m, *case), kernel in kernels(target).items():
         if isinstance(kernel, NarrowProduct | VectorProduct):
-            assert m <= kernel.rows < 2 * m, (m, *case)
+            assert m <= kernel.rows <= 2 * m, (m, *case)
+
+
+@pytest.mark.parametrize("target", [DESKTOP, MATRICES, MINIMUM])
+@pytest.mark.parametrize(
+    "n, along_k, per_vector, halves", [(64, True, 4, False), (9000, False, 8, True), (64, True, 0, False)]
+)
+def test_two_rows_take_the_kernel_of_four(target: Target, n: int, along_k: bool, per_vector: int, halves: bool) -> None:
+    """So that fewer batch sizes have one of their own. A row by itself has."""
+
+    def of(m: int) -> ProductKernel:
+        sizes = ProductSizes(m, n, 4096, 1)
+        return product_kernel(
+            target, sizes, a_along_columns=False, b_along_k=along_k, b_per_vector=per_vector, halves=halves
+        )
+
+    assert of(2) == of(3) == of(4) != of(1)
 
 
 def test_columns_of_a_are_read_in_fours() -> None:

@@ -526,7 +526,8 @@ WINOGRAD_POINTS = 36
 WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
-#: Fewer tiles of an image leave the products' tiles mostly empty.
+#: Fewer tiles of an image leave the products' tiles mostly empty: SqueezeNet at 128 x 128 takes llvmpipe 14.1 ms so and
+#: 17.2 with Winograd's products whatever the image, ResNet-18 at 96 x 96 27 and 39.
 _FEWEST_TILES = 9
 #: The two ways are compared for the places that networks have with so many channels, so that these decide, and another
 #: image makes no kernel: 56 x 56 of 64 channels, 28 x 28 of 128, down to 7 x 7. Dilated windows have as many more, or

@@ -21,6 +21,7 @@ from dml.compiler.selection.few_rows import (
     FewMatrixProduct,
     VectorProduct,
     few_rows,
+    rows_of_tile,
 )
 from dml.compiler.selection.product_tiles import (
     BlockTile,
@@ -146,7 +147,7 @@ def part_of_k(kernel: ProductKernel, k: int) -> int:
 def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
     """Neighbouring invocations read neighbouring elements of b: 32 along k where they lie along k, else 32 columns."""
     beside = 4 if b_along_k else 32
-    return NarrowProduct(1 << (m - 1).bit_length(), beside, _NARROW_WORKGROUP // beside, b_along_k)
+    return NarrowProduct(rows_of_tile(m), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
 #: A part of k shorter than this is not worth a dispatch that adds the parts. (Matrix units take twice as long ones, and

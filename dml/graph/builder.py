@@ -137,13 +137,11 @@ class Tensor:
             return self
         return self.builder.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, self.sizes, InputTensor=self, ScaleBias=None)
 
-    def _binary(self, cls: type[OperatorDesc], other: Operand, swap: bool = False, dtype: Any = None) -> Tensor:
+    def _binary(self, cls: type[OperatorDesc], other: Operand, swap: bool = False) -> Tensor:
         second = self.builder.like(other, self)
         a, b = (second, self) if swap else (self, second)
         sizes = broadcast_sizes(a.sizes, b.sizes)
-        return self.builder.one(
-            cls, sizes, dtype or self.data_type, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes)
-        )
+        return self.builder.one(cls, sizes, self.data_type, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
 
     def _scaled(self, scale: float, bias: float) -> Tensor:
         return self.builder.one(

@@ -23,6 +23,7 @@ from dml.descriptors.base import OperatorDesc
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.enums import DML_OPERATOR_TYPE
 from dml.graph.folding import fold_batch_normalizations
+from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -80,6 +81,7 @@ def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool
     """Rewrite the graph in place. ``taken`` says which operators may take an epilogue."""
     most = min(target.max_storage_buffers, 8)
     fold_batch_normalizations(graph)
+    find_gelu(graph)
     graph.nodes = [part for at in graph.nodes for part in _as_expressions(at)]
     static = static_values(graph)
     left = dict.fromkeys(graph.nodes)  # (as a set in order)

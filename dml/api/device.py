@@ -155,7 +155,10 @@ class Device(DMLObject):
         return check_feature_support(feature, query, self.feature_level)
 
     def create_operator(self, desc: OperatorDesc | Any) -> Operator:
-        """A validated operator. Raises DMLError where the description breaks a rule at this feature level."""
+        """A validated operator. Raises DMLError where the description breaks a rule at this feature level.
+
+        Reference: idmldevice-createoperator.
+        """
         desc = unwrap(desc)
         validate(desc, self.feature_level)
         return Operator(self, desc)
@@ -169,7 +172,7 @@ class Device(DMLObject):
         flags: DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION lets FLOAT16 be computed with in halves, where the
         device does so faster; without it arithmetic is float32's. The others are accepted and change nothing: there
         are no meta commands, and what is bound is read when a dispatch is recorded. The device's own flags are added.
-        Raises DMLError where the device's limits do not hold it.
+        Raises DMLError where the device's limits do not hold it. Reference: idmldevice-compileoperator.
         """
         require_device(operator, self, "Device.compile_operator")
         desc = operator.desc
@@ -196,11 +199,12 @@ class Device(DMLObject):
     ) -> CompiledOperator:
         """One program for a graph of operators. Its inputs and outputs go by their edges' names, or by index.
 
-        inputs, outputs: how ``dispatch`` sees the graph's own tensors, of the same bytes; as the first operator on them
-        does, where not given.
-
-        flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with.
-        Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC. Reference: idmldevice1-compilegraph.
+        flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with. inputs,
+        outputs: how ``dispatch`` sees the graph's own tensors, of the same bytes; as the first operator on them does,
+        where not given.
+        Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC, has operators of another device, or is more
+        than the device's limits hold, and where ``inputs`` or ``outputs`` are not so many or not of these bytes.
+        Reference: idmldevice1-compilegraph.
         """
         graph = read_graph(desc, self.feature_level)
         self.require_open()
@@ -221,13 +225,23 @@ class Device(DMLObject):
 
     @checked
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
+        """What initializes these operators, which its ``reset`` may change.
+
+        Raises DMLError for operators of another device. Reference: idmldevice-createoperatorinitializer.
+        """
         return OperatorInitializer(self, operators)
 
     @checked
     def create_binding_table(self, desc: DML_BINDING_TABLE_DESC | None = None) -> BindingTable:
+        """A table with nothing bound; without a description it is for nothing until it is ``reset``.
+
+        Raises DMLError for a dispatchable of another device, and for fewer descriptors than it needs.
+        Reference: idmldevice-createbindingtable.
+        """
         return BindingTable(self, desc)
 
     def create_command_recorder(self) -> CommandRecorder:
+        """What records dispatches into command lists. Reference: idmldevice-createcommandrecorder."""
         return CommandRecorder(self)
 
     @checked
@@ -320,11 +334,10 @@ def create_device(
     """Open a Vulkan device.
 
     device: its index or a part of its name; None takes DML_VULKAN_DEVICE from the environment, else the best: discrete,
-    integrated, then CPU. feature_level: behave as a runtime of that level, also by name, "3_0". flags are accepted:
-    validation is always on. execution_flags: of all that it compiles, models of front ends too.
-
+    integrated, virtual, then CPU. feature_level: behave as a runtime of that level, also by name, "3_0". flags are
+    accepted: validation is always on. execution_flags: of all that it compiles, models of front ends too.
     Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device, or ``minimum_feature_level`` is
-    above ``feature_level``. Reference: dmlcreatedevice1.
+    above ``feature_level``; (E_INVALIDARG) for what is no feature level. Reference: dmlcreatedevice1.
     """
     minimum, level = level_of(minimum_feature_level), level_of(feature_level)
     if minimum > level:
@@ -355,6 +368,8 @@ def dispatch(
     device: None opens the default device once. See ``CompiledOperator.dispatch``; here the tensors that DML owns are
     given each time. What was compiled of the most recent descriptions is kept with its buffers for the next call, up to
     a number of bytes, until the device is closed.
+    Raises DMLError for a description that breaks a rule at the device's feature level, a missing, unknown or wrong
+    array, and a closed or lost device.
     """
     device = device or _default_device()
     device.require_open()

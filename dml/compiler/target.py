@@ -68,16 +68,16 @@ class Target:
     def _with_half(self) -> Target:
         return self if self.allows_half else replace(self, allows_half=True)
 
-    @property
+    @cached_property
     def is_cpu(self) -> bool:
         return self.device_class is DeviceClass.CPU
 
-    @property
+    @cached_property
     def max_region(self) -> int:
         """Bytes that one binding may show: a driver may ask for its start at multiples of up to 256."""
         return self.max_storage_buffer_range - 256
 
-    @property
+    @cached_property
     def workgroup(self) -> int:
         """Invocations of a one-dimensional workgroup where nothing asks for another number."""
         return min(64, self.max_workgroup_invocations)

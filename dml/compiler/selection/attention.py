@@ -38,8 +38,6 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
 
 #: Invocations of the kernels that keep scores in the workgroup: what every device has.
 WORKGROUP = 128
-#: Columns of the result that an invocation has four of at a time, with its seven neighbours.
-_COLUMNS = 32
 #: Workgroups that keep a large GPU busy: some eight on each of an H100's 132 multiprocessors.
 _BUSY = 1024
 #: Keys that are worth a part of their own.

@@ -91,6 +91,11 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
     """Parts of the result, each as the products along k that add up to it: what bindings hold and loops take."""
     result = operands["result"]
     space = (*result.sizes, operands["a"].sizes[-1])
+    longest = longest_product(target, _kernel(target, operands))
+    fit = all(operand.region.size <= target.max_region for operand in operands.values())
+    if fit and space[-1] <= longest:
+        yield [operands]
+        return
     axes = range(len(space))
     # All operands over (batch, m, n, k), still where they do not vary.
     views = {}
@@ -99,11 +104,11 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
         steps = {"a": (down, 0, across), "b": (0, across, down)}.get(name, (down, across, 0))
         views[name] = operand.view(space, (*batch, *steps))
     extents = space
-    if any(operand.region.size > target.max_region for operand in operands.values()):
+    if not fit:
         # A sum of several products is kept in a temporary of 32 bits.
         sums = words(space, (*packed_strides(result.sizes), 0))
         extents = cut([*views.values(), sums], target.max_region, axes) or space
-    along_k = list(boxes(space[-1:], (min(extents[-1], longest_product(target, _kernel(target, operands))),)))
+    along_k = list(boxes(space[-1:], (min(extents[-1], longest),)))
 
     def part(box: Box) -> dict[str, Operand]:
         *batch, rows, columns, depth = (size for _, size in box)

@@ -197,8 +197,11 @@ def resized(
     if not changed:
         return x
     if mode != "nearest" and x.dtype.kind in "iu":  # (rounded once, not along each axis)
-        options = {"antialias": antialias, "exclude_outside": exclude_outside, "cubic": cubic, "outside": outside}
-        return _whole(resized(cast(x, FLOAT32), axes, mode, rounding, **options), x.dtype)
+        made = resized(
+            cast(x, FLOAT32), axes, mode, rounding,
+            antialias=antialias, exclude_outside=exclude_outside, cubic=cubic, outside=outside,
+        )  # fmt: skip
+        return _whole(made, x.dtype)
     plain = x.dtype.itemsize < 8 and x.dtype.kind != "b" and mode == "linear" and len(changed) <= 4
     if plain and not antialias and not exclude_outside and all(axes[at].offsets is not None for at in changed):
         return _resampled(x, axes, changed)

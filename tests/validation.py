@@ -20,8 +20,8 @@ import pytest
 
 LAYER = "VK_LAYER_KHRONOS_validation"
 _PIPE_BYTES = 1 << 20
-#: From where on (Debian 13's 1.4.309 at the latest) synchronization's settings have names of their own; the newest layers
-#: complain of the old one, Debian 12's 1.3.239 knows no other.
+#: From where on (Debian 13's 1.4.309 at the latest) synchronization's settings have names of their own. The newest
+#: layers complain of the old one, and Debian 12's 1.3.239 knows no other.
 _RENAMED = (1, 4)
 
 

@@ -216,10 +216,10 @@ def now_of(number: int) -> int:
     return number.now if type(number) is TracedInt else number
 
 
-def traced_apply(function: Callable[..., int], *operands: int, least: int = 0) -> int:
+def traced_apply(function: Callable[..., int], *operands: int) -> int:
     """``function`` of numbers, which is traced as a whole: conditions in it are none.
 
-    The result does not depend on anything else and is ``least`` or more.
+    The result does not depend on anything else and is not negative.
     """
     tracing = next((operand._tracing for operand in operands if type(operand) is TracedInt), None)
-    return function(*operands) if tracing is None else tracing.factor(function, operands, least)
+    return function(*operands) if tracing is None else tracing.factor(function, operands, 0)

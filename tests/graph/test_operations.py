@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from expressions import evaluate
 
 import dml
 from dml.graph import operations as op
@@ -111,14 +112,6 @@ BITS: dict[str, Callable[[Array, Array], Array]] = {
     "logical_or": lambda a, b: (a != 0) | (b != 0),
     "logical_xor": lambda a, b: (a != 0) ^ (b != 0),
 }
-
-
-def evaluate(device: Any, inputs: Mapping[str, Array], make: Callable[..., Mapping[str, Tensor]]) -> dict[str, Array]:
-    """What the outputs of a graph of these inputs hold."""
-    graph = Builder(device)
-    tensors = [graph.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in inputs.items()]
-    found: dict[str, Array] = graph.compile(make(*tensors)).dispatch(inputs)
-    return found
 
 
 def near(found: Array, expected: Any) -> None:
@@ -413,3 +406,25 @@ def test_attention(device: Any) -> None:
 def test_what_does_not_fit_is_refused(device: Any, wrong: Callable[[Tensor], Any]) -> None:
     with pytest.raises(dml.DMLError):
         wrong(Builder(device).input("x", (3, 4)))
+
+
+@pytest.mark.parametrize("axis", [4, -5])
+def test_a_wrong_axis_is_refused_by_the_function_that_was_given_it(device: Any, axis: int) -> None:
+    graph = Builder(device)
+    x, indices, lengths = (graph.input(name, (1, 2, 3, 4)) for name in ("x", "i", "n"))
+    calls = {
+        "reduce": lambda: op.reduce(x, dml.DML_REDUCE_FUNCTION_SUM, [axis]),
+        "join": lambda: op.join([x, x], axis),
+        "split": lambda: op.split(x, axis, [1, 1]),
+        "top_k": lambda: op.top_k(x, 1, axis),
+        "gather": lambda: op.gather(x, indices, axis),
+        "gather_elements": lambda: op.gather_elements(x, indices, axis),
+        "scatter_elements": lambda: op.scatter_elements(x, indices, x, axis),
+        "one_hot": lambda: op.one_hot(indices, 4, axis=axis),
+        "reverse_subsequences": lambda: op.reverse_subsequences(x, lengths, axis),
+        "cumulative_summation": lambda: op.cumulative_sum(x, axis),
+        "mean_variance_normalization": lambda: op.mean_variance_normalization(x, axes=[axis]),
+    }
+    for name, call in calls.items():
+        with pytest.raises(dml.DMLError, match=f"^{name}: axis {axis} is no dimension of a tensor of rank 4"):
+            call()

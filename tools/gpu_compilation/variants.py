@@ -43,10 +43,10 @@ def _bytes_gemm(m: int, k: int, n: int, kind: str = "INT32") -> dict[str, str]:
 
 def _convolution(
     inputs: int, outputs: int, size: int, window: int, *, stride: int = 1, dilation: int = 1, groups: int = 1,
-    batch: int = 1, pad: int | None = None, **more: Any,
+    batch: int = 1, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """A square window over square images, padded to keep their size."""
-    pad = dilation * (window // 2) if pad is None else pad
+    pad = dilation * (window // 2)
     made = (size + 2 * pad - dilation * (window - 1) - 1) // stride + 1
     return {
         "InputTensor": _times(batch, inputs, size, size),

@@ -31,19 +31,18 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from dml.compiler.data_types import DATA_TYPES, WORD_BITS, DataType
+from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.features import FloatMode
 from dml.compiler.kernels import sources
+from dml.compiler.kernels.access import BoundSignature, single_bits, typed_access
 from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name, values_of
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.kernels.float_modes import float_modes
 from dml.compiler.program import Access, Operand, Region, having
 from dml.compiler.scalar import Constant
-from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.traced import traced_apply, whole
 
 #: Words of push constants that every Vulkan device takes.
@@ -253,23 +252,6 @@ def _divisor_shifts(divisor: int) -> int:
     return divisor_words(divisor)[1]
 
 
-class _Signature(NamedTuple):
-    """What of a bound tensor the text depends on. region: which tensors are bound as one buffer. values: the data type
-    that its epilogue is given, where it has one."""
-
-    name: str
-    data_type: DML_TENSOR_DATA_TYPE
-    rank: int
-    access: Access
-    vector: bool
-    region: int | None
-    values: DML_TENSOR_DATA_TYPE | None
-    texel: int
-
-
-_SignatureFields = tuple[str, DML_TENSOR_DATA_TYPE, int, Access, bool, int | None, DML_TENSOR_DATA_TYPE | None, int]
-
-
 @dataclass(frozen=True)
 class _Text:
     """read: the numbers that the kernel reads, in order, and whether to divide by them. in_block: from a uniform block,
@@ -283,7 +265,7 @@ class _Text:
 @lru_cache(maxsize=4096)
 def _text(
     kernel: str,
-    signatures: tuple[_SignatureFields, ...],
+    tensors: tuple[BoundSignature, ...],
     constants: tuple[tuple[str, str], ...],
     rank: int | None,
     workgroup: tuple[int, int, int],
@@ -294,7 +276,6 @@ def _text(
     single_stores: frozenset[int],
 ) -> _Text:
     """constants: names and types of the numbers after the layouts'."""
-    tensors = [_Signature(*signature) for signature in signatures]
     named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
     types, places = dict(named), {name: at for at, (name, _) in enumerate(named)}
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
@@ -355,20 +336,19 @@ def _variable(name: str, types: Mapping[str, str], block: str) -> str:
     return f"{types[name]} {name} = {block}.{name};"
 
 
-def _signatures(tensors: Mapping[str, Bound]) -> tuple[_SignatureFields, ...]:
-    """The fields of each tensor's _Signature. (A plan asks for many, and most of their texts are known.)"""
+def _signatures(tensors: Mapping[str, Bound]) -> tuple[BoundSignature, ...]:
     regions = {bound.shared: number for number, bound in enumerate(tensors.values()) if bound.shared is not None}
-    found: list[_SignatureFields] = []
+    found = []
     for name, bound in tensors.items():
         operand, shared = bound.operand, bound.shared
         values = None if operand.epilogue is None else values_of(operand.epilogue).data_type
         region = None if shared is None else regions[shared]
         kind, rank = operand.data_type, len(operand.sizes)
-        found.append((name, kind, rank, bound.access, bound.vector, region, values, bound.texel))
+        found.append(BoundSignature(name, kind, rank, bound.access, bound.vector, region, values, bound.texel))
     return tuple(found)
 
 
-def _buffers(tensors: Sequence[_Signature]) -> list[list[str]]:
+def _buffers(tensors: Sequence[BoundSignature]) -> list[list[str]]:
     """As ``storage_buffers``."""
     buffers: dict[object, list[str]] = {}
     for tensor in tensors:
@@ -377,7 +357,7 @@ def _buffers(tensors: Sequence[_Signature]) -> list[list[str]]:
 
 
 def _body(
-    tensors: Sequence[_Signature],
+    tensors: Sequence[BoundSignature],
     rank: int | None,
     epilogues: Mapping[str, str],
     code: str,
@@ -387,7 +367,7 @@ def _body(
     lines = []
     if rank is not None:
         lines.append(_coordinates(rank))
-    for bits in sorted({_single(tensor, used, single_stores) for tensor in tensors} - {0}):
+    for bits in sorted({single_bits(tensor, used, single_stores) for tensor in tensors} - {0}):
         lines += [f"#extension GL_EXT_shader_{bits}bit_storage : require", f"#extension {_INTRINSICS} : require"]
     buffers = _buffers(tensors)
     bindings = {name: binding for binding, names in enumerate(buffers) for name in names}
@@ -397,12 +377,12 @@ def _body(
         offset = f"{buffers[bindings[tensor.name]][0]}_OFFSET"
         if tensor.region is not None:
             offset = f"({offset} + {tensor.name}_START)"
-        single = _single(tensor, used, single_stores) > 0
-        lines.append(_tensor(tensor, bindings[tensor.name], offset, used, single))
+        single = single_bits(tensor, used, single_stores) > 0
+        lines.append(typed_access(tensor, bindings[tensor.name], offset, used, single))
     return "\n".join([*lines, code] if code else lines)
 
 
-def _layout_names(tensors: Sequence[_Signature], rank: int | None) -> list[str]:
+def _layout_names(tensors: Sequence[BoundSignature], rank: int | None) -> list[str]:
     """The sizes of the iteration space, and where each tensor's elements lie."""
     names = [] if rank is None else ["COUNT", *_numbered("SIZE_", rank)]
     for tensor in tensors:
@@ -447,121 +427,3 @@ def _coordinates(rank: int) -> str:
         body.append(f"    c[{d}] = take_coordinate(i, SIZE_{d}{DIVISOR});")
     body.append("    c[0] = i;")
     return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
-
-
-def _single(tensor: _Signature, used: frozenset[str], single_stores: frozenset[int]) -> int:
-    """The bits of a tensor's elements where the kernel stores one and the device can, else 0."""
-    bits = DATA_TYPES[tensor.data_type].bits
-    return bits if bits in single_stores and tensor.access.writes and f"{tensor.name}_store" in used else 0
-
-
-def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str], single: bool) -> str:
-    """offset: the word at which the operand's region begins. single: whether its elements are stored by themselves,
-    through a second view of its buffer."""
-    name, rank = tensor.name, tensor.rank
-    row = DATA_TYPES[tensor.data_type]
-    made = row if tensor.values is None else DATA_TYPES[tensor.values]
-    element = "uvec4" if tensor.vector else "uint"
-    layout = f"layout(set = 0, binding = {binding}, std430) {'' if tensor.access.writes else 'readonly '}buffer"
-    declared = f"spirv_decorate(20) {layout}" if single else f"STORAGE({layout})"  # 20: Aliased
-    lines = [f"{declared} {name}_Buffer {{ {element} {name}_data[]; }};"]
-    if tensor.texel:
-        lines = [
-            "#ifdef ALL_STORAGE",
-            *lines,
-            f"#define {name}_texel(i) {name}_data[i]",
-            "#else",
-            f"layout(set = 0, binding = {binding}) uniform usamplerBuffer {name}_data;",
-            f"#define {name}_texel(i) texelFetch({name}_data, int(i)){'' if tensor.vector else '.x'}",
-            "#endif",
-        ]
-    if single:
-        lines.append(f"{declared} {name}_Elements {{ uint{row.bits}_t {name}_elements[]; }};")
-    lines += [
-        f"#define {name}_VALUE {made.glsl}",
-        f"#define {name}_BITS {row.bits}u",
-        f"#define {name}_PER_WORD {row.per_word}u",
-        f"#define {name}_IS_{made.kind.upper()} 1",
-        f"#define {name}_RANK {rank}u",
-    ]
-    if rank and f"{name}_at" in used:
-        terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
-        lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
-    begin, end = (f"{name}_texel(", ")") if tensor.texel else (f"{name}_data[", "]")
-    word = f"{begin}{offset} + w{end}"
-    if tensor.vector:
-        word = f"{begin}({offset} + w) >> 2{end}[({offset} + w) & 3u]"
-    vector = f"{begin}({offset} >> 2) + v{end}"
-    lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
-    if tensor.vector:
-        lines.append(f"uvec4 {name}_vector(uint v) {{ return {vector}; }}")
-    element = f"{name}_elements[{row.per_word}u * {offset} + i]" if single else ""
-    lines += [_decode(name, row), *_stores(tensor, row, word, vector, element)]
-    return "\n".join(lines)
-
-
-def _stores(tensor: _Signature, row: DataType, word: str, vector: str, element: str) -> list[str]:
-    """t_encode(v) and, of a tensor that is written, what stores its elements, words and vectors.
-
-    word, vector, element: those numbered w, v and i; element is empty where it cannot be stored by itself.
-
-    An epilogue is applied where every element passes: for 32 bits in the stores of words, since kernels store bits that
-    they made themselves; for narrower types in t_encode_at. These have no t_encode: it is not told the element's index,
-    so a kernel that called it would leave the epilogue out.
-    """
-    name = tensor.name
-    made = row if tensor.values is None else DATA_TYPES[tensor.values]
-    finishes_words = tensor.values is not None and row.bits == WORD_BITS
-    finishes_elements = tensor.values is not None and not finishes_words
-    lines = [_encode(f"{name}_plain" if finishes_elements else name, made)]
-    if not tensor.access.writes:
-        return lines
-    if row.encode:
-        encoded = f"{name}_encode(v)"
-        if finishes_elements:
-            value = f"{name}_made({name}_plain_encode(v))" if made.wraps else "v"
-            encoded = f"{name}_stored({name}_epilogue({value}, i))"
-        lines.append(f"uint {name}_encode_at(uint i, {made.glsl} v) {{ return {encoded}; }}")
-    bits = f"{name}_stored({name}_epilogue({name}_made(bits), w))" if finishes_words else "bits"
-    lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
-    if tensor.vector:
-        bits = f"{name}_finish_four(bits, v << 2)" if finishes_words else "bits"
-        lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
-    return [*lines, _store(name, row, made.glsl, word, element)]
-
-
-def _decode(name: str, row: DataType) -> str:
-    """t_decode(bits): a value from the low bits of a word; t_load(i)."""
-    if row.bits == 64:
-        return f"uvec2 {name}_load(uint i) {{ return uvec2({name}_word(2u * i), {name}_word(2u * i + 1u)); }}"
-    decode = f"{row.glsl} {name}_decode(uint bits) {{ return {row.decode}; }}\n"
-    if row.bits == WORD_BITS:
-        return decode + f"{row.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word(i)); }}"
-    word, shift = _place(row)
-    return decode + f"{row.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word({word}) >> ({shift})); }}"
-
-
-def _encode(name: str, row: DataType) -> str:
-    """t_encode(v): the bits of an element."""
-    return f"uint {name}_encode({row.glsl} v) {{ return {row.encode}; }}" if row.encode else ""
-
-
-def _store(name: str, row: DataType, value: str, word: str, element: str) -> str:
-    """t_store(i, v), of a ``value``."""
-    head = f"void {name}_store(uint i, {value} v) {{ "
-    if row.bits == 64:
-        return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
-    if not row.is_atomic:
-        return head + f"{name}_word_store(i, {name}_encode_at(i, v)); }}"
-    if element:
-        return head + f"{element} = uint{row.bits}_t({name}_encode_at(i, v)); }}"
-    number, shift = _place(row)
-    return head + (
-        f"uint w = {number}; uint at = {shift}; "
-        f"atomicAnd({word}, ~({(1 << row.bits) - 1}u << at)); atomicOr({word}, {name}_encode_at(i, v) << at); }}"
-    )
-
-
-def _place(row: DataType) -> tuple[str, str]:
-    """The word that holds element i of a narrow type, and the element's first bit there."""
-    return f"i >> {row.per_word.bit_length() - 1}", f"(i & {row.per_word - 1}u) * {row.bits}u"

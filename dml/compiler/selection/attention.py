@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, shuffled
-from dml.compiler.selection.tuned import at_least, tuned
+from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
 #: Invocations of a workgroup on a CPU, which runs it on one core: those of llvmpipe's vectors.
@@ -38,8 +38,6 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
 
 #: Invocations of the kernels that keep scores in the workgroup: what every device has.
 WORKGROUP = 128
-#: Columns of the result that an invocation has four of at a time, with its seven neighbours.
-_COLUMNS = 32
 #: Workgroups that keep a large GPU busy: some eight on each of an H100's 132 multiprocessors.
 _BUSY = 1024
 #: Keys that are worth a part of their own.
@@ -112,6 +110,7 @@ class AttentionMatrices:
     ``rows`` of a workgroup's tile, in matrices of ``shape`` (m, n, k).
 
     depth, columns: the sizes of keys and values in whole matrices. in_registers: scores do not go to shared memory.
+    half_weights: weights are rounded to FLOAT16 once, not kept in two halves.
     """
 
     rows: int
@@ -124,6 +123,7 @@ class AttentionMatrices:
     parts: int = 1
     steps: int = 1
     in_registers: bool = False
+    half_weights: bool = False
 
     @property
     def workgroup(self) -> int:
@@ -140,7 +140,8 @@ class AttentionMatrices:
     @property
     def scores(self) -> int:
         """Vectors for the scores of a subgroup, and then its weights."""
-        return self.own * max(self.keys // 4 | 1, 2 * (self.keys // 8 | 1))
+        halves = 1 if self.half_weights else 2
+        return self.own * max(self.keys // 4 | 1, halves * (self.keys // 8 | 1))
 
     @property
     def shared(self) -> int:
@@ -183,7 +184,8 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
 
     def work() -> str:
         size = f"{of.size} and {of.value_size} columns"
-        return f"{'FLOAT16' if of.halves else '32 bits'}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
+        kind = half_work(target) if of.halves else "32 bits"
+        return f"{kind}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
 
     return fitting[shapes.index(tuned(target, "attention", work, shapes[0], lambda: shapes))]
 
@@ -251,7 +253,10 @@ def _matrices(
     """A tile of so many rows and keys, ``down`` matrices of a subgroup; None where it does not divide or fit."""
     shape = m, n, k = target.features.half_matrices[0]
     own, depth, columns = m * down, -(-of.size // k) * k, -(-of.value_size // n) * n
-    found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size, in_registers=in_registers)
+    found = AttentionMatrices(
+        rows, keys, own, shape, depth, columns, target.subgroup_size,
+        in_registers=in_registers, half_weights=target.allows_half,
+    )  # fmt: skip
     if rows % own or keys % max(n, k):
         return None
     lanes = target.subgroup_size // own

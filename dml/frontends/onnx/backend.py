@@ -234,8 +234,8 @@ def prepare(
     """A model, ready to run.
 
     source: a path, serialized bytes or an onnx.ModelProto. device: a dml Device, or what ``dml.create_device`` takes;
-    "CPU" (ONNX's default), "CUDA" and None mean the default device. fallback: nodes that cannot be mapped run on the
-    host, on onnxruntime's CPU provider where that is installed, else on onnx's reference evaluator; a
+    "CPU" (ONNX's default), "CUDA", "GPU" and None mean the default device. fallback: nodes that cannot be mapped run
+    on the host, on onnxruntime's CPU provider where that is installed, else on onnx's reference evaluator; a
     ``HostNodesWarning`` names them once. False refuses them.
     Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped and may not run on the
     host, naming all of them.

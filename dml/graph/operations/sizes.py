@@ -18,10 +18,3 @@ def sizes_of(name: str, x: Tensor, rank: int) -> tuple[int, ...]:
 def given_or(values: Sequence[int] | None, default: tuple[int, ...]) -> tuple[int, ...]:
     """The values, or the default where none are given."""
     return tuple(values) if values is not None and len(values) else default
-
-
-def axis_of(name: str, x: Tensor, axis: int) -> int:
-    """The axis, counted from the front."""
-    if not -x.rank <= axis < x.rank:
-        raise DMLError(f"{name}: a tensor of sizes {x.sizes} has no axis {axis}")
-    return axis % x.rank

@@ -99,14 +99,14 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes):
         winograd(builder, sums[0], finish)
         return
-    matrices = None
-    if _are_halves(convolution):
+    matrices, are_halves = None, _are_halves(convolution)
+    if are_halves:
         matrices = _of_all(implicit_matrix_tile(builder.target, each.sizes) for each in sums)
     if matrices is not None:
         for each, matrix in zip(sums, matrices, strict=True):
             implicit_on_matrices(builder, each, matrix, finish)
         return
-    implicits = _of_all(implicit_tile(builder.target, each.sizes) for each in sums)
+    implicits = _of_all(implicit_tile(builder.target, each.sizes, halves=are_halves) for each in sums)
     if implicits is not None:
         for each, product in zip(sums, implicits, strict=True):
             implicit(builder, each, product, finish)

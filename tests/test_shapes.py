@@ -177,6 +177,7 @@ def test_covered_size_is_the_least_with_so_many_windows(count, reach, stride):
 @given(st.integers(1, 12), st.integers(1, 6), st.integers(1, 4))
 def test_same_padding_is_the_least_with_a_window_for_each_stride_begun(size, reach, stride):
     padding = shapes.same_padding(size, reach, stride)
+    assert padding >= 0
     wanted = len(range(0, size, stride))
     assert shapes.window_count(size + padding, reach, stride) >= wanted
     if padding:

@@ -21,7 +21,7 @@ from dml.capability import check_feature_support, short_name, supports_in_place
 from dml.capability import feature_level as level_of
 from dml.compiler.lowering import compile_operator
 from dml.compiler.target import Target
-from dml.descriptors.base import OperatorDesc, unwrap
+from dml.descriptors.base import DML_OPERATOR_DESC, OperatorDesc, unwrap
 from dml.descriptors.binding import (
     DML_BINDING_TABLE_DESC,
     DML_FEATURE_DATA_FEATURE_LEVELS,
@@ -154,7 +154,7 @@ class Device(DMLObject):
         """
         return check_feature_support(feature, query, self.feature_level)
 
-    def create_operator(self, desc: OperatorDesc | Any) -> Operator:
+    def create_operator(self, desc: OperatorDesc | DML_OPERATOR_DESC) -> Operator:
         """A validated operator. Raises DMLError where the description breaks a rule at this feature level.
 
         Reference: idmldevice-createoperator.
@@ -361,7 +361,11 @@ def _default_device() -> Device:
 
 @checked
 def dispatch(
-    desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None, *, keep: Sequence[str | int] = ()
+    desc: OperatorDesc | DML_OPERATOR_DESC,
+    inputs: Mapping[str, Any],
+    device: Device | None = None,
+    *,
+    keep: Sequence[str | int] = (),
 ) -> dict[str, Any]:
     """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
 

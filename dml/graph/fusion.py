@@ -22,6 +22,7 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
 from dml.graph.folding import fold_batch_normalizations
+from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -79,6 +80,7 @@ def fuse(graph: Graph, target: Target) -> None:
     """Rewrite the graph in place."""
     most = min(target.max_storage_buffers, 8)
     fold_batch_normalizations(graph)
+    find_gelu(graph)
     graph.nodes = [part for at in graph.nodes for part in _as_expressions(at)]
     static = static_values(graph)
     left = dict.fromkeys(graph.nodes)  # (as a set in order)

@@ -160,8 +160,8 @@ def _order(layers: list[list[_Place]]) -> None:
                 numbers = sorted(near[id(other)] for other in (place.above if down else place.below))
                 return _median(numbers) if numbers else float(own)
 
-            keys = {id(place): middle(place, own, near, down) for own, place in enumerate(layers[at])}
-            layers[at].sort(key=lambda place, keys=keys: keys[id(place)])  # type: ignore[misc]
+            keys = [middle(place, own, near, down) for own, place in enumerate(layers[at])]
+            layers[at] = [layers[at][own] for own in sorted(range(len(keys)), key=keys.__getitem__)]
         found = _crossings(layers)
         if found < fewest:
             best, fewest = [list(layer) for layer in layers], found

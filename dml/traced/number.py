@@ -185,7 +185,8 @@ class TracedInt(int):
 TracedInt.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
-def plain_terms(number: int) -> Terms:
+def plain_terms(number: float) -> Terms:
+    """Those of a number that is whole."""
     number = int(number)
     return (((), number),) if number else ()
 
@@ -195,7 +196,7 @@ def terms_of(number: Any) -> Terms | None:
     if type(number) is TracedInt:
         return number.terms
     if isinstance(number, int) or (isinstance(number, float) and number.is_integer()):
-        return plain_terms(number)  # type: ignore[arg-type]
+        return plain_terms(number)
     return None
 
 

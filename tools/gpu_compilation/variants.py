@@ -306,6 +306,14 @@ def variants() -> Iterator[tuple[str, dml.OperatorDesc]]:
     yield "NON_MAX_SUPPRESSION 200 of 3234, 91 classes", _suppression(91, 3234, 200)
 
 
+def multiplying_halves() -> Iterator[tuple[str, dml.OperatorDesc]]:
+    """Those of FLOAT16 whose kernels may compute in it: products, convolutions, attention."""
+    for name, desc in variants():
+        operator, wanted = name.partition(" ")[0], name.endswith(" FLOAT16")
+        if wanted and operator in ("GEMM", "CONVOLUTION", "MULTIHEAD_ATTENTION"):
+            yield name, desc
+
+
 def _suppression(classes: int, boxes: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
     """Of one image, with both thresholds."""
     number = tensor("FLOAT32", (1,))

@@ -22,7 +22,8 @@ _HALF_STEPS = 8
 def half_steps(target: Target) -> int:
     """How many products of FLOAT16 are added in FLOAT16, two at once, before they go to a sum in FLOAT32; 0: none.
 
-    Where matrix units do not multiply them.
+    Where matrix units do not multiply them, in products and the convolutions that are one. The direct kernel would gain
+    nothing: for 64 to 3 channels navi21's inner loop has 108 instructions, and had 146 with sums in pairs.
     """
     may = target.allows_half and target.features.float16 and not target.is_cpu
     return _HALF_STEPS if may else 0

@@ -17,7 +17,7 @@ from dml.api.device_array import DeviceArray
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.garbage import uncollected
-from dml.graph.builder import SharedConstants, bytes_under
+from dml.graph.constants import SharedConstants, bytes_under
 from dml.stages import stage
 
 from .blocked import NCHWC, with_blocks

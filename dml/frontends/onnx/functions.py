@@ -39,8 +39,8 @@ def total(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
     return reduce(x, enums.DML_REDUCE_FUNCTION_SUM, axes, keep)
 
 
-def mean(x: OnnxValue, axes: Sequence[int]) -> OnnxValue:
-    return reduce(x, enums.DML_REDUCE_FUNCTION_AVERAGE, axes)
+def mean(x: OnnxValue, axes: Sequence[int], keep: bool = True) -> OnnxValue:
+    return reduce(x, enums.DML_REDUCE_FUNCTION_AVERAGE, axes, keep)
 
 
 def matmul(a: OnnxValue, b: OnnxValue, *, transpose_b: bool = False, fused: OperatorDesc | None = None) -> OnnxValue:

@@ -22,7 +22,7 @@ from onnx import checker, numpy_helper
 
 from dml.errors import DMLError
 from dml.files import reading
-from dml.graph.builder import bytes_under
+from dml.graph.constants import bytes_under
 
 from .dtypes import Array
 from .lenient import checkable, graph_nodes, mend

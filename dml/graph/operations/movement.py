@@ -38,16 +38,18 @@ from dml.shapes import (
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .attributes import scalar_of
-from .sizes import given_or, sizes_of
+from .sizes import given_or, sizes_of, told_by
 
 
 @checked
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
     """A window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its end)."""
     steps = given_or(strides, (1,) * x.rank)
+    with told_by("slice_"):
+        sliced = sliced_sizes(sizes, steps)
     return x.builder.one(
         DML_SLICE1_OPERATOR_DESC,
-        sliced_sizes(sizes, steps),
+        sliced,
         InputTensor=x,
         InputWindowOffsets=tuple(offsets),
         InputWindowSizes=tuple(sizes),
@@ -94,9 +96,11 @@ def padding(
         cls = DML_PADDING1_OPERATOR_DESC
         number = scalar_of("padding: value", value, x.data_type)
         fields = {"PaddingValue": number, "PaddingValueDataType": x.data_type}
+    with told_by("padding"):
+        sizes = padded_sizes(x.sizes, start, end)
     return x.builder.one(
         cls,
-        padded_sizes(x.sizes, start, end),
+        sizes,
         InputTensor=x,
         PaddingMode=mode,
         **fields,
@@ -108,7 +112,9 @@ def padding(
 @checked
 def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     """x repeated along each dimension."""
-    return x.builder.one(DML_TILE_OPERATOR_DESC, scaled_sizes(x.sizes, repeats), InputTensor=x, Repeats=tuple(repeats))
+    with told_by("tile"):
+        sizes = scaled_sizes(x.sizes, repeats)
+    return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
 
 
 @checked

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
+
+
+@contextmanager
+def told_by(name: str) -> Iterator[None]:
+    """Raises the DMLErrors of its block with the function's name before them: the arithmetic of sizes knows none."""
+    try:
+        yield
+    except DMLError as error:
+        raise DMLError(f"{name}: {error.message}", error.hresult) from None
 
 
 def sizes_of(name: str, x: Tensor, rank: int) -> tuple[int, ...]:

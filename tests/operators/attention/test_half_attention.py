@@ -56,11 +56,35 @@ def test_weights_rounded_once_in_registers(on_matrix_reductions: dml.Device, nam
     assert_within(on_matrix_reductions, CASES[name])
 
 
+MANY_COLUMNS = Case((1, 33, 65, 0, 72, 72), (1, 1), data_type="FLOAT16").consistent
+
+
+@pytest.mark.slow
+def test_many_columns_in_registers(on_matrix_reductions: dml.Device) -> None:
+    assert_within(on_matrix_reductions, MANY_COLUMNS)
+
+
 def test_without_matrix_units_nothing_changes(seen_as: Callable[..., dml.Device]) -> None:
     """The other kernels keep weights where they are computed, in float32."""
     features = seen_as("discrete").vulkan.target.features.without("cooperative_matrix")
     device = seen_as("discrete", features=features)
     assert program_of(device.vulkan.target, NONE) == program_of(device.vulkan.target, ALLOW)
+
+
+def test_many_columns_stay_in_registers() -> None:
+    """Where weights are rounded once these last for 128 columns."""
+    target, desc = units(reductions=True), describe(MANY_COLUMNS, data(MANY_COLUMNS))
+    kernels = [compile_operator(desc, target.under(flags)).dispatches[0].label for flags in (NONE, ALLOW)]
+    assert kernels == ["attention/matrices.comp", "attention/in_registers.comp"]
+
+
+def units(*, reductions: bool) -> Target:
+    """A GPU with matrix units."""
+    shape = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+    features = Features(float16=True, memory_model=True, cooperative_matrices=(shape,), matrix_reductions=reductions)
+    return Target(
+        DeviceClass.DISCRETE, 1024, (1024, 1024, 64), shared_memory=49152, subgroup_size=32, features=features
+    )
 
 
 def program_of(target: Target, flags: dml.DML_EXECUTION_FLAGS, kind: str = "FLOAT16") -> Program:
@@ -70,9 +94,7 @@ def program_of(target: Target, flags: dml.DML_EXECUTION_FLAGS, kind: str = "FLOA
 
 @pytest.mark.parametrize("reductions", [False, True], ids=["matrices", "in registers"])
 def test_it_is_another_kernel(reductions: bool) -> None:
-    shape = MatrixShape(16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
-    features = Features(float16=True, memory_model=True, cooperative_matrices=(shape,), matrix_reductions=reductions)
-    target = Target(DeviceClass.DISCRETE, 1024, (1024, 1024, 64), subgroup_size=32, features=features)
+    target = units(reductions=reductions)
     plain, allowed = (program_of(target, flags).dispatches[0].source for flags in (NONE, ALLOW))
     assert plain.text == allowed.text
     assert [dict(source.defines)["HALF_WEIGHTS"] for source in (plain, allowed)] == ["0", "1"]

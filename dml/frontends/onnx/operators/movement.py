@@ -105,6 +105,14 @@ def unsqueeze(node: OnnxNode) -> OnnxValue:
     return reshape(x, [1 if at in new else next(sizes) for at in range(rank)])
 
 
+@onnx_op("ExpandDims", domain="com.microsoft")
+def expand_dimensions(node: OnnxNode) -> OnnxValue:
+    """A dimension of size 1 before an axis, or at the end of as many."""
+    x = node.input(0)
+    axis = checked_axis(whole(node.single(1)), x.rank + 1)
+    return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
+
+
 @onnx_op("Transpose")
 def transpose_(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
@@ -209,6 +217,7 @@ def gather_elements(node: OnnxNode) -> OnnxValue:
 
 
 @onnx_op("GatherND", since=11)
+@onnx_op("GatherND", domain="com.microsoft")
 def gather_nd(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1, least=1)
     batch = node.integer("batch_dims", 0, least=0)
@@ -240,15 +249,16 @@ _PADDING = {
 
 
 @onnx_op("Pad")
+@onnx_op("Pad", domain="com.microsoft")
 def pad(node: OnnxNode) -> OnnxValue:
-    """``pads`` as attribute (2) or input (11); negative ones crop. ``axes`` from 18 on."""
+    """``pads`` as attribute (2) or input (11, com.microsoft); negative ones crop. ``axes`` from 18 on."""
     x = node.input(0)
     pads = node.ints("pads", 1) or node.ints("paddings") or []
     axes = list(range(x.rank))
     if node.version >= 18 and node.has(3):
         axes = [checked_axis(axis, x.rank) for axis in node.ints("axes", 3) or []]
     number = node.attributes.get("value", 0.0)
-    if node.version >= 11:
+    if node.version >= 11 or node.domain:
         given = node.known(2)
         number = 0 if given is None else node.single(2)
     mode = node.text("mode", "constant")
@@ -364,6 +374,7 @@ def eye_like(node: OnnxNode) -> OnnxValue:
 
 
 @onnx_op("Trilu", since=14)
+@onnx_op("Trilu", domain="com.microsoft")
 def trilu(node: OnnxNode) -> OnnxValue:
     """The other triangle is overwritten with zeros."""
     x, k = node.input(0, least=2), whole(node.single(1)) if node.has(1) else 0

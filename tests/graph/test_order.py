@@ -60,7 +60,7 @@ def _module(b: Builder, x, number: int, sizes: dict[str, tuple[int, ...]]):
         w = b.input(f"{name}{number}", sizes[f"{name}{number}"], owned_by_dml=True)
         return relu(convolution(x, w, start_padding=(window // 2,) * 2, end_padding=(window // 2,) * 2))
 
-    pooled = max_pooling(x, (3, 3), start_padding=(1, 1), end_padding=(1, 1))
+    pooled = max_pooling(x, (2, 2), end_padding=(1, 1))  # (one dispatch: larger windows go axis by axis)
     branches = [
         step(x, 64, 16, 1, "a"),
         step(step(x, 64, 96, 1, "b"), 96, 16, 3, "c"),

@@ -13,7 +13,7 @@ as ``t`` it declares (all indices count elements from the region's start)::
     t_encode_at(i, v)  the same for the element at index i: what results of operators that take epilogues need
     t_word(w) t_word_store(w, bits), and for vector tensors t_vector(v), t_vector_store(v, bits)
 
-and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, global_index().
+and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, advance(c, by), global_index().
 
 Structure is code, shape is data: the text depends on ranks, data types and layouts that change how elements are moved,
 never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names; it
@@ -367,6 +367,8 @@ def _body(
     lines = []
     if rank is not None:
         lines.append(_coordinates(rank))
+        if "advance" in used:
+            lines.append(_advance(rank))
     for bits in sorted({single_bits(tensor, used, single_stores) for tensor in tensors} - {0}):
         lines += [f"#extension GL_EXT_shader_{bits}bit_storage : require", f"#extension {_INTRINSICS} : require"]
     buffers = _buffers(tensors)
@@ -427,3 +429,15 @@ def _coordinates(rank: int) -> str:
         body.append(f"    c[{d}] = take_coordinate(i, SIZE_{d}{DIVISOR});")
     body.append("    c[0] = i;")
     return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
+
+
+def _advance(rank: int) -> str:
+    """GLSL advance(c, by): the coordinates that lie so far behind c, by carrying as numbers of several digits do; where
+    invocations walk."""
+    body = []
+    for d in range(rank - 1, 0, -1):
+        body.append(f"    c[{d}] += by[{d}] + carry;")
+        body.append(f"    carry = c[{d}] < SIZE_{d}{DIVISOR}.by ? 0u : 1u;")
+        body.append(f"    c[{d}] -= carry * SIZE_{d}{DIVISOR}.by;")
+    head = f"void advance(inout uint c[{rank}], uint by[{rank}]) {{"
+    return "\n".join(["#if WALKS", head, "    uint carry = 0u;", *body, "    c[0] += by[0] + carry;", "}", "#endif"])

@@ -213,7 +213,9 @@ def _run(
     parameter: Callable[[IrContext], IrValue],
     result: Callable[[IrContext], None],
 ) -> None:
-    """Put the layers into the graph, in order."""
+    """Put the layers into the graph, in order; what is known here stays out of it."""
+    from dml.frontends.openvino.numbers import known  # (which reads contexts)
+
     values: dict[IrLayer, list[Any]] = {}  # (late ones go to results alone: _check_counts)
     read: dict[IrLayer, set[int]] = {}
     for at in network.layers:
@@ -229,7 +231,8 @@ def _run(
         elif at.type == "Result":
             result(context)
         else:
-            made = _LAYERS[at.type](context)
+            numbers = known(context)
+            made = _LAYERS[at.type](context) if numbers is None else numbers
             values[at] = list(made) if isinstance(made, Sequence) else [made]
 
 

@@ -303,3 +303,30 @@ def test_what_a_layer_asks_and_is_not_here(device, tmp_path, make, message):
     ov.save_model(ov.Model([o.result(make(x))], [x], "m"), str(tmp_path / "m.xml"))
     with pytest.raises(dml.DMLError, match=message):
         read_model(tmp_path / "m.xml").compile(device)
+
+
+def test_products_of_vectors_that_repeat_an_element(device, tmp_path):
+    def make(a, one):
+        same = o.broadcast(one, np.int64([5]))
+        return [o.matmul(same, a, False, False), o.matmul(o.transpose(a, np.int64([1, 0])), same, False, False)]
+
+    both(device, tmp_path, make, random(5, 4), random(1))
+
+
+def test_an_lstm_with_the_activations_of_both_directions(device, tmp_path):
+    """Those of either direction, as models converted from ONNX have them."""
+    w, r, b = random(2, 12, 4), random(2, 12, 3), random(2, 12)
+    h, lengths = np.zeros((2, 2, 3), np.float32), np.full(2, 5)
+
+    def make(x):
+        names = ["sigmoid", "tanh", "tanh"]
+        return list(o.lstm_sequence(x, h, h, lengths, w, r, b, 3, "bidirectional", activations=names).outputs())
+
+    both(device, tmp_path, make, x := random(2, 5, 4))
+    path = tmp_path / "model.xml"
+    text = path.read_text()
+    assert text.count('activations="sigmoid, tanh, tanh"') == 1
+    expected = read_model(path).compile(device)({"x0": x})
+    path.write_text(text.replace("sigmoid, tanh, tanh", "sigmoid, tanh, tanh, sigmoid, tanh, tanh"))
+    for name, found in read_model(path).compile(device)({"x0": x}).items():
+        np.testing.assert_array_equal(found, expected[name])

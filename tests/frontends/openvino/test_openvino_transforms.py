@@ -65,6 +65,14 @@ def test_fourier_transforms_to_real_numbers(device, tmp_path):
     both(device, tmp_path, make, *pairs)
 
 
+def test_a_fourier_transform_and_its_inverse_along_a_first_axis(device, tmp_path):
+    def make(a):
+        turned = o.transpose(a, np.array([1, 0, 2]))  # (whose elements do not lie in their order)
+        return [o9.irdft(o9.rdft(turned, np.array([0])), np.array([0])), o9.rdft(turned, np.array([1]))]
+
+    both(device, tmp_path, make, random(3, 8, 5))
+
+
 @pytest.mark.parametrize("corners", [False, True])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])

@@ -14,5 +14,6 @@ from dml.frontends.openvino.layers import normalization as normalization
 from dml.frontends.openvino.layers import quantization as quantization
 from dml.frontends.openvino.layers import recurrent as recurrent
 from dml.frontends.openvino.layers import sampling as sampling
+from dml.frontends.openvino.layers import scatter as scatter
 from dml.frontends.openvino.layers import spectrum as spectrum
 from dml.frontends.openvino.layers import windows as windows

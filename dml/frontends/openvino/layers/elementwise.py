@@ -21,32 +21,13 @@ from dml.tensors import nearest_float
 UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
 
 
-def _binary(c: IrContext, cls: Any, data_type: Any = None) -> IrValue:
-    known = _known(c)
-    if known is not None:
-        return known
+def _binary(c: IrContext, cls: Any, data_type: Any = None) -> Tensor:
     a, b = c.tensor(0), c.tensor(1)
     if c.layer.text("auto_broadcast", "numpy") == "none" and a.sizes != b.sizes:
         raise c.error(f"without broadcasting its inputs must agree, found {a.sizes} and {b.sizes}")
     sizes = broadcast_sizes(a.sizes, b.sizes)
     kind = data_type or a.data_type
     return c.graph.one(cls, sizes, kind, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
-
-
-#: Arithmetic on numbers that are known here, as shapes and limits are made with.
-_ON_NUMBERS = {
-    "Add": np.add, "Subtract": np.subtract, "Multiply": np.multiply, "Maximum": np.maximum, "Minimum": np.minimum,
-    "FloorMod": np.mod,
-}  # fmt: skip
-
-
-def _known(c: IrContext) -> IrValue | None:
-    """The layer's integers where its inputs are known; None where it is the device's."""
-    function = _ON_NUMBERS.get(c.layer.type)
-    a, b = c.value(0), c.value(1)
-    if function is None or isinstance(a, Tensor) or isinstance(b, Tensor) or a.dtype.kind != "i":
-        return None
-    return c.on_numbers(function, a, b)
 
 
 def _unary(c: IrContext, function: Callable[[Tensor], Tensor]) -> Tensor:
@@ -116,7 +97,7 @@ for _name, _function in {
 @layer("NotEqual")
 def not_equal(c: IrContext) -> IrValue:
     equal = _binary(c, ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8)
-    return op.logical_not(c.as_tensor(equal))
+    return op.logical_not(equal)
 
 
 @layer("BitwiseNot")
@@ -232,7 +213,7 @@ def gelu(c: IrContext) -> IrValue:
 def prelu(c: IrContext) -> IrValue:
     x, slope = c.tensor(0), c.tensor(1)
     if slope.rank == 1 and x.rank > 1 and slope.sizes[0] == x.sizes[1]:
-        slope = slope.view((1, slope.sizes[0], *(1,) * (x.rank - 2)))
+        slope = slope.packed().view((1, slope.sizes[0], *(1,) * (x.rank - 2)))
     cls = act.DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC
     return c.graph.one(cls, x.sizes, InputTensor=x, SlopeTensor=slope.broadcast(x.sizes))
 

@@ -11,7 +11,7 @@ def matmul(c: IrContext) -> IrValue:
     a, b = c.tensor(0), c.tensor(1)
     turn_a, turn_b = c.layer.flag("transpose_a"), c.layer.flag("transpose_b")
     if a.rank == 1:
-        a, turn_a = a.view((1, a.sizes[0])), False
+        a, turn_a = a.packed().view((1, a.sizes[0])), False
     if b.rank == 1:
-        b, turn_b = b.view((b.sizes[0], 1)), False
+        b, turn_b = b.packed().view((b.sizes[0], 1)), False
     return op.gemm(a, b, transpose_a=turn_a, transpose_b=turn_b).view(c.sizes)

@@ -12,7 +12,6 @@ from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.frontends.openvino.ir import ELEMENT_TYPES
 from dml.graph.builder import Tensor
-from dml.shapes import replaced
 
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
@@ -44,30 +43,6 @@ def gather_elements(c: IrContext) -> IrValue:
 @layer("GatherND")
 def gather_nd(c: IrContext) -> IrValue:
     return op.gather_nd(c.tensor(0), c.tensor(1), c.layer.integer("batch_dims", 0)).reshape(*c.sizes)
-
-
-@layer("ScatterUpdate")
-def scatter_update(c: IrContext) -> IrValue:
-    x, indices, updates = c.tensor(0), c.tensor(1), c.tensor(2)
-    axis = c.axis(c.integers(3)[0], x.rank)
-    sizes = replaced(x.sizes, axis, (indices.desc.element_count,))
-    ones = (1,) * (x.rank - axis - 1)
-    chosen = indices.reshape(indices.desc.element_count, *ones).broadcast(sizes)
-    return op.scatter_elements(x, chosen.packed(), updates.reshape(*sizes), axis)
-
-
-@layer("ScatterElementsUpdate")
-def scatter_elements_update(c: IrContext) -> IrValue:
-    if c.layer.text("reduction", "none") != "none":
-        raise c.error(f"reduction {c.layer.text('reduction')!r} is not supported")
-    return op.scatter_elements(c.tensor(0), c.tensor(1), c.tensor(2), c.integers(3)[0])
-
-
-@layer("ScatterNDUpdate")
-def scatter_nd_update(c: IrContext) -> IrValue:
-    if c.layer.text("reduction", "none") != "none":
-        raise c.error(f"reduction {c.layer.text('reduction')!r} is not supported")
-    return op.scatter_nd(c.tensor(0), c.tensor(1), c.tensor(2))
 
 
 @layer("OneHot")

@@ -37,11 +37,11 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
     if direction not in rec.DIRECTIONS:
         raise c.error(f"direction {direction!r} is not one of {', '.join(rec.DIRECTIONS)}")
     names = c.layer.texts("activations") or _DEFAULTS[kind]
-    if len(names) != len(_DEFAULTS[kind]):
-        raise c.error(f"activations must be {len(_DEFAULTS[kind])}, found {names}")
+    count, wanted = recurrence.sizes[0], len(_DEFAULTS[kind])
+    if len(names) not in (wanted, wanted * count):  # (each direction's, as converted models have them)
+        raise c.error(f"activations must be {wanted}, found {names}")
     chosen = rec.activations(names, c.layer.numbers("activations_alpha"), c.layer.numbers("activations_beta"))
     clip = c.layer.number("clip", 0.0)
-    count = recurrence.sizes[0]
     if kind == "LSTM":
         weights, recurrence = (_ordered(t) for t in (weights, recurrence))
         bias = None if bias is None else _ordered(bias)
@@ -52,7 +52,7 @@ def _layer(c: IrContext, kind: str, x: Tensor, lengths: Tensor | None, w: int) -
         None if bias is None else _both(bias, c.layer.flag("linear_before_reset") and kind == "GRU"),
         None,
         lengths,
-        chosen * count,
+        chosen * (wanted * count // len(names)),
         rec.DIRECTIONS[direction],
         None if clip == 0 or isinf(clip) else clip,
     )

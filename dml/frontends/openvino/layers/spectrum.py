@@ -32,7 +32,7 @@ def real_fourier(c: IrContext) -> IrValue:
     x = op.slice_(x, *_first(x, last, used)) if used < x.sizes[last] else x
     waves = _waves(size, inverse=False)[:used, : size // 2 + 1]
     matrix = np.stack([waves.real, waves.imag], -1).reshape(waves.shape[0], -1)
-    made = _product(x.view((*x.sizes, 1)), last, matrix, 2)
+    made = _product(x.reshape(*x.sizes, 1), last, matrix, 2)
     for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
         made = _complex(made, axis, size, inverse=False)
     return made
@@ -55,7 +55,7 @@ def inverse_real_fourier(c: IrContext) -> IrValue:
     twice = np.where((np.arange(half) == 0) | (2 * np.arange(half) == size), 1.0, 2.0)[:, None]
     matrix = np.stack([waves.real * twice, -waves.imag * twice], 1).reshape(2 * half, size)
     made = _product(op.slice_(x, *_first(x, last, half)) if half < own[last] else x, last, matrix, 1)
-    return made.view(made.sizes[:-1])
+    return made.reshape(*made.sizes[:-1])
 
 
 def _axes(c: IrContext, rank: int, own: tuple[int, ...]) -> tuple[list[int], list[int]]:

@@ -1,0 +1,96 @@
+"""Layers on few numbers that are known here, which shapes, limits and counts are made of: NumPy computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.frontends.openvino.convert import IrContext
+from dml.frontends.openvino.ir import ELEMENT_TYPES
+from dml.graph.builder import Tensor
+
+_Numbers = npt.NDArray[Any]
+#: More elements are data, and the device's.
+_MOST = 1024
+
+
+def _divided(c: IrContext, a: _Numbers, b: _Numbers) -> _Numbers:
+    if a.dtype.kind == "f":
+        return np.asarray(a / b)
+    return np.asarray(a // b if c.layer.flag("m_pythondiv", True) else np.trunc(a / b))
+
+
+def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, axis: _Numbers) -> _Numbers:
+    made = np.moveaxis(x.copy(), c.axis(int(axis.reshape(())), x.ndim), 0)
+    made[indices.reshape(-1)] = updates.reshape(indices.size, *made.shape[1:])  # (a view: axis 0 is that of a vector)
+    return np.moveaxis(made, 0, int(axis.reshape(())))
+
+
+def _split(c: IrContext, x: _Numbers, axis: _Numbers, lengths: _Numbers | None = None) -> list[_Numbers]:
+    at = c.axis(int(axis.reshape(())), x.ndim)
+    ends = np.cumsum([port.sizes[at] for port in c.layer.outputs])
+    return np.split(x, ends[:-1], at)
+
+
+def _slice(c: IrContext, x: _Numbers, *bounds: _Numbers) -> _Numbers:
+    axes = bounds[3] if len(bounds) > 3 else np.arange(bounds[0].size)
+    chosen = [slice(None)] * x.ndim
+    for axis, *each in zip(axes, *bounds[:3], strict=True):
+        chosen[c.axis(int(axis), x.ndim)] = slice(*map(int, each))
+    return np.asarray(x[tuple(chosen)])
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda c, *arrays: function(*arrays)
+
+
+def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
+    def made(c: IrContext, x: _Numbers, axes: _Numbers) -> Any:
+        return function(x, axis=tuple(map(int, axes.reshape(-1))), keepdims=c.layer.flag("keep_dims"))
+
+    return made
+
+
+_PLAIN: dict[str, Callable[..., Any]] = {
+    "Abs": np.abs, "Add": np.add, "Ceiling": np.ceil, "Equal": np.equal, "Floor": np.floor, "FloorMod": np.mod,
+    "Greater": np.greater, "GreaterEqual": np.greater_equal, "Less": np.less, "LessEqual": np.less_equal,
+    "LogicalAnd": np.logical_and, "LogicalNot": np.logical_not, "LogicalOr": np.logical_or,
+    "Maximum": np.maximum, "Minimum": np.minimum, "Mod": np.fmod, "Multiply": np.multiply, "Negative": np.negative,
+    "NotEqual": np.not_equal, "Power": np.power, "Select": np.where, "Sqrt": np.sqrt, "Subtract": np.subtract,
+    "Tile": np.tile, "Transpose": np.transpose,
+}  # fmt: skip
+_REDUCED: dict[str, Callable[..., Any]] = {
+    "ReduceMax": np.max, "ReduceMin": np.min, "ReduceProd": np.prod, "ReduceSum": np.sum,
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _plain(function) for name, function in _PLAIN.items()},
+    **{name: _reduced(function) for name, function in _REDUCED.items()},
+    "Divide": _divided,
+    "ScatterUpdate": _scattered,
+    "Slice": _slice,
+    "Split": _split,
+    "VariadicSplit": _split,
+}
+
+
+def known(c: IrContext) -> list[_Numbers] | None:
+    """The outputs of a layer of known numbers, of their element types; None where they are the device's."""
+    function = _FUNCTIONS.get(c.layer.type)
+    if function is None or any(isinstance(value, Tensor) for value in c.values):
+        return None
+    arrays = [np.asarray(value) for value in c.values]
+    if sum(array.size for array in arrays) > _MOST:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            made = function(c, *arrays)
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        raise c.error(str(error)) from None
+    outputs = made if isinstance(made, list) else [made]
+    return [
+        np.asarray(one).astype(ELEMENT_TYPES[port.element_type])
+        for one, port in zip(outputs, c.layer.outputs, strict=True)
+    ]

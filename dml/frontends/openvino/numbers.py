@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,12 @@ def _scattered(c: IrContext, x: _Numbers, indices: _Numbers, updates: _Numbers, 
     made = np.moveaxis(x.copy(), c.axis(int(axis.reshape(())), x.ndim), 0)
     made[indices.reshape(-1)] = updates.reshape(indices.size, *made.shape[1:])  # (a view: axis 0 is that of a vector)
     return np.moveaxis(made, 0, int(axis.reshape(())))
+
+
+def _broadcast(c: IrContext, x: _Numbers, sizes: _Numbers, axes: _Numbers | None = None) -> _Numbers:
+    if axes is not None:  # mode "explicit"
+        x = x.reshape([x.shape[list(axes).index(at)] if at in axes else 1 for at in range(sizes.size)])
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(map(int, sizes))))
 
 
 def _split(c: IrContext, x: _Numbers, axis: _Numbers, lengths: _Numbers | None = None) -> list[_Numbers]:
@@ -68,6 +75,7 @@ _REDUCED: dict[str, Callable[..., Any]] = {
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _plain(function) for name, function in _PLAIN.items()},
     **{name: _reduced(function) for name, function in _REDUCED.items()},
+    "Broadcast": _broadcast,
     "Divide": _divided,
     "ScatterUpdate": _scattered,
     "Slice": _slice,
@@ -82,7 +90,7 @@ def known(c: IrContext) -> list[_Numbers] | None:
     if function is None or any(isinstance(value, Tensor) for value in c.values):
         return None
     arrays = [np.asarray(value) for value in c.values]
-    if sum(array.size for array in arrays) > _MOST:
+    if sum(map(np.size, arrays)) + sum(abs(prod(port.sizes)) for port in c.layer.outputs) > _MOST:
         return None
     try:
         with np.errstate(all="ignore"):

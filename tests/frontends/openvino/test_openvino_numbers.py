@@ -19,6 +19,7 @@ def test_arithmetic_of_sizes(device, tmp_path):
         count = o.reduce_prod(sizes, np.int64([0]), keep_dims=False)
         return [
             o.range(np.int64(0), half, np.int64(1), "i64"),
+            o.slice(x, np.int64([0, 1]), o.broadcast(half, np.int64([2])), np.int64([1, 1])),
             o.range(down, most, o.floor_mod(columns, np.int64(5)), "i64"),
             o.range(np.int64(0), o.mod(count, np.int64(100)), np.int64(7), "i64"),
             o.slice(x, np.int64([0]), o.unsqueeze(half, 0), np.int64([1]), np.int64([0])),

@@ -8,13 +8,15 @@ import dml.graph.operations as op
 from dml import enums
 from dml.frontends.openvino.convert import IrContext, IrValue, layer
 from dml.graph.builder import Tensor
+from dml.shapes import with_size
 
 
 @layer("ScaledDotProductAttention")
 def scaled_dot_product_attention(c: IrContext) -> IrValue:
     """Softmax of the scaled products of queries and keys, plus the mask, times the values.
 
-    A boolean mask hides where it is false; a causal one hides the keys behind each query.
+    A boolean mask hides where it is false; a causal one hides the keys behind each query. A sink, input 5, is one
+    more score of each query, with no value behind it.
     """
     query, key, value = c.tensor(0), c.tensor(1), c.tensor(2)
     if len(c.values) > 4:
@@ -32,7 +34,15 @@ def scaled_dot_product_attention(c: IrContext) -> IrValue:
             scores = op.if_(mask, scores, -np.inf)
         else:
             scores = scores + mask
-    return op.gemm(op.softmax(scores), value).reshape(*c.sizes)
+    return op.gemm(_weights(c, scores), value).reshape(*c.sizes)
+
+
+def _weights(c: IrContext, scores: Tensor) -> Tensor:
+    if len(c.values) < 6:
+        return op.softmax(scores)
+    sizes, last = scores.sizes, scores.rank - 1
+    sink = c.tensor(5).broadcast(with_size(sizes, last, 1))
+    return op.slice_(op.softmax(op.join([scores, sink], last)), [0] * scores.rank, sizes)
 
 
 def _is_nothing(mask: IrValue) -> bool:

@@ -321,8 +321,8 @@ def test_unpooling(device: Any, dtype: str, layout: int) -> None:
     x = random(rng, dtype, (2, 2, 3, 4), 1, 90)
     kind = ("UINT32", "UINT64")[layout]
     indices = rng.integers(0, 150, x.shape).astype(dml.numpy_dtype(data_type(kind)))
-    if kind == "UINT64":
-        indices[0, 0, 0, 0] += 2**32
+    if kind == "UINT64":  # (beyond the output by its high word alone, and no other names the place of its low word)
+        indices[0, 0, 0, 0] = 2**32 + next(place for place in range(140) if place not in indices)
     into, out = layouts(layout)
     desc = dml.DML_MAX_UNPOOLING_OPERATOR_DESC(
         InputTensor=like(x, into), IndicesTensor=like(indices), OutputTensor=tensor(dtype, (2, 2, 5, 7), out)

@@ -128,9 +128,22 @@ def soft_flat(node: OnnxNode) -> OnnxValue:
     """Before opset 13, over all dimensions from ``axis`` on."""
     x = node.input(0)
     axis = node.integer("axis", 1)
-    axis = axis + x.rank if axis < 0 else axis
+    node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")
+    return _soft_from(_SOFT[node.op], x, axis + x.rank if axis < 0 else axis)
+
+
+def _soft_from(cls: type[OperatorDesc], x: OnnxValue, axis: int) -> OnnxValue:
     flat = reshape(x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
-    return reshape(unary(_SOFT[node.op], flat, Axes=(1,)), x.shape)
+    return reshape(unary(cls, flat, Axes=(1,)), x.shape)
+
+
+def softmax_from(x: OnnxValue, axis: int) -> OnnxValue:
+    """Softmax over all dimensions from ``axis`` on."""
+    return _soft_from(_SOFT["Softmax"], x, axis)
+
+
+def softmax_along(x: OnnxValue, axis: int) -> OnnxValue:
+    return unary(_SOFT["Softmax"], x, Axes=(axis,))
 
 
 @onnx_op(*_SOFT, since=13)

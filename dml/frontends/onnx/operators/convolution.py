@@ -56,9 +56,17 @@ def convolution(node: OnnxNode) -> OnnxValue:
 @onnx_op("NhwcConv", domain="com.microsoft")
 def channels_last_convolution(node: OnnxNode) -> OnnxValue:
     """X, W and the result have their channels last."""
-    x, weight = (transpose(value, (0, value.rank - 1, *range(1, value.rank - 1))) for value in map(node.input, (0, 1)))
-    made = _convolution(node, x, weight)
-    return transpose(made, (0, *range(2, made.rank), 1))
+    return channels_last(_convolution(node, channels_first(node.input(0)), channels_first(node.input(1))))
+
+
+def channels_first(x: OnnxValue) -> OnnxValue:
+    """{N, ..., C} as {N, C, ...}."""
+    return transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
+
+
+def channels_last(x: OnnxValue) -> OnnxValue:
+    """{N, C, ...} as {N, ..., C}."""
+    return transpose(x, (0, *range(2, x.rank), 1))
 
 
 def _convolution(node: OnnxNode, x: OnnxValue, weight: OnnxValue) -> OnnxValue:
@@ -178,12 +186,17 @@ def convolution_integer(node: OnnxNode) -> OnnxValue:
 
 
 @onnx_op("QLinearConv", since=10)
-def qlinear_convolution(node: OnnxNode) -> OnnxValue:
+def qlinear_conv(node: OnnxNode) -> OnnxValue:
+    return qlinear_convolution(node, node.input(0))
+
+
+def qlinear_convolution(node: OnnxNode, x: OnnxValue) -> OnnxValue:
+    """Of x, with the other inputs of the node."""
     bias = node.optional(8)
     return _integer(
         DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC,
         node,
-        node.input(0),
+        x,
         node.input(3),
         node.input(7).dtype,
         InputScaleTensor=node.input(1),

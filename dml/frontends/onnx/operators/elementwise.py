@@ -229,8 +229,10 @@ def clipped(x: OnnxValue, low: float | None, high: float | None) -> OnnxValue:
 
 
 @onnx_op("Range", since=11)
+@onnx_op("Range", domain="com.microsoft")
 def range_(node: OnnxNode) -> OnnxValue:
-    first, last, delta = (node.single(at) for at in range(3))
+    first, last = node.single(0), node.single(1)
+    delta = node.single(2) if node.has(2) or not node.domain else 1  # (com.microsoft's may be left out)
     if not delta:
         raise DMLError(f"{node}: delta must not be zero")
     count = max(0, int(np.ceil((last - first) / delta)))

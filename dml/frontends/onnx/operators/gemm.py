@@ -69,7 +69,7 @@ def matmul_(node: OnnxNode) -> OnnxValue:
     return product(node.input(0), node.input(1))
 
 
-@onnx_op("FusedMatMul", "FusedMatMulActivation", domain="com.microsoft")
+@onnx_op("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", domain="com.microsoft")
 def fused_matmul(node: OnnxNode) -> OnnxValue:
     a, b = _turned(node, node.input(0), "A"), _turned(node, node.input(1), "B")
     made, alpha = product(a, b), node.number("alpha", 1.0)

@@ -24,6 +24,7 @@ from ..value import OnnxValue, cast, expanded, one, reshape
 
 
 @onnx_op("GridSample", since=16)
+@onnx_op("GridSample", domain="com.microsoft")
 def grid_sample(node: OnnxNode) -> OnnxValue:
     """Modes nearest, linear (bilinear), cubic (bicubic); padding by zeros, the border or reflection."""
     x, grid = node.input(0, least=3), cast(node.input(1), FLOAT32)

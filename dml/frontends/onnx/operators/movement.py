@@ -23,6 +23,7 @@ from dml.descriptors.movement import (
 from dml.errors import DMLError
 from dml.shapes import (
     broadcast_sizes,
+    checked_axis,
     depth_to_space_sizes,
     padded_sizes,
     scaled_sizes,
@@ -38,7 +39,7 @@ from dml.traced import whole
 from ..dtypes import BOOL, INT64, dtype_of, storage
 from ..functions import fill, gather, join, part, scalar, slice_
 from ..loading import array_of
-from ..node import OnnxNode, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..slicing import taken
 from ..value import OnnxValue, cast, emit, expanded, one, reshape, transpose, where
@@ -102,6 +103,14 @@ def unsqueeze(node: OnnxNode) -> OnnxValue:
         raise DMLError(f"{node}: axes {axes} must be different")
     sizes = iter(x.shape)
     return reshape(x, [1 if at in new else next(sizes) for at in range(rank)])
+
+
+@onnx_op("ExpandDims", domain="com.microsoft")
+def expand_dimensions(node: OnnxNode) -> OnnxValue:
+    """A dimension of size 1 before an axis, or at the end of as many."""
+    x = node.input(0)
+    axis = checked_axis(whole(node.single(1)), x.rank + 1)
+    return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
 
 
 @onnx_op("Transpose")
@@ -208,6 +217,7 @@ def gather_elements(node: OnnxNode) -> OnnxValue:
 
 
 @onnx_op("GatherND", since=11)
+@onnx_op("GatherND", domain="com.microsoft")
 def gather_nd(node: OnnxNode) -> OnnxValue:
     x, indices = node.input(0), node.input(1, least=1)
     batch = node.integer("batch_dims", 0, least=0)
@@ -239,15 +249,16 @@ _PADDING = {
 
 
 @onnx_op("Pad")
+@onnx_op("Pad", domain="com.microsoft")
 def pad(node: OnnxNode) -> OnnxValue:
-    """``pads`` as attribute (2) or input (11); negative ones crop. ``axes`` from 18 on."""
+    """``pads`` as attribute (2) or input (11, com.microsoft); negative ones crop. ``axes`` from 18 on."""
     x = node.input(0)
     pads = node.ints("pads", 1) or node.ints("paddings") or []
     axes = list(range(x.rank))
     if node.version >= 18 and node.has(3):
         axes = [checked_axis(axis, x.rank) for axis in node.ints("axes", 3) or []]
     number = node.attributes.get("value", 0.0)
-    if node.version >= 11:
+    if node.version >= 11 or node.domain:
         given = node.known(2)
         number = 0 if given is None else node.single(2)
     mode = node.text("mode", "constant")
@@ -363,6 +374,7 @@ def eye_like(node: OnnxNode) -> OnnxValue:
 
 
 @onnx_op("Trilu", since=14)
+@onnx_op("Trilu", domain="com.microsoft")
 def trilu(node: OnnxNode) -> OnnxValue:
     """The other triangle is overwritten with zeros."""
     x, k = node.input(0, least=2), whole(node.single(1)) if node.has(1) else 0

@@ -26,6 +26,7 @@ from ..functions import join, mean, part, reduce
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, binary, cast, emit, maximum, one, reshape
+from .convolution import channels_first, channels_last
 from .movement import padded
 from .window import Window, window_of
 
@@ -85,7 +86,18 @@ def lp_pool(node: OnnxNode) -> OnnxValue:
 @onnx_op("MaxPool")
 def max_pool(node: OnnxNode) -> list[OnnxValue | None]:
     """Indices count through the whole input, row-major or (storage_order 1) column-major within a channel."""
-    x = node.input(0)
+    return _max_pool(node, node.input(0))
+
+
+@onnx_op("NhwcMaxPool", domain="com.microsoft")
+def channels_last_max_pool(node: OnnxNode) -> OnnxValue:
+    """Of bytes, with the channels last."""
+    (made, _) = _max_pool(node, channels_first(node.input(0, least=3)))
+    assert made is not None
+    return channels_last(made)
+
+
+def _max_pool(node: OnnxNode, x: OnnxValue) -> list[OnnxValue | None]:
     window = window_of(node, x.shape[2:], ())
     view, fields = _planar(node, x, window)
     outputs = {"OutputTensor": (_sizes(x, window), x.dtype)}

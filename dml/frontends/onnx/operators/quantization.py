@@ -9,8 +9,6 @@ import numpy as np
 
 from dml import enums
 from dml.descriptors import elementwise as ew
-from dml.descriptors.activation import DML_ACTIVATION_SIGMOID_OPERATOR_DESC
-from dml.descriptors.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
 from dml.descriptors.quantization import (
     DML_DEQUANTIZE_OPERATOR_DESC,
     DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC,
@@ -21,14 +19,12 @@ from dml.shapes import with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from ..dtypes import FLOAT8, FLOAT16, FLOAT32, UINT8, DType, dtype_of, storage
-from ..functions import join, part
+from ..functions import part
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, emit, expanded, maximum, minimum, one, reshape, transpose, unary
+from ..value import OnnxValue, cast, emit, expanded, maximum, minimum, one, reshape, unary
 from .casts import rounded
 from .gemm import integer_product
-from .movement import check_joins
-from .window import window_of
 
 _NARROW = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 _BYTES = (np.dtype(np.int8), UINT8)
@@ -181,23 +177,6 @@ def _quantized_by_range(node: OnnxNode, x: OnnxValue) -> tuple[OnnxValue, OnnxVa
     return made["OutputTensor"], made["OutputScaleTensor"], made["OutputZeroPointTensor"]
 
 
-@onnx_op("QLinearAdd", domain="com.microsoft")
-def qlinear_add(node: OnnxNode) -> OnnxValue:
-    """The sum rounded after the result's zero point is added, as in ONNX Runtime: halves go elsewhere than in
-    QUANTIZED_LINEAR_ADD. Zero points come off first, where that is exact: what they come to is far larger than the
-    sum."""
-    scale = reshape(node.input(6), ())
-
-    def part(at: int) -> OnnxValue:
-        return dequantized(node.input(at), reshape(node.input(at + 1), ()) / scale, node.optional(at + 2))
-
-    total = part(0) + part(3)
-    zero = node.optional(7)
-    if zero is not None:
-        total = total + expanded(reshape(cast(zero, FLOAT32), ()), total.shape)
-    return quantized(total, scale.filled(1), None, node.input(0).dtype)
-
-
 def dequantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None) -> OnnxValue:
     """Numbers of one scale and zero point, in float32."""
     return one(
@@ -222,59 +201,6 @@ def quantized(x: OnnxValue, scale: OnnxValue, zero: OnnxValue | None, dtype: DTy
         ScaleTensor=expanded(reshape(scale, ()), x.shape),
         ZeroPointTensor=None if zero is None else expanded(reshape(zero, ()), x.shape),
     )
-
-
-@onnx_op("QLinearSigmoid", domain="com.microsoft")
-def qlinear_sigmoid(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
-    exact = unary(DML_ACTIVATION_SIGMOID_OPERATOR_DESC, dequantized(x, node.input(1), node.optional(2)))
-    return quantized(exact, node.input(3), node.optional(4), x.dtype)
-
-
-@onnx_op("QLinearConcat", domain="com.microsoft")
-def qlinear_concat(node: OnnxNode) -> OnnxValue:
-    """The result's scale and zero point, then tensor, scale and zero point of each part."""
-    node.check(len(node.inputs) > 2 and len(node.inputs) % 3 == 2, f"takes 2 and 3 n inputs, found {len(node.inputs)}")
-    parts = [
-        dequantized(node.input(at), node.input(at + 1), node.optional(at + 2)) for at in range(2, len(node.inputs), 3)
-    ]
-    axis = node.axis("axis", 0, parts[0].rank)
-    check_joins(node, parts, axis)
-    return quantized(join(parts, axis), node.input(0), node.optional(1), node.input(2).dtype)
-
-
-@onnx_op("QLinearAveragePool", "QLinearGlobalAveragePool", domain="com.microsoft")
-def qlinear_average_pool(node: OnnxNode) -> OnnxValue:
-    x = node.input(0)
-    last = bool(node.integer("channels_last", 0))
-    if last:
-        x = transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
-    whole = node.op == "QLinearGlobalAveragePool"
-    window = window_of(node, x.shape[2:], x.shape[2:] if whole else ())
-    if x.rank not in (4, 5):
-        raise Unsupported(f"{node}: {x.rank - 2} spatial dimensions, DirectML takes 2 or 3")
-
-    def parameter(at: int) -> OnnxValue | None:
-        value = node.optional(at)
-        return None if value is None else reshape(value, (1,) * x.rank)
-
-    made = one(
-        DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC,
-        x,
-        (*x.shape[:2], *window.output),
-        InputTensor=x,
-        InputScaleTensor=parameter(1),
-        InputZeroPointTensor=parameter(2),
-        OutputScaleTensor=parameter(3),
-        OutputZeroPointTensor=parameter(4),
-        Strides=window.strides,
-        WindowSize=window.size,
-        StartPadding=window.start,
-        EndPadding=window.end,
-        Dilations=window.dilations,
-        IncludePadding=bool(node.integer("count_include_pad", 0)),
-    )
-    return transpose(made, (0, *range(2, x.rank), 1)) if last else made
 
 
 @onnx_op("DynamicQuantizeMatMul", domain="com.microsoft")

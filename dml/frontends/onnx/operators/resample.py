@@ -17,13 +17,14 @@ from dml import enums
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
+from dml.shapes import checked_axis
 from dml.traced import whole
 
-from ..dtypes import FLOAT32, Array
+from ..dtypes import FLOAT32, Array, DType
 from ..functions import gather, matmul
-from ..node import OnnxNode, checked_axis
+from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, constant, expanded, one, reshape, transpose, unary, where
+from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, transpose, unary, where
 
 #: Of DirectML's tensors.
 _MOST_DIMENSIONS = 8
@@ -196,7 +197,13 @@ def resized(
     changed = [at for at, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"]
     if not changed:
         return x
-    plain = x.dtype.itemsize < 8 and x.dtype.kind not in "iub" and mode == "linear" and len(changed) <= 4
+    if mode != "nearest" and x.dtype.kind in "iu":  # (rounded once, not along each axis)
+        made = resized(
+            cast(x, FLOAT32), axes, mode, rounding,
+            antialias=antialias, exclude_outside=exclude_outside, cubic=cubic, outside=outside,
+        )  # fmt: skip
+        return _whole(made, x.dtype)
+    plain = x.dtype.itemsize < 8 and x.dtype.kind != "b" and mode == "linear" and len(changed) <= 4
     if plain and not antialias and not exclude_outside and all(axes[at].offsets is not None for at in changed):
         return _resampled(x, axes, changed)
     if mode == "nearest":
@@ -323,13 +330,19 @@ def _kernel(x: Array, mode: str, a: float) -> Array:
 
 def _weighted(x: OnnxValue, at: int, weights: Array, axis: ResizedAxis, outside: float) -> OnnxValue:
     """One axis multiplied by a matrix, in float32."""
-    dtype = x.dtype
     order = [*(i for i in range(x.rank) if i != at), at]
     moved = transpose(cast(x, FLOAT32), order)
     rows = reshape(moved, (moved.size // axis.size, axis.size))
     matrix = OnnxValue(x.builder, weights.shape, FLOAT32, array=weights.astype(np.float32))
     made = reshape(matmul(rows, matrix, transpose_b=True), (*moved.shape[:-1], axis.output))
     back = transpose(made, [order.index(i) for i in range(x.rank)])
-    if dtype.kind in "iu":
-        back = unary(DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, back, RoundingMode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
-    return cast(_extrapolated(back, axis, at, outside), dtype)
+    return cast(_extrapolated(back, axis, at, outside), x.dtype)
+
+
+def _whole(x: OnnxValue, dtype: DType) -> OnnxValue:
+    """Rounded toward zero, within what bytes hold (cubic weights are negative too)."""
+    whole = unary(DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, x, RoundingMode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
+    if dtype.itemsize < 4:
+        limits = np.iinfo(dtype)
+        whole = minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max))
+    return cast(whole, dtype)

@@ -1,0 +1,43 @@
+"""Resize of whole numbers: interpolated as real numbers, and rounded toward zero once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from models import Array, in_onnxruntime, node_model
+
+import dml
+from dml.frontends.onnx import prepare
+
+
+def resize(x: Array, scales: list[float], **attributes: Any) -> tuple[Any, dict[str, Array]]:
+    inputs = {"x": x, "roi": np.zeros(0, np.float32), "scales": np.array(scales, np.float32)}
+    outputs = {"y": (x.ndim, x.dtype)}
+    return node_model("Resize", inputs, outputs, domain="", version=13, constants=["roi", "scales"], **attributes)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+@pytest.mark.parametrize("spatial", [(5, 7), (3, 4, 5)])
+def test_whole_numbers_twice_as_large_are_onnxruntimes(
+    device: dml.Device, dtype: str, spatial: tuple[int, ...]
+) -> None:
+    """Weights are quarters and their products, which float32 holds: not one number may differ."""
+    x = np.random.default_rng(51).integers(-100 if dtype != "uint8" else 0, 101, (1, 2, *spatial)).astype(dtype)
+    model, given = resize(x, [1, 1] + [2] * len(spatial), mode="linear")
+    (result,) = prepare(model, device).run(given)
+    np.testing.assert_array_equal(result, in_onnxruntime(model, given)[0])
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_bytes_stay_in_their_range(device: dml.Device, mode: str) -> None:
+    """Cubic weights overshoot at edges between 0 and 255; a number near a whole one may go to either side of it."""
+    x = np.zeros((1, 1, 8, 8), np.uint8)
+    x[..., 4:] = 255
+    model, given = resize(x, [1, 1, 1.7, 1.7], mode=mode)
+    (result,) = prepare(model, device).run(given)
+    wide, floats = resize(x.astype(np.float32), [1, 1, 1.7, 1.7], mode=mode)
+    expected = np.clip(in_onnxruntime(wide, floats)[0], 0, 255)
+    assert {expected.min(), expected.max()} == {0, 255}
+    assert (np.abs(result - expected) <= 1).all()

@@ -5,7 +5,14 @@ import warnings
 
 
 def main() -> None:
-    """Run the command line. Exits with 1 where the packages that it alone needs are not installed."""
+    """Run the command line. Exits with 1 where the packages that it alone needs are not installed, 130 after Ctrl-C."""
+    try:
+        _run()
+    except KeyboardInterrupt:
+        sys.exit(130)  # as dml.cli.app has it, which may not be there yet
+
+
+def _run() -> None:
     try:
         from dml.cli import app
     except ModuleNotFoundError as error:

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, SupportsIndex, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -124,7 +124,7 @@ def _enumeration(hint: Any) -> type[Enum] | None:
 
 def is_number(value: object, number: int) -> bool:
     """Whether a value of any type is that integer."""
-    return _is_index(value) and operator.index(value) == number  # type: ignore[arg-type]
+    return _is_index(value) and operator.index(value) == number
 
 
 def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
@@ -222,7 +222,7 @@ def _instance(kind: type[Any]) -> _Test | None:
     return lambda value: isinstance(value, kind)
 
 
-def _is_index(value: Any) -> bool:
+def _is_index(value: Any) -> TypeGuard[SupportsIndex]:
     if type(value) is int:
         return True
     try:

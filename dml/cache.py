@@ -9,20 +9,19 @@ what would have been there is made again.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import random
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import platformdirs
 
 from dml.errors import HRESULT, DMLError
+from dml.files import write_whole
 
 #: What dml keeps, a folder each. (The set-up keeps builds of Kompute beside them, which are not ours to forget.)
 FOLDERS = ("spirv", "pipelines", "tuned")
@@ -89,7 +88,7 @@ def read(entry: Path) -> bytes | None:
 def write(entry: Path, content: bytes) -> None:
     """Keep ``content`` as this entry, a file in a ``folder`` or below; now and then forget what was unused longest."""
     most = limit()
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(DMLError):
         write_whole(entry, _MAGIC + hashlib.sha256(content).digest() + content)
     # By chance, so that many processes that write little count as often as one that writes much.
     if random.random() * most < _PRUNE_PARTS * len(content):
@@ -131,45 +130,3 @@ def _files(directory: Path) -> Iterator[_File]:
             with contextlib.suppress(OSError):
                 status = os.stat(file)
                 yield _File(status.st_mtime, status.st_size, file)
-
-
-def check_writable(path: Path) -> None:
-    """Raise OSError where a file cannot be written there, before what it is to hold takes its time to be made."""
-    path = Path(os.path.realpath(path))
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not path.exists() or path.is_file():
-        # (a file of its own, as ``whole_file`` writes: what is there may be read-only, and its folder decides)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file as ``whole_file`` does."""
-    with whole_file(path) as file:
-        file.write(data)
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write; it, and the folders it needs, are there in one step, at the end: who reads it meanwhile sees all
-    of it or what was before. A link stays one, and what is no file (/dev/null, a pipe) is written to.
-
-    Raises OSError where it cannot be written; then, as after any other error, nothing is left behind.
-    """
-    path = Path(os.path.realpath(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not path.is_file():
-        with open(path, "wb") as file:
-            yield file
-        return
-    temporary = path.parent / f"{os.urandom(8).hex()}.tmp"
-    try:
-        with open(temporary, "xb") as file:  # with the rights that the user's other files get
-            yield file
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise

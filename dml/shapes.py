@@ -30,6 +30,16 @@ def each_dimension(*values: Sequence[int]) -> list[tuple[int, ...]]:
 # --- single dimensions --------------------------------------------------------------------------------------------
 
 
+def checked_axis(axis: int, rank: int, name: str = "") -> int:
+    """An axis counted from the front; a negative one counts from behind the last.
+
+    Raises DMLError, which begins with ``name``, where a tensor of that rank has no such dimension.
+    """
+    if not -rank <= axis < rank:
+        raise DMLError(f"{name}{name and ': '}axis {axis} is no dimension of a tensor of rank {rank}")
+    return axis % rank
+
+
 def replaced(sizes: Sequence[int], axis: int, others: Sequence[int]) -> Sizes:
     """The sizes with any number of others in place of the one at ``axis`` (counted from the front)."""
     return (*sizes[:axis], *others, *sizes[axis + 1 :])

@@ -128,7 +128,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
     """
 
     def decorate(kind: type[_Kind]) -> type[_Kind]:
-        fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+        fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # a dataclass, of which no type tells
         names = tuple(field.name for field in fields)
         defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
         signature = Signature(kind.__name__, in_c or names, names, defaults)
@@ -156,7 +156,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
                     values[name] = check(value)
             make(self, **values)
 
-        kind.__init__ = __init__  # type: ignore[method-assign]
+        kind.__init__ = __init__  # type: ignore[method-assign]  # the same arguments, checked
         return kind
 
     return decorate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -122,15 +121,8 @@ class Page:
         })()""")
         return list(found)
 
-    def screenshot(self, path: Path, *, whole: bool = True, at: str = "") -> None:
-        """A PNG of the whole page, or of the window with an element at its top."""
-        if at:
-            self.ask(f"document.querySelector({json.dumps(at)}).scrollIntoView({{behavior: 'instant'}})")
-        answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole and not at)
-        path.write_bytes(base64.b64decode(answer["data"]))
-
-    def _wait(self, wanted: Any, seconds: float = 60) -> dict[str, Any]:
-        end = time.monotonic() + seconds
+    def _wait(self, wanted: Any) -> dict[str, Any]:
+        end = time.monotonic() + 60
         while True:
             while b"\0" in self._rest:
                 one, self._rest = self._rest.split(b"\0", 1)

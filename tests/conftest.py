@@ -205,6 +205,15 @@ def without_matrices(seen_as: Callable[..., dml.Device], as_discrete: dml.Device
     return seen_as("discrete", features=as_discrete.vulkan.target.features.without("cooperative_matrix"))
 
 
+@pytest.fixture
+def computes_in_halves(seen_as: Callable[..., dml.Device], as_discrete: dml.Device) -> dml.Device:
+    """The device as a GPU with arithmetic in FLOAT16 and without matrix units: where flags allow it, it computes so."""
+    features = as_discrete.vulkan.target.features
+    if not features.float16:
+        pytest.skip("the device does not compute in FLOAT16")
+    return seen_as("discrete", features=features.without("cooperative_matrix"))
+
+
 @pytest.fixture(scope="session", params=["plain", "discrete"])
 def each_kind(request: pytest.FixtureRequest, seen_as: Callable[..., dml.Device]) -> dml.Device:
     """The device under test as it is, then as a discrete GPU: a test of two sets of kernels runs on both."""

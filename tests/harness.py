@@ -183,3 +183,18 @@ def assert_sums(result: Array, expected: Array, terms: Array, count: int, slope:
         worst = mismatch(result, expected, np.nan_to_num(error - allowed, nan=np.inf), wrong)
         off, most = float(error[worst.index]), float(np.broadcast_to(allowed, error.shape)[worst.index])
         raise AssertionError(f"{worst}; off by {off:.4g}, allowed {most:.4g}: a sum of {count} products in any order")
+
+
+def assert_half_sums(result: Array, expected: Array, terms: Array, count: int) -> None:
+    """Fail where a result is not such a sum of ``count`` products of FLOAT16 in which eights are added in FLOAT16.
+
+    As selection.product_tiles says, a step may cut off 2^-10 of a sum, whose magnitude is at most that of its terms, or
+    what is below 2^-14. Sums of eights are added in float32, and the result is rounded to FLOAT16.
+    """
+    __tracebackhide__ = True
+    assert result.shape == expected.shape, (result.shape, expected.shape)
+    allowed = 8 * 2.0**-10 * terms + count * 2.0**-14 + 2.0**-11 * abs(expected) + 2.0**-25
+    error = abs(result.astype(np.float64) - expected)
+    wrong = ~(error <= allowed)
+    if np.any(wrong):
+        raise AssertionError(f"{mismatch(result, expected, error, wrong)}: a sum of {count} products in FLOAT16")

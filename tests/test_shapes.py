@@ -46,6 +46,20 @@ def positions(size: int, taps: int, stride: int, dilation: int, start: int, end:
 # --- single dimensions --------------------------------------------------------------------------------------------
 
 
+@given(axis_of())
+def test_an_axis_may_be_counted_from_behind(found):
+    sizes, axis = found
+    rank = len(sizes)
+    assert shapes.checked_axis(axis, rank) == shapes.checked_axis(axis - rank, rank) == axis
+
+
+@given(small, small)
+def test_no_other_axis_is_one(rank, beyond):
+    for axis in (rank - 1 + beyond, -rank - beyond):
+        with pytest.raises(DMLError, match=f"^reduce: axis {axis} is no dimension of a tensor of rank {rank} "):
+            shapes.checked_axis(axis, rank, "reduce")
+
+
 @given(axis_of(), small)
 def test_with_size_repeats_along_one_axis(found, times):
     sizes, axis = found
@@ -163,6 +177,7 @@ def test_covered_size_is_the_least_with_so_many_windows(count, reach, stride):
 @given(st.integers(1, 12), st.integers(1, 6), st.integers(1, 4))
 def test_same_padding_is_the_least_with_a_window_for_each_stride_begun(size, reach, stride):
     padding = shapes.same_padding(size, reach, stride)
+    assert padding >= 0
     wanted = len(range(0, size, stride))
     assert shapes.window_count(size + padding, reach, stride) >= wanted
     if padding:

@@ -147,8 +147,8 @@ def test_numpy_dtypes_by_name():
     assert dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE_INT4) == ml_dtypes.int4
     assert dml.data_type_of("float16") is F16
     assert dml.data_type_of(bool) is dml.DML_TENSOR_DATA_TYPE_UINT8
-    for wrong in ("complex64", "no such type"):
-        with pytest.raises(DMLError):
+    for wrong, message in (("complex64", "no tensor data type for"), ("no such type", "not a NumPy dtype")):
+        with pytest.raises(DMLError, match=message):
             dml.data_type_of(wrong)
 
 

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,19 @@ import pytest
 
 LAYER = "VK_LAYER_KHRONOS_validation"
 _PIPE_BYTES = 1 << 20
+#: From where on (Debian 13's 1.4.309 at the latest) synchronization's settings have names of their own. The newest
+#: layers complain of the old one, and Debian 12's 1.3.239 knows no other.
+_RENAMED = (1, 4)
 
 
 def settings(log: Path | str) -> str:
     """The text of a vk_layer_settings.txt: synchronization validation, every message, to ``log``."""
+    synchronization = ["enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"]
+    if _layer_version() >= _RENAMED:  # these leave storage buffers out unless asked, too
+        synchronization = ["validate_sync = true", "syncval_shader_accesses_heuristic = true"]
     return "\n".join(
         (
-            # Debian 12's layer knows this name of it; later ones the next, and leave storage buffers out unless asked
-            "khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
-            "khronos_validation.validate_sync = true",
-            "khronos_validation.syncval_shader_accesses_heuristic = true",
+            *(f"khronos_validation.{setting}" for setting in synchronization),
             "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
             "khronos_validation.report_flags = error,warn",
             "khronos_validation.enable_message_limit = false",
@@ -46,9 +50,18 @@ def environment(folder: Path, log: Path | str) -> dict[str, str]:
 
 
 def layer_is_installed() -> bool:
+    return _layer_version() > (0, 0)
+
+
+@cache
+def _layer_version() -> tuple[int, int]:
+    """Of Vulkan, that it was made for; zeros where it is not installed."""
     import vulkan as vk
 
-    return any(layer.layerName == LAYER for layer in vk.vkEnumerateInstanceLayerProperties())
+    for layer in vk.vkEnumerateInstanceLayerProperties():
+        if layer.layerName == LAYER:
+            return layer.specVersion >> 22 & 0x7F, layer.specVersion >> 12 & 0x3FF
+    return 0, 0
 
 
 class Log:

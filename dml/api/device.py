@@ -20,7 +20,8 @@ from dml.arguments import as_array, checked
 from dml.capability import check_feature_support, short_name, supports_in_place
 from dml.capability import feature_level as level_of
 from dml.compiler.lowering import compile_operator
-from dml.descriptors.base import OperatorDesc, unwrap
+from dml.compiler.target import Target
+from dml.descriptors.base import DML_OPERATOR_DESC, OperatorDesc, unwrap
 from dml.descriptors.binding import (
     DML_BINDING_TABLE_DESC,
     DML_FEATURE_DATA_FEATURE_LEVELS,
@@ -54,10 +55,17 @@ class Device(DMLObject):
     they belong to the physical device, and all its Device objects share them.
     """
 
-    def __init__(self, vulkan: VulkanDevice, feature_level: DML_FEATURE_LEVEL) -> None:
+    def __init__(
+        self,
+        vulkan: VulkanDevice,
+        feature_level: DML_FEATURE_LEVEL,
+        execution_flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE,
+    ) -> None:
         super().__init__()
         self.vulkan = vulkan
         self.feature_level = feature_level
+        #: Of all that it compiles, beside those that a call gives: front ends give none.
+        self.execution_flags = DML_EXECUTION_FLAGS(execution_flags)
         self._context: Context | None = open_context(vulkan)
         #: What ``dispatch`` compiled for it.
         self.dispatched = Dispatched()
@@ -79,6 +87,10 @@ class Device(DMLObject):
         if self._context is None:
             raise DMLError(f"Device: this device ({self.vulkan.name}) is closed", HRESULT.DXGI_ERROR_INVALID_CALL)
         return self._context
+
+    def _target(self, flags: DML_EXECUTION_FLAGS) -> Target:
+        """What to compile for under these flags and its own."""
+        return self.vulkan.target.under(self.execution_flags | flags)
 
     @property
     def is_closed(self) -> bool:
@@ -142,8 +154,11 @@ class Device(DMLObject):
         """
         return check_feature_support(feature, query, self.feature_level)
 
-    def create_operator(self, desc: OperatorDesc | Any) -> Operator:
-        """A validated operator. Raises DMLError where the description breaks a rule at this feature level."""
+    def create_operator(self, desc: OperatorDesc | DML_OPERATOR_DESC) -> Operator:
+        """A validated operator. Raises DMLError where the description breaks a rule at this feature level.
+
+        Reference: idmldevice-createoperator.
+        """
         desc = unwrap(desc)
         validate(desc, self.feature_level)
         return Operator(self, desc)
@@ -154,14 +169,15 @@ class Device(DMLObject):
     ) -> CompiledOperator:
         """The operator's program for this device.
 
-        flags: DML_EXECUTION_FLAG_* are accepted and change nothing: arithmetic stays in float32, there are no meta
-        commands, and what is bound is read when a dispatch is recorded.
-        Raises DMLError where the device's limits do not hold it.
+        flags: DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION lets FLOAT16 be computed with in halves, where the
+        device does so faster; without it arithmetic is float32's. The others are accepted and change nothing: there
+        are no meta commands, and what is bound is read when a dispatch is recorded. The device's own flags are added.
+        Raises DMLError where the device's limits do not hold it. Reference: idmldevice-compileoperator.
         """
         require_device(operator, self, "Device.compile_operator")
         desc = operator.desc
         with stage("plan"):
-            program = compile_operator(desc, self.vulkan.target)
+            program = compile_operator(desc, self._target(flags))
         return CompiledOperator(
             self,
             program,
@@ -183,11 +199,12 @@ class Device(DMLObject):
     ) -> CompiledOperator:
         """One program for a graph of operators. Its inputs and outputs go by their edges' names, or by index.
 
-        inputs, outputs: how ``dispatch`` sees the graph's own tensors, of the same bytes; as the first operator on them
-        does, where not given.
-
-        flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with.
-        Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC. Reference: idmldevice1-compilegraph.
+        flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with. inputs,
+        outputs: how ``dispatch`` sees the graph's own tensors, of the same bytes; as the first operator on them does,
+        where not given.
+        Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC, has operators of another device, or is more
+        than the device's limits hold, and where ``inputs`` or ``outputs`` are not so many or not of these bytes.
+        Reference: idmldevice1-compilegraph.
         """
         graph = read_graph(desc, self.feature_level)
         self.require_open()
@@ -196,7 +213,7 @@ class Device(DMLObject):
             if isinstance(made, DML_OPERATOR_GRAPH_NODE_DESC) and made.Operator.get_device() is not self:
                 require_device(made.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
         with stage("plan"), uncollected():
-            program = compile_graph(graph, self.vulkan.target, optimize=optimize)
+            program = compile_graph(graph, self._target(flags), optimize=optimize)
         return CompiledOperator(
             self,
             program,
@@ -208,13 +225,23 @@ class Device(DMLObject):
 
     @checked
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
+        """What initializes these operators, which its ``reset`` may change.
+
+        Raises DMLError for operators of another device. Reference: idmldevice-createoperatorinitializer.
+        """
         return OperatorInitializer(self, operators)
 
     @checked
     def create_binding_table(self, desc: DML_BINDING_TABLE_DESC | None = None) -> BindingTable:
+        """A table with nothing bound; without a description it is for nothing until it is ``reset``.
+
+        Raises DMLError for a dispatchable of another device, and for fewer descriptors than it needs.
+        Reference: idmldevice-createbindingtable.
+        """
         return BindingTable(self, desc)
 
     def create_command_recorder(self) -> CommandRecorder:
+        """What records dispatches into command lists. Reference: idmldevice-createcommandrecorder."""
         return CommandRecorder(self)
 
     @checked
@@ -302,13 +329,15 @@ def create_device(
     *,
     minimum_feature_level: DML_FEATURE_LEVEL | str = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
     feature_level: DML_FEATURE_LEVEL | str = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
+    execution_flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE,
 ) -> Device:
     """Open a Vulkan device.
 
     device: its index or a part of its name; None takes DML_VULKAN_DEVICE from the environment, else the best: discrete,
-    integrated, then CPU. feature_level: behave as a runtime of that level, also by name, "3_0". flags are accepted:
-    validation is always on. Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device,
-    or ``minimum_feature_level`` is above ``feature_level``. Reference: dmlcreatedevice1.
+    integrated, virtual, then CPU. feature_level: behave as a runtime of that level, also by name, "3_0". flags are
+    accepted: validation is always on. execution_flags: of all that it compiles, models of front ends too.
+    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device, or ``minimum_feature_level`` is
+    above ``feature_level``; (E_INVALIDARG) for what is no feature level. Reference: dmlcreatedevice1.
     """
     minimum, level = level_of(minimum_feature_level), level_of(feature_level)
     if minimum > level:
@@ -316,7 +345,7 @@ def create_device(
             f"create_device: minimum_feature_level {minimum.name} is above the device's {level.name}",
             HRESULT.DXGI_ERROR_UNSUPPORTED,
         )
-    return Device(choose(device), level)
+    return Device(choose(device), level, execution_flags)
 
 
 _default: Device | None = None
@@ -332,13 +361,19 @@ def _default_device() -> Device:
 
 @checked
 def dispatch(
-    desc: OperatorDesc, inputs: Mapping[str, Any], device: Device | None = None, *, keep: Sequence[str | int] = ()
+    desc: OperatorDesc | DML_OPERATOR_DESC,
+    inputs: Mapping[str, Any],
+    device: Device | None = None,
+    *,
+    keep: Sequence[str | int] = (),
 ) -> dict[str, Any]:
     """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
 
     device: None opens the default device once. See ``CompiledOperator.dispatch``; here the tensors that DML owns are
     given each time. What was compiled of the most recent descriptions is kept with its buffers for the next call, up to
     a number of bytes, until the device is closed.
+    Raises DMLError for a description that breaks a rule at the device's feature level, a missing, unknown or wrong
+    array, and a closed or lost device.
     """
     device = device or _default_device()
     device.require_open()

@@ -29,6 +29,7 @@ class DMLObject:
         return ""
 
     def set_name(self, name: str) -> None:
+        """Have its ``repr`` say this name. Reference: idmlobject-setname."""
         self._name = str(name)
 
     def get_name(self) -> str:
@@ -62,6 +63,7 @@ class DeviceChild(DMLObject):
         self._device = device
 
     def get_device(self) -> Device:
+        """The device that it belongs to. Reference: idmldevicechild-getdevice."""
         return self._device
 
     def release(self) -> None:

@@ -105,9 +105,8 @@ class Resident:
             for at, mirror in self._inputs.items()
             if (tensor := slots[at].tensor) is not None
         }
-        for at, memory in self._written.items():
-            if self._inputs[at].staging is not None:
-                memory.clear()
+        for memory in self._written.values():
+            memory.clear()
         self._read = self._outputs_by_name(compiled)
         self._constants = Constants(context, program, program.dispatches)
         #: What initialization computed from constants and from the inputs that DirectML owns.

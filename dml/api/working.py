@@ -115,7 +115,8 @@ class WorkingMemory:
 
     def __init__(self, context: Context) -> None:
         self.lock = threading.RLock()
-        self._buffers = _Kind(context.buffer)
+        # (programs find in it what others left, so that zeros would do for nobody)
+        self._buffers = _Kind(partial(context.buffer, zero=False))
         self._staging = {use: _Kind(partial(context.take, use)) for use in (Use.UPLOAD, Use.READBACK)}
         #: What the newest program has, which goes with it only when another has taken of it what it needs.
         self._newest: Workplace | None = None

@@ -15,8 +15,8 @@ from ..errors import DMLError
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
-#: How every command exits, but for one that succeeds, with 0, and one that is interrupted, with 130.
-REFUSED, MISUSED, NO_DEVICE = 1, 2, 3
+#: How every command exits, but for one that succeeds, with 0.
+REFUSED, MISUSED, NO_DEVICE, INTERRUPTED = 1, 2, 3, 130
 
 _HELP = "DirectML's descriptor API on Vulkan compute."
 _EXIT_CODES = (
@@ -47,7 +47,7 @@ def command(*examples: str) -> Callable[[_Command], _Command]:
     """Register a function as the command of its name, with examples for its help, whole lines ("dml devices").
 
     A DMLError that it raises ends it with its message on standard error and exit code REFUSED, or NO_DEVICE where the
-    machine has no Vulkan.
+    machine has no Vulkan; Ctrl-C ends it with INTERRUPTED.
     """
 
     def register(function: _Command) -> _Command:
@@ -59,6 +59,8 @@ def command(*examples: str) -> Callable[[_Command], _Command]:
                 from ..runtime.advice import NoVulkanDevice
 
                 raise fail(str(error), NO_DEVICE if isinstance(error, NoVulkanDevice) else REFUSED) from None
+            except KeyboardInterrupt:  # (older typers would end it with 1)
+                raise typer.Exit(INTERRUPTED) from None
 
         EXAMPLES[function.__name__] = examples
         app.command(function.__name__, cls=CommandWithExamples)(run)

@@ -258,14 +258,13 @@ class ProgramBuilder:
         defines: Mapping[str, object] | None = None,
         code: str = "",
         steps: int = 1,
-        each: int = 1,
         alike: Iterable[int] = (),
         reads_result: bool = False,
     ) -> None:
         """Run a kernel that defines ``result_VALUE value(uint c[RANK])`` once per element of ``result``.
 
         The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words where the result is packed.
-        steps, each: of one element (see Dispatch). alike: dimensions along which value(c) reads every tensor at c alone
+        steps: of one element (see Dispatch). alike: dimensions along which value(c) reads every tensor at c alone
         (their sizes are the result's); tensors too large for one binding are cut along them. reads_result: value(c) may
         also read what the result holds at c.
         """
@@ -282,7 +281,6 @@ class ProgramBuilder:
                 constants=constants,
                 defines={**(defines or {}), "WHOLE_WORDS": int(elements > 1)},
                 code=code,
-                each=each,
             )
 
     def walk(

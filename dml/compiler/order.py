@@ -6,7 +6,7 @@ there. Operators of several dispatches and branches of several operators, one af
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from dml.compiler.program import Access, Dispatch, Space
@@ -15,62 +15,71 @@ from dml.compiler.program import Access, Dispatch, Space
 _Span = tuple[int, int, int]
 
 
-#: What was written and what was read of one resource.
+#: What was written and what was read of one resource. (A plan asks for each binding, some times: so what follows calls
+#: little.)
 _Resource = tuple[list[_Span], list[_Span]]
 
 
-class _Resources:
-    """What was touched. (A plan asks it for each binding, some times: so its loops call nothing.)"""
+def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
+    """Those first that the fewest others must follow each other before; as they stood, where that is equal.
 
-    def __init__(self) -> None:
-        self._resources: dict[tuple[Space, int], _Resource] = {}
-        self._most = -1
+    Returns with them ``count_barriers`` of that order: one before each level but the first, since whatever stands in a
+    level waits for something in the one before, and for nothing in its own.
+    """
+    levels = _levels(dispatches)
+    most = max(levels, default=0)
+    if all(before <= after for before, after in pairwise(levels)):
+        return list(dispatches), most
+    order = sorted(range(len(dispatches)), key=levels.__getitem__)
+    return [dispatches[at] for at in order], most
 
-    def after(self, dispatch: Dispatch) -> int:
-        """The highest level of the dispatches that this one depends on; -1 where there is none."""
-        resources, reading, most = self._resources, Access.READ, self._most
+
+def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
+    """One above the highest of the dispatches that each depends on, 0 where there is none."""
+    resources: dict[tuple[Space, int], _Resource] = {}
+    reading, levels = Access.READ, list[int]()
+    most = -1
+    for dispatch in dispatches:
         highest = -1
         for (space, index, start, size), access, _ in dispatch.bindings:
             resource = resources.get((space, index))
-            if resource is None:
-                continue
-            written, read = resource
-            end = start + size
-            for first, last, level in written if access is reading else written + read:
-                if level > highest and start < last and first < end:
-                    if level == most:
-                        return most
-                    highest = level
-        return highest
-
-    def add(self, dispatch: Dispatch, level: int) -> None:
-        resources, reading = self._resources, Access.READ
+            if resource is not None and highest < most:
+                written, read = resource
+                end = start + size
+                for first, last, level in written if access is reading else written + read:
+                    if level > highest and start < last and first < end:
+                        highest = level
+        level = highest + 1
+        levels.append(level)
+        most = max(most, level)
         for (space, index, start, size), access, _ in dispatch.bindings:
-            resource = resources.get((space, index))
-            if resource is None:
-                resource = resources[space, index] = [], []
+            resource = resources.setdefault((space, index), ([], []))
             resource[access is reading].append((start, start + size, level))
-        self._most = max(self._most, level)
-
-
-def in_levels(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
-    """Those first that the fewest others must follow each other before; as they stood, where that is equal."""
-    touched = _Resources()
-    levels = []
-    for dispatch in dispatches:
-        levels.append(1 + touched.after(dispatch))
-        touched.add(dispatch, levels[-1])
-    if all(before <= after for before, after in pairwise(levels)):
-        return list(dispatches)
-    order = sorted(range(len(dispatches)), key=levels.__getitem__)
-    return [dispatches[at] for at in order]
+    return levels
 
 
 def count_barriers(dispatches: Sequence[Dispatch]) -> int:
     """Between how many of the dispatches, in this order, the runtime puts a barrier."""
-    count, touched = 0, _Resources()
+    resources: dict[tuple[Space, int], _Resource] = {}
+    reading, count = Access.READ, 0
     for dispatch in dispatches:
-        if touched.after(dispatch) >= 0:
-            count, touched = count + 1, _Resources()
-        touched.add(dispatch, 0)
+        if _meets(dispatch, resources):
+            count, resources = count + 1, {}
+        for (space, index, start, size), access, _ in dispatch.bindings:
+            resource = resources.setdefault((space, index), ([], []))
+            resource[access is reading].append((start, start + size, 0))
     return count
+
+
+def _meets(dispatch: Dispatch, resources: Mapping[tuple[Space, int], _Resource]) -> bool:
+    """Whether it depends on what touched these."""
+    reading = Access.READ
+    for (space, index, start, size), access, _ in dispatch.bindings:
+        resource = resources.get((space, index))
+        if resource is not None:
+            written, read = resource
+            end = start + size
+            for first, last, _ in written if access is reading else written + read:
+                if start < last and first < end:
+                    return True
+    return False

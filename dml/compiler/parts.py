@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
-from dml.compiler.program import Epilogue, EpilogueOperand, Operand, Region, Space
+from dml.compiler.program import Epilogue, EpilogueOperand, Operand, Region, Space, having
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
 #: Bytes of a vector. What is bound begins and ends at multiples of it, since kernels read whole vectors.
@@ -88,7 +88,7 @@ def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
     for axis, (start, size) in zip(axes, box, strict=True):
         sizes[axis] = size
         base += start * operand.steps[axis]
-    return replace(operand, sizes=tuple(sizes), base=base)
+    return having(operand, sizes=tuple(sizes), base=base)
 
 
 def crop(operand: Operand, most: int) -> Operand:
@@ -98,9 +98,9 @@ def crop(operand: Operand, most: int) -> Operand:
     """
     if operand.region.size > most:
         region, skipped = _spanned(operand, *operand.span)
-        operand = replace(operand, region=region, base=(operand.base - skipped) % 2**32)
+        operand = having(operand, region=region, base=(operand.base - skipped) % 2**32)
         if operand.epilogue is not None:
-            operand = replace(operand, epilogue=replace(operand.epilogue, origin=operand.epilogue.origin - skipped))
+            operand = having(operand, epilogue=replace(operand.epilogue, origin=operand.epilogue.origin - skipped))
     if operand.epilogue is not None:
         operand = replace(operand, epilogue=_crop_operands(operand.epilogue, operand.span, most))
     return operand

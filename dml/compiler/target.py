@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
 
 from dml.compiler.features import NO_FEATURES, Features
 from dml.compiler.tuned import NOTHING_TUNED, Tuned
+from dml.enums import DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, DML_EXECUTION_FLAGS
 
 
 class DeviceClass(Enum):
@@ -44,6 +45,8 @@ class Target:
     features: Features = NO_FEATURES
     #: The version of Mesa whose llvmpipe it is; (0, 0) where it is another driver.
     llvmpipe: tuple[int, int] = (0, 0)
+    #: Whether DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION was given: FLOAT16 may be computed with in halves.
+    allows_half: bool = False
     #: Steps of an invocation where fewer are wanted than the class of the device allows.
     fewer_steps: int | None = None
     #: Which variants were fastest where they were measured; selection's rules decide the rest.
@@ -57,16 +60,24 @@ class Target:
         """Kept, since what is lowered is looked up by its target."""
         return hash(tuple(getattr(self, field.name) for field in fields(self)))
 
-    @property
+    def under(self, flags: DML_EXECUTION_FLAGS) -> Target:
+        """The same with what these flags allow."""
+        return self._with_half if flags & DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION else self
+
+    @cached_property
+    def _with_half(self) -> Target:
+        return self if self.allows_half else replace(self, allows_half=True)
+
+    @cached_property
     def is_cpu(self) -> bool:
         return self.device_class is DeviceClass.CPU
 
-    @property
+    @cached_property
     def max_region(self) -> int:
         """Bytes that one binding may show: a driver may ask for its start at multiples of up to 256."""
         return self.max_storage_buffer_range - 256
 
-    @property
+    @cached_property
     def workgroup(self) -> int:
         """Invocations of a one-dimensional workgroup where nothing asks for another number."""
         return min(64, self.max_workgroup_invocations)

@@ -39,7 +39,7 @@ def _refusing(function: _Function) -> _Function:
             Console(stderr=True).print(Text(str(error), style="red"), soft_wrap=True)
             raise typer.Exit(NOT_DONE) from None
 
-    return run  # type: ignore[return-value]
+    return run  # type: ignore[return-value]  # (it takes what the function does)
 
 
 def console() -> Console:

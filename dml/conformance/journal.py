@@ -16,7 +16,8 @@ from typing import Any
 from dml.conformance import report
 from dml.conformance.report import Record
 from dml.conformance.runner import not_run
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
+from dml.files import reading, writing
 
 FORMAT, VERSION = "dml-conformance-journal", 1
 
@@ -40,10 +41,8 @@ class Journal:
     @classmethod
     def resume(cls, path: Path) -> Journal:
         """One that is there. Raises DMLError where it is no journal, or is another version's or checkout's."""
-        try:
+        with reading(path):
             data = path.read_bytes()
-        except OSError as error:
-            raise DMLError(f"{path} cannot be read: {error.strerror or error}", HRESULT.DXGI_ERROR_NOT_FOUND) from error
         # A run that was killed while it wrote left part of a line.
         whole, _, rest = data.rpartition(b"\n")
         try:
@@ -65,11 +64,12 @@ class Journal:
         return made
 
     def add(self, place: int, outcome: Record, seconds: float) -> None:
-        """Write an outcome; seconds: what the place has taken so far. Raises OSError."""
+        """Write an outcome; seconds: what the place has taken so far. Raises DMLError where it cannot be written."""
         line = {"place": place, "seconds": round(seconds, 3), "outcome": outcome}
         self._take(line)
-        self._file.write(json.dumps(line, allow_nan=False) + "\n")
-        self._file.flush()
+        with writing(self.path):
+            self._file.write(json.dumps(line, allow_nan=False) + "\n")
+            self._file.flush()
 
     def report(self, cases: Sequence[str], left: Sequence[str]) -> Record:
         """What there is by now. cases: all that each place was to run. left: by place, why cases have no outcome."""
@@ -92,7 +92,8 @@ class Journal:
         self.seconds[line["place"]] = line["seconds"]
 
     def __enter__(self) -> Journal:
-        self._file = open(self.path, "a", encoding="utf-8")
+        with writing(self.path):
+            self._file = open(self.path, "a", encoding="utf-8")
         return self
 
     def __exit__(

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import json
 import platform
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import dml
-from dml.cache import check_writable, write_whole
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
+from dml.files import check_writable, reading, write_whole
 
 #: A report, a run, a device or an outcome, as it stands in the file.
 Record = dict[str, Any]
@@ -79,31 +78,21 @@ def write(path: Path, report: Record) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that the user asked for. Raises DMLError where it cannot be written."""
-    with _writing(path):
-        write_whole(path, text.encode())
+    write_whole(path, text.encode())
 
 
 def check_paths(*paths: Path | None) -> None:
     """Raise DMLError where a file cannot be written: what takes hours to be made is not to be lost in the end."""
     for path in filter(None, paths):
-        with _writing(path):
-            check_writable(path)
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DMLError(f"{path} cannot be written: {error.strerror or error}", HRESULT.E_ACCESSDENIED) from error
+        check_writable(path)
 
 
 def read(path: Path) -> Record:
     """Read a report. Raises DMLError where the file cannot be read, is no report, or is of another version."""
+    with reading(path):
+        data = path.read_bytes()
     try:
-        found = json.loads(path.read_bytes())
-    except OSError as error:
-        raise DMLError(f"{path} cannot be read: {error.strerror or error}", HRESULT.DXGI_ERROR_NOT_FOUND) from error
+        found = json.loads(data)
     except ValueError as error:
         raise DMLError(f"{path} is no report: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:

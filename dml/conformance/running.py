@@ -20,7 +20,7 @@ from dml.conformance.places import DeviceAxis, find, places
 from dml.conformance.report import Record
 from dml.conformance.runner import Conduct, PlaceRun
 from dml.conformance.suite import Suite, from_record
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,6 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
                 left[at] = _run_place(at, place, cases, suite.seed, conduct, journal, console) or left[at]
     except KeyboardInterrupt:
         interrupted = True
-    except OSError as error:
-        raise DMLError(
-            f"{journal.path} cannot be written: {error.strerror or error}", HRESULT.E_ACCESSDENIED
-        ) from error
     made = journal.report(cases, left)
     is_done = all(each["complete"] for each in made["runs"])
     if is_done and asked.resume is None:

@@ -203,7 +203,12 @@ def _of_kind(wrapper: type, kind: Any, item: Any) -> Any:
     return made
 
 
-def _wrapped(graph: DML_GRAPH_DESC, field: str, wrapper: type, kinds: dict[Any, type]) -> tuple[Any, ...]:
+def _wrapped(
+    graph: DML_GRAPH_DESC,
+    field: str,
+    wrapper: type[DML_GRAPH_NODE_DESC] | type[DML_GRAPH_EDGE_DESC],
+    kinds: dict[Any, type],
+) -> tuple[Any, ...]:
     """The field's items, each in its DML_GRAPH_NODE_DESC or DML_GRAPH_EDGE_DESC."""
     items = getattr(graph, field)
     if not isinstance(items, Sequence):
@@ -211,7 +216,7 @@ def _wrapped(graph: DML_GRAPH_DESC, field: str, wrapper: type, kinds: dict[Any, 
     result = []
     by_class = {desc_class: kind for kind, desc_class in kinds.items()}
     for index, item in enumerate(items):
-        if isinstance(item, wrapper) and item.Type in kinds:  # type: ignore[attr-defined]
+        if isinstance(item, wrapper) and item.Type in kinds:
             result.append(item)
             continue
         kind = by_class.get(type(item))

@@ -30,7 +30,7 @@ DML_CREATE_DEVICE_FLAG_DEBUG = DML_CREATE_DEVICE_FLAGS.DML_CREATE_DEVICE_FLAG_DE
 
 
 class DML_EXECUTION_FLAGS(IntFlag):
-    """Options for compile_operator and compile_graph."""
+    """Options for compile_operator and compile_graph, which say what each does."""
 
     DML_EXECUTION_FLAG_NONE = 0
     DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION = 1

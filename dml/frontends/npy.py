@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy_format
 
-from dml.cache import whole_file
 from dml.errors import DMLError
+from dml.files import reading, whole_file
 
 #: What reads a header, by the format's version. Version 3.0 is for names of fields, which numbers have not.
 _READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
@@ -24,37 +24,32 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
     Raises DMLError that says what the file is instead, or what of it is missing, before anything of the size that it
     claims is allocated.
     """
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(npy_format.MAGIC_PREFIX))
-            if start != npy_format.MAGIC_PREFIX:
-                raise DMLError(f"{path}: is no .npy file: {_instead(path, start)}")
-            file.seek(0)
-            try:
-                version = npy_format.read_magic(file)
-                reader = _READERS.get(version)
-                if reader is None:
-                    raise DMLError(f"{path}: is an .npy file of version {version[0]}.{version[1]}, which is not read")
-                shape, fortran, dtype = reader(file)
-            except DMLError:
-                raise
-            except Exception as error:  # NumPy evaluates the header as Python: it fails in as many ways
-                raise DMLError(f"{path}: has a damaged .npy header: {error}") from None
-            if dtype.hasobject:
-                raise DMLError(f"{path}: holds Python objects (dtype {dtype}), which are not read; save numbers")
-            if any(size < 0 for size in shape):
-                raise DMLError(f"{path}: has a damaged .npy header: a shape of {shape}")
-            found = path.stat().st_size - file.tell()
-            needed = prod(shape) * dtype.itemsize
-            if found < needed:
-                raise DMLError(
-                    f"{path}: is cut off: its header says {dtype} of shape {shape}, {needed} bytes, and it has {found}"
-                )
-            data = file.read(needed)
-    except OSError as error:
-        raise DMLError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a path that no file can have
-        raise DMLError(f"{path}: cannot be read: {error}") from None
+    with reading(path), path.open("rb") as file:
+        start = file.read(len(npy_format.MAGIC_PREFIX))
+        if start != npy_format.MAGIC_PREFIX:
+            raise DMLError(f"{path}: is no .npy file: {_instead(path, start)}")
+        file.seek(0)
+        try:
+            version = npy_format.read_magic(file)
+            reader = _READERS.get(version)
+            if reader is None:
+                raise DMLError(f"{path}: is an .npy file of version {version[0]}.{version[1]}, which is not read")
+            shape, fortran, dtype = reader(file)
+        except DMLError:
+            raise
+        except Exception as error:  # NumPy evaluates the header as Python: it fails in as many ways
+            raise DMLError(f"{path}: has a damaged .npy header: {error}") from None
+        if dtype.hasobject:
+            raise DMLError(f"{path}: holds Python objects (dtype {dtype}), which are not read; save numbers")
+        if any(size < 0 for size in shape):
+            raise DMLError(f"{path}: has a damaged .npy header: a shape of {shape}")
+        found = path.stat().st_size - file.tell()
+        needed = prod(shape) * dtype.itemsize
+        if found < needed:
+            raise DMLError(
+                f"{path}: is cut off: its header says {dtype} of shape {shape}, {needed} bytes, and it has {found}"
+            )
+        data = file.read(needed)
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     return np.array(array, dtype.newbyteorder("="), order="C")
 
@@ -64,13 +59,10 @@ def write_npy(path: Path, array: npt.NDArray[Any]) -> None:
     if array.dtype.hasobject:
         raise DMLError(f"{path}: cannot be written: its elements are Python objects (dtype {array.dtype})")
     array = np.asarray(array, order="C")
-    try:
-        with whole_file(path) as file:
-            npy_format.write_array_header_1_0(file, npy_format.header_data_from_array_1_0(array))
-            # (not by tofile, as np.save does, which does not say why it failed)
-            file.write(array.reshape(-1).view(np.uint8).data)
-    except OSError as error:
-        raise DMLError(f"{path}: cannot be written: {error.strerror}") from None
+    with whole_file(path) as file:
+        npy_format.write_array_header_1_0(file, npy_format.header_data_from_array_1_0(array))
+        # (not by tofile, as np.save does, which does not say why it failed)
+        file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def _instead(path: Path, start: bytes) -> str:

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from dml.api.device import Device
 from dml.arguments import checked
-from dml.cache import write_whole
 from dml.errors import DMLError
+from dml.files import write_whole
 from dml.frontends.npy import read_npy, write_npy
 from dml.runtime.recording import KernelTime
 
@@ -135,7 +135,4 @@ def write_trace(path: Path, profile: Mapping[str, list[KernelTime]], clock: str)
                 }
             )
             start += nanoseconds
-    try:
-        write_whole(path, json.dumps({"displayTimeUnit": "ns", "traceEvents": events}).encode())
-    except OSError as error:
-        raise DMLError(f"{path}: cannot be written: {error.strerror}") from None
+    write_whole(path, json.dumps({"displayTimeUnit": "ns", "traceEvents": events}).encode())

@@ -15,7 +15,6 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
-import numpy as np
 import numpy.typing as npt
 
 from dml import enums
@@ -31,7 +30,6 @@ from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
 )
 from dml.descriptors.graph import (
-    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
     DML_GRAPH_DESC,
     DML_GRAPH_EDGE_DESC,
     DML_INPUT_GRAPH_EDGE_DESC,
@@ -41,6 +39,7 @@ from dml.descriptors.graph import (
 )
 from dml.enums import DML_GRAPH_EDGE_TYPE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
+from dml.graph.constants import SharedConstants, tensor_bytes
 from dml.shapes import broadcast_sizes
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
@@ -138,13 +137,11 @@ class Tensor:
             return self
         return self.builder.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, self.sizes, InputTensor=self, ScaleBias=None)
 
-    def _binary(self, cls: type[OperatorDesc], other: Operand, swap: bool = False, dtype: Any = None) -> Tensor:
+    def _binary(self, cls: type[OperatorDesc], other: Operand, swap: bool = False) -> Tensor:
         second = self.builder.like(other, self)
         a, b = (second, self) if swap else (self, second)
         sizes = broadcast_sizes(a.sizes, b.sizes)
-        return self.builder.one(
-            cls, sizes, dtype or self.data_type, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes)
-        )
+        return self.builder.one(cls, sizes, self.data_type, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
 
     def _scaled(self, scale: float, bias: float) -> Tensor:
         return self.builder.one(
@@ -224,38 +221,6 @@ Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
 Source: TypeAlias = tuple[str, int, int]
 
 
-class SharedConstants:
-    """The constant nodes of arrays that several graphs hold, so that each is made, and named by its bytes, once.
-
-    An array is known by the ``bytes`` that it is a view of (see ``bytes_under``), which stay while this does.
-    """
-
-    def __init__(self, data: Iterable[bytes] = ()) -> None:
-        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one) for one in data}
-        self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
-
-    def derived(
-        self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-    ) -> npt.NDArray[Any]:
-        """What ``make`` makes of an array: once for each ``how``, and shared as they are, of an array among these."""
-        data = bytes_under(array)
-        if data is None or id(data) not in self._nodes:
-            return make(array)
-        key = id(data), how
-        if key not in self._derived:
-            made = make(array)
-            held = made.tobytes()
-            self._nodes[id(held)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(held)
-            self._derived[key] = np.frombuffer(held, made.dtype).reshape(made.shape)
-        return self._derived[key]
-
-    def node(self, data: bytes) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
-        return self._nodes.get(id(data)) or DML_CONSTANT_DATA_GRAPH_NODE_DESC(data)
-
-    def has(self, data: bytes) -> bool:
-        return id(data) in self._nodes
-
-
 class Fragment(NamedTuple):
     """Nodes that were added to a Builder, and the edges to them, so that they can be added again.
 
@@ -319,7 +284,7 @@ class Builder:
         if data_type is not None:
             value = value.astype(numpy_dtype(data_type), copy=False)
         desc = packed_tensor(data_type or data_type_of(value.dtype), value.shape or (1,))
-        self._nodes.append(self._shared.node(_bytes(value, desc)))
+        self._nodes.append(self._shared.node(tensor_bytes(value, desc)))
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
     def constant_of_sizes(
@@ -332,7 +297,9 @@ class Builder:
         """As ``constant``, of an array that follows from traced numbers. now: what it is for those at hand."""
         desc = packed_tensor(data_type_of(now.dtype), sizes or (1,))
         self._nodes.append(
-            TracedConstant(desc.TotalTensorSizeInBytes, numbers, lambda found: _bytes(make(found), filled(desc, found)))
+            TracedConstant(
+                desc.TotalTensorSizeInBytes, numbers, lambda found: tensor_bytes(make(found), filled(desc, found))
+            )
         )
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
@@ -526,24 +493,3 @@ class Builder:
             inputs=self._input_descs,
             outputs=[packed_tensor(tensor.data_type, tensor.sizes) for tensor in tensors],
         )
-
-
-def bytes_under(array: npt.NDArray[Any]) -> bytes | None:
-    """The bytes that an array views, where those are all of its elements in row-major order; else None."""
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return base if type(base) is bytes and len(base) == array.nbytes and array.flags.c_contiguous else None
-
-
-def _bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
-    """The array's bytes as the tensor has them: 4-bit elements two to a byte, zeros up to the tensor's size."""
-    if desc.DataType in (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4):
-        flat = np.ravel(value).astype(np.int8).view(np.uint8) & 15
-        flat = np.pad(flat, (0, flat.size % 2))
-        data = (flat[0::2] | flat[1::2] << 4).tobytes()
-    elif (whole := bytes_under(value)) is not None:
-        return whole
-    else:
-        data = value.tobytes()
-    return data.ljust(desc.TotalTensorSizeInBytes, b"\0")

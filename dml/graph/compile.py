@@ -88,9 +88,9 @@ class _Compiler:
         placed, size = place_temporaries(dispatches)
         if not self.optimize:
             return placed, size
-        levelled = in_levels(dispatches)
+        levelled, barriers = in_levels(dispatches)
         moved = any(one is not other for one, other in zip(levelled, dispatches, strict=True))
-        if moved and count_barriers(levelled) < count_barriers(dispatches):
+        if moved and barriers < count_barriers(dispatches):
             others, other_size = place_temporaries(levelled)
             if other_size <= size and count_barriers(others) < count_barriers(placed):
                 return others, other_size

@@ -7,7 +7,7 @@ stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from dml import enums
@@ -21,8 +21,8 @@ from dml.compiler.selection.convolution import adds_apart
 from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.normalization import DML_BATCH_NORMALIZATION_OPERATOR_DESC
-from dml.enums import DML_OPERATOR_TYPE
 from dml.graph.folding import fold_batch_normalizations
+from dml.graph.gelu import find_gelu
 from dml.graph.model import Graph, Node, Port, Value, connect, same_layout, static_values
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -76,10 +76,11 @@ _TAKES_ONE = _TAKES_EPILOGUE | _TAKES_EPILOGUE_IN_PLACE
 _DEEPEST, _DEEPEST_EPILOGUE = 128, 16
 
 
-def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool] = lambda kind: True) -> None:
-    """Rewrite the graph in place. ``taken`` says which operators may take an epilogue."""
+def fuse(graph: Graph, target: Target) -> None:
+    """Rewrite the graph in place."""
     most = min(target.max_storage_buffers, 8)
     fold_batch_normalizations(graph)
+    find_gelu(graph)
     graph.nodes = [part for at in graph.nodes for part in _as_expressions(at)]
     static = static_values(graph)
     left = dict.fromkeys(graph.nodes)  # (as a set in order)
@@ -89,7 +90,7 @@ def fuse(graph: Graph, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool
                 del left[absorbed]
     nodes: dict[Node, None] = {}
     for at in left:
-        producer = _behind_producer(at, target, most, taken, static)
+        producer = _behind_producer(at, target, most, static)
         if producer is None:
             nodes[at] = None
         else:
@@ -238,16 +239,14 @@ def _converted(expression: Expression, found: str, wanted: str) -> Expression:
     return expression if found == wanted else node(f"{wanted}($x0)", expression, glsl=wanted)
 
 
-def _behind_producer(
-    at: Node, target: Target, most: int, taken: Callable[[DML_OPERATOR_TYPE], bool], static: set[Value]
-) -> Node | None:
+def _behind_producer(at: Node, target: Target, most: int, static: set[Value]) -> Node | None:
     """Make an expression the epilogue of the operator that produces one of its inputs, which is returned."""
     if at.expression is None or depth_of(at.expression) > _DEEPEST_EPILOGUE:
         return None
     found = [
         (place, producer)
         for place, (seen, value) in enumerate(filter(None, at.inputs))
-        if (producer := _takes(at, seen, value, target, taken)) is not None
+        if (producer := _takes(at, seen, value, target)) is not None
         and not _is_better_apart(at, producer, target)
         and len(at.inputs) + sum(port is not None for port in producer.inputs) <= most
         and (value not in static or all(port is not None and port[1] in static for port in at.inputs))
@@ -285,15 +284,13 @@ def _is_stored(port: Port, target: Target) -> bool:
     return row.kind in ("float", "int", "uint") and (row.bits >= 16 or row.bits in single_stores(target))
 
 
-def _takes(
-    at: Node, seen: Port, value: Value, target: Target, taken: Callable[[DML_OPERATOR_TYPE], bool]
-) -> Node | None:
+def _takes(at: Node, seen: Port, value: Value, target: Target) -> Node | None:
     """The producer of an input's value, where it can apply the expression as it stores."""
     producer = value.producer
     if producer is None or producer.desc is None or producer.expression is not None or producer.epilogue is not None:
         return None
     kind = producer.desc.OPERATOR_TYPE
-    if kind not in _TAKES_ONE or not value.is_private or not taken(kind):
+    if kind not in _TAKES_ONE or not value.is_private:
         return None
     made, *more = (port for port, _ in filter(None, producer.outputs))
     ((result, written),) = filter(None, at.outputs)

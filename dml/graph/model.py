@@ -182,7 +182,7 @@ class _Reader:
                 raise DMLError(f"DML_GRAPH_DESC.{name}: must be an integer from 0 to {_MOST}, found {count!r}")
         self._outputs()
         inputs, input_fields, owned = self._input_edges()
-        self._intermediate_edges(owned)
+        self._intermediate_edges()
         output_fields = self._output_edges()
         self._complete()
         order = self._sort()
@@ -223,7 +223,7 @@ class _Reader:
             fields[index] = (edge.Name if isinstance(name, int) and edge.Name else name), tensor or port.tensor
         return values, fields, {index for index, flag in owned.items() if flag}
 
-    def _intermediate_edges(self, owned: set[int]) -> None:
+    def _intermediate_edges(self) -> None:
         for number, wrapper in enumerate(self.desc.IntermediateEdges):
             edge = wrapper.Desc
             assert isinstance(edge, DML_INTERMEDIATE_GRAPH_EDGE_DESC)

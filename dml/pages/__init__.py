@@ -16,8 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dml.cache import write_whole
-from dml.errors import DMLError
+from dml.files import write_whole
 from dml.frontends.extras import missing
 
 if TYPE_CHECKING:
@@ -56,10 +55,7 @@ def render(
 
 def write(path: Path, text: str) -> None:
     """Write a page, all of it or nothing. Raises DMLError where it cannot be written."""
-    try:
-        write_whole(path, text.encode("utf-8"))
-    except OSError as error:
-        raise DMLError(f"{path}: {error.strerror}") from None
+    write_whole(path, text.encode("utf-8"))
 
 
 @cache

@@ -64,7 +64,7 @@ def layout(boxes: Sequence[Box], edges: Sequence[Edge]) -> list[list[Point]]:
     _layers(boxes, edges)
     places = [_Place(box.width, box.height, box.layer, at) for at, box in enumerate(boxes)]
     ways = _bends(places, edges)
-    layers = _rows(places, ways)
+    layers = _rows(places)
     _order(layers)
     _coordinates(layers)
     _straighten(layers, ways)
@@ -131,7 +131,7 @@ def _bends(places: list[_Place], edges: Sequence[Edge]) -> list[list[_Place]]:
     return ways
 
 
-def _rows(places: list[_Place], ways: list[list[_Place]]) -> list[list[_Place]]:
+def _rows(places: list[_Place]) -> list[list[_Place]]:
     """The places of each layer, in the order in which one meets them from the first box on."""
     layers: list[list[_Place]] = [[] for _ in range(1 + max((place.layer for place in places), default=-1))]
     seen: set[int] = set()
@@ -160,8 +160,8 @@ def _order(layers: list[list[_Place]]) -> None:
                 numbers = sorted(near[id(other)] for other in (place.above if down else place.below))
                 return _median(numbers) if numbers else float(own)
 
-            keys = {id(place): middle(place, own, near, down) for own, place in enumerate(layers[at])}
-            layers[at].sort(key=lambda place, keys=keys: keys[id(place)])  # type: ignore[misc]
+            keys = [middle(place, own, near, down) for own, place in enumerate(layers[at])]
+            layers[at] = [layers[at][own] for own in sorted(range(len(keys)), key=keys.__getitem__)]
         found = _crossings(layers)
         if found < fewest:
             best, fewest = [list(layer) for layer in layers], found

@@ -181,6 +181,11 @@ def _version(packed: int) -> tuple[int, int, int]:
     return packed >> 22 & 0x7F, packed >> 12 & 0x3FF, packed & 0xFFF
 
 
+def _three(numbers: Any) -> tuple[int, int, int]:
+    x, y, z = map(int, numbers)
+    return x, y, z
+
+
 _LLVMPIPE = re.compile(r"llvmpipe Mesa (\d+)\.(\d+)\b")
 
 
@@ -214,8 +219,8 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
     target = Target(
         device_class=_CLASSES.get(int(base.deviceType), DeviceClass.OTHER),
         max_workgroup_invocations=int(limits.maxComputeWorkGroupInvocations),
-        max_workgroup_size=tuple(int(n) for n in limits.maxComputeWorkGroupSize),  # type: ignore[arg-type]
-        max_workgroup_count=tuple(int(n) for n in limits.maxComputeWorkGroupCount),  # type: ignore[arg-type]
+        max_workgroup_size=_three(limits.maxComputeWorkGroupSize),
+        max_workgroup_count=_three(limits.maxComputeWorkGroupCount),
         shared_memory=int(limits.maxComputeSharedMemorySize),
         max_storage_buffer_range=int(limits.maxStorageBufferRange),
         storage_buffer_alignment=int(limits.minStorageBufferOffsetAlignment),

@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dml.cache import write_whole
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
+from dml.files import write_whole
 from dml.glslang import flatten, target_of
 from dml.runtime import names
 
@@ -51,11 +51,8 @@ def dump(dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> None:
             changed = {_add(Path(folder).absolute(), *pair) for pair in zip(dispatches, kernels, strict=True)}
             for path in changed:
                 write_whole(path, f"{json.dumps(_described[path], indent=1, allow_nan=False)}\n".encode())
-        except OSError as error:
-            raise DMLError(
-                f"{names.DUMP_VARIABLE}: kernels cannot be written to {folder!r}: {error.strerror or error}",
-                HRESULT.E_ACCESSDENIED,
-            ) from error
+        except DMLError as error:
+            raise DMLError(f"{names.DUMP_VARIABLE}: {error.message}", error.hresult) from error
 
 
 def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:

@@ -267,6 +267,6 @@ def _matrices(vk: Any, instance: Any, physical: Any) -> Iterable[MatrixShape]:
     if get(physical, count, shapes) != 0:
         return
     for shape in shapes[0 : count[0]]:
-        types = [_COMPONENTS.get(int(kind)) for kind in (shape.AType, shape.BType, shape.CType, shape.ResultType)]
+        types = [_COMPONENTS.get(int(kind), "") for kind in (shape.AType, shape.BType, shape.CType, shape.ResultType)]
         if all(types) and int(shape.scope) == _SUBGROUP_SCOPE and not shape.saturatingAccumulation:
-            yield MatrixShape(int(shape.MSize), int(shape.NSize), int(shape.KSize), *types)  # type: ignore[arg-type]
+            yield MatrixShape(int(shape.MSize), int(shape.NSize), int(shape.KSize), *types)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from dml import cache
 from dml.compiler.tuned import NOTHING_TUNED, Tuned, TunedChoice, as_json, from_json
-from dml.errors import HRESULT, DMLError
+from dml.errors import DMLError
+from dml.files import check_writable
 
 #: Set to anything but 0, devices do as if nothing had been measured.
 DISABLE_VARIABLE = "DML_DISABLE_TUNING"
@@ -72,11 +73,7 @@ def keep(device: str, *choices: TunedChoice) -> None:
 
 def check(device: str) -> None:
     """Raise DMLError where nothing can be kept."""
-    file = path(device)
-    try:
-        cache.check_writable(file)
-    except OSError as error:
-        raise DMLError(f"{file}: cannot be written: {error.strerror}", HRESULT.E_ACCESSDENIED) from None
+    check_writable(path(device))
 
 
 def forget(device: str) -> bool:

@@ -185,7 +185,8 @@ class TracedInt(int):
 TracedInt.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
-def plain_terms(number: int) -> Terms:
+def plain_terms(number: float) -> Terms:
+    """Those of a number that is whole."""
     number = int(number)
     return (((), number),) if number else ()
 
@@ -195,7 +196,7 @@ def terms_of(number: Any) -> Terms | None:
     if type(number) is TracedInt:
         return number.terms
     if isinstance(number, int) or (isinstance(number, float) and number.is_integer()):
-        return plain_terms(number)  # type: ignore[arg-type]
+        return plain_terms(number)
     return None
 
 
@@ -216,10 +217,10 @@ def now_of(number: int) -> int:
     return number.now if type(number) is TracedInt else number
 
 
-def traced_apply(function: Callable[..., int], *operands: int, least: int = 0) -> int:
+def traced_apply(function: Callable[..., int], *operands: int) -> int:
     """``function`` of numbers, which is traced as a whole: conditions in it are none.
 
-    The result does not depend on anything else and is ``least`` or more.
+    The result does not depend on anything else and is not negative.
     """
     tracing = next((operand._tracing for operand in operands if type(operand) is TracedInt), None)
-    return function(*operands) if tracing is None else tracing.factor(function, operands, least)
+    return function(*operands) if tracing is None else tracing.factor(function, operands, 0)

@@ -51,7 +51,7 @@ class Tracing:
         assert now >= 2
         assert all(factor.function is None for factor in self.factors)
         self.factors.append(_Factor(None, (), now, 2))
-        return self._number((((len(self.factors) - 1,), 1),))  # type: ignore[return-value]
+        return self._newest()
 
     def _number(self, terms: Terms) -> int:
         """The number that is this sum: the same object for the same one."""
@@ -59,6 +59,13 @@ class Tracing:
             return 0
         if len(terms) == 1 and not terms[0][0]:
             return terms[0][1]
+        return self._traced(terms)
+
+    def _newest(self) -> TracedInt:
+        """The number that is the last factor alone."""
+        return self._traced((((len(self.factors) - 1,), 1),))
+
+    def _traced(self, terms: Terms) -> TracedInt:
         found = self._made.get(terms)
         if found is None:
             found = int.__new__(TracedInt, _LEAST - int.from_bytes(os.urandom(16), "little"))
@@ -77,8 +84,7 @@ class Tracing:
         if found is None:
             now = function(*map(now_of, operands))
             self.factors.append(_Factor(function, tuple(operands), now, least))
-            found = self._applied[key] = self._number((((len(self.factors) - 1,), 1),))  # type: ignore[assignment]
-        assert found is not None
+            found = self._applied[key] = self._newest()
         return found
 
     # Arithmetic

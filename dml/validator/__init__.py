@@ -1,8 +1,7 @@
 """Whether a description is one that DirectML would accept at a feature level.
 
 `base` holds the Check that rules are written with, `common` what every operator shares, `faults` how all faults are
-found at once, and one module per family the
-rules of its operators; a new module in this folder is found by itself.
+found at once, and one module per family the rules of its operators; a new module in this folder is found by itself.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from ..capability import operator_introduced, short_name
 from ..descriptors import OperatorDesc
-from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE, DML_TENSOR_DATA_TYPE
+from ..enums import DML_FEATURE_LEVEL, DML_OPERATOR_TYPE
 from ..errors import DMLError
 from ..shapes import without_axis
 from ..tensors import DML_BUFFER_TENSOR_DESC
@@ -198,12 +198,6 @@ class Check:
         if len(items) != expected:
             self.fail(field, f"must have {expected} item(s){_because(why)}", len(items))
 
-    def rank(self, name: str, expected: int, why: str = "") -> None:
-        """The tensor (or each of an array) has `expected` dimensions."""
-        for field, tensor in self.tensors(name):
-            if tensor.rank != expected:
-                self.fail(field, f"must have {expected} dimension(s){_because(why)}", tensor.Sizes)
-
     def sizes(self, name: str, expected: Sequence[int], why: str = "") -> None:
         """The tensor (or each of an array) has exactly these sizes."""
         for field, tensor in self.tensors(name):
@@ -259,13 +253,6 @@ class Check:
             ):
                 self.fail(field, f"must broadcast to sizes {tuple(to)}{_because(why)}", tensor.Sizes)
 
-    def data_type(self, name: str, *allowed: DML_TENSOR_DATA_TYPE, why: str = "") -> None:
-        """The tensor (or each of an array) has one of these data types."""
-        for field, tensor in self.tensors(name):
-            if tensor.DataType not in allowed:
-                names = " or ".join(short_name(data_type) for data_type in allowed)
-                self.fail(field, f"must have data type {names}{_because(why)}", tensor.DataType)
-
     def not_owned(self, *names: str) -> None:
         """These tensors do not have DML_TENSOR_FLAG_OWNED_BY_DML: the operator takes them at each dispatch only."""
         for name in names:
@@ -278,8 +265,9 @@ class Check:
         if sum(getattr(self.desc, name) is not None for name in names) < at_least:
             self.fail(names[0], f"at least {at_least} of {', '.join(names)} must be given{_because(why)}")
 
-    def fused_activation(self, field: str = "FusedActivation") -> None:
-        """The field is None or an activation this operator can fuse, with tensors None and valid attributes."""
+    def fused_activation(self) -> None:
+        """FusedActivation is None or an activation this operator can fuse, with tensors None and valid attributes."""
+        field = "FusedActivation"
         activation = getattr(self.desc, field)
         if activation is not None:
             self._fusable(field, activation)

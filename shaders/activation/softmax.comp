@@ -1,7 +1,8 @@
 #version 450
 // Softmax or its logarithm along rows that are contiguous in memory: LANES neighbours of a workgroup share a row, UNIT
-// adjacent elements make a step. TURNED: elements by which neighbours with a row each write further along it, or 0. The
-// end of the generated prelude holds row_coordinates(), load_step() and store_step().
+// adjacent elements make a step. TURNED: elements by which neighbours with a row each write further along it, or 0.
+// RAGGED: rows follow each other without gaps and share the steps in which one ends. The end of the generated prelude
+// holds row_coordinates(), load_step() and store_step().
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -29,6 +30,16 @@ void main() {
     row_coordinates(min(slot, ROWS - 1u), c);
     uint from = x_at(c), to = y_at(c);
     uint end = inside ? LENGTH : 0u;
+#if RAGGED
+    // From the start of the first step on; `skip` elements of it belong to the row before.
+    uint skip = from % UNIT;
+    from -= skip;
+    to -= skip;
+    if (inside) end += skip;
+#define OURS(at, k) ((at) + (k) - skip < LENGTH)
+#else
+#define OURS(at, k) true
+#endif
 
     float v[UNIT];
     // The largest by the order of bits: of positive floats the largest integer; where all are negative the smallest
@@ -37,6 +48,7 @@ void main() {
     uint negative = 0xff800000u, largest = 0u;
     for (uint at = lane * UNIT; at < end; at += LANES * UNIT) {
         load_step(from + at, v);
+        for (uint k = 0; k < UNIT; ++k) v[k] = OURS(at, k) ? v[k] : uintBitsToFloat(0xff800000u);
         int of_signed[UNIT];
         uint of_unsigned[UNIT];
         for (uint k = 0; k < UNIT; ++k) {
@@ -58,7 +70,10 @@ void main() {
         uint stop = min(first + 32 * LANES * UNIT, end);
         for (uint at = first; at < stop; at += LANES * UNIT) {
             load_step(from + at, v);
-            for (uint k = 0; k < UNIT; ++k) v[k] = exp_nonpositive(v[k] - most);
+            for (uint k = 0; k < UNIT; ++k) {
+                float power = exp_nonpositive(v[k] - most);
+                v[k] = OURS(at, k) ? power : 0.0;
+            }
             part += STEP_TREE(REDUCE_ADD, v);
         }
         total += part;
@@ -84,7 +99,14 @@ void main() {
 #else
         for (uint k = 0; k < UNIT; ++k) v[k] = exp_nonpositive(v[k] - most) * scale;
 #endif
+#if RAGGED
+        if (OURS(at, 0u) && OURS(at, UNIT - 1u)) store_step(to, v);
+        else
+            for (uint k = 0; k < UNIT; ++k)
+                if (OURS(at, k)) y_word_store(to + k, floatBitsToUint(v[k]));
+#else
         store_step(to, v);
+#endif
         from += LANES * UNIT;
         to += LANES * UNIT;
         if (TURNED != 0u && from >= stop) {

@@ -8,7 +8,7 @@
 #pragma use_vulkan_memory_model
 // Attention of FLOAT16 on matrix units, as in "matrices.comp", where matrices have reductions and conversions: scores
 // become weights where they are, in the registers of their subgroup. There are no masks and no biases, and MATRIX_N and
-// MATRIX_K are the same.
+// MATRIX_K are the same. HALF_WEIGHTS: weights are rounded to FLOAT16 once, as there.
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -190,6 +190,14 @@ void main() {
         [[unroll]] for (uint k = 0u; k < KEYS_N; ++k) {
             MATRIX_OF_A high[MATRICES_M], low[MATRICES_M];
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+#if HALF_WEIGHTS
+                MATRIX_OF_SUMS weights;
+                [[unroll]] for (uint i = 0u; i < weights.length(); ++i) {
+                    weights[i] = exp2(fma(s[m][k][i], scale, shift[m][i]));
+                }
+                total[m] = total[m] + weights;
+                high[m] = MATRIX_OF_A(MATRIX_OF_HALVES(weights));
+#else
                 MATRIX_OF_SUMS weights, first_bits;
                 [[unroll]] for (uint i = 0u; i < weights.length(); ++i) {
                     weights[i] = exp2(fma(s[m][k][i], scale, shift[m][i]));
@@ -199,13 +207,16 @@ void main() {
                 total[m] = total[m] + weights;
                 high[m] = MATRIX_OF_A(MATRIX_OF_HALVES(first_bits));
                 low[m] = MATRIX_OF_A(MATRIX_OF_HALVES(weights - first_bits));
+#endif
             }
             [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
                 MATRIX_OF_B v;
                 coopMatLoad(v, tiles, VALUES_AT + k * MATRIX_K * VALUE_STEP + n * MATRIX_N / PER, VALUE_STEP,
                             gl_CooperativeMatrixLayoutRowMajor);
                 [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+#if !HALF_WEIGHTS
                     sums[m][n] = coopMatMulAdd(low[m], v, sums[m][n]);
+#endif
                     sums[m][n] = coopMatMulAdd(high[m], v, sums[m][n]);
                 }
             }

@@ -8,7 +8,7 @@
 // Attention of FLOAT16 on matrix units, by tiles as in "tiles.comp". Each subgroup has SUB_ROWS queries, in matrices of
 // MATRIX_M x MATRIX_N with sums in float32, against the KEYS_TILE keys and values that its workgroup has brought to
 // shared memory; the next are on their way to registers meanwhile. Weights go in two halves, the second what the first
-// lost, so that nothing is rounded to FLOAT16 that the other kernels keep in float32.
+// lost, so that nothing is rounded to FLOAT16 that the other kernels keep in float32; or once (HALF_WEIGHTS).
 #include "prelude.glsl"
 #include "lib/math.glsl"
 #include "lib/reduce.glsl"
@@ -167,13 +167,19 @@ void main() {
                 vec2 w = two % 2u == 0u ? from.xy : from.zw;
                 w = vec2(exp_nonpositive(w.x - shift), exp_nonpositive(w.y - shift)) * LARGEST_WEIGHT;
                 total += w.x + w.y;
+#if HALF_WEIGHTS
+                high[two] = packFloat2x16(f16vec2(w));
+#else
                 vec2 first = uintBitsToFloat(floatBitsToUint(w) & 0xffffe000u);  // its ten bits: no conversion rounds
                 high[two] = packFloat2x16(f16vec2(first));
                 low[two] = packFloat2x16(f16vec2(w - first));
+#endif
             }
             uint to = own_at + row * WEIGHTS_STEP + share * (MY_KEYS / PER) + e;
             own[to] = high;
+#if !HALF_WEIGHTS
             own[to + SUB_ROWS * WEIGHTS_STEP] = low;
+#endif
         }
         for (uint f = share; f < MATRIX_N / 4u; f += LANES_OF_ROW) {
             factors[factors_at + row * (MATRIX_N / 4u) + f] = vec4(factor);
@@ -190,15 +196,19 @@ void main() {
             [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
                 uint from = own_at + m * MATRIX_M * WEIGHTS_STEP + k / PER;
                 coopMatLoad(high[m], own, from, WEIGHTS_STEP, gl_CooperativeMatrixLayoutRowMajor);
+#if !HALF_WEIGHTS
                 coopMatLoad(low[m], own, from + SUB_ROWS * WEIGHTS_STEP, WEIGHTS_STEP,
                             gl_CooperativeMatrixLayoutRowMajor);
+#endif
             }
             [[unroll]] for (uint n = 0u; n < COLUMNS_N; ++n) {
                 MATRIX_OF_B v;
                 coopMatLoad(v, tiles, KEYS_TILE * KEY_STEP + k * VALUE_STEP + n * MATRIX_N / PER, VALUE_STEP,
                             gl_CooperativeMatrixLayoutRowMajor);
                 [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
+#if !HALF_WEIGHTS
                     sums[m][n] = coopMatMulAdd(low[m], v, sums[m][n]);
+#endif
                     sums[m][n] = coopMatMulAdd(high[m], v, sums[m][n]);
                 }
             }

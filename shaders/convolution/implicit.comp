@@ -13,6 +13,7 @@
 // as uvec4). MOVE_d, DILATION_d, PADDING_d: of windows along depth, height and width.
 #include "prelude.glsl"
 #include "lib/sum.glsl"
+#include "gemm/halves.glsl"
 
 const uint GROUPS_M = TILE_M / (4u * FOURS_M);
 const uint GROUPS_N = TILE_N / (4u * FOURS_N);
@@ -20,19 +21,30 @@ const uint LOADS_A = (TILE_K * TILE_M / 4u + WORKGROUP - 1u) / WORKGROUP;
 const uint LOADS_B = TILE_K * TILE_N / WORKGROUP;
 
 // [k][m / 4] and [k][n / 4].
-shared FOUR tile_a[TILE_K][TILE_M / 4u];
-shared FOUR tile_b[TILE_K][TILE_N / 4u];
+shared FOUR_KEPT tile_a[TILE_K][TILE_M / 4u];
+shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u];
+
+#include "gemm/add_halves.glsl"
 
 // What was read for the next steps.
-FOUR next_a[LOADS_A];
-SUM next_b[LOADS_B];
+FOUR_KEPT next_a[LOADS_A];
+ONE_KEPT next_b[LOADS_B];
+
+// Four elements of the filter from i on, and element i of x.
+#if HALF_STEPS > 0
+#define FILTER_FOUR(i) four_halves(uvec2(filter_word((i) >> 1), filter_word(((i) >> 1) + 1u)))
+#define X_ONE(i) unpackFloat2x16(x_word((i) >> 1) >> (((i) & 1u) << 4)).x
+#else
+#define FILTER_FOUR(i) FOUR_OF_BITS(filter_vector((i) >> 2))
+#define X_ONE(i) SUM(x_load(i))
+#endif
 
 void load_a(uint matrix, uint m0, uint k0) {
     [[unroll]] for (uint i = 0u; i < LOADS_A; ++i) {
         uint at = gl_LocalInvocationIndex + i * WORKGROUP;
         uint k = at / (TILE_M / 4u), m = m0 + at % (TILE_M / 4u) * 4u;
-        FOUR four = FOUR(0);
-        if (k < TILE_K && m < filter_STRIDE_1) four = FOUR_OF_BITS(filter_vector((matrix + (k0 + k) * filter_STRIDE_1 + m) >> 2));
+        FOUR_KEPT four = FOUR_KEPT(0);
+        if (k < TILE_K && m < filter_STRIDE_1) four = FILTER_FOUR(matrix + (k0 + k) * filter_STRIDE_1 + m);
         next_a[i] = four;
     }
 }
@@ -64,8 +76,8 @@ void load_b(Window window, uint tap[3], uint channel) {
     }
 #else
     [[unroll]] for (uint i = 0u; i < LOADS_B; ++i) {
-        SUM v = SUM(x_load(at + i * NEXT_K * x_STRIDE_1));
-        next_b[i] = inside ? v : SUM(0);
+        ONE_KEPT v = X_ONE(at + i * NEXT_K * x_STRIDE_1);
+        next_b[i] = inside ? v : ONE_KEPT(0);
     }
 #endif
 }
@@ -78,8 +90,8 @@ void load_b(Window window, uint k0) {
         uvec2 own = steps_of_k[k0 + gl_LocalInvocationIndex / TILE_N + i * NEXT_K];
         uint z = window.z + (own.y >> 20), y = window.y + (own.y >> 10 & 1023u), x = window.x + (own.y & 1023u);
         bool inside = z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
-        SUM v = SUM(x_load(inside ? first + own.x : window.from));
-        next_b[i] = inside ? v : SUM(0);
+        ONE_KEPT v = X_ONE(inside ? first + own.x : window.from);
+        next_b[i] = inside ? v : ONE_KEPT(0);
     }
 }
 #else
@@ -93,8 +105,8 @@ void load_b(Window window, uint k0) {
         uint z = window.z + tap * DILATION_0;
         inside = inside && z < x_SIZE_2 && y < x_SIZE_3 && x < x_SIZE_4;
         uint at = z * x_STRIDE_2 + y * x_STRIDE_3 + x * x_STRIDE_4 + channel * x_STRIDE_1;
-        SUM v = SUM(x_load(window.from + (inside ? at : 0u)));
-        next_b[i] = inside ? v : SUM(0);
+        ONE_KEPT v = X_ONE(window.from + (inside ? at : 0u));
+        next_b[i] = inside ? v : ONE_KEPT(0);
     }
 }
 #endif
@@ -180,6 +192,9 @@ void main() {
             load_b(window, k0);
 #endif
         }
+#if HALF_STEPS > 0
+        add_halves(own_m, own_n, sums);
+#else
         [[unroll]] for (uint k = 0u; k < TILE_K; ++k) {
             FOUR a[FOURS_M], b[FOURS_N];
             [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k][own_m + m * GROUPS_M];
@@ -188,6 +203,7 @@ void main() {
                 [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += a[m / 4u][m % 4u] * b[n];
             }
         }
+#endif
         barrier();
         if (k0 < K) put();
         barrier();

@@ -34,10 +34,9 @@ const uint LOADS_B = (TILE_N * B_LINE + WORKGROUP - 1u) / WORKGROUP, WINDOWS = L
 const uint PAIRS = TILE_N / 2u, NEXT_K = WORKGROUP / PAIRS, LOADS_B = TILE_K / NEXT_K, WINDOWS = 2u;
 #endif
 
-// The slab of the filter, then that of x. In the end a row of matrices of each subgroup, as in gemm/cooperative.comp.
+// The slab of the filter, then that of x.
 const uint B_SLAB = TILE_K * A_STEP, SLABS = B_SLAB + B_LINES * B_STEP;
-const uint FOURS = SUB_N / 4u, FOURS_STEP = FOURS + 2u, STAGED = MATRIX_M * FOURS_STEP;
-shared uvec4 slabs[SLABS > SUBGROUPS * STAGED ? SLABS : SUBGROUPS * STAGED];
+#include "gemm/slabs.glsl"
 
 uvec4 next_a[LOADS_A];
 #if X_EIGHTS
@@ -143,10 +142,6 @@ void put() {
     }
 }
 
-#define MATRIX_OF_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
-#define MATRIX_OF_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
-#define MATRIX_OF_SUMS coopmat<float, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
-
 // The place's image, and where it lies in its slice. Places beyond the last are read as the last.
 void place_of(uint n, out uint at[4]) {
     uint rest = min(n, PLACES - 1u);
@@ -162,6 +157,33 @@ uint index_of(uint n, uint channel) {
     uint at[5] = uint[5](place[0], channel, place[1], place[2], place[3]);
     return result_at(at);
 }
+
+// What four sums of a channel become, from place n on: all in macros, for the end of main.
+#if HAS_BIAS
+#define ADD_BIAS(four, channel) four += bias_load(bias_BASE + channel * bias_STRIDE_1);
+#else
+#define ADD_BIAS(four, channel)
+#endif
+#if RESULT_FOURS
+#define STORE_PLACES(four, channel, n) \
+    uint e = index_of(n, channel); \
+    [[unroll]] for (uint p = 0u; p < 4u; p += 2u) { \
+        result_word_store((e + p) >> 1, result_encode_at(e + p, finish(four[p])) | \
+                                        result_encode_at(e + p + 1u, finish(four[p + 1u])) << 16); \
+    }
+#else
+#define STORE_PLACES(four, channel, n) \
+    [[unroll]] for (uint p = 0u; p < 4u; ++p) { \
+        if (n + p < PLACES) result_store(index_of(n + p, channel), finish(four[p])); \
+    }
+#endif
+#define ALL_M GROUP_OUTPUTS
+#define ALL_N PLACES
+#define STORE_FOUR(m, n, sums_of_four) \
+    vec4 four = sums_of_four; \
+    uint channel = group * GROUP_OUTPUTS + m; \
+    ADD_BIAS(four, channel) \
+    STORE_PLACES(four, channel, n)
 
 void main() {
     const uint tiles_m = (GROUP_OUTPUTS + TILE_M - 1u) / TILE_M;
@@ -246,41 +268,6 @@ void main() {
         }
     }
 
-    // As in gemm/cooperative.comp.
     barrier();
-    uint own = gl_SubgroupID * STAGED;
-    [[dont_unroll]] for (uint i = 0u; i < MATRICES_M; ++i) {
-        [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
-            if (i == m) {
-                [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) {
-                    uint to = own + n * (MATRIX_N / 4u);
-                    coopMatStore(sums[m][n], slabs, to, FOURS_STEP, gl_CooperativeMatrixLayoutRowMajor);
-                }
-            }
-        }
-        subgroupBarrier();
-        for (uint f = gl_SubgroupInvocationID; f < MATRIX_M * FOURS; f += gl_SubgroupSize) {
-            uint down = f / FOURS, across = f % FOURS;
-            uint m = m0 + own_m + i * MATRIX_M + down, n = n0 + own_n + across * 4u;
-            if (m < GROUP_OUTPUTS && n < PLACES) {
-                vec4 four = uintBitsToFloat(slabs[own + down * FOURS_STEP + across]);
-                uint of = group * GROUP_OUTPUTS + m;
-#if HAS_BIAS
-                four += bias_load(bias_BASE + of * bias_STRIDE_1);
-#endif
-#if RESULT_FOURS
-                uint e = index_of(n, of);
-                [[unroll]] for (uint p = 0u; p < 4u; p += 2u) {
-                    result_word_store((e + p) >> 1, result_encode_at(e + p, finish(four[p])) |
-                                                    result_encode_at(e + p + 1u, finish(four[p + 1u])) << 16);
-                }
-#else
-                [[unroll]] for (uint p = 0u; p < 4u; ++p) {
-                    if (n + p < PLACES) result_store(index_of(n + p, of), finish(four[p]));
-                }
-#endif
-            }
-        }
-        subgroupBarrier();
-    }
+    #include "gemm/store_matrices.glsl"
 }

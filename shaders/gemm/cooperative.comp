@@ -36,11 +36,9 @@ const uint A_STEP = A_LINE | 1u, B_STEP = B_LINE | 1u;
 const uint VECTORS_OF_A = (A_LINES * A_LINE + WORKGROUP - 1u) / WORKGROUP;
 const uint VECTORS_OF_B = (B_LINES * B_LINE + WORKGROUP - 1u) / WORKGROUP;
 
-// The slab of a, then that of b. In the end a row of matrices of each subgroup, on its way to be finished: lines of fours
-// of sums, which begin in different banks too.
+// The slab of a, then that of b.
 const uint B_SLAB = A_LINES * A_STEP, SLABS = B_SLAB + B_LINES * B_STEP;
-const uint FOURS = SUB_N / 4u, FOURS_STEP = FOURS + 2u, STAGED = MATRIX_M * FOURS_STEP;
-shared uvec4 slabs[SLABS > SUBGROUPS * STAGED ? SLABS : SUBGROUPS * STAGED];
+#include "gemm/slabs.glsl"
 
 // The next slab, and where an invocation's vectors of it begin at the first step of k.
 uvec4 next_a[VECTORS_OF_A], next_b[VECTORS_OF_B];
@@ -118,9 +116,15 @@ void keep(uint k0, uint end) {
     }
 }
 
-#define MATRIX_OF_A coopmat<float16_t, gl_ScopeSubgroup, MATRIX_M, MATRIX_K, gl_MatrixUseA>
-#define MATRIX_OF_B coopmat<float16_t, gl_ScopeSubgroup, MATRIX_K, MATRIX_N, gl_MatrixUseB>
-#define MATRIX_OF_SUMS coopmat<float, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
+#define ALL_M M
+#define ALL_N N
+#if HAS_C
+#define STORE_FOUR(m, n, four) \
+    uint c_row = c_batch(at) + m * C_ROW; \
+    store_four(first + m * RESULT_ROW, c_row, n, four);
+#else
+#define STORE_FOUR(m, n, four) store_four(first + m * RESULT_ROW, 0u, n, four);
+#endif
 
 void main() {
     const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
@@ -178,31 +182,6 @@ void main() {
         }
     }
 
-    // One row of matrices after another in a loop that stays one, and picks its row by constant indices: NVIDIA's compiler
-    // does not unroll loops of long bodies, and keeps what they index in memory from the start.
-    uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE, own = gl_SubgroupID * STAGED;
-    [[dont_unroll]] for (uint i = 0u; i < MATRICES_M; ++i) {
-        [[unroll]] for (uint m = 0u; m < MATRICES_M; ++m) {
-            if (i == m) {
-                [[unroll]] for (uint n = 0u; n < MATRICES_N; ++n) {
-                    uint to = own + n * (MATRIX_N / 4u);
-                    coopMatStore(sums[m][n], slabs, to, FOURS_STEP, gl_CooperativeMatrixLayoutRowMajor);
-                }
-            }
-        }
-        subgroupBarrier();
-        for (uint four = gl_SubgroupInvocationID; four < MATRIX_M * FOURS; four += gl_SubgroupSize) {
-            uint down = four / FOURS, across = four % FOURS;
-            uint m = m0 + own_m + i * MATRIX_M + down, n = n0 + own_n + across * 4u;
-            if (m < M && n < N) {
-#if HAS_C
-                uint c_row = c_batch(at) + m * C_ROW;
-#else
-                const uint c_row = 0u;
-#endif
-                store_four(first + m * RESULT_ROW, c_row, n, uintBitsToFloat(slabs[own + down * FOURS_STEP + across]));
-            }
-        }
-        subgroupBarrier();
-    }
+    uint first = result_batch(at) + begin / K_PART * K_PART_STRIDE;
+    #include "gemm/store_matrices.glsl"
 }

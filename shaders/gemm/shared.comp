@@ -10,6 +10,7 @@
 // part, K_PART_STRIDE elements apart.
 #include "prelude.glsl"
 #include "gemm/matrix.glsl"
+#include "gemm/halves.glsl"
 
 const uint GROUPS_M = TILE_M / (4u * FOURS_M);
 const uint GROUPS_N = TILE_N / (4u * FOURS_N);
@@ -19,8 +20,10 @@ const uint FOURS_OF_A = TILE_M * TILE_K / 4u / WORKGROUP;
 const uint FOURS_OF_B = TILE_N * TILE_K / 4u / WORKGROUP;
 
 // [k][m / 4] and [k][n / 4]; rows are a block longer than needed, so that writes along k go to different banks.
-shared FOUR tile_a[TILE_K][TILE_M / 4u + 1u];
-shared FOUR tile_b[TILE_K][TILE_N / 4u + 1u];
+shared FOUR_KEPT tile_a[TILE_K][TILE_M / 4u + 1u];
+shared FOUR_KEPT tile_b[TILE_K][TILE_N / 4u + 1u];
+
+#include "gemm/add_halves.glsl"
 
 // Unrolled, AMD's compiler begins all steps' integer products before it adds any: 160 registers and more, or spills.
 #if SUM_IS_INT
@@ -65,29 +68,33 @@ B_RAW b_raw(uint i) {
 #endif
 }
 
-FOUR a_of_raw(A_RAW raw) {
+FOUR_KEPT a_of_raw(A_RAW raw) {
 #if A_WIDE
     return FOUR_OF_BITS(raw);
+#elif A_PAIRS && HALF_STEPS > 0
+    return four_halves(raw);
 #elif A_PAIRS
     return FOUR(half_pair(raw.x), half_pair(raw.y));
 #else
-    return raw;
+    return FOUR_KEPT(raw);
 #endif
 }
 
-FOUR b_of_raw(B_RAW raw) {
+FOUR_KEPT b_of_raw(B_RAW raw) {
 #if B_WIDE
     return FOUR_OF_BITS(raw);
+#elif B_PAIRS && HALF_STEPS > 0
+    return four_halves(raw);
 #elif B_PAIRS
     return FOUR(half_pair(raw.x), half_pair(raw.y));
 #else
-    return raw;
+    return FOUR_KEPT(raw);
 #endif
 }
 
 // The first count of four elements, zero for the others.
-FOUR first_of(FOUR four, uint count) {
-    return mix(FOUR(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
+FOUR_KEPT first_of(FOUR_KEPT four, uint count) {
+    return mix(FOUR_KEPT(0), four, lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(count)));
 }
 
 // Where four l of this invocation lies in a slab of a: its row and step of k, and how far its elements lie apart.
@@ -157,13 +164,13 @@ void keep_a(uint k0, uint end, A_RAW raw[FOURS_OF_A]) {
 #if A_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             A_SINGLE(l, q)
-            tile_a[k][m / 4u][m % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
+            tile_a[k][m / 4u][m % 4u] = ONE_KEPT(cut && k0 + k >= end ? SUM(0) : raw[l][q]);
         }
 #else
         A_PLACE(l)
-        FOUR four = a_of_raw(raw[l]);
+        FOUR_KEPT four = a_of_raw(raw[l]);
 #if A_ALONG == COLUMN
-        if (cut && k0 + k >= end) four = FOUR(0);
+        if (cut && k0 + k >= end) four = FOUR_KEPT(0);
         tile_a[k][m / 4u] = four;
 #else
         if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
@@ -179,13 +186,13 @@ void keep_b(uint k0, uint end, B_RAW raw[FOURS_OF_B]) {
 #if B_ALONG == NOWHERE
         [[unroll]] for (uint q = 0u; q < 4u; ++q) {
             B_SINGLE(l, q)
-            tile_b[k][n / 4u][n % 4u] = cut && k0 + k >= end ? SUM(0) : raw[l][q];
+            tile_b[k][n / 4u][n % 4u] = ONE_KEPT(cut && k0 + k >= end ? SUM(0) : raw[l][q]);
         }
 #else
         B_PLACE(l)
-        FOUR four = b_of_raw(raw[l]);
+        FOUR_KEPT four = b_of_raw(raw[l]);
 #if B_ALONG == ROW
-        if (cut && k0 + k >= end) four = FOUR(0);
+        if (cut && k0 + k >= end) four = FOUR_KEPT(0);
         tile_b[k][n / 4u] = four;
 #else
         if (cut) four = first_of(four, max(end, k0 + k) - (k0 + k));
@@ -227,6 +234,9 @@ void main() {
         // (Behind the last slab this reads its end again, which nobody adds.)
         load_a(a0, m0, k0 + TILE_K, end, raw_a);
         load_b(b0, n0, k0 + TILE_K, end, raw_b);
+#if HALF_STEPS > 0
+        add_halves(own_m, own_n, sums);
+#else
         STEPS_OF_K for (uint k = 0u; k < TILE_K; ++k) {
             FOUR a[FOURS_M], b[FOURS_N];
             [[unroll]] for (uint m = 0u; m < FOURS_M; ++m) a[m] = tile_a[k][own_m + m * GROUPS_M];
@@ -235,6 +245,7 @@ void main() {
                 [[unroll]] for (uint n = 0u; n < FOURS_N; ++n) sums[m][n] += a[m / 4u][m % 4u] * b[n];
             }
         }
+#endif
         barrier();
         keep_a(k0 + TILE_K, end, raw_a);
         keep_b(k0 + TILE_K, end, raw_b);

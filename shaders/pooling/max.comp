@@ -3,25 +3,8 @@
 // first NaN where there is one. A window of nothing but padding has the type's lowest value and the index -1.
 #include "prelude.glsl"
 #include "lib/int64.glsl"
+#include "pooling/largest.glsl"
 #include "pooling/window.glsl"
-
-#if defined(source_IS_FLOAT)
-#define LOWEST uintBitsToFloat(0xff800000u)
-bool nan(float v) { return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u; }
-bool wins(float v, float best) { return v > best || (nan(v) && !nan(best)); }
-#elif defined(source_IS_INT)
-#define LOWEST int(0xffffffffu << (source_BITS - 1u))
-bool wins(int v, int best) { return v > best; }
-#elif defined(source_IS_UINT)
-#define LOWEST 0u
-bool wins(uint v, uint best) { return v > best; }
-#elif defined(source_IS_INT64)
-#define LOWEST uvec2(0u, 0x80000000u)
-bool wins(uvec2 v, uvec2 best) { return less_i64(best, v); }
-#else
-#define LOWEST uvec2(0u)
-bool wins(uvec2 v, uvec2 best) { return less_u64(best, v); }
-#endif
 
 // The largest so far and its index; an index of -1 says that there is none.
 struct Found {

@@ -102,6 +102,15 @@ def test_owned_by_dml_the_short_way(device):
     np.testing.assert_array_equal(compiled.dispatch({"ATensor": a, "BTensor": 3 * a})["OutputTensor"], 4 * a)
 
 
+def test_a_wrapped_description_does_for_the_operators_own(device):
+    wrapped = dml.DML_OPERATOR_DESC(dml.DML_OPERATOR_ELEMENT_WISE_ADD, add_desc())
+    ones = np.ones((2, 3), np.float32)
+    inputs = {"ATensor": ones, "BTensor": ones}
+    compiled = device.compile_operator(device.create_operator(wrapped))
+    for outputs in (compiled.dispatch(inputs), dml.dispatch(wrapped, inputs, device)):
+        np.testing.assert_array_equal(outputs["OutputTensor"], 2 * ones)
+
+
 def test_dispatch_in_one_call_leaves_inputs_alone(device):
     a = np.arange(6, dtype=np.float32).reshape(2, 3)
     kept = a.copy()

@@ -60,6 +60,23 @@ def test_a_wrong_command_line_exits_with_2():
     assert run("no-such-command").exit_code == 2
 
 
+def test_an_interrupted_command_exits_with_130(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dml.runtime.devices.list_devices", interrupted)
+    result = run("devices")
+    assert (result.exit_code, result.output) == (130, "")
+
+
+def test_a_command_that_is_interrupted_while_it_imports_shows_no_traceback(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(dml.__file__).parents[1])])}
+    line = [sys.executable, "-m", "dml", "devices"]
+    result = subprocess.run(line, capture_output=True, text=True, env=environment, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
 def test_the_version():
     assert run("--version").output == f"dml {dml.__version__}\n"
     assert dml.__version__[0].isdecimal()

@@ -1,4 +1,4 @@
-"""Arithmetic in half precision: never without DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION."""
+"""Arithmetic in half precision: with DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION alone, and then really."""
 
 from __future__ import annotations
 
@@ -68,6 +68,33 @@ def test_no_kernel_computes_in_halves(kind: DeviceClass) -> None:
     assert len(used) > 100
     for source, module in zip(used, compile_many(used, include_dirs=(sources.directory(),)), strict=True):
         assert not half_arithmetic(module), source.name
+
+
+@pytest.mark.parametrize("operator", ["GEMM", "CONVOLUTION"])
+def test_kernels_compute_in_halves_where_it_is_allowed(operator: str) -> None:
+    """On a GPU that does so, of FLOAT16: products, and convolutions that are made as one."""
+    features = Features(float16=True)
+    sizes = {"GEMM": ((1, 1, 64, 64),) * 3, "CONVOLUTION": ((1, 64, 8, 8), (64, 64, 3, 3), (1, 64, 6, 6))}
+
+    def found(kind: DeviceClass, data_type: str, flags: dml.DML_EXECUTION_FLAGS) -> bool:
+        x, y, z = (tensor(data_type, given) for given in sizes[operator])
+        if operator == "GEMM":
+            none = dml.DML_MATRIX_TRANSFORM_NONE
+            desc: dml.OperatorDesc = dml.DML_GEMM_OPERATOR_DESC(x, y, None, z, none, none, 1, 0, None)
+        else:
+            twos = (1, 1), (1, 1), (0, 0), (0, 0), (0, 0)
+            mode, forward = dml.DML_CONVOLUTION_MODE_CROSS_CORRELATION, dml.DML_CONVOLUTION_DIRECTION_FORWARD
+            desc = dml.DML_CONVOLUTION_OPERATOR_DESC(x, y, None, z, mode, forward, *twos, 1, None)
+        target = Target(kind, features=features)
+        used = [dispatch.source for dispatch in compile_operator(desc, target.under(flags)).dispatches]
+        return any(map(half_arithmetic, compile_many(used, include_dirs=(sources.directory(),))))
+
+    allow = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
+    assert found(DeviceClass.DISCRETE, "FLOAT16", allow)
+    assert found(DeviceClass.DISCRETE, "FLOAT16", allow | dml.DML_EXECUTION_FLAG_DISABLE_META_COMMANDS)
+    assert not found(DeviceClass.DISCRETE, "FLOAT16", dml.DML_EXECUTION_FLAG_DISABLE_META_COMMANDS)
+    assert not found(DeviceClass.DISCRETE, "FLOAT32", allow)
+    assert not found(DeviceClass.CPU, "FLOAT16", allow)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from dml.compiler.features import Features
 from dml.compiler.selection import max_steps, shuffled
 from dml.compiler.selection.lines import (
+    MOST_GROUPS,
     MOST_SUMMED,
     WALKS,
     LineSharing,
@@ -29,7 +30,9 @@ from dml.compiler.selection.lines import (
 )
 from dml.compiler.selection.windows import (
     PLACE_SEARCH,
+    LineOfWindows,
     largest_window,
+    lines_of_windows,
     places_at_once,
     places_parts,
     window_sharing,
@@ -146,7 +149,12 @@ def test_top_k(target: Target) -> None:
         sharing = top_k_sharing(target, lines, length, k)
         check_workgroup(target, sharing.workgroup)
         assert sharing.steps <= max_steps(target)
-        if sharing.selects:
+        if sharing.group:
+            assert -(-sharing.block // sharing.group) <= MOST_GROUPS
+            assert target.shared_memory >= MOST_GROUPS * ENTRY
+            assert sharing.per_group == 1, "a workgroup has a block"
+            assert sharing.block >= k, "merging keeps the first of a block"
+        elif sharing.selects:
             assert sharing.per_group == sharing.workgroup, "an invocation has a block"
         else:
             assert sharing.block & (sharing.block - 1) == 0
@@ -164,6 +172,17 @@ def test_windows(target: Target) -> None:
             assert not (sharing.together and sharing.whole_words)
             alone = places * cost * (per_word if sharing.whole_words else 1)
             assert sharing.steps * (sharing.workgroup if sharing.together else 1) >= alone
+
+
+def test_windows_along_axes(target: Target) -> None:
+    for window, step in product((2, 3, 7, 8, 13, 32, 33, 500), (1, 2, 3)):
+        lines = [LineOfWindows(axis, 1000, (1000 - window) // step + 1, window, step, 1, 0) for axis in (4, 3)]
+        units = lines_of_windows(target, lines, 3 * 1000 * 1000)
+        if units is not None:
+            assert target.is_cpu
+            assert all(line.rounds(unit) <= max_steps(target) for line, unit in zip(lines, units, strict=True))
+        else:
+            assert target != TARGETS["cpu"] or window in (2, 3, 33, 500)
 
 
 def test_places_of_regions(target: Target) -> None:

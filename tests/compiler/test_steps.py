@@ -180,6 +180,9 @@ CASES = {
     "few of many": of(
         "TOP_K1", InputTensor="1x1x2x3000", OutputValueTensor="1x1x2x20", OutputIndexTensor="UINT32 1x1x2x20", K=20
     ),
+    "few of short lines": of(
+        "TOP_K1", InputTensor="1x1x70x100", OutputValueTensor="1x1x70x5", OutputIndexTensor="UINT32 1x1x70x5", K=5
+    ),
     "many of many": of(
         "TOP_K1", InputTensor="1x1x2x3000", OutputValueTensor="1x1x2x500", OutputIndexTensor="UINT32 1x1x2x500", K=500
     ),

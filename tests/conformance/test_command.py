@@ -204,7 +204,7 @@ def test_a_report_that_cannot_be_written_is_told_before_anything_runs(tmp_path, 
     for path, reason in ((tmp_path / "file" / "report", "exists|Not a directory"), (tmp_path, "Is a directory")):
         found = invoke("--quick", option, path)
         assert found.exit_code == 3
-        assert re.search(rf"^{re.escape(str(path))} cannot be written: .*{reason}", found.stderr, re.M), found.stderr
+        assert re.search(rf"^{re.escape(str(path))}: cannot be written: .*{reason}", found.stderr, re.M), found.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

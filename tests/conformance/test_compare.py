@@ -82,7 +82,7 @@ def test_at_the_end_of_the_range_an_infinity_is_the_next_number():
 def test_a_device_may_flush_subnormal_results():
     assert one(0.0, TINY / 4).mismatch is None
     assert one(TINY / 4, TINY / 4).mismatch is None
-    assert one(0.0, 2 * TINY).mismatch is not None
+    assert one(0.0, TINY).mismatch is not None
     assert one(-TINY / 4, TINY / 4).mismatch is not None
 
 

@@ -14,7 +14,7 @@ from dml.conformance.places import DeviceAxis
 from dml.conformance.runner import Conduct, PlaceRun
 
 CASES = ["ELEMENT_WISE_ADD:type=FLOAT32", "ACTIVATION_RELU:type=FLOAT16,sizes=13", "REVERSE_SUBSEQUENCES:type=INT32"]
-FIRST, ODD, LAST = CASES
+FIRST, ODD, _ = CASES
 RESULT = {"$ref": "#/$defs/outcome", "$defs": json.loads(report.SCHEMA.read_text(encoding="utf-8"))["$defs"]}
 
 

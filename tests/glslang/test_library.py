@@ -40,8 +40,8 @@ def in_process():
     return found
 
 
-def flattened(text, name="folder/a.comp", debug=False):
-    return flat(Source(name, text), Files(()), debug=debug)
+def flattened(text, debug=False):
+    return flat(Source("folder/a.comp", text), Files(()), debug=debug)
 
 
 def kernels(names, data_types, devices):

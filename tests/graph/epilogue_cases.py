@@ -129,7 +129,7 @@ def reduction(dtype: str, axis: int) -> Case:
     return Case(desc, [x], expected)
 
 
-def pooling(dtype: str, kind: str) -> Case:
+def pooling(dtype: str, kind: str, side: int = 2) -> Case:
     x = rounded(dtype, 2, 5, 6, 9)
     cls, attributes, function = {
         "average": (dml.DML_AVERAGE_POOLING_OPERATOR_DESC, {"IncludePadding": False}, np.mean),
@@ -137,10 +137,10 @@ def pooling(dtype: str, kind: str) -> Case:
         "lp": (dml.DML_LP_POOLING_OPERATOR_DESC, {"P": 2}, lambda v, axis: np.sqrt((v * v).sum(axis))),
     }[kind]
     desc = cls(
-        InputTensor=tensor(dtype, x.shape), OutputTensor=tensor(dtype, (2, 5, 5, 8)), Strides=(1, 1),
-        WindowSize=(2, 2), StartPadding=(0, 0), EndPadding=(0, 0), **attributes,
+        InputTensor=tensor(dtype, x.shape), OutputTensor=tensor(dtype, (2, 5, 7 - side, 10 - side)), Strides=(1, 1),
+        WindowSize=(side, side), StartPadding=(0, 0), EndPadding=(0, 0), **attributes,
     )  # fmt: skip
-    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (2, 2), (2, 3))
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (side, side), (2, 3))
     return Case(desc, [x], function(windows, axis=(4, 5)))
 
 
@@ -190,9 +190,12 @@ PRODUCERS = {
     "reduce beside": lambda dtype: reduction(dtype, 1),
     "average": lambda dtype: pooling(dtype, "average"),
     "max": lambda dtype: pooling(dtype, "max"),
+    "average along axes": lambda dtype: pooling(dtype, "average", 3),
+    "max along axes": lambda dtype: pooling(dtype, "max", 4),
     "lp pooling": lambda dtype: pooling(dtype, "lp"),
     "softmax": lambda dtype: softmax(dtype, 16, 3),
     "softmax odd": lambda dtype: softmax(dtype, 7, 3),
+    "softmax ragged": lambda dtype: softmax(dtype, 601, 3),
     "softmax across": lambda dtype: softmax(dtype, 9, 1),
     "resample": upsampled,
     "gather": lambda dtype: gathered(dtype, 8),

@@ -17,8 +17,8 @@ def operator(device, desc, name=None):
     return dml.DML_OPERATOR_GRAPH_NODE_DESC(device.create_operator(desc), name)
 
 
-def relu(layout="packed", sizes=T, dtype="FLOAT32"):
-    t = tensor(dtype, sizes, layout)
+def relu(layout="packed", sizes=T):
+    t = tensor("FLOAT32", sizes, layout)
     return dml.DML_ACTIVATION_RELU_OPERATOR_DESC(InputTensor=t, OutputTensor=t)
 
 
@@ -27,17 +27,17 @@ def add(sizes=T, dtype="FLOAT32", **flags):
     return dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(ATensor=t, BTensor=tensor(dtype, sizes, **flags), OutputTensor=t)
 
 
-def scale(factor, bias=0.0, sizes=T, dtype="FLOAT32"):
-    t = tensor(dtype, sizes)
+def scale(factor, bias=0.0, sizes=T):
+    t = tensor("FLOAT32", sizes)
     return dml.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC(
         InputTensor=t, OutputTensor=t, ScaleBias=dml.DML_SCALE_BIAS(factor, bias)
     )
 
 
-def graph(nodes, inputs=(), between=(), outputs=(), input_count=None, output_count=None):
+def graph(nodes, inputs=(), between=(), outputs=(), output_count=None):
     """Edges as tuples of their numbers."""
     return dml.DML_GRAPH_DESC(
-        InputCount=len({edge[0] for edge in inputs}) if input_count is None else input_count,
+        InputCount=len({edge[0] for edge in inputs}),
         OutputCount=len(outputs) if output_count is None else output_count,
         Nodes=nodes,
         InputEdges=[dml.DML_INPUT_GRAPH_EDGE_DESC(*edge) for edge in inputs],

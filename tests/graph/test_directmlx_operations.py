@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from expressions import evaluate
 
 import dml
 from dml.graph import operations as op
@@ -19,13 +20,6 @@ RNG = np.random.default_rng(11)
 
 def random(*sizes: int) -> Array:
     return RNG.uniform(-1, 1, sizes).astype(np.float32)
-
-
-def evaluate(device: Any, inputs: Mapping[str, Array], make: Callable[..., Mapping[str, Tensor]]) -> dict[str, Array]:
-    graph = Builder(device)
-    tensors = [graph.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in inputs.items()]
-    found: dict[str, Array] = graph.compile(make(*tensors)).dispatch(inputs)
-    return found
 
 
 def near(found: Array, expected: Any) -> None:

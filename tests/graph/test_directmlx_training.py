@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from expressions import evaluate
 
 import dml
 from dml.graph import operations as op
-from dml.graph.builder import Builder, Tensor
+from dml.graph.builder import Tensor
 
 Array = npt.NDArray[Any]
 RNG = np.random.default_rng(12)
-
-
-def evaluate(device: Any, inputs: Mapping[str, Array], make: Callable[..., Mapping[str, Tensor]]) -> dict[str, Array]:
-    graph = Builder(device)
-    tensors = [graph.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in inputs.items()]
-    found: dict[str, Array] = graph.compile(make(*tensors)).dispatch(inputs)
-    return found
 
 
 def near(found: Array, expected: Any) -> None:

@@ -95,6 +95,7 @@ OWN_STORES = (
     "statistics first",
     "reduce",
     "softmax",
+    "softmax ragged",
     "gather",
 )
 SUMS = [(producer, layout) for producer in PRODUCERS for layout in (LAYOUTS if producer in OWN_STORES else FEW)]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from expressions import evaluate
 
 import dml
 from dml.graph import operations as op
@@ -111,14 +112,6 @@ BITS: dict[str, Callable[[Array, Array], Array]] = {
     "logical_or": lambda a, b: (a != 0) | (b != 0),
     "logical_xor": lambda a, b: (a != 0) ^ (b != 0),
 }
-
-
-def evaluate(device: Any, inputs: Mapping[str, Array], make: Callable[..., Mapping[str, Tensor]]) -> dict[str, Array]:
-    """What the outputs of a graph of these inputs hold."""
-    graph = Builder(device)
-    tensors = [graph.input(name, array.shape, dml.data_type_of(array.dtype)) for name, array in inputs.items()]
-    found: dict[str, Array] = graph.compile(make(*tensors)).dispatch(inputs)
-    return found
 
 
 def near(found: Array, expected: Any) -> None:
@@ -386,30 +379,53 @@ def test_attention(device: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "message"),
     [
-        lambda t: op.join([], 0),
-        lambda t: op.padding(t, (1,), (1, 1)),
-        lambda t: op.constant_pow(t),
-        lambda t: op.relu(t, alpha=1.0),
-        lambda t: op.elu(t, Alpha=1.0),
-        lambda t: op.mean_variance_normalization(t, (1,), scale=np.ones(7, np.float32)),
-        lambda t: op.depth_to_space(t, 2),
-        lambda t: op.space_to_depth(t.view((1, 1, 3, 4)), 0),
-        lambda t: op.upsample_2d(t, 2, 2),
-        lambda t: op.gru(t, np.ones((3, 4), np.float32), np.ones((3, 4), np.float32)),
-        lambda t: op.multihead_attention(t, t, t, 3),
-        lambda t: op.convolution(t, np.ones((1, 3), np.float32)),
-        lambda t: op.max_pooling(t, (2,)),
-        lambda t: op.gather(t, np.ones(3, np.float32), 0),
-        lambda t: op.softmax(t, axes=(5,)),
-        lambda t: op.split(t, 0, (1, 1)),
-        lambda t: op.top_k(t, 9, 1),
-        lambda t: op.tile(t, (2,)),
-        lambda t: op.slice_(t, (0, 0), (4, 4)),
-        lambda t: op.reduce(t, dml.DML_REDUCE_FUNCTION_SUM, [2]),
+        (lambda t: op.join([], 0), "join: needs at least one tensor"),
+        (lambda t: op.padding(t, (1,), (1, 1)), "^padding: as many sizes, .* found 2, 1, 2 of them"),
+        (lambda t: op.constant_pow(t), "CONSTANT_POW_OPERATOR_DESC: Exponent must be given"),
+        (lambda t: op.relu(t, alpha=1.0), "ACTIVATION_RELU: its attributes are none, found alpha"),
+        (lambda t: op.elu(t, Alpha=1.0), "ACTIVATION_ELU: its attributes are alpha, found Alpha"),
+        (lambda t: op.mean_variance_normalization(t, (1,), scale=np.ones(7, np.float32)), "do not broadcast to"),
+        (lambda t: op.depth_to_space(t, 2), "depth_to_space: takes tensors of 4 dimensions"),
+        (lambda t: op.space_to_depth(t.view((1, 1, 3, 4)), 0), "SPACE_TO_DEPTH1.OutputTensor.Sizes"),
+        (lambda t: op.upsample_2d(t, 2, 2), "upsample_2d: takes tensors of 4 dimensions"),
+        (lambda t: op.gru(t, np.ones((3, 4), np.float32), np.ones((3, 4), np.float32)), "gru: takes tensors of 4"),
+        (lambda t: op.multihead_attention(t, t, t, 3), "multihead_attention: takes tensors of 3 dimensions"),
+        (lambda t: op.convolution(t, np.ones((1, 3), np.float32)), "CONVOLUTION.InputTensor.DimensionCount"),
+        (lambda t: op.max_pooling(t, (2,)), "^max_pooling: as many sizes, .* found 0, 1"),
+        (lambda t: op.gather(t, np.ones(3, np.float32), 0), "GATHER.IndicesTensor.DataType"),
+        (lambda t: op.softmax(t, axes=(5,)), "SOFTMAX1.Axes: must be dimensions of InputTensor, from 0 to 1"),
+        (lambda t: op.split(t, 0, (1, 1)), "SPLIT.OutputTensors: must add up to the size of InputTensor"),
+        (lambda t: op.top_k(t, 9, 1), "TOP_K1.K: must be from 1 to 4"),
+        (lambda t: op.tile(t, (2,)), "^tile: as many sizes, .* found 2, 1 of them"),
+        (lambda t: op.slice_(t, (0,), (1,), (1, 1)), "^slice_: as many sizes, .* found 1, 2 of them"),
+        (lambda t: op.convolution(t, t, strides=(1, 1)), "^convolution: as many sizes, .* found 0, 0, 2"),
+        (lambda t: op.slice_(t, (0, 0), (4, 4)), "SLICE1.InputWindowSizes: .* must end within dimension 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(device: Any, wrong: Callable[[Tensor], Any]) -> None:
-    with pytest.raises(dml.DMLError):
+def test_what_does_not_fit_is_refused(device: Any, wrong: Callable[[Tensor], Any], message: str) -> None:
+    with pytest.raises(dml.DMLError, match=message):
         wrong(Builder(device).input("x", (3, 4)))
+
+
+@pytest.mark.parametrize("axis", [4, -5])
+def test_a_wrong_axis_is_refused_by_the_function_that_was_given_it(device: Any, axis: int) -> None:
+    graph = Builder(device)
+    x, indices, lengths = (graph.input(name, (1, 2, 3, 4)) for name in ("x", "i", "n"))
+    calls = {
+        "reduce": lambda: op.reduce(x, dml.DML_REDUCE_FUNCTION_SUM, [axis]),
+        "join": lambda: op.join([x, x], axis),
+        "split": lambda: op.split(x, axis, [1, 1]),
+        "top_k": lambda: op.top_k(x, 1, axis),
+        "gather": lambda: op.gather(x, indices, axis),
+        "gather_elements": lambda: op.gather_elements(x, indices, axis),
+        "scatter_elements": lambda: op.scatter_elements(x, indices, x, axis),
+        "one_hot": lambda: op.one_hot(indices, 4, axis=axis),
+        "reverse_subsequences": lambda: op.reverse_subsequences(x, lengths, axis),
+        "cumulative_summation": lambda: op.cumulative_sum(x, axis),
+        "mean_variance_normalization": lambda: op.mean_variance_normalization(x, axes=[axis]),
+    }
+    for name, call in calls.items():
+        with pytest.raises(dml.DMLError, match=f"^{name}: axis {axis} is no dimension of a tensor of rank 4"):
+            call()

@@ -185,6 +185,8 @@ def test_a_driver_finds_its_pipelines_in_the_next_process(tmp_path):
         run = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, env=environment
         )
+        if "RADV_FORCE_FAMILY=<family> has been removed" in run.stderr:
+            pytest.skip("this RADV (from Mesa 26 on) makes no device out of nothing")
         assert run.returncode == 0, run.stderr
         sizes.append(tuple(map(int, run.stdout.split())))
     (empty, full), (found, unchanged) = sizes

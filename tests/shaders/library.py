@@ -315,8 +315,10 @@ def crossed(*makers: Callable[[np.random.Generator], Array]) -> Callable[[np.ran
     return made
 
 
-def float_bits(count: int = 1 << 14) -> Callable[[np.random.Generator], Array]:
+def float_bits() -> Callable[[np.random.Generator], Array]:
     """Edges, then floats spread evenly over the bit patterns: each exponent and sign, subnormals, infinities, NaN."""
+
+    count = 1 << 14
 
     def made(rng: np.random.Generator) -> Array:
         step = (1 << 32) // count

@@ -26,7 +26,6 @@ PROMISE = "the shader library's promise"
 QUOTIENT = "half an ulp for the nearest float, and a bit for the correction's own rounding"
 
 F32 = np.float32
-HALF_PI = np.pi / 2
 
 
 def both(low, high):
@@ -62,8 +61,9 @@ def any_two(rng):
     return [np.concatenate(columns) for columns in zip(edges, everywhere, strict=True)]
 
 
-def magnitudes(rng, low, high, count=1 << 14):
+def magnitudes(rng, low, high):
     """Evenly spread over the exponents from low to high, of both signs."""
+    count = 1 << 14
     return (rng.uniform(1, 2, count) * np.exp2(rng.integers(low, high, count)) * rng.choice([-1, 1], count)).astype(F32)
 
 

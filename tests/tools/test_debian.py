@@ -154,7 +154,9 @@ def test_there_must_be_something_to_clone(debian, machine, checkout):
     assert not machine.exists()
 
 
-@pytest.mark.parametrize("arguments", [(), ("sid",), ("--frontports", "trixie"), ("trixie", "--root")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("sid",), ("--frontports", "trixie"), ("trixie", "--root"), ("testing", "--backports")]
+)
 def test_wrong_arguments(debian, arguments):
     assert debian(*arguments).returncode == 2
 

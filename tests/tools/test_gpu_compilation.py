@@ -159,7 +159,7 @@ def test_a_generation_that_a_driver_does_not_make() -> None:
         installed = DRIVERS[0].find()
     except NoDriverError as error:
         pytest.skip(str(error))
-    with pytest.raises(NoDriverError, match=r"it makes no voodoo2 out of nothing: .*family"):
+    with pytest.raises(NoDriverError, match=r"it makes no voodoo2 out of nothing: .*(family|VkError)"):
         compile_generation(installed, "voodoo2", workloads()[:1])
 
 

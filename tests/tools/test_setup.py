@@ -40,11 +40,11 @@ def machine(tmp_path):
 
 
 def test_fedora_is_told_its_packages(machine):
-    run = machine("setup", "--test", os_release='ID=fedora\nVERSION_ID="42"\n', rpm="[[ $3 == cmake || $3 == patch ]]")
+    run = machine("setup", "--test", os_release='ID=fedora\nVERSION_ID="44"\n', rpm="[[ $3 == cmake || $3 == patch ]]")
     assert run.returncode == 1
     assert run.stderr == (
         f"{AS_ROOT}dnf install fmt-devel gcc-c++ glslang glslang-devel make mesa-vulkan-drivers spirv-tools-devel "
-        "vulkan-headers vulkan-loader-devel vulkan-tools vulkan-validation-layers python3.13 python3.13-devel\n"
+        "vulkan-headers vulkan-loader-devel vulkan-tools vulkan-validation-layers python3 python3-devel\n"
     )
 
 
@@ -119,7 +119,7 @@ def test_an_unknown_system_is_told_what_the_packages_must_bring(machine):
 def test_a_python_that_was_named_and_is_none(machine):
     run = machine("setup", os_release="ID=arch\n", pacman="", environment={"PYTHON": "/nowhere/python3"})
     assert run.returncode == 1
-    assert run.stderr == "setup: PYTHON=/nowhere/python3 is no Python 3.10 to 3.13\n"
+    assert run.stderr == "setup: PYTHON=/nowhere/python3 is no Python 3.10 to 3.14\n"
 
 
 NO_PACKAGE = {"apt_get": "[[ $1 == update ]]", "dpkg_deb": ""}

@@ -29,9 +29,9 @@ def first(desc, level):
     return []
 
 
-def raised(desc, level="6_4"):
+def raised(desc):
     with pytest.raises(DMLError) as caught:
-        dml.validate(desc, level)
+        dml.validate(desc)
     return caught.value.message
 
 

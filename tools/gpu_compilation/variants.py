@@ -43,10 +43,10 @@ def _bytes_gemm(m: int, k: int, n: int, kind: str = "INT32") -> dict[str, str]:
 
 def _convolution(
     inputs: int, outputs: int, size: int, window: int, *, stride: int = 1, dilation: int = 1, groups: int = 1,
-    batch: int = 1, pad: int | None = None, **more: Any,
+    batch: int = 1, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """A square window over square images, padded to keep their size."""
-    pad = dilation * (window // 2) if pad is None else pad
+    pad = dilation * (window // 2)
     made = (size + 2 * pad - dilation * (window - 1) - 1) // stride + 1
     return {
         "InputTensor": _times(batch, inputs, size, size),
@@ -304,6 +304,14 @@ def variants() -> Iterator[tuple[str, dml.OperatorDesc]]:
         if float16 != float32 and is_valid(float16):
             yield f"{operator} {name} FLOAT16", float16
     yield "NON_MAX_SUPPRESSION 200 of 3234, 91 classes", _suppression(91, 3234, 200)
+
+
+def multiplying_halves() -> Iterator[tuple[str, dml.OperatorDesc]]:
+    """Those of FLOAT16 whose kernels may compute in it: products, convolutions, attention."""
+    for name, desc in variants():
+        operator, wanted = name.partition(" ")[0], name.endswith(" FLOAT16")
+        if wanted and operator in ("GEMM", "CONVOLUTION", "MULTIHEAD_ATTENTION"):
+            yield name, desc
 
 
 def _suppression(classes: int, boxes: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:

@@ -24,7 +24,7 @@ sys.path += [str(_ROOT / "tests"), str(_ROOT / "tools" / "benchmarks")]
 from cases import CASES, Case  # noqa: E402
 
 from sample_descriptors import NAMES, sample  # noqa: E402
-from tools.gpu_compilation.variants import is_valid, variants  # noqa: E402
+from tools.gpu_compilation.variants import is_valid, multiplying_halves, variants  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Workload:
 def workloads() -> tuple[Workload, ...]:
     """All of them, in an order that never changes; no two have one name."""
     operators = [Workload(name, partial(compile_operator, desc)) for name, desc in _descriptors()]
+    operators += [Workload(f"{name} in halves", partial(_in_halves, desc)) for name, desc in multiplying_halves()]
     graphs = [Workload(f"benchmark {name}", partial(_graph, name)) for name in CASES]
     return (*operators, *graphs)
 
@@ -75,6 +76,11 @@ class _Compiler:
         return compile_graph(
             read_graph(desc, dml.DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4), self._target, optimize=optimize
         )
+
+
+def _in_halves(desc: dml.OperatorDesc, target: Target) -> Program:
+    """Where flags allow FLOAT16's arithmetic."""
+    return compile_operator(desc, target.under(dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION))
 
 
 @cache

@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 import dml
-from dml.cache import write_whole
 from dml.conformance import axes
 from dml.errors import DMLError
+from dml.files import write_whole
 from dml.runtime.devices import choose
 from tools.webnn_suite.left import why_left
 from tools.webnn_suite.runner import CaseResult, files, run_file

@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dml.cache import write_whole
 from dml.errors import DMLError
+from dml.files import write_whole
 from dml.runtime.devices import choose
 from tools.zoo_of_models.entry import ENTRIES
 from tools.zoo_of_models.rows import LEFT_OUT, RIGHT, markdown, table

@@ -64,7 +64,8 @@ def bottleneck(last: int, width: int, stride: int, groups: int = 1) -> nn.Module
     return Residual(nn.Sequential(*deep), short, nn.ReLU())
 
 
-def resnet_18(width: int = 32) -> nn.Module:
+def resnet_18() -> nn.Module:
+    width = 32
     stages = [basic(width, width, 1), basic(width, width, 1)]
     for at in range(3):
         wide = width << at

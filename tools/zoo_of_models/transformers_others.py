@@ -14,8 +14,8 @@ SIGHT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "i
 PATCHES = {**SIGHT, "image_size": 32, "patch_size": 8}
 
 
-def seen(kind: str, configuration: str, settings: dict[str, Any], wanted: str = "logits", size: int = 32) -> Exported:
-    return Exported(Outputs(of(kind, configuration, settings), "pixel_values", wanted), (image(size),))
+def seen(kind: str, configuration: str, settings: dict[str, Any], wanted: str = "logits") -> Exported:
+    return Exported(Outputs(of(kind, configuration, settings), "pixel_values", wanted), (image(32),))
 
 
 @torch_model("vit", 18, needs=NEEDS)

@@ -73,7 +73,7 @@ def _as_json(device: VulkanDevice) -> dict[str, Any]:
         "limits": {
             name: value
             for name, value in asdict(device.target).items()
-            if name not in ("device_class", "features", "fewer_steps", "tuned")
+            if name not in ("device_class", "features", "allows_half", "fewer_steps", "tuned")
         },
         "tuned": len(device.target.tuned.choices),
         "features": device.target.features.described(),

@@ -43,15 +43,18 @@ def run(
     no_fallback: Annotated[
         bool, typer.Option("--no-fallback", help="Refuse an ONNX model with nodes that would run on the host.")
     ] = False,
+    half: Annotated[bool, typer.Option("--half", help="FLOAT16 may be computed with in half precision.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show where the time went, on standard error.")] = False,
 ) -> None:
     """Run a model, explain what it compiles to, or profile it."""
     from ...api.device import create_device
+    from ...enums import DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, DML_EXECUTION_FLAG_NONE
     from ...frontends.running import Options, open_file, write_trace
     from ...waiting import Waiting
 
     level = level_of(feature_level)
-    opened = create_device(device or None, feature_level=level)
+    flags = DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION if half else DML_EXECUTION_FLAG_NONE
+    opened = create_device(device or None, feature_level=level, execution_flags=flags)
     files = input_files(input)
     with Waiting(Console(stderr=True), verbose=verbose) as waiting:
         say = partial(waiting.say, typer.echo)

@@ -68,7 +68,7 @@ def support(
         print_json(
             {
                 "feature_level": short_name(level),
-                "operators": [_as_json(kind, level, one) for kind, one in zip(wanted, found, strict=True)],
+                "operators": [_as_json(kind, one) for kind, one in zip(wanted, found, strict=True)],
             }
         )
         return
@@ -168,7 +168,7 @@ def _show_difference(older: _Level, newer: _Level, kinds: Sequence[_Type] | None
     )
 
 
-def _as_json(kind: _Type, level: _Level, found: OperatorSupport | None) -> dict[str, Any]:
+def _as_json(kind: _Type, found: OperatorSupport | None) -> dict[str, Any]:
     tensors = {
         name: {
             "kind": tensor.kind,

@@ -10,15 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from ...errors import DMLError
-from ..app import command, fail
+from ..app import INTERRUPTED, command, fail
 from ..arguments import DeviceOption
 from ..tables import print_json, show, table
 
 if TYPE_CHECKING:
     from ...compiler.tuned import Tuned
     from ...runtime.devices import VulkanDevice
-
-_INTERRUPTED = 130
 
 
 @command(
@@ -77,7 +75,7 @@ def _measure(found: VulkanDevice, families: list[str], *, quick: bool) -> None:
             tuner.tune(families, quick=quick)
         except KeyboardInterrupt:
             count = len(tuner.table.choices)
-            raise fail(f"interrupted; {count} choices that were made are kept", _INTERRUPTED) from None
+            raise fail(f"interrupted; {count} choices that were made are kept", INTERRUPTED) from None
 
 
 def _show(found: VulkanDevice, kept: Tuned) -> None:

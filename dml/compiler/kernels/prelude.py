@@ -13,7 +13,7 @@ as ``t`` it declares (all indices count elements from the region's start)::
     t_encode_at(i, v)  the same for the element at index i: what results of operators that take epilogues need
     t_word(w) t_word_store(w, bits), and for vector tensors t_vector(v), t_vector_store(v, bits)
 
-and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, global_index().
+and for the grid: RANK, COUNT, SIZE_d, coordinates(i, c) of the iteration space, advance(c, by), global_index().
 
 Structure is code, shape is data: the text depends on ranks, data types and layouts that change how elements are moved,
 never on a number. Sizes, strides, bases and attributes are words that the kernel reads, as variables of these names; it
@@ -31,19 +31,18 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from dml.compiler.data_types import DATA_TYPES, WORD_BITS, DataType
+from dml.compiler.data_types import DATA_TYPES, WORD_BITS
 from dml.compiler.features import FloatMode
 from dml.compiler.kernels import sources
+from dml.compiler.kernels.access import BoundSignature, single_bits, typed_access
 from dml.compiler.kernels.epilogue import emit_epilogue, emit_finish_four, operand_name, values_of
 from dml.compiler.kernels.expression import Emitted
 from dml.compiler.kernels.float_modes import float_modes
 from dml.compiler.program import Access, Operand, Region, having
 from dml.compiler.scalar import Constant
-from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.traced import traced_apply, whole
 
 #: Words of push constants that every Vulkan device takes.
@@ -55,6 +54,9 @@ _CONVERSIONS = {"half_decode", "half_decode_high", "half_encode", "half_rounded"
 
 _INTRINSICS = "GL_EXT_spirv_intrinsics"
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_FLOAT, _BITS = struct.Struct("<f"), struct.Struct("<I")
+#: The bits of the float32.
+_INFINITY = 0x7F800000
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,16 @@ def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
     found = dict(tensors)
     for names in storage_buffers(tensors):
         bounds = [tensors[name] for name in names]
-        is_read = not any(
-            bound.access.writes or bound.region.overlaps(region) for bound in bounds for region in written
+        vector = bounds[0].vector
+        is_read = most > 0 and all(
+            bound.vector == vector and not bound.access.writes and not any(map(bound.region.overlaps, written))
+            for bound in bounds
         )
-        if most and is_read and len({bound.vector for bound in bounds}) == 1:
+        if is_read:
             most -= 1
-            texel = 4 if bounds[0].vector else 1
-            found.update({name: having(bound, texel=texel) for name, bound in zip(names, bounds, strict=True)})
+            found.update(
+                {name: having(bound, texel=4 if vector else 1) for name, bound in zip(names, bounds, strict=True)}
+            )
     return found
 
 
@@ -132,8 +137,10 @@ def constant_bits(value: Constant) -> int:
     if isinstance(value, bool | np.bool_):
         return int(value)
     if isinstance(value, float | np.floating):
-        with np.errstate(over="ignore"):
-            bits: int = struct.unpack("<I", np.float32(value).tobytes())[0]
+        try:
+            bits: int = _BITS.unpack(_FLOAT.pack(value))[0]
+        except OverflowError:
+            return _INFINITY if value > 0 else _INFINITY | 1 << 31
         return bits
     if isinstance(value, np.int32):
         return int(value) & 0xFFFFFFFF
@@ -155,7 +162,10 @@ def _glsl_type(value: Constant) -> str:
 
 def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
     """The tensors in each storage buffer of a kernel, in the order of their bindings."""
-    return _buffers(_signatures(tensors))
+    buffers: dict[object, list[str]] = {}
+    for name, bound in tensors.items():
+        buffers.setdefault(name if bound.shared is None else bound.shared, []).append(name)
+    return list(buffers.values())
 
 
 @dataclass(frozen=True)
@@ -188,41 +198,39 @@ def prelude(
     single_stores: the widths of elements that the device stores by themselves, their neighbours untouched.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
-    named = {**_layout_constants(tensors, space), **constants}
-    for emitted in epilogues.values():
-        named |= emitted.constants
+    more = [constants.items(), *(emitted.constants.items() for emitted in epilogues.values())]
     text = _text(
         kernel,
         _signatures(tensors),
-        tuple([(name, "uint" if type(value) is int else _glsl_type(value)) for name, value in named.items()]),
+        tuple([(name, "uint" if type(value) is int else _glsl_type(value)) for some in more for name, value in some]),
         None if space is None else len(space),
         workgroup,
         tuple(push),
-        tuple((name, emitted.code) for name, emitted in epilogues.items()),
+        tuple([(name, emitted.code) for name, emitted in epilogues.items()]),
         code,
         fast_halves,
         single_stores,
     )
+    numbers = [*_layout_numbers(tensors, space), *(value for some in more for _, value in some)]
     words: list[int] = []
-    for name in text.names:
-        value = named.get(name)
-        if type(value) is int and 0 <= value < 1 << 32:  # as nearly all are
-            words.append(value)
+    for at, divides in text.read:
+        value = numbers[at]
+        if type(value) is not int or not 0 <= value < 1 << 32:  # as nearly all are
+            value = constant_bits(value)
+        if divides:
+            words += _divisor_words(value)
         else:
-            words += _words(name, named)
+            words.append(value)
     if text.in_block:
         return Head(text.text, (), (*words, *(0,) * (-len(words) % 4)))
     return Head(text.text, tuple(words), ())
 
 
-def _words(name: str, named: Mapping[str, Constant]) -> tuple[int, ...]:
-    """What a kernel reads for a name: a word, or for a divisor what replaces the division by it."""
-    if name.endswith(DIVISOR):
-        divisor = constant_bits(named[name.removesuffix(DIVISOR)])
-        if type(divisor) is int:
-            return divisor_words(divisor)
-        return traced_apply(_divisor_factor, divisor), traced_apply(_divisor_shifts, divisor)
-    return (constant_bits(named[name]),)
+def _divisor_words(divisor: int) -> tuple[int, int]:
+    """What replaces a division by it."""
+    if type(divisor) is int:
+        return divisor_words(divisor)
+    return traced_apply(_divisor_factor, divisor), traced_apply(_divisor_shifts, divisor)
 
 
 @cache
@@ -244,34 +252,21 @@ def _divisor_shifts(divisor: int) -> int:
     return divisor_words(divisor)[1]
 
 
-class _Signature(NamedTuple):
-    """What of a bound tensor the text depends on. region: which tensors are bound as one buffer. values: the data type
-    that its epilogue is given, where it has one."""
-
-    name: str
-    data_type: DML_TENSOR_DATA_TYPE
-    rank: int
-    access: Access
-    vector: bool
-    region: int | None
-    values: DML_TENSOR_DATA_TYPE | None
-    texel: int
-
-
 @dataclass(frozen=True)
 class _Text:
-    """names: of the numbers that the kernel reads, in order. in_block: from a uniform block, not push constants."""
+    """read: the numbers that the kernel reads, in order, and whether to divide by them. in_block: from a uniform block,
+    not push constants."""
 
     text: str
-    names: tuple[str, ...]
+    read: tuple[tuple[int, bool], ...]
     in_block: bool
 
 
 @lru_cache(maxsize=4096)
 def _text(
     kernel: str,
-    tensors: tuple[_Signature, ...],
-    named: tuple[tuple[str, str], ...],
+    tensors: tuple[BoundSignature, ...],
+    constants: tuple[tuple[str, str], ...],
     rank: int | None,
     workgroup: tuple[int, int, int],
     push: tuple[str, ...],
@@ -280,18 +275,20 @@ def _text(
     fast_halves: tuple[FloatMode, ...],
     single_stores: frozenset[int],
 ) -> _Text:
+    """constants: names and types of the numbers after the layouts'."""
+    named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
+    types, places = dict(named), {name: at for at, (name, _) in enumerate(named)}
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
     body = _body(tensors, rank, dict(epilogues), code, used, single_stores)
     used |= set(_WORD.findall(body))
     # What macros put together of a beginning and a number
-    used |= {name for name, _ in named if name.rstrip("0123456789") in used and name[-1].isdigit()}
+    used |= {name for name in types if name.rstrip("0123456789") in used and name[-1].isdigit()}
     names = [
         word
-        for name, _ in named
+        for name in types
         for word, wanted in ((name, {name, name + DIVISOR}), (name + DIVISOR, {name + DIVISOR}))
         if not used.isdisjoint(wanted)
     ]
-    types = dict(named)
     members = [member for name in names for member in _members(name, types)]
     buffers = [group[0] for group in _buffers(tensors)]
     words = [f"uint {name}_OFFSET;" for name in buffers] + [f"uint {name};" for name in push]
@@ -314,7 +311,8 @@ def _text(
         lines += [float_modes(fast_halves), '#include "lib/half_hardware.glsl"']
     lines += [f"uint {name}_OFFSET = push_.{name}_OFFSET;" for name in buffers]
     lines += [_variable(name, types, "parameters_" if in_block else "push_") for name in names]
-    return _Text("\n".join([*lines, body]) + "\n", tuple(names), in_block)
+    read = tuple((places[name.removesuffix(DIVISOR)], name.endswith(DIVISOR)) for name in names)
+    return _Text("\n".join([*lines, body]) + "\n", read, in_block)
 
 
 def _members(name: str, types: Mapping[str, str]) -> list[str]:
@@ -338,24 +336,19 @@ def _variable(name: str, types: Mapping[str, str], block: str) -> str:
     return f"{types[name]} {name} = {block}.{name};"
 
 
-def _signatures(tensors: Mapping[str, Bound]) -> tuple[_Signature, ...]:
-    regions = {bound.shared: number for number, bound in enumerate(tensors.values())}
-    return tuple(
-        _Signature(
-            name,
-            bound.operand.data_type,
-            bound.operand.rank,
-            bound.access,
-            bound.vector,
-            None if bound.shared is None else regions[bound.shared],
-            None if bound.operand.epilogue is None else values_of(bound.operand.epilogue).data_type,
-            bound.texel,
-        )
-        for name, bound in tensors.items()
-    )
+def _signatures(tensors: Mapping[str, Bound]) -> tuple[BoundSignature, ...]:
+    regions = {bound.shared: number for number, bound in enumerate(tensors.values()) if bound.shared is not None}
+    found = []
+    for name, bound in tensors.items():
+        operand, shared = bound.operand, bound.shared
+        values = None if operand.epilogue is None else values_of(operand.epilogue).data_type
+        region = None if shared is None else regions[shared]
+        kind, rank = operand.data_type, len(operand.sizes)
+        found.append(BoundSignature(name, kind, rank, bound.access, bound.vector, region, values, bound.texel))
+    return tuple(found)
 
 
-def _buffers(tensors: Sequence[_Signature]) -> list[list[str]]:
+def _buffers(tensors: Sequence[BoundSignature]) -> list[list[str]]:
     """As ``storage_buffers``."""
     buffers: dict[object, list[str]] = {}
     for tensor in tensors:
@@ -364,7 +357,7 @@ def _buffers(tensors: Sequence[_Signature]) -> list[list[str]]:
 
 
 def _body(
-    tensors: Sequence[_Signature],
+    tensors: Sequence[BoundSignature],
     rank: int | None,
     epilogues: Mapping[str, str],
     code: str,
@@ -374,7 +367,9 @@ def _body(
     lines = []
     if rank is not None:
         lines.append(_coordinates(rank))
-    for bits in sorted({_single(tensor, used, single_stores) for tensor in tensors} - {0}):
+        if "advance" in used:
+            lines.append(_advance(rank))
+    for bits in sorted({single_bits(tensor, used, single_stores) for tensor in tensors} - {0}):
         lines += [f"#extension GL_EXT_shader_{bits}bit_storage : require", f"#extension {_INTRINSICS} : require"]
     buffers = _buffers(tensors)
     bindings = {name: binding for binding, names in enumerate(buffers) for name in names}
@@ -384,30 +379,34 @@ def _body(
         offset = f"{buffers[bindings[tensor.name]][0]}_OFFSET"
         if tensor.region is not None:
             offset = f"({offset} + {tensor.name}_START)"
-        single = _single(tensor, used, single_stores) > 0
-        lines.append(_tensor(tensor, bindings[tensor.name], offset, used, single))
+        single = single_bits(tensor, used, single_stores) > 0
+        lines.append(typed_access(tensor, bindings[tensor.name], offset, used, single))
     return "\n".join([*lines, code] if code else lines)
 
 
-def _layout_constants(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> dict[str, Constant]:
+def _layout_names(tensors: Sequence[BoundSignature], rank: int | None) -> list[str]:
     """The sizes of the iteration space, and where each tensor's elements lie."""
-    named: dict[str, Constant] = {}
-    if space is not None:
-        named["COUNT"] = math.prod(space)
-        named.update(zip(_numbered("SIZE_", len(space)), space, strict=True))
-    for name, bound in tensors.items():
+    names = [] if rank is None else ["COUNT", *_numbered("SIZE_", rank)]
+    for tensor in tensors:
+        name = tensor.name
+        names += [f"{name}_BASE"] if tensor.region is None else [f"{name}_START", f"{name}_BASE"]
+        names += [*_numbered(f"{name}_SIZE_", tensor.rank), *_numbered(f"{name}_STRIDE_", tensor.rank)]
+    return names
+
+
+def _layout_numbers(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> list[int]:
+    """The numbers of ``_layout_names``."""
+    numbers = [] if space is None else [math.prod(space), *space]
+    for bound in tensors.values():
         operand = bound.operand
         if bound.shared is not None:
-            named[f"{name}_START"] = bound.start
-        named[f"{name}_BASE"] = operand.base
-        named.update(zip(_numbered(f"{name}_SIZE_", operand.rank), operand.sizes, strict=True))
-        named.update(zip(_numbered(f"{name}_STRIDE_", operand.rank), operand.strides, strict=True))
-    return named
+            numbers.append(bound.start)
+        numbers += (operand.base, *operand.sizes, *operand.strides)
+    return numbers
 
 
-@cache
-def _numbered(name: str, count: int) -> tuple[str, ...]:
-    return tuple(f"{name}{d}" for d in range(count))
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}{d}" for d in range(count)]
 
 
 def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:
@@ -432,119 +431,13 @@ def _coordinates(rank: int) -> str:
     return "\n".join([f"const uint RANK = {rank}u;", f"void coordinates(uint i, out uint c[{rank}]) {{", *body, "}"])
 
 
-def _single(tensor: _Signature, used: frozenset[str], single_stores: frozenset[int]) -> int:
-    """The bits of a tensor's elements where the kernel stores one and the device can, else 0."""
-    bits = DATA_TYPES[tensor.data_type].bits
-    return bits if bits in single_stores and tensor.access.writes and f"{tensor.name}_store" in used else 0
-
-
-def _tensor(tensor: _Signature, binding: int, offset: str, used: frozenset[str], single: bool) -> str:
-    """offset: the word at which the operand's region begins. single: whether its elements are stored by themselves,
-    through a second view of its buffer."""
-    name, rank = tensor.name, tensor.rank
-    row = DATA_TYPES[tensor.data_type]
-    made = row if tensor.values is None else DATA_TYPES[tensor.values]
-    element = "uvec4" if tensor.vector else "uint"
-    layout = f"layout(set = 0, binding = {binding}, std430) {'' if tensor.access.writes else 'readonly '}buffer"
-    declared = f"spirv_decorate(20) {layout}" if single else f"STORAGE({layout})"  # 20: Aliased
-    lines = [f"{declared} {name}_Buffer {{ {element} {name}_data[]; }};"]
-    if tensor.texel:
-        lines = [
-            "#ifdef ALL_STORAGE",
-            *lines,
-            f"#define {name}_texel(i) {name}_data[i]",
-            "#else",
-            f"layout(set = 0, binding = {binding}) uniform usamplerBuffer {name}_data;",
-            f"#define {name}_texel(i) texelFetch({name}_data, int(i)){'' if tensor.vector else '.x'}",
-            "#endif",
-        ]
-    if single:
-        lines.append(f"{declared} {name}_Elements {{ uint{row.bits}_t {name}_elements[]; }};")
-    lines += [
-        f"#define {name}_VALUE {made.glsl}",
-        f"#define {name}_BITS {row.bits}u",
-        f"#define {name}_PER_WORD {row.per_word}u",
-        f"#define {name}_IS_{made.kind.upper()} 1",
-        f"#define {name}_RANK {rank}u",
-    ]
-    if rank and f"{name}_at" in used:
-        terms = " + ".join([f"{name}_BASE"] + [f"c[{d}] * {name}_STRIDE_{d}" for d in range(rank)])
-        lines.append(f"uint {name}_at(uint c[{rank}]) {{ return {terms}; }}")
-    begin, end = (f"{name}_texel(", ")") if tensor.texel else (f"{name}_data[", "]")
-    word = f"{begin}{offset} + w{end}"
-    if tensor.vector:
-        word = f"{begin}({offset} + w) >> 2{end}[({offset} + w) & 3u]"
-    vector = f"{begin}({offset} >> 2) + v{end}"
-    lines.append(f"uint {name}_word(uint w) {{ return {word}; }}")
-    if tensor.vector:
-        lines.append(f"uvec4 {name}_vector(uint v) {{ return {vector}; }}")
-    element = f"{name}_elements[{row.per_word}u * {offset} + i]" if single else ""
-    lines += [_decode(name, row), *_stores(tensor, row, word, vector, element)]
-    return "\n".join(lines)
-
-
-def _stores(tensor: _Signature, row: DataType, word: str, vector: str, element: str) -> list[str]:
-    """t_encode(v) and, of a tensor that is written, what stores its elements, words and vectors.
-
-    word, vector, element: those numbered w, v and i; element is empty where it cannot be stored by itself.
-
-    An epilogue is applied where every element passes: for 32 bits in the stores of words, since kernels store bits that
-    they made themselves; for narrower types in t_encode_at. These have no t_encode: it is not told the element's index,
-    so a kernel that called it would leave the epilogue out.
-    """
-    name = tensor.name
-    made = row if tensor.values is None else DATA_TYPES[tensor.values]
-    finishes_words = tensor.values is not None and row.bits == WORD_BITS
-    finishes_elements = tensor.values is not None and not finishes_words
-    lines = [_encode(f"{name}_plain" if finishes_elements else name, made)]
-    if not tensor.access.writes:
-        return lines
-    if row.encode:
-        encoded = f"{name}_encode(v)"
-        if finishes_elements:
-            value = f"{name}_made({name}_plain_encode(v))" if made.wraps else "v"
-            encoded = f"{name}_stored({name}_epilogue({value}, i))"
-        lines.append(f"uint {name}_encode_at(uint i, {made.glsl} v) {{ return {encoded}; }}")
-    bits = f"{name}_stored({name}_epilogue({name}_made(bits), w))" if finishes_words else "bits"
-    lines.append(f"void {name}_word_store(uint w, uint bits) {{ {word} = {bits}; }}")
-    if tensor.vector:
-        bits = f"{name}_finish_four(bits, v << 2)" if finishes_words else "bits"
-        lines.append(f"void {name}_vector_store(uint v, uvec4 bits) {{ {vector} = {bits}; }}")
-    return [*lines, _store(name, row, made.glsl, word, element)]
-
-
-def _decode(name: str, row: DataType) -> str:
-    """t_decode(bits): a value from the low bits of a word; t_load(i)."""
-    if row.bits == 64:
-        return f"uvec2 {name}_load(uint i) {{ return uvec2({name}_word(2u * i), {name}_word(2u * i + 1u)); }}"
-    decode = f"{row.glsl} {name}_decode(uint bits) {{ return {row.decode}; }}\n"
-    if row.bits == WORD_BITS:
-        return decode + f"{row.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word(i)); }}"
-    word, shift = _place(row)
-    return decode + f"{row.glsl} {name}_load(uint i) {{ return {name}_decode({name}_word({word}) >> ({shift})); }}"
-
-
-def _encode(name: str, row: DataType) -> str:
-    """t_encode(v): the bits of an element."""
-    return f"uint {name}_encode({row.glsl} v) {{ return {row.encode}; }}" if row.encode else ""
-
-
-def _store(name: str, row: DataType, value: str, word: str, element: str) -> str:
-    """t_store(i, v), of a ``value``."""
-    head = f"void {name}_store(uint i, {value} v) {{ "
-    if row.bits == 64:
-        return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
-    if not row.is_atomic:
-        return head + f"{name}_word_store(i, {name}_encode_at(i, v)); }}"
-    if element:
-        return head + f"{element} = uint{row.bits}_t({name}_encode_at(i, v)); }}"
-    number, shift = _place(row)
-    return head + (
-        f"uint w = {number}; uint at = {shift}; "
-        f"atomicAnd({word}, ~({(1 << row.bits) - 1}u << at)); atomicOr({word}, {name}_encode_at(i, v) << at); }}"
-    )
-
-
-def _place(row: DataType) -> tuple[str, str]:
-    """The word that holds element i of a narrow type, and the element's first bit there."""
-    return f"i >> {row.per_word.bit_length() - 1}", f"(i & {row.per_word - 1}u) * {row.bits}u"
+def _advance(rank: int) -> str:
+    """GLSL advance(c, by): the coordinates that lie so far behind c, by carrying as numbers of several digits do; where
+    invocations walk."""
+    body = []
+    for d in range(rank - 1, 0, -1):
+        body.append(f"    c[{d}] += by[{d}] + carry;")
+        body.append(f"    carry = c[{d}] < SIZE_{d}{DIVISOR}.by ? 0u : 1u;")
+        body.append(f"    c[{d}] -= carry * SIZE_{d}{DIVISOR}.by;")
+    head = f"void advance(inout uint c[{rank}], uint by[{rank}]) {{"
+    return "\n".join(["#if WALKS", head, "    uint carry = 0u;", *body, "    c[0] += by[0] + carry;", "}", "#endif"])

@@ -180,6 +180,7 @@ def _on_matrices(
             "TILES": chosen.tiles,
             "OWN": f"{chosen.scores}u",
             "SUBGROUP": f"{chosen.subgroup}u",
+            "HALF_WEIGHTS": int(chosen.half_weights),
             **{f"MATRIX_{axis}": f"{size}u" for axis, size in zip("MNK", chosen.shape, strict=True)},
         },
         parts,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, shuffled
-from dml.compiler.selection.tuned import at_least, tuned
+from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
 #: Invocations of a workgroup on a CPU, which runs it on one core: those of llvmpipe's vectors.
@@ -38,8 +38,6 @@ def attention_softmax(target: Target, keys: int) -> AttentionSoftmax:
 
 #: Invocations of the kernels that keep scores in the workgroup: what every device has.
 WORKGROUP = 128
-#: Columns of the result that an invocation has four of at a time, with its seven neighbours.
-_COLUMNS = 32
 #: Workgroups that keep a large GPU busy: some eight on each of an H100's 132 multiprocessors.
 _BUSY = 1024
 #: Keys that are worth a part of their own.
@@ -112,6 +110,7 @@ class AttentionMatrices:
     ``rows`` of a workgroup's tile, in matrices of ``shape`` (m, n, k).
 
     depth, columns: the sizes of keys and values in whole matrices. in_registers: scores do not go to shared memory.
+    half_weights: weights are rounded to FLOAT16 once, not kept in two halves.
     """
 
     rows: int
@@ -124,6 +123,7 @@ class AttentionMatrices:
     parts: int = 1
     steps: int = 1
     in_registers: bool = False
+    half_weights: bool = False
 
     @property
     def workgroup(self) -> int:
@@ -140,7 +140,8 @@ class AttentionMatrices:
     @property
     def scores(self) -> int:
         """Vectors for the scores of a subgroup, and then its weights."""
-        return self.own * max(self.keys // 4 | 1, 2 * (self.keys // 8 | 1))
+        halves = 1 if self.half_weights else 2
+        return self.own * max(self.keys // 4 | 1, halves * (self.keys // 8 | 1))
 
     @property
     def shared(self) -> int:
@@ -183,7 +184,8 @@ def attention_sharing(target: Target, of: AttentionShape) -> AttentionWay | None
 
     def work() -> str:
         size = f"{of.size} and {of.value_size} columns"
-        return f"{'FLOAT16' if of.halves else '32 bits'}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
+        kind = half_work(target) if of.halves else "32 bits"
+        return f"{kind}, {at_least(of.rows)} rows by {at_least(of.keys)} keys, {size}"
 
     return fitting[shapes.index(tuned(target, "attention", work, shapes[0], lambda: shapes))]
 
@@ -223,6 +225,10 @@ _MATRIX_TILES = ((64, 32, 1), (32, 32, 1), (16, 32, 1))
 REGISTER_TILES = {64: ((4, 4, 1), (8, 4, 1), (4, 2, 1)), 128: ((8, 1, 1), (4, 1, 1))}
 #: Columns up to which they come first.
 _FIRST_IN_REGISTERS = 64
+#: Both where weights are rounded once, which needs fewer registers. For 128 columns an H100 took 1.3 ms by the first,
+#: and 1.4 by the others, in a kernel of its own that did no more; this one has not been measured so.
+_HALF_REGISTER_TILES = {64: REGISTER_TILES[64], 128: ((8, 4, 1), (8, 2, 1), (4, 2, 1))}
+_FIRST_IN_REGISTERS_BY_HALVES = 128
 #: Elements of a key and of a value that matrices in an invocation's registers hold.
 _MOST_ON_MATRICES = 128
 
@@ -235,11 +241,13 @@ def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatric
     m, n, k = shapes[0]
     through_memory = [(*tile, False) for tile in _MATRIX_TILES]
     in_registers: list[tuple[int, int, int, bool]] = []
+    every, first = REGISTER_TILES, _FIRST_IN_REGISTERS
+    if target.allows_half:
+        every, first = _HALF_REGISTER_TILES, _FIRST_IN_REGISTERS_BY_HALVES
     if target.features.matrix_reductions and n == k and of.plain:
-        tiles = next((tiles for columns, tiles in REGISTER_TILES.items() if widest <= columns), ())
+        tiles = next((tiles for columns, tiles in every.items() if widest <= columns), ())
         in_registers = [(rows * m, keys * n, down, True) for rows, keys, down in tiles]
-    first_in_registers = widest <= _FIRST_IN_REGISTERS
-    for way in (*in_registers, *through_memory) if first_in_registers else (*through_memory, *in_registers):
+    for way in (*in_registers, *through_memory) if widest <= first else (*through_memory, *in_registers):
         found = _matrices(target, of, *way)
         if found is not None:
             yield found
@@ -251,7 +259,10 @@ def _matrices(
     """A tile of so many rows and keys, ``down`` matrices of a subgroup; None where it does not divide or fit."""
     shape = m, n, k = target.features.half_matrices[0]
     own, depth, columns = m * down, -(-of.size // k) * k, -(-of.value_size // n) * n
-    found = AttentionMatrices(rows, keys, own, shape, depth, columns, target.subgroup_size, in_registers=in_registers)
+    found = AttentionMatrices(
+        rows, keys, own, shape, depth, columns, target.subgroup_size,
+        in_registers=in_registers, half_weights=target.allows_half,
+    )  # fmt: skip
     if rows % own or keys % max(n, k):
         return None
     lanes = target.subgroup_size // own

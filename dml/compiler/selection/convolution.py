@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
+from dml.compiler.selection.product_tiles import half_steps
 from dml.compiler.selection.tiles import ProductSizes, product_cost
-from dml.compiler.selection.tuned import at_least, tuned
+from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 from dml.shapes import covered_size, window_reach
 
@@ -240,7 +241,7 @@ class ImplicitTile:
     """What a workgroup of implicit.comp makes: channels of places, ``slab`` steps of k at a time.
 
     fours: of an invocation's sums, down and across. weight: what its speed is worth, by the sums of an invocation.
-    table: steps of k in shared memory, a power of two, or none.
+    table: steps of k in shared memory, a power of two, or none. half_steps: see selection.product_tiles.
     """
 
     channels: int
@@ -250,9 +251,10 @@ class ImplicitTile:
     slab: int = 8
     weight: float = 1.0
     table: int = 0
+    half_steps: int = 0
 
     def memory(self) -> int:
-        """Bytes of shared memory."""
+        """Bytes of shared memory, at most."""
         return 4 * self.slab * (self.channels + self.places) + 8 * self.table
 
 
@@ -265,6 +267,8 @@ _IMPLICIT_TILES = (
     ImplicitTile(32, 64, (1, 1), 128, weight=0.73),
     ImplicitTile(16, 128, (1, 1), 128, weight=0.6),
 )
+#: The same with sums in FLOAT16 beside them: as of products, half as many sums leave the registers for twice the waves.
+_IMPLICIT_HALF_TILES = (ImplicitTile(64, 128, (2, 1), 256), *_IMPLICIT_TILES[1:])
 
 
 @dataclass(frozen=True)
@@ -347,7 +351,7 @@ def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTi
         return None
     chosen: ImplicitMatrixTile | None = rule or fitting[-1]
     variants: tuple[ImplicitMatrixTile | None, ...] = (*fitting, None)  # the kernel of FLOAT32 in their place
-    found = tuned(target, "convolution", lambda: f"FLOAT16 {_work(sizes)}", chosen, lambda: variants)
+    found = tuned(target, "convolution", lambda: f"{half_work(target)} {_work(sizes)}", chosen, lambda: variants)
     return found and _with_table(target, sizes, found)
 
 
@@ -381,8 +385,11 @@ def is_worth_thinning(target: Target, sizes: WindowSizes) -> bool:
     return target.is_cpu and sizes.outputs >= _OUTPUTS_WORTH_THINNING
 
 
-def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
-    """The tile of a convolution that is made as a product of matrices through shared memory; None where it is not."""
+def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -> ImplicitTile | None:
+    """The tile of a convolution that is made as a product of matrices through shared memory; None where it is not.
+
+    halves: its tensors are FLOAT16.
+    """
     if target.is_cpu or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < _FEWEST_TERMS:
         return None
     places = sizes.batch * math.prod(sizes.places)
@@ -392,8 +399,11 @@ def implicit_tile(target: Target, sizes: WindowSizes) -> ImplicitTile | None:
         rounds = -(-tiles // _CORES)
         return (rounds if rounds > 1 else _ALONE) * tile.channels * tile.places / tile.weight
 
-    fitting = [tile for tile in _IMPLICIT_TILES if tile.workgroup <= target.max_workgroup_invocations]
-    tile = tuned(target, "convolution", lambda: f"implicit {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
+    steps = half_steps(target) if halves else 0
+    tiles = [replace(tile, half_steps=steps) for tile in (_IMPLICIT_HALF_TILES if steps else _IMPLICIT_TILES)]
+    fitting = [tile for tile in tiles if tile.workgroup <= target.max_workgroup_invocations]
+    kind = "implicit in halves" if steps else "implicit"
+    tile = tuned(target, "convolution", lambda: f"{kind} {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
     larger = replace(tile, slab=16)
     if larger.memory() > target.shared_memory or (sizes.inputs % 16 and sizes.inputs % 8 == 0):
         larger = tile
@@ -516,7 +526,8 @@ WINOGRAD_POINTS = 36
 WINOGRAD_WORKGROUP = 32
 #: Fewer channels than this on either side gain nothing, and few sums would hide how the transforms round.
 _FEWEST_CHANNELS = 16
-#: Fewer tiles of an image leave the products' tiles mostly empty.
+#: Fewer tiles of an image leave the products' tiles mostly empty: SqueezeNet at 128 x 128 takes llvmpipe 14.1 ms so and
+#: 17.2 with Winograd's products whatever the image, ResNet-18 at 96 x 96 27 and 39.
 _FEWEST_TILES = 9
 #: The two ways are compared for the places that networks have with so many channels, so that these decide, and another
 #: image makes no kernel: 56 x 56 of 64 channels, 28 x 28 of 128, down to 7 x 7. Dilated windows have as many more, or
@@ -552,14 +563,16 @@ def winograd_grid(batch: int, places: Three, dilations: Three = (1, 1, 1)) -> Wi
     return WinogradGrid(high, wide, batch * depth * high * wide)
 
 
-def is_cheaper_by_winograd(target: Target, sizes: WindowSizes, direct: DirectTile | None) -> bool:
-    """Whether Winograd's products, which can make the convolution, are to. direct: the other kernel's tile if any.
+def is_cheaper_by_winograd(target: Target, sizes: WindowSizes) -> bool:
+    """Whether Winograd's products, which can make the convolution, are to, and not the direct kernel.
 
     It took half the CPU time on llvmpipe at 64 channels of 56 x 56.
     """
-    cost = winograd_cost(target, sizes)
-    if math.isinf(cost) or direct is None:
-        return not math.isinf(cost)
+    if math.isinf(winograd_cost(target, sizes)):
+        return False
+    direct = direct_tile(target, sizes)
+    if direct is None:
+        return True
     side = max(_LEAST_USUAL, min(_MOST_USUAL, _USUAL // max(sizes.inputs, sizes.outputs)))
     depth, *places = sizes.places
     high, wide = (

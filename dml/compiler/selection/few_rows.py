@@ -93,18 +93,27 @@ _LANES_OF_COLUMNS = (4, 8, 16)
 #: Invocations that share a column there, and vectors of each at once, by rows, if a workgroup has as many: more rows
 #: leave fewer registers. 4096 x 11008 in FLOAT32 take an H100 63, 67 and 83 us so for one row, four and eight, and 67,
 #: 86 and 114 by 16 or 32 and two vectors.
-_SLICES_OF_COLUMNS = {1: (64, 2), 2: (64, 2), 4: (32, 1), 8: (32, 1)}
+_SLICES_OF_COLUMNS = {1: (64, 2), 4: (32, 1), 8: (32, 1)}
 #: Invocations of a workgroup: what every device has, and what those take who share a column.
 _SMALL_WORKGROUP, _LARGE_WORKGROUP = 128, 512
 #: Columns from which on a workgroup takes twice as many of them, of so many rows at most.
 _MANY_COLUMNS, _ROWS_OF_MANY_COLUMNS = 1 << 13, 4
 
 
+def rows_of_tile(m: int) -> int:
+    """The rows that a kernel for few rows makes at once: one, or a power of two from four on.
+
+    Two rows take the kernel of four, which takes an H100 67 us where one row takes 63 (see _SLICES_OF_COLUMNS), so that
+    fewer batch sizes have a kernel of their own.
+    """
+    return 1 if m == 1 else max(4, 1 << (m - 1).bit_length())
+
+
 def few_rows(
     target: Target, m: int, n: int, k: int, batch: int, b_along_k: bool, per_vector: int, *, halves: bool
 ) -> VectorProduct | FewMatrixProduct:
     """As many workgroups as keep memory busy: fewer columns each, or k in parts."""
-    rows = 1 << (m - 1).bit_length()
+    rows = rows_of_tile(m)
     on_matrices = list(_on_matrices(target, m, b_along_k)) if halves else []
 
     def work() -> str:

@@ -21,8 +21,16 @@ from dml.compiler.selection.few_rows import (
     FewMatrixProduct,
     VectorProduct,
     few_rows,
+    rows_of_tile,
 )
-from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
+from dml.compiler.selection.product_tiles import (
+    BlockTile,
+    MatrixTile,
+    SlicedTile,
+    first_of_enough,
+    fits,
+    half_steps,
+)
 from dml.compiler.selection.tiles import (
     MANY_WEIGHTS,
     MOST_PLACES,
@@ -31,7 +39,7 @@ from dml.compiler.selection.tiles import (
     cheapest_step,
     tiled_product,
 )
-from dml.compiler.selection.tuned import at_least, tuned
+from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
 #: How many times as much, as a quotient, a product may cost before that of the transposes is made in its stead. The
@@ -67,9 +75,11 @@ class NarrowProduct(SlicedTile):
 
 @dataclass(frozen=True)
 class SharedProduct(BlockTile):
-    """gemm/shared.comp, through shared memory. parts: into how many sums, of different workgroups, k goes."""
+    """gemm/shared.comp, through shared memory. parts: into how many sums, of different workgroups, k goes. half_steps:
+    see selection.product_tiles."""
 
     parts: int = 1
+    half_steps: int = 0
     #: Products of each sum in a step.
     depth: int = 1
 
@@ -108,19 +118,20 @@ def product_kernel(
     a_along_columns: bool,
     b_along_k: bool,
     b_per_vector: int = 0,
+    float16: bool = False,
     halves: bool = False,
 ) -> ProductKernel:
     """The kernel for products.
 
     a_along_columns: four neighbours of a column of a are read at once. b_along_k: elements of b along k lie closer
     together than those along n. b_per_vector: so many of these neighbours are read at once as a vector of 16 bytes; 0
-    where none are. halves: a and b are FLOAT16, and read in vectors.
+    where none are. float16: a and b are FLOAT16. halves: and read in vectors.
     """
     if target.is_cpu:
         return tiled_product(target, sizes, a_along_columns=a_along_columns)
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= _NARROW:
-        return _through_memory(target, m, n, k, batch, halves=halves)
+        return _through_memory(target, m, n, k, batch, float16=float16, halves=halves)
     if m <= FEW_ROWS and b_per_vector:
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
     return _narrow(m, b_along_k)
@@ -136,7 +147,7 @@ def part_of_k(kernel: ProductKernel, k: int) -> int:
 def _narrow(m: int, b_along_k: bool) -> NarrowProduct:
     """Neighbouring invocations read neighbouring elements of b: 32 along k where they lie along k, else 32 columns."""
     beside = 4 if b_along_k else 32
-    return NarrowProduct(1 << (m - 1).bit_length(), beside, _NARROW_WORKGROUP // beside, b_along_k)
+    return NarrowProduct(rows_of_tile(m), beside, _NARROW_WORKGROUP // beside, b_along_k)
 
 
 #: A part of k shorter than this is not worth a dispatch that adds the parts. (Matrix units take twice as long ones, and
@@ -153,6 +164,14 @@ _SHARED_TILES = (
     (SharedProduct(64, 64, blocks=(2, 2), slab=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
+#: The same with sums in FLOAT16 beside them, which take half as many registers again. For 4096 x 4096 x 4096 navi21's
+#: inner loop has 0.86 instructions for a multiply-add by the first, of which it holds 12 waves; 0.83 by those of 2 x 2,
+#: 6 waves, which gfx1100 spills; and 1.23 with sums in float32 alone, 8 waves. No GPU has measured them.
+_HALF_TILES = (
+    (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
+    (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
+    (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
+)
 #: Others that other devices may do better.
 _SLOWER_TILES = (
     SharedProduct(128, 64, blocks=(2, 2), slab=16),
@@ -164,18 +183,21 @@ _SLOWER_TILES = (
 
 
 def _through_memory(
-    target: Target, m: int, n: int, k: int, batch: int, *, halves: bool
+    target: Target, m: int, n: int, k: int, batch: int, *, float16: bool, halves: bool
 ) -> SharedProduct | MatrixProduct:
-    """A tile that the device's workgroups can make; k in parts where there are few. halves: a and b are FLOAT16."""
+    """A tile that the device's workgroups can make; k in parts where there are few. float16, halves: as above."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
-    shared = [(tile, enough) for tile, enough in _SHARED_TILES if fits(target, tile)]
+    steps = half_steps(target) if float16 else 0
+    best = _HALF_TILES if steps else _SHARED_TILES
+    shared = [(replace(tile, half_steps=steps), enough) for tile, enough in best if fits(target, tile)]
     rule = _fed_by_k(on_matrices, m, n, k, batch) if on_matrices else first_of_enough(shared, m, n, batch)
 
     def work() -> str:
-        return f"{'FLOAT16' if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
+        return f"{half_work(target) if halves else '32 bits'}, {at_least(m * n * batch, 16)} sums of {at_least(k, 8)}"
 
     def variants() -> list[SharedProduct | MatrixProduct]:
-        return [*dict(on_matrices), *dict(shared), *(tile for tile in _SLOWER_TILES if fits(target, tile))]
+        slower = (replace(tile, half_steps=steps) for tile in _SLOWER_TILES if fits(target, tile))
+        return [*dict(on_matrices), *dict(shared), *slower]
 
     tile = tuned(target, "product", work, rule, variants)
     tiles = batch * -(-m // tile.rows) * -(-n // tile.columns)

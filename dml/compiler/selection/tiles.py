@@ -2,8 +2,8 @@
 
 CPUs' drivers run an invocation on one lane of a vector register and have no shared memory of their own: what counts
 there is how often an element is read. A tile follows from the sizes of the weights where one operand is known before it
-runs, else from those of one product: never from how many images, sequences or heads there are, nor, beyond a few, from
-how many rows. So another batch size or length finds its kernel made.
+runs, else from those of one product: never from how many images, sequences or heads there are, nor, but for a few and
+for very many, from how many rows. So another batch size or length mostly finds its kernel made.
 """
 
 from __future__ import annotations
@@ -32,11 +32,16 @@ _MIDDLE_WEIGHTS, _LARGE_WEIGHTS = 1 << 15, 1 << 17
 #: Multiplications of one product from which on they are where it has no weights. What weights of a convolution are
 #: multiplied with (they are on the left) is large enough for the middle one in any case.
 _MIDDLE_WORK, _LARGE_WORK, _LARGE_CONVOLUTION = 1_000_000, 16_000_000, 50_000_000
+#: Multiplications from which on a product by fewer weights has a larger tile as well, the largest but where that is
+#: wasted on every second column: 3136 x 96 x 384 takes llvmpipe 17 ms of CPU time by the first, 14 and 12, 3136 x 384 x
+#: 96 17, 14 and 10, 784 x 384 x 192 6.6, 5.3 and 5.5. A run of such a product makes up for much compilation.
+_MANY_ROWS_WORK = 50_000_000
 #: Weights of a convolution from which on llvmpipe has them on the right (rows are places, read in fours along columns),
 #: but of images of more places than so many. 160 to 960 channels take it 0.9 ms so at 7 x 7 and 1.1 with weights on the
 #: left, 0.5 and 1.0 at 5 x 5; 256 to 1024 4.5 and 6.4 at 14 x 14, 512 to 512 19 and 17 at 28 x 28; of fewer weights 128
 #: to 512 5.2 and 4.7 at 28 x 28. All of them take the middle tile: 16 x 16 takes as long, and more to compile.
-#: (SwiftShader takes a tenth longer for weights on the right.)
+#: (SwiftShader takes a tenth longer for weights on the right. With those of strided windows on the left ResNet-18 has a
+#: kernel less, and takes 33.9 ms for 33.2.)
 MANY_WEIGHTS, MOST_PLACES = 80_000, 1 << 11
 #: Few rows of a read in fours along columns.
 _COLUMNS_IN_FOURS = (4, 8)
@@ -115,6 +120,9 @@ def _tile(sizes: ProductSizes, *, a_along_columns: bool) -> tuple[int, int]:
     work = sizes.m * sizes.n * sizes.k
     if sizes.b_known and a_along_columns and sizes.m <= MOST_PLACES:
         return _MIDDLE
+    if sizes.b_known and sizes.batch == 1 and work >= _MANY_ROWS_WORK:
+        fills = sizes.n >= _FEWEST_COLUMNS_OF_LARGE or -(-sizes.n // 64) % 2 == 0
+        return _LARGE if fills else _MIDDLE
     if sizes.b_known:
         large = sizes.n * sizes.k >= _LARGE_WEIGHTS
         middle = sizes.batch > 1 and sizes.n * sizes.k * sizes.batch >= _MIDDLE_WEIGHTS

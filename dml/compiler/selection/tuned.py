@@ -23,6 +23,11 @@ def at_least(size: int, by: int = 4) -> str:
     return f"{floor}+"
 
 
+def half_work(target: Target) -> str:
+    """The class of work in FLOAT16: its arithmetic may be in halves or not, which are measured apart."""
+    return "FLOAT16 in halves" if target.allows_half else "FLOAT16"
+
+
 def variant_name(variant: object) -> str:
     """A variant in words: a dataclass by its own name and the fields that are not what they are by themselves."""
     if not is_dataclass(variant):

@@ -142,7 +142,7 @@ def _inputs(desc: Any, values: Values) -> Inputs:
     return filled(desc, make)
 
 
-def _projections(inputs: Inputs, heads: int, key_heads: int) -> tuple[Numbers, Numbers, Numbers]:
+def _projections(inputs: Inputs) -> tuple[Numbers, Numbers, Numbers]:
     """Query, key and value {batch, sequence, head * element}, without their bias."""
     found: list[Numbers] = []
     for name, parts in (
@@ -166,7 +166,7 @@ def _joined_heads(x: Array) -> Array:
 
 def _reference(desc: Any, inputs: Inputs) -> Outputs:
     batch, queries, total, heads, key_heads = _sizes(desc)
-    query, key, value = _projections(inputs, heads, key_heads)
+    query, key, value = _projections(inputs)
     bias, relative, past_key, past_value = (
         None if x is None else each(x, lambda v: v.reshape(trailing(v.shape, 4)))
         for x in rounded(inputs, "BiasTensor", "RelativePositionBiasTensor", "PastKeyTensor", "PastValueTensor")

@@ -14,7 +14,6 @@ import numpy as np
 from dml.api.arrays import Array
 from dml.api.device import Device
 from dml.api.operator import CompiledOperator
-from dml.cache import write_whole
 from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
 from dml.descriptors.graph import (
     DML_GRAPH_DESC,
@@ -23,6 +22,7 @@ from dml.descriptors.graph import (
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
 from dml.errors import DMLError
+from dml.files import write_whole
 from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.model import (
     Bindings,
@@ -298,15 +298,12 @@ class Session:
     def _write(self, command: WriteFileCommand) -> None:
         path = self.model.folder.create(command.target)
         resource = command.resource
-        try:
-            if path.suffix.lower() == ".npy":
-                write_npy(path, self._shaped(command))
-            elif path.suffix.lower() in images.SUFFIXES:
-                write_whole(path, images.encode(self._shaped(command), path.suffix))
-            else:
-                write_whole(path, self.buffers[resource.name].read().tobytes())
-        except OSError as error:
-            raise DMLError(f"{command.target!r} cannot be written: {error.strerror}") from None
+        if path.suffix.lower() == ".npy":
+            write_npy(path, self._shaped(command))
+        elif path.suffix.lower() in images.SUFFIXES:
+            write_whole(path, images.encode(self._shaped(command), path.suffix))
+        else:
+            write_whole(path, self.buffers[resource.name].read().tobytes())
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dml.api.arrays import Array
 from dml.errors import DMLError
+from dml.files import reading, writing
 from dml.frontends.npy import read_npy
 
 
@@ -31,10 +32,8 @@ class Folder:
         return path
 
     def read(self, text: str) -> bytes:
-        try:
+        with reading(text):
             return self.resolve(text).read_bytes()
-        except OSError as error:
-            raise DMLError(f"{text!r} cannot be read: {error.strerror}") from None
 
     def read_array(self, text: str) -> Array:
         """The array in an .npy file, in the machine's byte order. Raises DMLError for a file that holds none."""
@@ -47,8 +46,6 @@ class Folder:
     def create(self, text: str) -> Path:
         """The path to write to; the folders above it exist afterwards."""
         path = self.resolve(text)
-        try:
+        with writing(text):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DMLError(f"{text!r} cannot be written: {error.strerror}") from None
         return path

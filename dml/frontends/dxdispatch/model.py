@@ -15,6 +15,7 @@ from dml.arguments import checked
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_EXECUTION_FLAGS
 from dml.errors import HRESULT, DMLError
+from dml.files import reading
 from dml.frontends.dxdispatch import images
 from dml.frontends.dxdispatch.document import Json, parse
 from dml.frontends.dxdispatch.files import Folder
@@ -124,10 +125,8 @@ def load(
     """
     path = Path(path)
     alone = path.suffix.lower() == ".onnx"
-    try:
+    with reading(path):
         data = _alone(path) if alone else path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise DMLError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     try:
         inputs, outputs = (
             Folder(root or path.parent, allow_paths_outside or alone) for root in (input_path, output_path)

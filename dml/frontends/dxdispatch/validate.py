@@ -9,6 +9,7 @@ from dml.arguments import checked
 from dml.capability import LATEST, short_name
 from dml.enums import DML_FEATURE_LEVEL
 from dml.errors import DMLError
+from dml.files import reading
 from dml.frontends.dxdispatch.document import Json, parse
 from dml.frontends.dxdispatch.files import Folder
 from dml.frontends.dxdispatch.model import is_onnx, read, refuse_foreign
@@ -36,10 +37,8 @@ def faults_of_file(path: Path, feature_level: DML_FEATURE_LEVEL | str = LATEST) 
     The file is a DxDispatch model, {"resources", "dispatchables", "commands"}, or one operator, {"Type", "Desc"}. Needs
     no device. Raises DMLError for a file that cannot be read.
     """
-    try:
+    with reading(path):
         data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise DMLError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     try:
         root = parse(data)
         if not root.is_object:

@@ -17,7 +17,7 @@ from dml.api.device_array import DeviceArray
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
 from dml.garbage import uncollected
-from dml.graph.builder import SharedConstants, bytes_under
+from dml.graph.constants import SharedConstants, bytes_under
 from dml.stages import stage
 
 from .blocked import NCHWC, with_blocks
@@ -234,8 +234,8 @@ def prepare(
     """A model, ready to run.
 
     source: a path, serialized bytes or an onnx.ModelProto. device: a dml Device, or what ``dml.create_device`` takes;
-    "CPU" (ONNX's default), "CUDA" and None mean the default device. fallback: nodes that cannot be mapped run on the
-    host, on onnxruntime's CPU provider where that is installed, else on onnx's reference evaluator; a
+    "CPU" (ONNX's default), "CUDA", "GPU" and None mean the default device. fallback: nodes that cannot be mapped run
+    on the host, on onnxruntime's CPU provider where that is installed, else on onnx's reference evaluator; a
     ``HostNodesWarning`` names them once. False refuses them.
     Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped and may not run on the
     host, naming all of them.

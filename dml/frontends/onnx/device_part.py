@@ -14,7 +14,7 @@ from dml.api.pattern import CompiledPattern
 from dml.api.resident import SharedMemory
 from dml.errors import DMLError
 from dml.garbage import uncollected
-from dml.graph.builder import SharedConstants
+from dml.graph.constants import SharedConstants
 from dml.stages import stage
 from dml.traced import Numbers, UntracedError, filled, numbers_in
 

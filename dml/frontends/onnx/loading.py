@@ -21,7 +21,8 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from onnx import checker, numpy_helper
 
 from dml.errors import DMLError
-from dml.graph.builder import bytes_under
+from dml.files import reading
+from dml.graph.constants import bytes_under
 
 from .dtypes import Array
 from .lenient import checkable, graph_nodes, mend
@@ -74,15 +75,11 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
     else:
         try:
             path = Path(os.fspath(source))
-            with path.open("rb") as file:
-                name, folder = str(path), path.parent
-                model, apart = _read(file, name, fill)
         except TypeError:
             raise DMLError(f"a model is a path, bytes or an onnx.ModelProto, found {type(source).__name__}") from None
-        except OSError as error:
-            raise DMLError(f"{path}: cannot be read ({error.strerror})") from None
-        except ValueError as error:  # a path that no file can have
-            raise DMLError(f"{source!r}: cannot be read ({error})") from None
+        with reading(path), path.open("rb") as file:
+            name, folder = str(path), path.parent
+            model, apart = _read(file, name, fill)
     if not model.HasField("graph"):
         raise DMLError(f"{name} has no graph")
     own = len(model.graph.initializer)  # which come first
@@ -266,20 +263,18 @@ def _external(tensor: Any, size: int, where: str, folder: Path | None) -> bytes:
         offset, length = int(entries.get("offset", "0") or 0), int(entries.get("length", "") or size)
     except ValueError:
         raise DMLError(f"{where}: offset and length of external data must be integers") from None
-    root = folder.resolve()
-    try:
-        path = (root / location).resolve(strict=True)
+    root, name = folder.resolve(), f"{where}: its external data {location!r}"
+    with reading(name):
+        path = Path(os.path.realpath(root / location, strict=True))
         inside = location and not os.path.isabs(location) and path.is_relative_to(root) and path.is_file()
-    except (OSError, ValueError, RuntimeError):
-        raise DMLError(f"{where}: its external data {location!r} cannot be read") from None
     if not inside:
-        raise DMLError(f"{where}: its external data {location!r} must be a file in the model's folder")
+        raise DMLError(f"{name} must be a file in the model's folder")
     if length != size:
-        raise DMLError(f"{where}: its dimensions say {size} bytes, its external data has a length of {length}")
-    total = path.stat().st_size
-    if offset < 0 or offset + size > total:
-        raise DMLError(f"{where}: external data {location!r} has {total} bytes, not {size} from {offset} on")
-    with path.open("rb") as file:
+        raise DMLError(f"{name} has a length of {length}, its dimensions say {size} bytes")
+    with reading(name), path.open("rb") as file:
+        total = os.fstat(file.fileno()).st_size
+        if offset < 0 or offset + size > total:
+            raise DMLError(f"{name} has {total} bytes, not {size} from {offset} on")
         file.seek(offset)
         return file.read(size)
 

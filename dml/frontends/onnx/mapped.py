@@ -14,7 +14,8 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
-from dml.graph.builder import Fragment, SharedConstants, Source, Tensor
+from dml.graph.builder import Fragment, Source, Tensor
+from dml.graph.constants import SharedConstants
 from dml.structures import HashedOnce
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -188,7 +189,7 @@ class MappedNodes:
 
 
 #: What ``_described`` gives for an output that is more than a tensor of the graph.
-_UNKNOWN: Any = object()
+_UNKNOWN = _Result(None, (), None, None, None, None)
 
 
 def _kind(node: NodeFacts) -> Hashable | None:
@@ -205,12 +206,12 @@ def _described(item: Any, inputs: Sequence[OnnxValue | None], sources: Sequence[
     if item is None:
         return None
     if type(item) is not OnnxValue:
-        return _UNKNOWN  # type: ignore[no-any-return]
+        return _UNKNOWN
     for at, value in enumerate(inputs):
         if value is item:
             return _Result(at, (), None, None, None, None)
     if item.traced is not None or (item.array is not None and item.array.dtype.hasobject):
-        return _UNKNOWN  # type: ignore[no-any-return]
+        return _UNKNOWN
     tensor, place = item.held, None
     if tensor is not None:
         kind, node, output = tensor.source
@@ -219,5 +220,5 @@ def _described(item: Any, inputs: Sequence[OnnxValue | None], sources: Sequence[
         elif kind == "node" and node >= first:
             place = node - first, output
         else:
-            return _UNKNOWN  # type: ignore[no-any-return]
+            return _UNKNOWN
     return _Result(None, item.shape, item.dtype, item.array, place, None if tensor is None else tensor.desc)

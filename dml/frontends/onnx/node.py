@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from dml.errors import HRESULT, DMLError
+from dml.shapes import checked_axis
 from dml.traced import whole
 
 from .dtypes import Array
@@ -216,13 +217,6 @@ class OnnxNode:
     def axis(self, name: str, default: int, rank: int) -> int:
         """An axis attribute, counted from the front."""
         return checked_axis(self.integer(name, default), rank)
-
-
-def checked_axis(axis: int, rank: int) -> int:
-    """An axis counted from the front. Raises DMLError where there is no such dimension."""
-    if not -rank <= axis < rank:
-        raise DMLError(f"axis {axis} is no dimension of a tensor of rank {rank}")
-    return axis % rank
 
 
 def noted(error: Exception, note: str) -> None:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from dml.api.device import Device
+from dml.api.device import Device, create_device
 from dml.arguments import checked
+from dml.enums import DML_EXECUTION_FLAGS, DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
 
 from .backend import PreparedModel, open_device
@@ -47,7 +48,8 @@ class InferenceSession:
     of its name. CPUExecutionProvider is what runs the nodes that cannot be mapped, and may be left out: named alone, it
     is the default device, too, so that a program need change nothing but its import. device: in place of these options,
     a Device or what ``dml.create_device`` takes.
-    A session of a path can be pickled: it is made anew of the path, options and choice of device.
+    A session of a path can be pickled: it is made anew of the path, options and choice of device (of a
+    Device, its index, feature level and execution flags).
     Raises DMLError for what is wrong with the model, for options that ask for what is not here, and where no provider
     is one of ``get_available_providers()``; others beside them are passed over with a warning, as onnxruntime does.
     """
@@ -71,7 +73,7 @@ class InferenceSession:
         chosen = _chosen(_paired(providers, provider_options))
         self._providers = (providers, provider_options)
         #: What to open it by elsewhere.
-        self._device = device.vulkan.index if isinstance(device, Device) else device
+        self._device = _Reopened.of(device) if isinstance(device, Device) else device
         if device is None:
             device = chosen
         opened = device if isinstance(device, Device) else open_device(device)
@@ -185,8 +187,24 @@ class InferenceSession:
         return _again, (self._path, self._options, *self._providers, self._device)
 
 
+class _Reopened(NamedTuple):
+    """What a Device is opened by in another process."""
+
+    device: int
+    feature_level: DML_FEATURE_LEVEL
+    execution_flags: DML_EXECUTION_FLAGS
+
+    @classmethod
+    def of(cls, device: Device) -> _Reopened:
+        return cls(device.vulkan.index, device.feature_level, device.execution_flags)
+
+    def open(self) -> Device:
+        return create_device(self.device, feature_level=self.feature_level, execution_flags=self.execution_flags)
+
+
 def _again(path: str, options: SessionOptions, providers: Any, provider_options: Any, device: Any) -> InferenceSession:
-    return InferenceSession(path, options, providers, provider_options, device=device)
+    opened = device.open() if isinstance(device, _Reopened) else device
+    return InferenceSession(path, options, providers, provider_options, device=opened)
 
 
 def _path(source: Any) -> str:

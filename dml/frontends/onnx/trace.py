@@ -24,7 +24,8 @@ from dml.api.device_array import DeviceArray
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
 from dml.errors import HRESULT, DMLError
-from dml.graph.builder import Builder, DeviceLike, SharedConstants, Source
+from dml.graph.builder import Builder, DeviceLike, Source
+from dml.graph.constants import SharedConstants
 
 from .dtypes import BOOL, HELD_AS_FLOAT32, Array, DType, Shape, storage
 from .folding import fold

@@ -112,7 +112,10 @@ class IrModel:
 
     @checked
     def compile(self, device: Device | None = None) -> CompiledModel:
-        """Raises DMLError that lists every layer that cannot be mapped, before anything runs."""
+        """The model on a device; None takes the one that ``dml.create_device()`` does.
+
+        Raises DMLError that lists every layer that cannot be mapped, before anything runs.
+        """
         return CompiledModel(self.network, device or create_device())
 
 

@@ -17,6 +17,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.frontends.openvino.ir import ELEMENT_TYPES, IrLayer, Network
 from dml.graph.builder import Builder, Tensor
+from dml.shapes import checked_axis
 from dml.tensors import data_type_of
 
 #: A value between layers: in the graph, or known here (constants and what shapes are made of).
@@ -104,9 +105,7 @@ class IrContext:
 
     def axis(self, number: int, rank: int) -> int:
         """An axis counted from the front."""
-        if not -rank <= number < rank:
-            raise self.error(f"axis {number} is no dimension of a tensor of rank {rank}")
-        return number % rank
+        return checked_axis(number, rank, str(self.layer))
 
     def each(self, name: str, count: int, default: int) -> list[int]:
         """An attribute of so many integers; the default for all where it is absent or empty."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.errors import DMLError
+from dml.files import reading
 from dml.frontends.extras import missing
 
 try:
@@ -183,16 +184,12 @@ def read_network(path: str | Path, weights: str | Path | None = None) -> Network
     and cycles.
     """
     path = Path(path)
-    try:
+    with reading(path):
         text = path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise DMLError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
     data_path = Path(weights) if weights is not None else path.with_suffix(".bin")
     if data_path.exists() or weights is not None:
-        try:
+        with reading(data_path):
             data: npt.NDArray[np.uint8] = np.fromfile(data_path, np.uint8)
-        except (OSError, ValueError) as error:
-            raise DMLError(f"{data_path}: cannot be read: {getattr(error, 'strerror', error)}") from error
     else:
         data = np.zeros(0, np.uint8)
     try:

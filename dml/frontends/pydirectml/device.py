@@ -90,7 +90,7 @@ class GraphBuilder:
 
     @checked
     def build(self, flags: Any, outputs: Sequence[Expression]) -> Model:
-        """Compile what the outputs need. flags: ExecutionFlags, accepted and without effect."""
+        """Compile what the outputs need. flags: ExecutionFlags, as ``compile_graph`` takes them."""
         made = [output.made for output in outputs]
         for tensor in made:
             if tensor.source[0] == "input":

@@ -20,7 +20,7 @@ from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import convolved_sizes, each_dimension, transposed_sizes
 
-from .sizes import given_or
+from .sizes import given_or, told_by
 
 
 @checked
@@ -38,7 +38,7 @@ def convolution(
 ) -> Tensor:
     """Cross-correlation of {N, C, spatial...} with {K, C / groups, window...}; bias {1, K, 1...} or {K}."""
     w = x.builder.like(weights, x)
-    sizes, fields = _forward(x, w, strides, dilations, start_padding, end_padding)
+    sizes, fields = _forward("convolution", x, w, strides, dilations, start_padding, end_padding)
     return x.builder.one(
         DML_CONVOLUTION_OPERATOR_DESC,
         sizes,
@@ -81,17 +81,19 @@ def transposed_convolution(
     strides, dilations = given_or(strides, ones), given_or(dilations, ones)
     start, end = given_or(start_padding, zeros), given_or(end_padding, zeros)
     beyond = given_or(output_padding, zeros)
-    if output_sizes is not None:
-        least = transposed_sizes(x.sizes, w.sizes, strides, dilations, start, end)[2:]
-        beyond = tuple(size - inside for size, inside in each_dimension(output_sizes, least))
-        if not all(0 <= more < step for more, step in each_dimension(beyond, strides)):
-            raise DMLError(
-                f"transposed_convolution: output_sizes must be {least}, or more by less than the strides {strides}, "
-                f"found {tuple(output_sizes)}"
-            )
+    with told_by("transposed_convolution"):
+        if output_sizes is not None:
+            least = transposed_sizes(x.sizes, w.sizes, strides, dilations, start, end)[2:]
+            beyond = tuple(size - inside for size, inside in each_dimension(output_sizes, least))
+            if not all(0 <= more < step for more, step in each_dimension(beyond, strides)):
+                raise DMLError(
+                    f"output_sizes must be {least}, or more by less than the strides {strides}, "
+                    f"found {tuple(output_sizes)}"
+                )
+        sizes = transposed_sizes(x.sizes, w.sizes, strides, dilations, start, end, beyond, groups)
     return x.builder.one(
         DML_CONVOLUTION_OPERATOR_DESC,
-        transposed_sizes(x.sizes, w.sizes, strides, dilations, start, end, beyond, groups),
+        sizes,
         InputTensor=x,
         FilterTensor=w,
         BiasTensor=_channels(x, bias),
@@ -125,7 +127,7 @@ def convolution_integer(
     Reference: dml_convolution_integer_operator_desc.
     """
     w = x.builder.like(weights, x)
-    sizes, fields = _forward(x, w, strides, dilations, start_padding, end_padding)
+    sizes, fields = _forward("convolution_integer", x, w, strides, dilations, start_padding, end_padding)
     return x.builder.one(
         DML_CONVOLUTION_INTEGER_OPERATOR_DESC,
         sizes,
@@ -164,7 +166,7 @@ def quantized_linear_convolution(
     dml_quantized_linear_convolution_operator_desc.
     """
     w = x.builder.like(weights, x)
-    sizes, fields = _forward(x, w, strides, dilations, start_padding, end_padding)
+    sizes, fields = _forward("quantized_linear_convolution", x, w, strides, dilations, start_padding, end_padding)
     if data_type is None:
         data_type = output_zero_point.data_type if isinstance(output_zero_point, Tensor) else x.data_type
     floats = x.builder.constant(np.ones(1, np.float32))
@@ -187,7 +189,7 @@ def quantized_linear_convolution(
 
 
 def _forward(
-    x: Tensor, w: Tensor, strides: Sequence[int] | None, dilations: Sequence[int] | None,
+    name: str, x: Tensor, w: Tensor, strides: Sequence[int] | None, dilations: Sequence[int] | None,
     start: Sequence[int] | None, end: Sequence[int] | None,
 ) -> tuple[tuple[int, ...], dict[str, Any]]:  # fmt: skip
     """The output's sizes and the fields that say where the windows lie."""
@@ -198,7 +200,8 @@ def _forward(
         "StartPadding": given_or(start, zeros),
         "EndPadding": given_or(end, zeros),
     }
-    return convolved_sizes(x.sizes, w.sizes, *fields.values()), fields
+    with told_by(name):
+        return convolved_sizes(x.sizes, w.sizes, *fields.values()), fields
 
 
 def _channels(x: Tensor, bias: Operand | None) -> Tensor | None:

@@ -12,12 +12,11 @@ from dml.descriptors.movement import (
 )
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import (
+    checked_axis,
     gathered_nd_sizes,
     replaced,
     with_rank,
 )
-
-from .sizes import axis_of
 
 
 @checked
@@ -27,7 +26,7 @@ def gather(x: Tensor, indices: Operand, axis: int) -> Tensor:
     The result's sizes are x's with the axis replaced by the indices' sizes.
     """
     indices = x.builder.like(indices, x)
-    axis = axis_of("gather", x, axis)
+    axis = checked_axis(axis, x.rank, "gather")
     sizes = replaced(x.sizes, axis, indices.sizes)
     rank = max(x.rank, len(sizes))
     source = x.reshape(*with_rank(x.sizes, rank))
@@ -54,7 +53,7 @@ def gather_elements(x: Tensor, indices: Operand, axis: int) -> Tensor:
         x.data_type,
         InputTensor=x,
         IndicesTensor=chosen,
-        Axis=axis_of("gather_elements", x, axis),
+        Axis=checked_axis(axis, x.rank, "gather_elements"),
     )
 
 
@@ -86,7 +85,7 @@ def scatter_elements(x: Tensor, indices: Operand, updates: Operand, axis: int) -
         InputTensor=x,
         IndicesTensor=x.builder.like(indices, x),
         UpdatesTensor=x.builder.like(updates, x),
-        Axis=axis_of("scatter_elements", x, axis),
+        Axis=checked_axis(axis, x.rank, "scatter_elements"),
     )
 
 

@@ -26,6 +26,7 @@ from dml.descriptors.movement import (
 from dml.errors import DMLError
 from dml.graph.builder import Operand, Tensor
 from dml.shapes import (
+    checked_axis,
     depth_to_space_sizes,
     joined_sizes,
     padded_sizes,
@@ -37,16 +38,18 @@ from dml.shapes import (
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .attributes import scalar_of
-from .sizes import axis_of, given_or, sizes_of
+from .sizes import given_or, sizes_of, told_by
 
 
 @checked
 def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
     """A window of ``sizes`` input elements from ``offsets`` on, every ``strides``-th (negative: from its end)."""
     steps = given_or(strides, (1,) * x.rank)
+    with told_by("slice_"):
+        sliced = sliced_sizes(sizes, steps)
     return x.builder.one(
         DML_SLICE1_OPERATOR_DESC,
-        sliced_sizes(sizes, steps),
+        sliced,
         InputTensor=x,
         InputWindowOffsets=tuple(offsets),
         InputWindowSizes=tuple(sizes),
@@ -57,7 +60,7 @@ def slice_(x: Tensor, offsets: Sequence[int], sizes: Sequence[int], strides: Seq
 @checked
 def split(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
     """Parts of these sizes along an axis."""
-    axis = axis_of("split", x, axis)
+    axis = checked_axis(axis, x.rank, "split")
     parts = [DML_BUFFER_TENSOR_DESC(x.data_type, with_size(x.sizes, axis, size)) for size in sizes]
     made = x.builder.node(DML_SPLIT_OPERATOR_DESC, {"OutputTensors": parts}, InputTensor=x, Axis=axis)
     return list(made["OutputTensors"])
@@ -69,7 +72,7 @@ def join(tensors: Sequence[Tensor], axis: int) -> Tensor:
     if len(tensors) == 0:
         raise DMLError("join: needs at least one tensor")
     first = tensors[0]
-    axis = axis_of("join", first, axis)
+    axis = checked_axis(axis, first.rank, "join")
     sizes = joined_sizes([tensor.sizes for tensor in tensors], axis)
     return first.builder.one(DML_JOIN_OPERATOR_DESC, sizes, InputTensors=list(tensors), Axis=axis)
 
@@ -93,9 +96,11 @@ def padding(
         cls = DML_PADDING1_OPERATOR_DESC
         number = scalar_of("padding: value", value, x.data_type)
         fields = {"PaddingValue": number, "PaddingValueDataType": x.data_type}
+    with told_by("padding"):
+        sizes = padded_sizes(x.sizes, start, end)
     return x.builder.one(
         cls,
-        padded_sizes(x.sizes, start, end),
+        sizes,
         InputTensor=x,
         PaddingMode=mode,
         **fields,
@@ -107,7 +112,9 @@ def padding(
 @checked
 def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     """x repeated along each dimension."""
-    return x.builder.one(DML_TILE_OPERATOR_DESC, scaled_sizes(x.sizes, repeats), InputTensor=x, Repeats=tuple(repeats))
+    with told_by("tile"):
+        sizes = scaled_sizes(x.sizes, repeats)
+    return x.builder.one(DML_TILE_OPERATOR_DESC, sizes, InputTensor=x, Repeats=tuple(repeats))
 
 
 @checked
@@ -131,7 +138,7 @@ def space_to_depth(
 @checked
 def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis: int = -1) -> Tensor:
     """``on`` where an index is the place along ``axis``, whose size of 1 becomes ``depth``; FLOAT32."""
-    axis = axis_of("one_hot", indices, axis)
+    axis = checked_axis(axis, indices.rank, "one_hot")
     values = indices.builder.constant([off, on], enums.DML_TENSOR_DATA_TYPE_FLOAT32)
     return indices.builder.one(
         DML_ONE_HOT_OPERATOR_DESC,
@@ -146,7 +153,7 @@ def one_hot(indices: Tensor, depth: int, off: float = 0.0, on: float = 1.0, axis
 @checked
 def reverse_subsequences(x: Tensor, lengths: Operand, axis: int) -> Tensor:
     """The first ``lengths`` elements along the axis in reverse; lengths has x's sizes, 1 along the axis."""
-    axis = axis_of("reverse_subsequences", x, axis)
+    axis = checked_axis(axis, x.rank, "reverse_subsequences")
     return x.builder.one(
         DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
         x.sizes,

@@ -12,8 +12,7 @@ from dml.descriptors.normalization import (
     DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC,
 )
 from dml.graph.builder import Operand, Tensor
-
-from .sizes import axis_of
+from dml.shapes import checked_axis
 
 
 def along_channels(x: Tensor, value: Operand) -> Tensor:
@@ -71,7 +70,7 @@ def mean_variance_normalization(
         InputTensor=x,
         ScaleTensor=like(scale),
         BiasTensor=like(bias),
-        Axes=tuple(axis_of("mean_variance_normalization", x, axis) for axis in axes),
+        Axes=tuple(checked_axis(axis, x.rank, "mean_variance_normalization") for axis in axes),
         NormalizeVariance=normalize_variance,
         Epsilon=epsilon,
         FusedActivation=activation,

@@ -28,7 +28,7 @@ from dml.shapes import covered_size, each_dimension, pooled_sizes, window_count,
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from .movement import padding
-from .sizes import given_or
+from .sizes import given_or, told_by
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,13 @@ def _windows(
     zeros, ones = (0,) * len(window), (1,) * len(window)
     steps, gaps = given_or(strides, ones), given_or(dilations, ones)
     before, after = given_or(start, zeros), given_or(end, zeros)
-    if ceil_mode or output_sizes is not None:
-        wanted = output_sizes if output_sizes is not None else _rounded_up(x, window, steps, gaps, before, after)
-        after = _end_padding(name, x, window, steps, gaps, before, wanted)
+    with told_by(name):
+        if ceil_mode or output_sizes is not None:
+            wanted = output_sizes if output_sizes is not None else _rounded_up(x, window, steps, gaps, before, after)
+            after = _end_padding(x, window, steps, gaps, before, wanted)
+        sizes = pooled_sizes(x.sizes, window, steps, gaps, before, after)
     return _Windows(
-        pooled_sizes(x.sizes, window, steps, gaps, before, after),
+        sizes,
         gaps,
         {"Strides": steps, "WindowSize": tuple(window), "StartPadding": before, "EndPadding": after},
     )
@@ -75,7 +77,7 @@ def _rounded_up(
 
 
 def _end_padding(
-    name: str, x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
+    x: Tensor, window: Sequence[int], steps: Sequence[int], gaps: Sequence[int], before: Sequence[int],
     wanted: Sequence[int],
 ) -> tuple[int, ...]:  # fmt: skip
     """The least end padding that gives so many windows: none where elements are left behind the last."""
@@ -84,7 +86,7 @@ def _end_padding(
         reach = window_reach(taps, gap)
         more = max(0, covered_size(count, reach, step) - size - first)
         if count < 1 or window_count(size + first + more, reach, step) != count:
-            raise DMLError(f"{name}: no end padding gives the output sizes {tuple(wanted)} from {x.sizes}")
+            raise DMLError(f"no end padding gives the output sizes {tuple(wanted)} from {x.sizes}")
         needed.append(more)
     return tuple(needed)
 

@@ -18,12 +18,11 @@ from dml.descriptors.reduction import (
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.graph.builder import Tensor
 from dml.shapes import (
+    checked_axis,
     ones_along,
     with_size,
 )
 from dml.tensors import DML_BUFFER_TENSOR_DESC
-
-from .sizes import axis_of
 
 UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 
@@ -33,7 +32,7 @@ def reduce(
     x: Tensor, function: DML_REDUCE_FUNCTION, axes: Sequence[int] | None = None, data_type: Any = None
 ) -> Tensor:
     """A reduction over axes (all when None); the reduced dimensions stay, of size 1."""
-    chosen = tuple(range(x.rank)) if axes is None else tuple(axis_of("reduce", x, axis) for axis in axes)
+    chosen = tuple(range(x.rank)) if axes is None else tuple(checked_axis(axis, x.rank, "reduce") for axis in axes)
     sizes = ones_along(x.sizes, chosen)
     arguments = (enums.DML_REDUCE_FUNCTION_ARGMAX, enums.DML_REDUCE_FUNCTION_ARGMIN)
     kind = data_type or (UINT32 if function in arguments else x.data_type)
@@ -45,7 +44,7 @@ def top_k(
     x: Tensor, k: int, axis: int, direction: enums.DML_AXIS_DIRECTION = enums.DML_AXIS_DIRECTION_DECREASING
 ) -> tuple[Tensor, Tensor]:
     """The k largest (DECREASING) or smallest elements along an axis, in order, and their indices (UINT32)."""
-    axis = axis_of("top_k", x, axis)
+    axis = checked_axis(axis, x.rank, "top_k")
     sizes = with_size(x.sizes, axis, k)
     made = x.builder.node(
         DML_TOP_K1_OPERATOR_DESC,
@@ -73,7 +72,7 @@ def _running(cls: type[OperatorDesc], exclusive_field: str, doc: str) -> Callabl
         exclusive: bool = False,
     ) -> Tensor:
         fields: dict[str, Any] = {
-            "Axis": axis_of(name, x, axis),
+            "Axis": checked_axis(axis, x.rank, name),
             "AxisDirection": direction,
             exclusive_field: exclusive,
         }

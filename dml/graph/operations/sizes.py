@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
+
+
+@contextmanager
+def told_by(name: str) -> Iterator[None]:
+    """Raises the DMLErrors of its block with the function's name before them: the arithmetic of sizes knows none."""
+    try:
+        yield
+    except DMLError as error:
+        raise DMLError(f"{name}: {error.message}", error.hresult) from None
 
 
 def sizes_of(name: str, x: Tensor, rank: int) -> tuple[int, ...]:
@@ -18,10 +28,3 @@ def sizes_of(name: str, x: Tensor, rank: int) -> tuple[int, ...]:
 def given_or(values: Sequence[int] | None, default: tuple[int, ...]) -> tuple[int, ...]:
     """The values, or the default where none are given."""
     return tuple(values) if values is not None and len(values) else default
-
-
-def axis_of(name: str, x: Tensor, axis: int) -> int:
-    """The axis, counted from the front."""
-    if not -x.rank <= axis < x.rank:
-        raise DMLError(f"{name}: a tensor of sizes {x.sizes} has no axis {axis}")
-    return axis % x.rank

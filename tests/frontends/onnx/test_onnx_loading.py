@@ -96,6 +96,7 @@ def test_external_data_outside_the_folder_is_refused(tmp_path: Path, location: s
     "entries, message",
     [
         ({"offset": "8"}, "has 16 bytes, not 16 from 8 on"),
+        ({"offset": "1"}, "has 16 bytes, not 16 from 1 on"),
         ({"offset": "-4"}, "from -4 on"),
         ({"length": "8"}, "has a length of 8"),
         ({"offset": "many"}, "must be integers"),

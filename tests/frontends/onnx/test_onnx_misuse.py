@@ -79,6 +79,7 @@ WRONG: dict[str, tuple[str, int, Mapping[str, Any], Mapping[str, Any], str]] = {
                 "rois must have four columns"),
     "an end of dimensions": ("Flatten", 13, {"x": IMAGE}, {"axis": 5}, "axis must be from -4 to 4, found 5"),
     "its other end": ("Flatten", 13, {"x": IMAGE}, {"axis": -5}, "axis must be from -4 to 4, found -5"),
+    "softmax of what is not there": ("Softmax", 11, {"x": IMAGE}, {"axis": 5}, "axis must be from -4 to 4, found 5"),
     "a matrix for a stack": ("EyeLike", 9, {"x": IMAGE[0]}, {}, "input 0 must have rank 2, found shape"),
     "a direction": ("BitShift", 11, {"x": np.ones(3, np.uint8), "by": np.ones(3, np.uint8)}, {"direction": "UP"},
                     "attribute 'direction' must be one of LEFT, RIGHT, found 'UP'"),

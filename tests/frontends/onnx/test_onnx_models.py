@@ -275,7 +275,7 @@ def test_the_level_is_that_of_the_tensors(device: dml.Device, dtype: Any, shape:
     desc = dml.DML_ELEMENT_WISE_ADD_OPERATOR_DESC(tensor, tensor, tensor)
     dml.validate(desc, row.level)
     for below in (one for one in dml.DML_FEATURE_LEVEL if one < row.level):
-        with pytest.raises(dml.DMLError):
+        with pytest.raises(dml.DMLError, match="feature level"):
             dml.validate(desc, below)
 
 

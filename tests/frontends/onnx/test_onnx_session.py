@@ -180,6 +180,13 @@ def test_a_session_pickles_by_its_path(path: Path, device: dml.Device, monkeypat
         pickle.dumps(dml_onnx.InferenceSession(path.read_bytes(), device=device))
 
 
+def test_a_session_pickles_what_its_device_was_opened_with(path: Path, device: dml.Device) -> None:
+    half = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
+    own = dml.create_device(device.vulkan.index, feature_level="6_2", execution_flags=half)
+    again = pickle.loads(pickle.dumps(dml_onnx.InferenceSession(path, device=own))).device
+    assert (again.feature_level, again.execution_flags) == (dml.DML_FEATURE_LEVEL_6_2, half)
+
+
 def test_providers_choose_the_device(path: Path, device: dml.Device) -> None:
     index = device.vulkan.index
     for providers, options in (

@@ -45,7 +45,7 @@ def random(seed, *shape):
 B, S, WIDTH, H = 3, 6, 4, 5
 
 
-def sequence_model(kind, direction="forward", gates=3, bias_gates=None, layer=None, **attributes):
+def sequence_model(kind, direction="forward", gates=3, bias_gates=None, **attributes):
     count = 2 if direction == "bidirectional" else 1
     x, n = parameter("x", (B, S, WIDTH)), parameter("n", (B,), np.int32)
     states = [parameter(name, (B, count, H)) for name in ("h", "c")[: 2 if kind == "lstm" else 1]]

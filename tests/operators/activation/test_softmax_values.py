@@ -93,6 +93,11 @@ def test_axes_and_layouts(device: dml.Device, kind: str, axes: tuple[int, ...], 
         ((40, 127), (1,)),
         ((131, 1004), (1,)),  # vectors
         ((513, 1024), (1,)),  # two at a time
+        ((4, 48, 197), (2,)),  # rows that begin and end within vectors
+        ((12000, 3), (1,)),
+        ((40004, 1), (1,)),
+        ((4, 8191), (1,)),
+        ((331, 105), (1,)),  # the last vector is none
         ((1, 70000), (1,)),
         ((3000, 16), (0,)),
     ],
@@ -110,6 +115,19 @@ def test_rows_beyond_the_loops_of_a_driver(device: dml.Device) -> None:
     x[:, -1] = 1
     found = harness.run(device, describe("SOFTMAX", like(x), (1,)), {"InputTensor": x})["OutputTensor"]
     assert_ulp(found[3], reference("SOFTMAX", x[3], (0,)), 16, "sums of equal terms round alike")
+
+
+def test_rows_keep_to_themselves(device: dml.Device) -> None:
+    """A NaN or an infinity makes its own row NaN, and rows of -infinity, where neighbours share vectors."""
+    x = harness.random(np.random.default_rng(5), "FLOAT32", (400, 98), -8, 8)
+    x[::7, 0], x[3::7, 97], x[5::7, 50], x[6::7] = np.nan, np.inf, -np.inf, -np.inf
+    x[2::7, 97] = 1e30
+    for kind in ("SOFTMAX", "LOG_SOFTMAX"):
+        found = harness.run(device, describe(kind, like(x), (1,)), {"InputTensor": x})["OutputTensor"]
+        expected = reference(kind, x, (1,))
+        assert (np.isnan(found) == np.isnan(expected)).all()
+        plain = np.isin(np.arange(400) % 7, (1, 4))
+        assert_close(kind, found[plain], x[plain], (1,))
 
 
 def test_float16_with_lanes(each_kind: dml.Device) -> None:

@@ -55,7 +55,7 @@ def test_types_and_layouts(without_matrices, dtype, layout, case):
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_slabs(as_discrete, monkeypatch, slab, direction):
     chosen = replace(selection._IMPLICIT_TILES[2], slab=slab)
-    monkeypatch.setattr("dml.compiler.operators.convolution.convolve.implicit_tile", lambda *_: chosen)
+    monkeypatch.setattr("dml.compiler.operators.convolution.convolve.implicit_tile", lambda *_, **__: chosen)
     case = {**CASES[0], "strides": (2, 2), "direction": BACKWARD} if direction == "backward" else CASES[0]
     made = build("FLOAT32", 2, **case)
     assert runs_implicit(as_discrete, made[0])

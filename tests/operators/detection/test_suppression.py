@@ -65,6 +65,22 @@ def test_it_gives_scores(device: dml.Device) -> None:
     assert rows == sorted(rows, key=lambda row: (row[0], row[1], -inputs["ScoresTensor"][tuple(row)]))
 
 
+@pytest.mark.parametrize(("inclusive", "kept"), [(False, [0, 1, 2]), (True, [0, 2])])
+def test_an_overlap_at_the_threshold(device: dml.Device, inclusive: bool, kept: list[int]) -> None:
+    """The second box covers half of what it and the first take; of equal scores the first place comes first."""
+    boxes = np.array([[[0, 0, 2, 1], [0, 0, 1, 1], [5, 5, 6, 6]]], np.float32)
+    inputs = {"BoxesTensor": boxes, "ScoresTensor": np.full((1, 1, 3), 0.5, np.float32)}
+    desc = described(
+        BoxesTensor=tensor("FLOAT32", (1, 3, 4)), ScoresTensor=tensor("FLOAT32", (1, 1, 3)), MaximumBoxes=3,
+        IouThresholdTensor=tensor("FLOAT32", (1,)), OutputSelectedTensor=tensor("UINT32", (3, 3)),
+        OutputScoresTensor=None, Inclusive=inclusive,
+    )  # fmt: skip
+    compiled = device.compile_operator(device.create_operator(desc))
+    found = compiled.dispatch({**inputs, "IouThresholdTensor": np.array([0.5], np.float32)})
+    rows = found["OutputSelectedTensor"][: int(found["OutputCountTensor"][0])]
+    assert rows.tolist() == [[0, 0, place] for place in kept]
+
+
 def crowd(count: int, most: int) -> OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC:
     """An image, two classes."""
     return described(

@@ -11,12 +11,12 @@ F32, F16, I32, I8, U8 = (tensor(kind, (2, 3)) for kind in ("FLOAT32", "FLOAT16",
 ONE_F, ONE_I = tensor("FLOAT32", (1, 1)), tensor("INT8", (1, 1))
 
 
-def quantize(x=F32, scale=F32, zero_point=U8, out=U8):
-    return dml.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(x, scale, zero_point, out)
+def quantize(x=F32, scale=F32, zero_point=U8):
+    return dml.DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC(x, scale, zero_point, U8)
 
 
-def dequantize(x=I8, scale=F32, zero_point=I8, out=F32):
-    return dml.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(x, scale, zero_point, out)
+def dequantize(scale=F32, zero_point=I8, out=F32):
+    return dml.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC(I8, scale, zero_point, out)
 
 
 def linear_add(**changes):

@@ -130,6 +130,7 @@ def test_gather_nd1_rules():
     dml.validate(good)
     refuse(good.replace(BatchDimensionCount=3), "BatchDimensionCount", "below")
     refuse(good.replace(IndicesTensor=output("INT32", (1, 3, 6, 1))), "IndicesTensor", "batch dimensions")
+    refuse(good.replace(IndicesTensor=output("INT32", (1, 2, 6, 4))), "IndicesTensor", "at most 3")
 
 
 @pytest.mark.parametrize("typed", [False, True])
@@ -164,6 +165,7 @@ def test_depth_and_space_rules(suffix):
     good = rearrange(to_space, DEPTH, space.shape, 2, order)
     refuse(good.replace(BlockSize=0), "BlockSize", "at least 1")
     refuse(good.replace(BlockSize=3), "InputTensor", "9")
+    refuse(good.replace(BlockSize=4), "InputTensor", "16")  # (4 alone divides the channels)
     refuse(good.replace(OutputTensor=output("UINT32", (1, 2, 6, 4))), "OutputTensor", "(1, 2, 4, 6)")
     refuse(good.replace(OutputTensor=output("INT32", (1, 2, 4, 6))), "OutputTensor", "data type")
     good = rearrange(to_depth, space, DEPTH.shape, 2, order)

@@ -11,8 +11,8 @@ from dml.shapes import with_size
 U32, U64 = dml.DML_TENSOR_DATA_TYPE_UINT32, dml.DML_TENSOR_DATA_TYPE_UINT64
 
 
-def reverse(sizes, lengths, axis, of=dml.DML_TENSOR_DATA_TYPE_INT8, lengths_of=U32, out=None):
-    tensor = dml.DML_BUFFER_TENSOR_DESC
+def reverse(sizes, lengths, axis, lengths_of=U32, out=None):
+    tensor, of = dml.DML_BUFFER_TENSOR_DESC, dml.DML_TENSOR_DATA_TYPE_INT8
     return dml.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(
         tensor(of, sizes), tensor(lengths_of, lengths), tensor(of, out or sizes), axis
     )

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 
-def close(result: Any, expected: Any, magnitude: float, ulps: float = 8) -> None:
-    """Within some float32 ulps of the magnitude of the terms, and half an ulp of the result's own type."""
-    error = ulps * magnitude * np.finfo(np.float32).eps
+def close(result: Any, expected: Any, magnitude: float) -> None:
+    """Within 8 float32 ulps of the magnitude of the terms, and half an ulp of the result's own type."""
+    error = 8 * magnitude * np.finfo(np.float32).eps
     np.testing.assert_allclose(result, expected, rtol=np.finfo(result.dtype).eps, atol=error)
 
 

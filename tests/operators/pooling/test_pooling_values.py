@@ -229,6 +229,77 @@ def test_max(device: Any, operator: Any, dtype: str, indices: str | None, case: 
         assert_exact(results["OutputIndicesTensor"], expected_indices.astype(dml.numpy_dtype(data_type(indices or ""))))
 
 
+#: Windows that CPUs' drivers take axis by axis, and hold the elements of several.
+ALONG_AXES = {
+    "small": ((2, 3, 9, 11), shape((3, 1, 1, 1, 1), (3, 1, 1, 1, 1))),
+    "large": ((1, 3, 20, 18), shape((13, 1, 6, 6, 1), (9, 1, 4, 2, 1))),
+    "steps": ((2, 2, 17, 23), shape((5, 2, 2, 1, 1), (6, 3, 0, 5, 1))),
+    "one axis": ((1, 2, 1, 70), shape((1, 1, 0, 0, 1), (32, 1, 31, 31, 1))),
+    "volume": ((1, 2, 7, 6, 9), shape((3, 1, 1, 1, 1), (4, 1, 0, 2, 1), (3, 1, 2, 0, 1))),
+    "padding alone": ((1, 2, 4, 5), shape((4, 1, 9, 9, 1), (5, 1, 7, 12, 1))),
+}
+
+
+def takes_axes(device: Any, desc: Any) -> bool:
+    compiled = device.compile_operator(device.create_operator(desc))
+    return any(dispatch.source.name.endswith("pooling/line.comp") for dispatch in compiled.program.dispatches)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "INT32", "UINT32"])
+@pytest.mark.parametrize("case", ALONG_AXES)
+@pytest.mark.parametrize("layout", [0, 1, 2, 4])
+def test_max_along_axes(device: Any, dtype: str, case: str, layout: int) -> None:
+    sizes, window = ALONG_AXES[case]
+    x = random(np.random.default_rng(9), dtype, sizes, -99, 99)
+    if dtype == "FLOAT32":
+        x.reshape(-1)[::31] = np.inf
+        x.reshape(-1)[7::67] = np.nan
+        x.reshape(-1)[8::41] = -np.inf
+    into, out = layouts(layout)
+    desc = dml.DML_MAX_POOLING_OPERATOR_DESC(
+        InputTensor=like(x, into),
+        OutputTensor=tensor(dtype, sizes_of(sizes, window), out),
+        **fields(window, dilations=False),
+    )
+    assert takes_axes(device, desc) == device.vulkan.target.is_cpu
+    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], reference.maximum(x, **window)[0])
+
+
+@pytest.mark.parametrize("include_padding", [False, True])
+@pytest.mark.parametrize("case", ALONG_AXES)
+@pytest.mark.parametrize("layout", [0, 1, 2, 4])
+def test_average_along_axes(device: Any, case: str, layout: int, include_padding: bool) -> None:
+    sizes, window = ALONG_AXES[case]
+    x = random(np.random.default_rng(10), "FLOAT32", sizes)
+    into, out = layouts(layout)
+    desc = dml.DML_AVERAGE_POOLING_OPERATOR_DESC(
+        InputTensor=like(x, into),
+        OutputTensor=tensor("FLOAT32", sizes_of(sizes, window), out),
+        IncludePadding=include_padding,
+        **fields(window, dilations=False),
+    )
+    assert takes_axes(device, desc) == device.vulkan.target.is_cpu
+    expected = reference.average(x, include_padding=include_padding, **window)
+    # As for other averages: relative to the terms, at most 4 each.
+    result = run(device, desc, {"InputTensor": x})["OutputTensor"]
+    np.testing.assert_allclose(result, expected, rtol=2 * np.finfo(np.float32).eps, atol=16 * np.finfo(np.float32).eps)
+
+
+def test_means_along_axes_are_whole_where_they_divide(device: Any) -> None:
+    x = np.random.default_rng(11).integers(-(2**12), 2**12, (1, 2, 12, 13)).astype(np.float32) * 35
+    x[0, 0, 0, 0] = np.inf
+    x[0, 0, 11, 12] = np.nan
+    window = shape((5, 1, 0, 0, 1), (7, 1, 0, 0, 1))
+    desc = dml.DML_AVERAGE_POOLING_OPERATOR_DESC(
+        InputTensor=like(x),
+        OutputTensor=tensor("FLOAT32", sizes_of(x.shape, window)),
+        IncludePadding=False,
+        **fields(window, dilations=False),
+    )
+    expected = reference.average(x, include_padding=False, **window)
+    assert_exact(run(device, desc, {"InputTensor": x})["OutputTensor"], expected.astype(np.float32))
+
+
 def test_max_lets_nan_and_infinities_through(device: Any) -> None:
     x = np.array([[[[np.nan, 9, -np.inf, -np.inf, 1, np.inf, np.nan, np.nan]]]], np.float32)
     desc = dml.DML_MAX_POOLING1_OPERATOR_DESC(
@@ -250,8 +321,8 @@ def test_unpooling(device: Any, dtype: str, layout: int) -> None:
     x = random(rng, dtype, (2, 2, 3, 4), 1, 90)
     kind = ("UINT32", "UINT64")[layout]
     indices = rng.integers(0, 150, x.shape).astype(dml.numpy_dtype(data_type(kind)))
-    if kind == "UINT64":
-        indices[0, 0, 0, 0] += 2**32
+    if kind == "UINT64":  # (beyond the output by its high word alone, and no other names the place of its low word)
+        indices[0, 0, 0, 0] = 2**32 + next(place for place in range(140) if place not in indices)
     into, out = layouts(layout)
     desc = dml.DML_MAX_UNPOOLING_OPERATOR_DESC(
         InputTensor=like(x, into), IndicesTensor=like(indices), OutputTensor=tensor(dtype, (2, 2, 5, 7), out)

@@ -81,7 +81,7 @@ def test_dimension_counts(device: dml.Device, rank: int) -> None:
 @pytest.mark.parametrize(
     "sizes, axis, k",
     [((1,), 0, 1), ((2,), 0, 1), ((3, 1024), 1, 1024), ((2, 1025), 1, 1), ((5000,), 0, 5000), ((3, 3000), 1, 2050),
-     ((50000,), 0, 7), ((4100, 2), 0, 100), ((1000, 3), 1, 2)],
+     ((50000,), 0, 7), ((4100, 2), 0, 100), ((1000, 3), 1, 2), ((4, 129), 1, 100), ((130000,), 0, 700)],
 )  # fmt: skip
 def test_lengths(each_kind: dml.Device, sizes: tuple[int, ...], axis: int, k: int) -> None:
     """One block and several, all of K from 1 to the whole line, with many ties."""
@@ -98,6 +98,25 @@ def test_long_lines_of_64_bits(each_kind: dml.Device) -> None:
     compiled = each_kind.compile_operator(each_kind.create_operator(desc))
     assert len(compiled.program.dispatches) == (9 if each_kind.vulkan.target.is_cpu else 3)
     check(compiled.dispatch({"InputTensor": x}), x, 0, 1500)
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "UINT64", "FLOAT16", "UINT8"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_groups_of_every_width(device: dml.Device, dtype: str, layout: str) -> None:
+    """A line for which a CPU's driver holds the first of each group; the last group is a short one."""
+    x = harness.random(np.random.default_rng(6), dtype, (2, 1001), -100, 100)
+    for direction in (UP, DOWN):
+        found = harness.run(device, describe(like(x, layout), 1, 30, direction, "UINT64", layout), {"InputTensor": x})
+        check(found, x, 1, 30, direction)
+
+
+def test_the_first_of_groups_go_by_the_total_order(device: dml.Device) -> None:
+    """NaN, infinities and equal elements, which lie in different groups of a long line; and one that rises."""
+    x = np.resize(np.array([1, np.nan, -np.inf, 1, np.inf, 2, -0.0, 0], np.float32), 777)
+    for line in (x, np.arange(777, dtype=np.float32), np.ones(777, np.float32)):
+        for direction in (UP, DOWN):
+            found = harness.run(device, describe(like(line), 0, 120, direction), {"InputTensor": line})
+            check(found, line, 0, 120, direction)
 
 
 def test_special_values(device: dml.Device) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge_axes
@@ -29,6 +30,7 @@ from dml.compiler.selection.lines import (
     held_rows,
     softmax_fits_one_dispatch,
     softmax_sharing,
+    softmax_takes_ragged,
     softmax_vectors,
 )
 from dml.descriptors import activation as d
@@ -54,10 +56,12 @@ def softmax(
         return
     x, y = rows
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
-    unit = _unit(builder, x, y)
+    unit, ragged = _step(builder, x, y)
     outer, most = range(x.rank - 1), builder.target.max_region
     held = held_rows(builder.target, length, unit)
-    fits = held is not None or softmax_fits_one_dispatch(builder.target, count, length, length // unit)
+    # Parts of ragged rows may be taken element by element.
+    steps = length if ragged else length // unit
+    fits = held is not None or softmax_fits_one_dispatch(builder.target, count, length, steps)
     if not fits or cut(rows, most, outer) is None:
         _in_passes(builder, source, result, axes, logarithm)
         return
@@ -68,13 +72,14 @@ def softmax(
 def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool, held: HeldRows | None) -> None:
     """In one dispatch."""
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
-    unit = _unit(builder, x, y)
-    sharing = held or softmax_sharing(builder.target, length // unit)
+    unit, ragged = _step(builder, x, y)
+    steps = length // unit + 2 if ragged else length // unit
+    sharing = held or softmax_sharing(builder.target, steps)
     if isinstance(sharing, HeldRows):
         of_halves = y.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not logarithm
         own: dict[str, object] = {"STEPS": sharing.steps, "SUBGROUP": sharing.subgroup, "OF_HALVES": int(of_halves)}
     else:
-        own = {"TURNED": f"{sharing.turned}u"}
+        own = {"TURNED": f"{0 if ragged else sharing.turned}u", "RAGGED": int(ragged)}
     builder.dispatch(
         HELD_KERNEL if held else KERNEL,
         {"x": read(x, vector=unit > 1), "y": write(y, vector=unit > 1)},
@@ -88,16 +93,33 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
             **own,
         },
         code="\n".join([coordinates("row", "x", x.rank, range(x.rank - 1)), _steps(x, y, unit)]),
-        steps=held.steps if held else WALKS * -(-length // (unit * sharing.lanes)),
+        steps=held.steps if held else WALKS * -(-steps // sharing.lanes),
         each=unit,
     )
 
 
-def _unit(builder: ProgramBuilder, x: Operand, y: Operand) -> int:
-    """Elements that an invocation takes at once, eight at most."""
+class _Step(NamedTuple):
+    """Elements that an invocation takes at once, eight at most. ragged: rows share the steps in which one ends."""
+
+    unit: int
+    ragged: bool
+
+
+def _step(builder: ProgramBuilder, x: Operand, y: Operand) -> _Step:
     vectors = softmax_vectors(builder.target, x.count)
     unit = adjacent((x, y), x.rank - 1) if vectors else 1
-    return 2 * unit if vectors == 2 and unit == 4 and x.sizes[-1] % 8 == 0 else unit
+    if unit > 1:
+        return _Step(2 * unit if vectors == 2 and unit == 4 and x.sizes[-1] % 8 == 0 else unit, False)
+    # A step at the end of a row reads what the next row has, which is not to be written meanwhile.
+    flat = all(_is_whole_in_one_line(operand) for operand in (x, y)) and not x.region.overlaps(y.region)
+    ragged = bool(vectors) and flat and softmax_takes_ragged(builder.target)
+    return _Step(4 if ragged else 1, ragged)
+
+
+def _is_whole_in_one_line(operand: Operand) -> bool:
+    """Whether it is whole vectors of FLOAT32, whatever its rows are."""
+    is_whole = operand.count % 4 == 0 and operand.base % 4 == 0
+    return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32 and operand.is_packed and is_whole
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:

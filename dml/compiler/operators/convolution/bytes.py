@@ -94,20 +94,7 @@ def convolve_bytes(
     if x.has_point(signed=signed) or weights.has_point(signed=signed):
         operands["a_terms"] = row_terms(builder, weights, a, signed=signed, adds=x.has_point(signed=signed), less=0)
         adds = weights.has_point(signed=signed)
-        rows = (sizes.groups, places) if adds else (1, 1)
-        terms = dispatch_terms(
-            builder,
-            {"b": read(b)},
-            x_point and x_point.view(rows, (0, 0)),
-            rows,
-            signed=signed,
-            unsigned_bytes=not x.is_signed,
-            constants={**constants, "WORDS": runs.count * runs.used // 4 if adds else 0}
-            | {"LESS": runs.count * runs.used if adds else 0},
-            defines={"WINDOWS": 1, "IS_SUM": 1},
-            steps=runs.count * runs.used // 4 if adds else 0,
-        )
-        operands["b_terms"] = terms.broadcast((sizes.groups, places, 2))
+        operands["b_terms"] = _window_terms(builder, sums, runs, b, x, constants, signed=signed, adds=adds)
     operands |= {f"beside{at}": beside for at, beside in enumerate(besides)}
     tensors = {name: read(operand, vector=name == "a") for name, operand in operands.items()}
     fours = stores_fours(sums.result)
@@ -131,6 +118,35 @@ def convolve_bytes(
         constants=constants,
     )
     return True
+
+
+def _window_terms(
+    builder: ProgramBuilder,
+    sums: WindowedSum,
+    runs: _Runs,
+    b: Operand,
+    x: Bytes,
+    constants: dict[str, Constant],
+    *,
+    signed: bool,
+    adds: bool,
+) -> Operand:
+    """What comes off the sums for zero points, by window. adds: what depends on a window's own sum, too."""
+    groups, places = sums.sizes.groups, sums.sizes.batch * math.prod(sums.sizes.places)
+    rows = (groups, places) if adds else (1, 1)
+    words = runs.count * runs.used // 4 if adds else 0
+    terms = dispatch_terms(
+        builder,
+        {"b": read(b)},
+        x.point and x.point.view(rows, (0, 0)),
+        rows,
+        signed=signed,
+        unsigned_bytes=not x.is_signed,
+        constants={**constants, "WORDS": words, "LESS": runs.count * runs.used if adds else 0},
+        defines={"WINDOWS": 1, "IS_SUM": 1},
+        steps=words,
+    )
+    return terms.broadcast((groups, places, 2))
 
 
 def _reach(sums: WindowedSum) -> list[int]:

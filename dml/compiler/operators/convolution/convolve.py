@@ -9,7 +9,6 @@ without the copy, ``depthwise``), the same by fewer products (``winograd``, 3 x 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TypeVar
 
 from dml.compiler.apply import apply
@@ -26,6 +25,7 @@ from dml.compiler.operators.convolution.product import by_product, is_one_matrix
 from dml.compiler.operators.convolution.windows import WindowedSum, windowed_sums
 from dml.compiler.operators.convolution.winograd import is_by_threes, winograd
 from dml.compiler.operators.gemm.matmul import sum_type
+from dml.compiler.program import having
 from dml.compiler.scalar import Expression, Leaf, node, substitute
 from dml.compiler.selection.convolution import (
     clips_results,
@@ -62,7 +62,7 @@ def _clipped(convolution: Convolution, finish: Expression) -> tuple[Convolution,
     bounds = bounds_of(finish if epilogue is None else substitute(epilogue.expression, [finish]))
     if bounds is None:
         return convolution, finish
-    return convolution.to(replace(result, epilogue=None)), within(*bounds, Leaf(0))
+    return convolution.to(having(result, epilogue=None)), within(*bounds, Leaf(0))
 
 
 def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expression) -> None:
@@ -96,18 +96,17 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
     if len(sums) == 1 and takes_some(sums[0]) and is_worth_thinning(builder.target, sums[0].sizes):
         by_product(builder, thinned(builder, sums[0]), finish, one_by_one=True)
         return
-    tiles = [direct_tile(builder.target, each.sizes) for each in sums]
-    if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes, tiles[0]):
+    if len(sums) == 1 and is_by_threes(sums[0]) and is_cheaper_by_winograd(builder.target, sums[0].sizes):
         winograd(builder, sums[0], finish)
         return
-    matrices = None
-    if _are_halves(convolution):
+    matrices, are_halves = None, _are_halves(convolution)
+    if are_halves:
         matrices = _of_all(implicit_matrix_tile(builder.target, each.sizes) for each in sums)
     if matrices is not None:
         for each, matrix in zip(sums, matrices, strict=True):
             implicit_on_matrices(builder, each, matrix, finish)
         return
-    implicits = _of_all(implicit_tile(builder.target, each.sizes) for each in sums)
+    implicits = _of_all(implicit_tile(builder.target, each.sizes, halves=are_halves) for each in sums)
     if implicits is not None:
         for each, product in zip(sums, implicits, strict=True):
             implicit(builder, each, product, finish)
@@ -117,7 +116,7 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
         for each, strip in zip(sums, strips, strict=True):
             depthwise(builder, each, strip, finish)
         return
-    directs = _of_all(tiles)
+    directs = _of_all(direct_tile(builder.target, each.sizes) for each in sums)
     if directs is None:
         general(builder, convolution, finish)
         return

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dml.compiler.program import Operand
+from dml.compiler.program import Operand, having
 from dml.compiler.selection.convolution import Three
 from dml.enums import DML_CONVOLUTION_DIRECTION_BACKWARD, DML_CONVOLUTION_MODE_CONVOLUTION
 
@@ -84,7 +84,7 @@ class Convolution:
 
     def to(self, result: Operand) -> Convolution:
         """The same with another tensor to write."""
-        return replace(self, result=result)
+        return having(self, result=result)
 
     def without_bias(self) -> Convolution:
-        return replace(self, bias=None)
+        return having(self, bias=None)

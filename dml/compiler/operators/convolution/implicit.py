@@ -10,6 +10,7 @@ from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.halves import half_arithmetic
 from dml.compiler.kernels.prelude import Bound, read, write
 from dml.compiler.operators.convolution.windows import WindowedSum
 from dml.compiler.operators.gemm.matmul import sum_type
@@ -27,15 +28,18 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
     bits = DATA_TYPES[sums.result.data_type].bits
     fours = bits in (16, 32) and stores_fours(sums.result)
+    steps = tile.half_steps
+    matrix = _matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16 if steps else words, tile.slab, 4)
     tensors = {
         "x": read(sums.x, vector=x_fours),
-        "filter": read(_matrix(builder, sums, words, tile.slab, 4), vector=True),
+        "filter": read(matrix, vector=not steps),
         "result": write(sums.result, vector=fours and bits == 32),
     }
     defines = {
         "FOURS_M": f"{tile.fours[0]}u",
         "FOURS_N": f"{tile.fours[1]}u",
         "SUM_IS_INT": int(kind == "int"),
+        "HALF_STEPS": steps,
         "ONE_TAP": int(one_tap),
         "X_FOURS": int(x_fours),
         "RESULT_FOURS": int(fours),
@@ -82,6 +86,7 @@ def _dispatch(
     sizes, windows = sums.sizes, sums.windows
     kind, _ = sum_type(sums.result)
     emitted = emit(finish, [kind], "finish")
+    steps = tile.half_steps if isinstance(tile, ImplicitTile) else 0
     if sums.bias is not None:
         tensors["bias"] = read(sums.bias)
     places = sizes.batch * math.prod(sizes.places)
@@ -107,7 +112,7 @@ def _dispatch(
             **defines,
         },
         push={"K": k},  # no constant, as in gemm/shared.comp
-        code=emitted.code,
+        code=half_arithmetic(steps) + emitted.code,
         steps=k // tile.slab,
         each=-(-together // MATRIX_UNITS) if isinstance(tile, ImplicitMatrixTile) else together,
     )

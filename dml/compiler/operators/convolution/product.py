@@ -72,13 +72,15 @@ def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression, *
 
     one_by_one: see ``matmul``.
     """
-    places, strides = _places(sums, 0) if is_one_matrix(sums) else _places(sums)
+    images = 1
+    places, strides = _places(sums, 0)
+    if len(places) > 1:
+        images, (places, strides) = sums.x.sizes[0], _places(sums)
     step_x, step_result = (own[0] if own else 1 for own in strides)
     groups, outputs, inputs = sums.weights.sizes[:3]
 
     def matrices(tensor: Operand, rows: int, step: int) -> Operand:
         batch, channel = tensor.strides[:2]
-        images = 1 if is_one_matrix(sums) else tensor.sizes[0]
         sizes = (images, groups, rows, math.prod(places))
         return tensor.view(sizes, (batch, rows * channel, channel, step))
 

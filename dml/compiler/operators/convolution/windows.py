@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from dml.compiler.operators.convolution.geometry import Convolution, Geometry, three
 from dml.compiler.program import Operand
@@ -40,7 +41,7 @@ class WindowedSum:
     result: Operand
     windows: Windows
 
-    @property
+    @cached_property
     def sizes(self) -> WindowSizes:
         """What kernels are chosen by."""
         groups, outputs, inputs = self.weights.sizes[:3]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dml.compiler.builder import ProgramBuilder, merge_dimensions
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
+from dml.compiler.kernels.halves import half_arithmetic
 from dml.compiler.kernels.prelude import read, write
 from dml.compiler.operators.gemm.layout import in_eights, quads, readable, transposed
 from dml.compiler.parts import Box, boxes, cut, narrow, words
@@ -19,6 +20,7 @@ from dml.compiler.selection.gemm import (
     MatrixProduct,
     NarrowProduct,
     ProductKernel,
+    SharedProduct,
     is_better_transposed,
     longest_product,
     multiplies_on_matrices,
@@ -89,6 +91,11 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
     """Parts of the result, each as the products along k that add up to it: what bindings hold and loops take."""
     result = operands["result"]
     space = (*result.sizes, operands["a"].sizes[-1])
+    longest = longest_product(target, _kernel(target, operands))
+    fit = all(operand.region.size <= target.max_region for operand in operands.values())
+    if fit and space[-1] <= longest:
+        yield [operands]
+        return
     axes = range(len(space))
     # All operands over (batch, m, n, k), still where they do not vary.
     views = {}
@@ -97,11 +104,11 @@ def _parts(operands: Mapping[str, Operand], target: Target) -> Iterator[list[Map
         steps = {"a": (down, 0, across), "b": (0, across, down)}.get(name, (down, across, 0))
         views[name] = operand.view(space, (*batch, *steps))
     extents = space
-    if any(operand.region.size > target.max_region for operand in operands.values()):
+    if not fit:
         # A sum of several products is kept in a temporary of 32 bits.
         sums = words(space, (*packed_strides(result.sizes), 0))
         extents = cut([*views.values(), sums], target.max_region, axes) or space
-    along_k = list(boxes(space[-1:], (min(extents[-1], longest_product(target, _kernel(target, operands))),)))
+    along_k = list(boxes(space[-1:], (min(extents[-1], longest),)))
 
     def part(box: Box) -> dict[str, Operand]:
         *batch, rows, columns, depth = (size for _, size in box)
@@ -148,13 +155,15 @@ def _kernel(target: Target, operands: Mapping[str, Operand]) -> ProductKernel:
     down, across = b.strides[-2:]
     along_k = down < across
     per_vector = DATA_TYPES[b.data_type].per_vector
+    float16 = all(_is_half(operands[name]) for name in ("a", "b"))
     return product_kernel(
         target,
         sizes,
         a_along_columns=_along(target, "a", operands) == "column",
         b_along_k=along_k,
         b_per_vector=per_vector if quads(b, of=per_vector) == ("column" if along_k else "row") else 0,
-        halves=all(_is_half(operands[name]) and quads(operands[name], of=8) for name in ("a", "b")),
+        float16=float16,
+        halves=float16 and all(quads(operands[name], of=8) for name in ("a", "b")),
     )
 
 
@@ -210,6 +219,7 @@ def _kernel_defines(
     (rows, columns), (down, across) = kernel.tile, kernel.blocks
     defines: dict[str, object] = {"TILE_M": f"{rows}u", "TILE_N": f"{columns}u", "TILE_K": f"{kernel.slab}u"}
     defines |= {"FOURS_M": f"{down}u", "FOURS_N": f"{across}u"}
+    defines["HALF_STEPS"] = kernel.half_steps
     for name, row, along in (("a", False, "A_ALONG_M"), ("b", True, "B_ALONG_N")):
         down, across = operands[name].strides[-2:]
         defines[along] = "true" if (across <= down) == row else "false"
@@ -335,6 +345,7 @@ def _dispatch(
     batch, (m, n), k = result.sizes[:-2], result.sizes[-2:], operands["a"].sizes[-1]
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
+    steps = kernel.half_steps if isinstance(kernel, SharedProduct) else 0
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "SUM_IS_INT": int(kind == "int"), **tile}
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     for name in ("a", "b", "result"):
@@ -360,7 +371,7 @@ def _dispatch(
         constants={**constants, "BETA": float(beta), **emitted.constants},
         defines=defines,
         push={"K": k},  # no constant: drivers would unroll a short loop whose body is long as it is
-        code=matrix_code(operands) + "\n" + emitted.code,
+        code=half_arithmetic(steps) + matrix_code(operands) + "\n" + emitted.code,
         steps=product_steps(kernel, k),
         each=_each(kernel),
     )

@@ -20,6 +20,7 @@ from dml.compiler.kernels.kinds import MATH
 from dml.compiler.kernels.prelude import read, update, write
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.views import volume
+from dml.compiler.operators.pooling.axes import along_axes
 from dml.compiler.operators.pooling.boxes import BoxKernel, each_result
 from dml.compiler.operators.reduction.engine import reduce
 from dml.compiler.operators.reduction.monoids import FLOAT_SUM, Monoid, largest_of
@@ -101,12 +102,16 @@ def average(
     mean = node("divide($x0, $Count)", Leaf(0), includes=[MATH], Count=float(math.prod(desc.WindowSize)))
     if _reduced(desc, builder, FLOAT_SUM, mean):
         return
+    source, result = volume(builder["InputTensor"]), volume(builder["OutputTensor"])
+    own: dict[str, Constant] = {f"IN_{d}": source.sizes[d] for d in (2, 3, 4)}
+    if along_axes(builder, source, result, window(desc), mean={**own, "INCLUDE_PADDING": desc.IncludePadding}):
+        return
     constants, sizes = unrolled(desc)
     each_result(
         builder,
         BoxKernel(
             "pooling/average.comp",
-            {"result": write(volume(builder["OutputTensor"])), "source": read(volume(builder["InputTensor"]))},
+            {"result": write(result), "source": read(source)},
             math.prod(desc.WindowSize),
             {**constants, "INCLUDE_PADDING": desc.IncludePadding},
             sizes,
@@ -137,7 +142,10 @@ def maximum(desc: Any, builder: ProgramBuilder) -> None:
     source, indices = builder["InputTensor"], builder.get("OutputIndicesTensor")
     if indices is None and _reduced(desc, builder, largest_of(DATA_TYPES[source.data_type].kind), Leaf(0)):
         return
-    tensors = {"result": write(volume(builder["OutputTensor"])), "source": read(volume(source))}
+    result = volume(builder["OutputTensor"])
+    if indices is None and along_axes(builder, volume(source), result, window(desc)):
+        return
+    tensors = {"result": write(result), "source": read(volume(source))}
     if indices is not None:
         tensors["indices"] = write(volume(indices))
     constants, sizes = unrolled(desc)

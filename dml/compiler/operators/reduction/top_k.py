@@ -1,7 +1,7 @@
 """TOP_K, TOP_K1: the first K of each line in order; equal elements by ascending index, whatever the direction.
 
 The first K of each block of a line are found, by a sort in shared memory or one after the other (selection.lines says
-which), and merged pair by pair. NaN counts as the largest value and the zeros are equal; values are copied as they are.
+how), and merged pair by pair. NaN counts as the largest value and the zeros are equal; values are copied as they are.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from dml.compiler.operators.reduction.lines import lines_along
 from dml.compiler.operators.reduction.monoids import ORDER
 from dml.compiler.parts import in_parts
 from dml.compiler.program import Operand
-from dml.compiler.selection.lines import top_k_sharing
+from dml.compiler.selection.lines import MOST_GROUPS, top_k_sharing
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC, DML_TOP_K_OPERATOR_DESC
 
 SORT = "reduction/sort_blocks.comp"
 SELECT = "reduction/select_blocks.comp"
+SELECT_GROUPED = "reduction/select_grouped.comp"
 MERGE = "reduction/merge_runs.comp"
 
 
@@ -102,12 +103,18 @@ class _LineSearch:
         entries = self.entries(blocks, keep)
         constants = {"LINES": lines, "LENGTH": length, "BLOCKS": blocks, "KEEP": keep}
         defines: dict[str, object] = {"KEY64": int(self.has_wide_keys), "FINAL": int(entries is None)}
-        if sharing.selects:
+        if sharing.group:
+            kernel = SELECT_GROUPED
+            constants |= {"BLOCK": sharing.block, "GROUP": sharing.group}
+            defines |= {"GROUPS": f"{MOST_GROUPS}u"}
+        elif sharing.selects:
+            kernel = SELECT
             constants["BLOCK"] = sharing.block
         else:
+            kernel = SORT
             defines |= {"BLOCK": f"{sharing.block}u", "SEGMENTS": f"{sharing.per_group}u"}
         self.builder.dispatch(
-            SELECT if sharing.selects else SORT,
+            kernel,
             self.outputs if entries is None else {"x": read(self.x), "entries": write(entries)},
             groups=-(-lines * blocks // sharing.per_group),
             workgroup=sharing.workgroup,

@@ -128,6 +128,7 @@ def soft_flat(node: OnnxNode) -> OnnxValue:
     """Before opset 13, over all dimensions from ``axis`` on."""
     x = node.input(0)
     axis = node.integer("axis", 1)
+    node.check(-x.rank <= axis <= x.rank, f"axis must be from -{x.rank} to {x.rank}, found {axis}")
     return _soft_from(_SOFT[node.op], x, axis + x.rank if axis < 0 else axis)
 
 

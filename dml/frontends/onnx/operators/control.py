@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from dml.errors import DMLError
-from dml.shapes import with_axis, without_axis
+from dml.shapes import checked_axis, with_axis, without_axis
 from dml.traced import whole
 
 from ..dtypes import dtype_of
 from ..functions import join, part
-from ..node import OnnxNode, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..trace import Scope
 from ..value import OnnxValue, reshape, where

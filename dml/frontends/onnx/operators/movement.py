@@ -23,6 +23,7 @@ from dml.descriptors.movement import (
 from dml.errors import DMLError
 from dml.shapes import (
     broadcast_sizes,
+    checked_axis,
     depth_to_space_sizes,
     padded_sizes,
     scaled_sizes,
@@ -38,7 +39,7 @@ from dml.traced import whole
 from ..dtypes import BOOL, INT64, dtype_of, storage
 from ..functions import fill, gather, join, part, scalar, slice_
 from ..loading import array_of
-from ..node import OnnxNode, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..slicing import taken
 from ..value import OnnxValue, cast, emit, expanded, one, reshape, transpose, where

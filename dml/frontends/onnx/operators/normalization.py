@@ -22,11 +22,11 @@ from dml.descriptors.normalization import (
     DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
 )
 from dml.errors import DMLError
-from dml.shapes import with_rank
+from dml.shapes import checked_axis, with_rank
 
 from ..dtypes import FLOAT32, INT32
 from ..functions import gather, mean, total
-from ..node import OnnxNode, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, binary, cast, emit, one, reshape, unary
 

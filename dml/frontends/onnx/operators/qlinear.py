@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dml.descriptors.activation import DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC, DML_ACTIVATION_SIGMOID_OPERATOR_DESC
 from dml.descriptors.pooling import DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC
+from dml.shapes import checked_axis
 
 from ..dtypes import FLOAT32, DType
 from ..functions import join, mean
-from ..node import OnnxNode, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, expanded, one, reshape, unary, where
 from .activation import softmax_along, softmax_from

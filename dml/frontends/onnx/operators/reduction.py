@@ -16,12 +16,12 @@ from dml.descriptors.reduction import (
 )
 from dml.enums import DML_REDUCE_FUNCTION
 from dml.errors import DMLError
-from dml.shapes import with_size, without_axis
+from dml.shapes import checked_axis, with_size, without_axis
 from dml.traced import whole
 
 from ..dtypes import FLOAT32, INT64, UINT8, UINT32
 from ..functions import part, reduce, total
-from ..node import OnnxNode, checked_axis
+from ..node import OnnxNode
 from ..registry import onnx_op
 from ..value import LateRows, OnnxValue, cast, emit, one, reshape, transpose
 

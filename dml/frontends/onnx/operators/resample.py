@@ -17,11 +17,12 @@ from dml import enums
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
+from dml.shapes import checked_axis
 from dml.traced import whole
 
 from ..dtypes import FLOAT32, Array, DType
 from ..functions import gather, matmul
-from ..node import OnnxNode, checked_axis
+from ..node import OnnxNode
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, transpose, unary, where
 

@@ -7,11 +7,11 @@ from math import isqrt, prod
 import numpy as np
 
 from dml.errors import DMLError
-from dml.shapes import window_count
+from dml.shapes import checked_axis, window_count
 
 from ..dtypes import Array
 from ..functions import gather, join, matmul, part, resized, slice_
-from ..node import OnnxNode, Unsupported, checked_axis
+from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, reshape, transpose
 

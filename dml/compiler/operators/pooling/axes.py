@@ -1,0 +1,87 @@
+"""Windows that are taken along one axis after the other: sums and maxima of what the axis before left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import cast
+
+from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES, WORD_BITS
+from dml.compiler.kernels.prelude import read, write
+from dml.compiler.parts import in_parts
+from dml.compiler.program import Operand
+from dml.compiler.scalar import Constant
+from dml.compiler.selection.windows import LineOfWindows, lines_of_windows
+
+KERNEL = "pooling/line.comp"
+#: Constants of an axis, in the order of a LineOfWindows.
+_FIELDS = ("WINDOW", "STEP", "DILATION", "START")
+
+
+def along_axes(
+    builder: ProgramBuilder,
+    source: Operand,
+    result: Operand,
+    window: Mapping[str, Constant],
+    *,
+    mean: Mapping[str, Constant] | None = None,
+) -> bool:
+    """Pool volumes axis by axis, where that is faster; answers False where it is not.
+
+    window: as ``pooling.window`` has it. mean: further constants of the mean; None for the largest element.
+    """
+    lines = [
+        LineOfWindows(
+            axis, source.sizes[axis], result.sizes[axis], *(cast(int, window[f"{name}_{axis - 2}"]) for name in _FIELDS)
+        )
+        for axis in (4, 3, 2)
+        if window[f"WINDOW_{axis - 2}"] != 1 or source.sizes[axis] != result.sizes[axis]
+    ]
+    units = lines_of_windows(builder.target, lines, math.prod(source.sizes))
+    if units is None or DATA_TYPES[source.data_type].bits != WORD_BITS:
+        return False
+    for at, (line, unit) in enumerate(zip(lines, units, strict=True)):
+        is_last = at == len(lines) - 1
+        left = tuple(line.results if d == line.axis else size for d, size in enumerate(source.sizes))
+        into = result if is_last else builder.temporary(source.data_type, left)
+        for y, x in in_parts([into, source], builder.target.max_region, (0, 1)):
+            _line(builder, line, unit, x, y, window if mean is not None and is_last else {}, mean)
+        source = into
+    return True
+
+
+def _line(
+    builder: ProgramBuilder,
+    line: LineOfWindows,
+    unit: int,
+    source: Operand,
+    result: Operand,
+    window: Mapping[str, Constant],
+    mean: Mapping[str, Constant] | None,
+) -> None:
+    space = tuple(-(-size // unit) if axis == line.axis else size for axis, size in enumerate(result.sizes))
+    builder.walk(
+        KERNEL,
+        {"result": write(result), "source": read(source)},
+        math.prod(space),
+        space=space,
+        rounds=line.rounds(unit),
+        constants={
+            "START": line.start,
+            "LENGTH": line.length,
+            "RESULTS": line.results,
+            **window,
+            **((mean or {}) if window else {}),
+        },
+        defines={
+            "AXIS": line.axis,
+            "UNIT": unit,
+            "WINDOW": line.window,
+            "STEP": line.step,
+            "MAXIMUM": int(mean is None),
+            "MEAN": int(bool(window)),
+            "WHOLE_WORDS": 0,
+            "WIDE": 0,
+        },
+    )

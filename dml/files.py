@@ -1,0 +1,79 @@
+"""Files that people name, read and written. What the system refuses of one ends in a DMLError that names it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from dml.errors import HRESULT, DMLError
+
+
+@contextlib.contextmanager
+def reading(path: object) -> Iterator[None]:
+    """Raises DMLError in place of an OSError in its block, and of a ValueError: no file can have such a path."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise DMLError(f"{path}: cannot be read: {_reason(error)}") from error
+
+
+@contextlib.contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Raises DMLError in place of an OSError in its block."""
+    try:
+        yield
+    except OSError as error:
+        raise DMLError(f"{path}: cannot be written: {_reason(error)}", HRESULT.E_ACCESSDENIED) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
+
+
+def check_writable(path: Path) -> None:
+    """Raise DMLError where a file cannot be written there, before what it is to hold takes its time to be made."""
+    with writing(path):
+        path = Path(os.path.realpath(path))
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not path.exists() or path.is_file():
+            # (a file of its own, as ``whole_file`` writes: what is there may be read-only, and its folder decides)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file as ``whole_file`` does."""
+    with whole_file(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write; it, and the folders it needs, are there in one step, at the end: who reads it meanwhile sees all
+    of it or what was before. A link stays one, and what is no file (/dev/null, a pipe) is written to.
+
+    Raises DMLError where it cannot be written; then, as after any other error, nothing is left behind.
+    """
+    with writing(path):
+        path = Path(os.path.realpath(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            with open(path, "wb") as file:
+                yield file
+            return
+        temporary = path.parent / f"{os.urandom(8).hex()}.tmp"
+        try:
+            with open(temporary, "xb") as file:  # with the rights that the user's other files get
+                yield file
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise

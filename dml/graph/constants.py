@@ -1,0 +1,66 @@
+"""The bytes of a graph's constants, and which of them several graphs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml import enums
+from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+
+class SharedConstants:
+    """The constant nodes of arrays that several graphs hold, so that each is made, and named by its bytes, once.
+
+    An array is known by the ``bytes`` that it is a view of (see ``bytes_under``), which stay while this does.
+    """
+
+    def __init__(self, data: Iterable[bytes] = ()) -> None:
+        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one) for one in data}
+        self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
+
+    def derived(
+        self, array: npt.NDArray[Any], how: Hashable, make: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        """What ``make`` makes of an array: once for each ``how``, and shared as they are, of an array among these."""
+        data = bytes_under(array)
+        if data is None or id(data) not in self._nodes:
+            return make(array)
+        key = id(data), how
+        if key not in self._derived:
+            made = make(array)
+            held = made.tobytes()
+            self._nodes[id(held)] = DML_CONSTANT_DATA_GRAPH_NODE_DESC(held)
+            self._derived[key] = np.frombuffer(held, made.dtype).reshape(made.shape)
+        return self._derived[key]
+
+    def node(self, data: bytes) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+        return self._nodes.get(id(data)) or DML_CONSTANT_DATA_GRAPH_NODE_DESC(data)
+
+    def has(self, data: bytes) -> bool:
+        return id(data) in self._nodes
+
+
+def bytes_under(array: npt.NDArray[Any]) -> bytes | None:
+    """The bytes that an array views, where those are all of its elements in row-major order; else None."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if type(base) is bytes and len(base) == array.nbytes and array.flags.c_contiguous else None
+
+
+def tensor_bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
+    """The array's bytes as the tensor has them: 4-bit elements two to a byte, zeros up to the tensor's size."""
+    if desc.DataType in (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4):
+        flat = np.ravel(value).astype(np.int8).view(np.uint8) & 15
+        flat = np.pad(flat, (0, flat.size % 2))
+        data = (flat[0::2] | flat[1::2] << 4).tobytes()
+    elif (whole := bytes_under(value)) is not None:
+        return whole
+    else:
+        data = value.tobytes()
+    return data.ljust(desc.TotalTensorSizeInBytes, b"\0")

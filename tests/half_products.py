@@ -1,0 +1,26 @@
+"""A product that shows whether its sums were made in FLOAT16: 2048 and seven ones, which add nothing to it there."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import dml
+from harness import tensor
+
+ALLOW = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION
+#: Each element of the result, 2055 rounded to FLOAT16 or sums that were.
+IN_FLOAT, IN_HALVES = np.float16(2056), np.float16(2048)
+SIZE = 32
+
+
+def inputs() -> dict[str, npt.NDArray[np.float16]]:
+    a, b = np.ones((1, 1, SIZE, 8), np.float16), np.ones((1, 1, 8, SIZE), np.float16)
+    a[..., 0] = 2048
+    return {"ATensor": a, "BTensor": b}
+
+
+def desc() -> dml.OperatorDesc:
+    a, b, y = (tensor("FLOAT16", sizes) for sizes in ((1, 1, SIZE, 8), (1, 1, 8, SIZE), (1, 1, SIZE, SIZE)))
+    none = dml.DML_MATRIX_TRANSFORM_NONE
+    return dml.DML_GEMM_OPERATOR_DESC(a, b, None, y, none, none, 1, 0, None)

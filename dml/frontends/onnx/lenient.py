@@ -1,7 +1,7 @@
 """What onnxruntime lets pass though ONNX's checker does not: outlines of models are mended before they are checked.
 
-Tools write models without an IR version, a graph's name, the types of outputs, an import of com.microsoft, or with
-nodes in any order. None of it leaves open what the model means.
+Tools write models without an IR version, a graph's name, the types of outputs or of a function's
+attributes, an import of com.microsoft, or with nodes in any order. None of it leaves open what the model means.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 import onnx
 
 from dml.errors import DMLError
+
+from .registry import schema_of, standard
 
 #: Domains that onnxruntime has without being asked for them.
 _RUNTIMES_OWN = ("com.microsoft", "com.microsoft.nchwc", "com.microsoft.dml")
@@ -63,12 +65,26 @@ def checkable(model: Any) -> Any:
     for entry in (*graph.input, *graph.output):
         if entry.type.HasField("tensor_type") and not entry.type.tensor_type.HasField("shape"):
             entry.type.tensor_type.shape.SetInParent()
+    for function in copy.functions:
+        _type_references(function)
     latest = {tensor.name: tensor for tensor in graph.initializer}
     if len(latest) < len(graph.initializer):
         kept = list(latest.values())
         del graph.initializer[:]
         graph.initializer.extend(kept)
     return copy
+
+
+def _type_references(function: Any) -> None:
+    """Type the attributes that are the function's own, which ``onnx.parser`` leaves open."""
+    versions = {standard(entry.domain): entry.version for entry in function.opset_import}
+    for node in graph_nodes(function):
+        for attribute in node.attribute:
+            if attribute.ref_attr_name and not attribute.type:
+                domain = standard(node.domain)
+                schema = schema_of(node.op_type, domain, versions.get(domain, 1))
+                known = schema.attributes.get(attribute.name) if schema is not None else None
+                attribute.type = int(known.type.value) if known is not None else onnx.AttributeProto.FLOAT
 
 
 def _check_text(model: Any) -> None:

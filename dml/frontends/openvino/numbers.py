@@ -36,6 +36,15 @@ def _broadcast(c: IrContext, x: _Numbers, sizes: _Numbers, axes: _Numbers | None
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(map(int, sizes))))
 
 
+def _one_hot(c: IrContext, x: _Numbers, depth: _Numbers, on: _Numbers, off: _Numbers) -> _Numbers:
+    count, rank = int(depth.reshape(())), x.ndim + 1
+    axis = c.axis(c.layer.integer("axis", -1), rank)
+    if c.layer.text("negative_indices_mode", "ignore_negative") == "normalize":
+        x = np.where(x < 0, x + count, x)
+    classes = np.arange(count).reshape([-1 if at == axis else 1 for at in range(rank)])
+    return np.where(np.expand_dims(x, axis) == classes, on.reshape(()), off.reshape(()))
+
+
 def _split(c: IrContext, x: _Numbers, axis: _Numbers, lengths: _Numbers | None = None) -> list[_Numbers]:
     at = c.axis(int(axis.reshape(())), x.ndim)
     ends = np.cumsum([port.sizes[at] for port in c.layer.outputs])
@@ -77,6 +86,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _reduced(function) for name, function in _REDUCED.items()},
     "Broadcast": _broadcast,
     "Divide": _divided,
+    "OneHot": _one_hot,
     "ScatterUpdate": _scattered,
     "Slice": _slice,
     "Split": _split,

@@ -29,7 +29,6 @@ EXCLUDED: list[tuple[str, str]] = [
     ("test_det_*", _NO_OPERATOR),
     ("test_image_decoder_*", _NO_OPERATOR),
     ("test_melweightmatrix", _NO_OPERATOR),
-    ("test_tensorscatter*", _NO_OPERATOR),
     ("test_unique_*", _NO_OPERATOR),
     ("test_equal_string*", _STRINGS),
     ("test_regex_full_match_*", _STRINGS),

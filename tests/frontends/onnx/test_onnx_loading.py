@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
+import onnx.parser
 import pytest
 from models import assert_close, in_onnxruntime, model_of
 from onnx import helper
@@ -284,3 +284,17 @@ def test_a_damaged_file_ends_in_nothing_but_a_dml_error(device: dml.Device, seed
         except dml.DMLError:
             refused += 1
     assert refused > 20
+
+
+def test_attributes_of_a_function_without_types(device: dml.Device) -> None:
+    """As onnx.parser leaves them, and onnxruntime takes them."""
+    text = """<ir_version: 10, opset_import: ["": 18, "my": 1]>
+        g (float[N, 4] x) => (float[N, 2] y) { y = my.leaky<slope = 0.25, by = 1>(x) }
+        <domain: "my", opset_import: ["": 18]>
+        leaky <slope, by> (x) => (y) {
+            a = LeakyRelu<alpha = @slope>(x)
+            y, z = Split<axis = @by, num_outputs = 2>(a)
+        }"""
+    x = np.array([[1, -2, 3, 4], [-5, 6, -7, 8]], np.float32)
+    (result,) = prepare(onnx.parser.parse_model(text), device).run({"x": x})
+    np.testing.assert_array_equal(result, np.where(x < 0, x / 4, x)[:, :2])

@@ -74,3 +74,28 @@ def test_column_major_indices(device: dml.Device, sizes: tuple[int, ...]) -> Non
     attributes = {"kernel_shape": [2] * len(sizes), "strides": [1, 2, 1][: len(sizes)], "storage_order": 1}
     model, given = node_model("MaxPool", {"x": x}, outputs, domain="", **attributes)
     assert_close(prepare(model, device).run(given), in_onnxruntime(model, given), 0)
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+def test_a_cache_takes_steps_from_an_index_of_each_batch_on(device: dml.Device, mode: str) -> None:
+    """One model, of several lengths of both."""
+    first, shape = np.array([1, 3]), {"mode": mode, "axis": 2}
+    for length, steps in ((8, 1), (9, 2), (10, 4), (11, 1)):
+        begin = (first + length - 5) if mode == "circular" else first
+        cache, new = (
+            np.random.default_rng(n).standard_normal((2, 3, n, 4)).astype(np.float32) for n in (length, steps)
+        )
+        inputs = {"cache": cache, "new": new, "begin": begin}
+        model, given = node_model("TensorScatter", inputs, {"y": (4, np.float32)}, domain="", version=24, **shape)
+        (result,) = prepare(model, device, fallback=False).run(given)
+        expected = cache.copy()
+        for batch, at in enumerate(begin):
+            expected[batch, :, (at + np.arange(steps)) % length] = new[batch].swapaxes(0, 1)
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_a_cache_refuses_more_steps_than_it_holds(device: dml.Device) -> None:
+    inputs = {"cache": np.zeros((2, 3, 4), np.float32), "new": np.zeros((2, 5, 4), np.float32)}
+    model, given = node_model("TensorScatter", inputs, {"y": (3, np.float32)}, domain="", version=24)
+    with pytest.raises(dml.DMLError, match=r"TensorScatter.*an update of shape \(2, 5, 4\) does not fit a cache"):
+        prepare(model, device).run(given)

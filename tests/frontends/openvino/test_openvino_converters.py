@@ -347,3 +347,14 @@ def test_an_lstm_with_the_activations_of_both_directions(device, tmp_path):
     path.write_text(text.replace("sigmoid, tanh, tanh", "sigmoid, tanh, tanh, sigmoid, tanh, tanh"))
     for name, found in read_model(path).compile(device)({"x0": x}).items():
         np.testing.assert_array_equal(found, expected[name])
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_padding_that_crops(device, tmp_path, mode):
+    def make(a):
+        return [
+            o.pad(a, np.int64([0, 1, 0]), np.int64([0, -1, 2]), mode, np.float32(7)),
+            o.pad(a, np.int64([-1, 0, -2]), np.int64([0, 0, -1]), mode, np.float32(7)),
+        ]
+
+    both(device, tmp_path, make, random(3, 4, 5))

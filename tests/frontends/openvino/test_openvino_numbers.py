@@ -28,6 +28,15 @@ def test_arithmetic_of_sizes(device, tmp_path):
     both(device, tmp_path, make, random(6, 8, 3))
 
 
+def test_repeats_along_the_axis_that_a_size_says(device, tmp_path):
+    def make(x):
+        rows = o.gather(o.shape_of(x), np.int64(0), np.int64(0))
+        hot = o.one_hot(o.subtract(rows, np.int64(1)), np.int64(3), np.int64(4), np.int64(1), -1)
+        return [o.tile(x, hot), o.tile(x, o.reshape(o.one_hot(o.unsqueeze(rows, 0), 2, 3, 1, 0), [2], False))]
+
+    both(device, tmp_path, make, random(2, 3))
+
+
 def test_padding_of_sizes_that_were_divided(device, tmp_path):
     def make(x):
         sizes = o.shape_of(x)

@@ -7,14 +7,15 @@ from math import prod
 import numpy as np
 
 from dml import enums
+from dml.descriptors.elementwise import DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC
 from dml.descriptors.movement import DML_SCATTER_ND_OPERATOR_DESC, DML_SCATTER_OPERATOR_DESC
-from dml.shapes import with_rank
+from dml.shapes import with_rank, with_size
 
 from ..dtypes import INT32, DType
 from ..functions import part, reduce, resized, total
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, expanded, maximum, minimum, one, reshape, transpose, where
+from ..value import OnnxValue, binary, cast, expanded, maximum, minimum, one, reshape, transpose, where
 
 _FUNCTIONS = {
     "add": enums.DML_REDUCE_FUNCTION_SUM,
@@ -84,6 +85,33 @@ def scatter_nd(node: OnnxNode) -> OnnxValue:
         IndicesDimensionCount=indices.rank,
     )
     return reshape(made, x.shape)
+
+
+@onnx_op("TensorScatter", since=24)
+def tensor_scatter(node: OnnxNode) -> OnnxValue:
+    """Steps put into a cache along an axis, those of each batch from an index of its own on."""
+    x, updates, first = node.input(0, least=2), node.input(1), node.optional(2)
+    axis, length = node.axis("axis", -2, x.rank), x.shape[node.axis("axis", -2, x.rank)]
+    circular = node.one_of("mode", "linear", ("linear", "circular")) == "circular"
+    node.check(axis > 0, "axis 0 is that of the batches")
+    fits = updates.rank == x.rank and updates.shape[axis] <= length
+    node.check(
+        fits and with_size(updates.shape, axis, length) == x.shape,
+        f"an update of shape {updates.shape} does not fit a cache of shape {x.shape}",
+    )
+    if not updates.size:
+        return x
+    ones = [1] * x.rank
+    places = node.constant(np.arange(updates.shape[axis], dtype=np.int32).reshape(with_size(ones, axis, -1)))
+    if first is not None:
+        node.check(first.shape == x.shape[:1], f"write_indices must be one for each batch, found {first.shape}")
+        places = places + reshape(cast(first, INT32), with_size(ones, 0, x.shape[0]))
+    if circular:
+        places = binary(DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC, places, places.filled(length))
+    return one(
+        DML_SCATTER_OPERATOR_DESC, x, x.shape,
+        InputTensor=x, IndicesTensor=expanded(places, updates.shape), UpdatesTensor=updates, Axis=axis,
+    )  # fmt: skip
 
 
 def _reduction(node: OnnxNode) -> str:

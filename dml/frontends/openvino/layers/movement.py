@@ -150,8 +150,12 @@ def pad(c: IrContext) -> IrValue:
     if mode not in modes:
         raise c.error(f"pad_mode {mode!r} is not one of {', '.join(modes)}")
     x, start, end = c.tensor(0), c.integers(1), c.integers(2)
-    if min(start + end, default=0) < 0:
-        raise c.error(f"negative padding is not supported, found {start} and {end}")
+    if min(start + end, default=0) < 0:  # crops
+        if mode not in ("constant", "edge"):
+            raise c.error(f"negative padding is not supported with pad_mode {mode!r}, found {start} and {end}")
+        bounds = zip(x.sizes, start, end, strict=True)
+        x = _window(c, x, {at: slice(max(0, -s), size + min(0, e)) for at, (size, s, e) in enumerate(bounds)})
+        start, end = ([max(0, count) for count in counts] for counts in (start, end))
     value = np.ravel(c.known(3))[0] if len(c.values) > 3 else 0
     name = x.desc.dtype.name
     bits = np.float16(value).view(np.uint16).item() if name == "float16" else np.asarray(value, x.desc.dtype).item()

@@ -235,15 +235,12 @@ def test_attention(device, tmp_path):
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_with_a_sink(device, tmp_path, causal):
     """A sixth input, which OpenVINO's converters find and its Python API does not know: made by its factory."""
-    from openvino.utils.node_factory import NodeFactory
-
+    factory = pytest.importorskip("openvino.utils.node_factory").NodeFactory("opset13")
     sink, mask = random(1, 2, 1, 1), np.where(RNG.random((2, 1, 3, 5)) > 0.3, 0, -1e9).astype(np.float32)
 
     def make(q, k, v):
         inputs = [q, k, v, o.constant(mask), o.constant(np.float32(0.5)), o.constant(sink)]
-        node = NodeFactory("opset13").create(
-            "ScaledDotProductAttention", [one.output(0) for one in inputs], {"causal": causal}
-        )
+        node = factory.create("ScaledDotProductAttention", [one.output(0) for one in inputs], {"causal": causal})
         return [node]
 
     both(device, tmp_path, make, random(2, 2, 3, 4), random(2, 2, 5, 4), random(2, 2, 5, 6))

@@ -36,7 +36,7 @@ def along_axes(
             axis, source.sizes[axis], result.sizes[axis], *(cast(int, window[f"{name}_{axis - 2}"]) for name in _FIELDS)
         )
         for axis in (4, 3, 2)
-        if window[f"WINDOW_{axis - 2}"] != 1 or source.sizes[axis] != result.sizes[axis]
+        if not _stays(axis, source, result, window)
     ]
     units = lines_of_windows(builder.target, lines, math.prod(source.sizes))
     if units is None or DATA_TYPES[source.data_type].bits != WORD_BITS:
@@ -49,6 +49,13 @@ def along_axes(
             _line(builder, line, unit, x, y, window if mean is not None and is_last else {}, mean)
         source = into
     return True
+
+
+def _stays(axis: int, source: Operand, result: Operand, window: Mapping[str, Constant]) -> bool:
+    """Whether windows along the axis are its elements, in their places. (Padding may stand before as many results.)"""
+    at = axis - 2
+    own = window[f"WINDOW_{at}"], window[f"STEP_{at}"], window[f"START_{at}"]
+    return own == (1, 1, 0) and source.sizes[axis] == result.sizes[axis]
 
 
 def _line(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ import device_texts
 import dml
 import short_run
 import validation
+from dml.compiler import repeated
 from dml.compiler.features import FloatMode
 from dml.conformance import axes
 from dml.runtime import devices
@@ -117,6 +119,13 @@ def _device_names(chosen: tuple[str, ...]) -> list[str]:
                 names.append(which)
         _names[chosen] = list(dict.fromkeys(names))
     return _names[chosen]
+
+
+@pytest.fixture(autouse=True)
+def lowered_anew(request: pytest.FixtureRequest) -> None:
+    """A test that changes something may change what is lowered: it finds nothing from before, and leaves nothing."""
+    if "monkeypatch" in request.fixturenames:
+        request.getfixturevalue("monkeypatch").setattr(repeated, "_kept", OrderedDict())
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -162,9 +162,14 @@ def _glsl_type(value: Constant) -> str:
 
 def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
     """The tensors in each storage buffer of a kernel, in the order of their bindings."""
+    return _together((name, bound.shared) for name, bound in tensors.items())
+
+
+def _together(regions: Iterable[tuple[str, object]]) -> list[list[str]]:
+    """The names of tensors that share a region, and each of those that share none (None) by itself."""
     buffers: dict[object, list[str]] = {}
-    for name, bound in tensors.items():
-        buffers.setdefault(name if bound.shared is None else bound.shared, []).append(name)
+    for name, region in regions:
+        buffers.setdefault(name if region is None else region, []).append(name)
     return list(buffers.values())
 
 
@@ -350,10 +355,7 @@ def _signatures(tensors: Mapping[str, Bound]) -> tuple[BoundSignature, ...]:
 
 def _buffers(tensors: Sequence[BoundSignature]) -> list[list[str]]:
     """As ``storage_buffers``."""
-    buffers: dict[object, list[str]] = {}
-    for tensor in tensors:
-        buffers.setdefault(tensor.name if tensor.region is None else tensor.region, []).append(tensor.name)
-    return list(buffers.values())
+    return _together((tensor.name, tensor.region) for tensor in tensors)
 
 
 def _body(

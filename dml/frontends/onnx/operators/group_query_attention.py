@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dml import enums
-from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_TANH_OPERATOR_DESC
+from dml.descriptors.activation import DML_ACTIVATION_TANH_OPERATOR_DESC
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
@@ -25,6 +25,7 @@ from ..value import (
     unary,
     where,
 )
+from .activation import softmax_along
 from .attention import boolean_mask, both, refuse, refuse_attributes
 from .key_value_cache import KeyValueCache, inserted
 from .rotary import rotated
@@ -230,9 +231,9 @@ def _weights(node: OnnxNode, scores: OnnxValue, past: OnnxValue | None) -> OnnxV
         keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
         scores = where(keys <= behind, scores, scores.filled(_CLOSED))
     if sink is None and not node.integer("smooth_softmax", 0):
-        return unary(DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, scores, Axes=(3,))
+        return softmax_along(scores, 3)
     if sink is not None and sink.size != heads:
         raise DMLError(f"{node}: head_sink must have {heads} elements, found shape {sink.shape}")
     column = node.constant(np.zeros(1, np.float32)) if sink is None else cast(sink, FLOAT32)
     column = expanded(reshape(column, (1, column.size, 1, 1)), (batch, heads, steps, 1))
-    return part(unary(DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, join([scores, column], 3), Axes=(3,)), 3, 0, total)
+    return part(softmax_along(join([scores, column], 3), 3), 3, 0, total)

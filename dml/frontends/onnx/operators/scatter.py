@@ -91,7 +91,8 @@ def scatter_nd(node: OnnxNode) -> OnnxValue:
 def tensor_scatter(node: OnnxNode) -> OnnxValue:
     """Steps put into a cache along an axis, those of each batch from an index of its own on."""
     x, updates, first = node.input(0, least=2), node.input(1), node.optional(2)
-    axis, length = node.axis("axis", -2, x.rank), x.shape[node.axis("axis", -2, x.rank)]
+    axis = node.axis("axis", -2, x.rank)
+    length = x.shape[axis]
     circular = node.one_of("mode", "linear", ("linear", "circular")) == "circular"
     node.check(axis > 0, "axis 0 is that of the batches")
     fits = updates.rank == x.rank and updates.shape[axis] <= length

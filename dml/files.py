@@ -54,6 +54,11 @@ def write_whole(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file of UTF-8 as ``whole_file`` does."""
+    write_whole(path, text.encode())
+
+
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write; it, and the folders it needs, are there in one step, at the end: who reads it meanwhile sees all

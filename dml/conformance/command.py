@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dml.conformance import report
 from dml.errors import DMLError
+from dml.files import write_text
 
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
@@ -172,7 +173,7 @@ def _write(made: report.Record, json: Path | None, junit: Path | None, html: Pat
     if junit is not None:
         from dml.conformance.junit import junit as junit_xml
 
-        report.write_text(junit, junit_xml(made))
+        write_text(junit, junit_xml(made))
     if html is not None:
         from dml.conformance.page import write_page
 

@@ -17,7 +17,7 @@ from dml.conformance import report
 from dml.conformance.report import Record
 from dml.conformance.runner import not_run
 from dml.errors import DMLError
-from dml.files import reading, writing
+from dml.files import reading, write_text, writing
 
 FORMAT, VERSION = "dml-conformance-journal", 1
 
@@ -35,7 +35,7 @@ class Journal:
         """A new one. Raises DMLError where the file cannot be written."""
         made = cls(path, head, devices)
         first = {"format": FORMAT, "version": VERSION, "report": head, "devices": list(devices)}
-        report.write_text(path, json.dumps(first) + "\n")
+        write_text(path, json.dumps(first) + "\n")
         return made
 
     @classmethod

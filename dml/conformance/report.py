@@ -14,7 +14,7 @@ from typing import Any
 
 import dml
 from dml.errors import DMLError
-from dml.files import check_writable, reading, write_whole
+from dml.files import check_writable, reading, write_text
 
 #: A report, a run, a device or an outcome, as it stands in the file.
 Record = dict[str, Any]
@@ -74,11 +74,6 @@ def title(device: Mapping[str, Any]) -> str:
 def write(path: Path, report: Record) -> None:
     """Write a report, all of it or nothing. Raises DMLError where the file cannot be written."""
     write_text(path, json.dumps(report, indent=1, allow_nan=False) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file that the user asked for. Raises DMLError where it cannot be written."""
-    write_whole(path, text.encode())
 
 
 def check_paths(*paths: Path | None) -> None:

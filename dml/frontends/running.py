@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import DMLError
-from dml.files import write_whole
+from dml.files import write_text
 from dml.frontends.npy import read_npy, write_npy
 from dml.runtime.recording import KernelTime
 
@@ -135,4 +135,4 @@ def write_trace(path: Path, profile: Mapping[str, list[KernelTime]], clock: str)
                 }
             )
             start += nanoseconds
-    write_whole(path, json.dumps({"displayTimeUnit": "ns", "traceEvents": events}).encode())
+    write_text(path, json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))

@@ -13,10 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dml.files import write_whole
 from dml.frontends.extras import missing
 
 if TYPE_CHECKING:
@@ -51,11 +49,6 @@ def render(
         data=json.dumps(_finite(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         **(context or {}),
     )
-
-
-def write(path: Path, text: str) -> None:
-    """Write a page, all of it or nothing. Raises DMLError where it cannot be written."""
-    write_whole(path, text.encode("utf-8"))
 
 
 @cache

@@ -6,7 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from dml.pages import render, write
+from dml.files import write_text
+from dml.pages import render
 
 from .layout import Box, layout
 from .model import Picture, PictureKernel, PictureNode, PictureValue, measured
@@ -20,7 +21,7 @@ def write_picture(picture: Picture, path: Path) -> None:
 
     Raises DMLError where jinja2 is missing, or where the file cannot be written.
     """
-    write(path, page(picture))
+    write_text(path, page(picture))
 
 
 def page(picture: Picture) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 from dml.compiler.kernels import sources
 from dml.compiler.program import Dispatch
 from dml.errors import DMLError
-from dml.files import write_whole
+from dml.files import write_text, write_whole
 from dml.glslang import flatten, target_of
 from dml.runtime import names
 
@@ -50,7 +50,7 @@ def dump(dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> None:
         try:
             changed = {_add(Path(folder).absolute(), *pair) for pair in zip(dispatches, kernels, strict=True)}
             for path in changed:
-                write_whole(path, f"{json.dumps(_described[path], indent=1, allow_nan=False)}\n".encode())
+                write_text(path, f"{json.dumps(_described[path], indent=1, allow_nan=False)}\n")
         except DMLError as error:
             raise DMLError(f"{names.DUMP_VARIABLE}: {error.message}", error.hresult) from error
 
@@ -62,7 +62,7 @@ def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:
         folder / f"{names.of_kernel(dispatch, kernel)}.{suffix}" for suffix in ("comp", "spv", "json")
     )
     if path not in _described or not binary.exists():
-        write_whole(glsl, text.encode())
+        write_text(glsl, text)
         write_whole(binary, kernel)
         _described[path] = _kernel(dispatch, text)
     use = _use(dispatch, text)

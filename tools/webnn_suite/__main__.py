@@ -15,7 +15,7 @@ import typer
 import dml
 from dml.conformance import axes
 from dml.errors import DMLError
-from dml.files import write_whole
+from dml.files import write_text
 from dml.runtime.devices import choose
 from tools.webnn_suite.left import why_left
 from tools.webnn_suite.runner import CaseResult, files, run_file
@@ -66,7 +66,7 @@ def main(
             "totals": {kind: dict(zip(("passed", "left", "failed"), of, strict=True)) for kind, of in totals.items()},
             "cases": [{**asdict(case), "left": why_left(case)} for case in results],
         }
-        write_whole(report, json.dumps(made, indent=1).encode())
+        write_text(report, json.dumps(made, indent=1))
     raise typer.Exit(1 if any(failed for _, _, failed in totals.values()) else 0)
 
 

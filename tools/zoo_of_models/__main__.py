@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from dml.errors import DMLError
-from dml.files import write_whole
+from dml.files import write_text
 from dml.runtime.devices import choose
 from tools.zoo_of_models.entry import ENTRIES
 from tools.zoo_of_models.rows import LEFT_OUT, RIGHT, markdown, table
@@ -68,9 +68,9 @@ def main(
             "driver": vulkan.driver,
             "models": [{**asdict(r), "ratio": r.ratio} for r in rows],
         }
-        write_whole(report, json.dumps(made, indent=1).encode())
+        write_text(report, json.dumps(made, indent=1))
     if page is not None:
-        write_whole(page, markdown(rows).encode())
+        write_text(page, markdown(rows))
     raise typer.Exit(1 if any(row.verdict not in (RIGHT, LEFT_OUT) for row in rows) else 0)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from dml.descriptors import operators
 from dml.errors import DMLError
-from dml.pages import render, write
+from dml.files import write_text
+from dml.pages import render
 
 from .bug_text import bug_text
 from .changes import changes
@@ -24,7 +25,7 @@ def write_page(reports: Sequence[Mapping[str, Any]], path: Path) -> None:
     One report is shown by itself; of several, each further one is also compared with the first. Raises DMLError where
     there is none, where jinja2 is missing, or where the file cannot be written.
     """
-    write(path, page(reports))
+    write_text(path, page(reports))
 
 
 def page(reports: Sequence[Mapping[str, Any]]) -> str:

@@ -24,10 +24,10 @@ from dml.frontends.onnx.loading import nodes  # noqa: E402
 from dml.frontends.onnx.registry import mapped  # noqa: E402
 
 _STRINGS = (
-    "Casts of floats to strings run on the host. ONNX's text asks for a plain floating-point representation and gives no",
-    "digits (onnx issue 5574). onnxruntime, where it is installed, writes up to 8 significant digits, `1`, `INF` and `NaN`;",
-    "onnx's reference, and the stored outputs of onnx 1.18 and earlier, NumPy's shortest digits, `1.0`, `inf` and `nan`.",
-    "Newer versions of the suite have no such case.",
+    "Casts of floats to strings run on the host. ONNX's text asks for a plain floating-point representation without saying",
+    "how many digits (onnx issue 5574). onnxruntime, where it is installed, writes up to 8 significant digits, `1`, `INF`",
+    "and `NaN`; onnx's reference, and the stored outputs of onnx 1.18 and earlier, NumPy's shortest digits, `1.0`, `inf`",
+    "and `nan`. Newer versions of the suite have no such case.",
 )
 
 

@@ -24,10 +24,21 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     fused = desc.FusedActivation
     scales = builder.get("BScales")
     if scales is not None:
-        # A graph left B in blocks (see dml/graph/blocks.py).
-        blocks = Blocks(builder["BTensor"], scales, builder.get("BZeroPoints"))
-        activation = activate(fused)
-        product_of_blocks(builder, a, blocks, c, result, alpha=desc.Alpha, beta=desc.Beta, activation=activation)
+        # A graph left B as it is stored (see dml/graph/blocks.py).
+        zeros = builder.get("BZeroPoints")
+        if desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
+            scales, zeros = transposed(scales), zeros and transposed(zeros)
+        product_of_blocks(
+            builder,
+            a,
+            Blocks(transposed(b), scales, zeros),
+            c,
+            result,
+            data_type=desc.BTensor.DataType,
+            alpha=desc.Alpha,
+            beta=desc.Beta,
+            activation=activate(fused),
+        )
         return
     if not isinstance(fused, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC):
         matmul(builder, a, b, c, result, alpha=desc.Alpha, beta=desc.Beta, activation=activate(fused))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dml.compiler.selection import lanes
+from dml.compiler.selection import lanes, max_steps
 from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
 from dml.compiler.target import Target
 
@@ -16,7 +16,9 @@ _FEW_ROWS = 2
 #: The same of CPUs' drivers, which have one kernel for four bits and for eight.
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are made wider at a time: working memory, whatever the size of the model.
-_PART_BYTES = 32 << 20
+_PART_BYTES = 16 << 20
+#: Rows from which on CPUs' drivers make weights of FLOAT16 wider.
+_WORTH_WIDENING = 32
 #: A part has a multiple of so many columns: whole tiles of every kernel.
 _COLUMNS = 256
 
@@ -39,7 +41,7 @@ def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int
     """Whether few rows are multiplied with weights {n, k} of 4 or 8 bits, in blocks along k, as they are stored."""
     powers = block * bits >= VECTOR_BITS and block & (block - 1) == 0 and k % block == 0
     if target.is_cpu:
-        return m <= _FEW_ROWS_OF_CPUS and powers
+        return m <= _FEW_ROWS_OF_CPUS and powers and k * bits // VECTOR_BITS + k // block <= max_steps(target)
     return m <= _FEW_ROWS and n >= 4 and powers and bits == 4
 
 
@@ -50,7 +52,20 @@ def block_product(target: Target, m: int) -> VectorProduct | ColumnsProduct:
     return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // 4, unroll=1, near=8)
 
 
-def columns_in_part(target: Target, bytes_of_column: int, most: int = _PART_BYTES) -> int:
+def keeps_halves(target: Target) -> bool:
+    """Whether weights that are made wider for a product of FLOAT16 are made FLOAT16. CPUs' kernels want FLOAT32."""
+    return not target.is_cpu
+
+
+def widens_halves(target: Target, m: int) -> bool:
+    """Whether weights of FLOAT16 are made FLOAT32 for a product of so many rows, each time it runs.
+
+    CPUs' drivers convert an element in some ten instructions, and read it once for each few rows.
+    """
+    return target.is_cpu and m >= _WORTH_WIDENING
+
+
+def columns_in_part(target: Target, bytes_of_column: int, most: int | None = None) -> int:
     """How many columns of the weights one part has: whole tiles, of ``most`` bytes where that is possible."""
-    within = min(most, target.max_region // 2)
+    within = min(_PART_BYTES if most is None else most, target.max_region // 2)
     return max(_COLUMNS, within // bytes_of_column // _COLUMNS * _COLUMNS)

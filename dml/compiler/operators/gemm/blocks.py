@@ -11,14 +11,20 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import quads, transposed, with_rows_of_fours
+from dml.compiler.operators.gemm.layout import quads, readable, transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul, matrix_code, matrix_defines, merge_batch
 from dml.compiler.operators.movement.views import part
 from dml.compiler.operators.quantization import dequantize_blocks
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
 from dml.compiler.selection.few_rows import VectorProduct
-from dml.compiler.selection.stored_weights import VECTOR_BITS, block_product, columns_in_part, streams_blocks
+from dml.compiler.selection.stored_weights import (
+    VECTOR_BITS,
+    block_product,
+    columns_in_part,
+    keeps_halves,
+    streams_blocks,
+)
 from dml.enums import (
     DML_TENSOR_DATA_TYPE,
     DML_TENSOR_DATA_TYPE_FLOAT16,
@@ -32,31 +38,24 @@ _SIGNED = (DML_TENSOR_DATA_TYPE_INT4, DML_TENSOR_DATA_TYPE_INT8)
 
 @dataclass(frozen=True)
 class Blocks:
-    """Weights {n, k}: numbers, with scales and zero points (or None) {n or 1, blocks}."""
+    """Weights {n, k}: numbers, with scales and zero points {n or 1, blocks}; FLOAT16 has neither."""
 
     numbers: Operand
-    scales: Operand
-    zeros: Operand | None
-
-    @property
-    def size(self) -> int:
-        """Steps of k in a block."""
-        return self.numbers.sizes[1] // self.scales.sizes[1]
+    scales: Operand | None = None
+    zeros: Operand | None = None
 
     @property
     def bits(self) -> int:
         return DATA_TYPES[self.numbers.data_type].bits
 
+    @property
+    def per_block(self) -> list[Operand]:
+        return [operand for operand in (self.scales, self.zeros) if operand is not None]
+
     def rows(self, start: int, count: int) -> Blocks:
         """The weights of some columns of the product."""
-        numbers, *others = (
-            operand if operand is None or operand.sizes[0] == 1 else part(operand, 0, start, count)
-            for operand in (self.numbers, self.scales, self.zeros)
-        )
-        assert numbers is not None
-        scales, zeros = others
-        assert scales is not None
-        return Blocks(numbers, scales, zeros)
+        others = (each if each.sizes[0] == 1 else part(each, 0, start, count) for each in self.per_block)
+        return Blocks(part(self.numbers, 0, start, count), *others)
 
 
 def product_of_blocks(
@@ -78,7 +77,9 @@ def product_of_blocks(
     n, k = b.numbers.sizes
     c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
     streams = _streams(builder, b, result.sizes[-2])
-    if streams and quads(a) != "row":
+    if not streams:
+        a = readable(builder, a, uses=n)  # (once for all parts)
+    elif quads(a) != "row":
         copy = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
         apply(builder, Leaf(0), copy, [a])
         a = copy
@@ -89,8 +90,12 @@ def product_of_blocks(
         if streams:
             _stream(builder, a, own, own_c, own_result, alpha, beta, activation)
             continue
-        wide = builder.temporary(data_type, own.numbers.sizes)
-        dequantize_blocks(builder, wide, own.numbers, [own.scales] if own.zeros is None else [own.scales, own.zeros])
+        made = data_type if keeps_halves(builder.target) else DML_TENSOR_DATA_TYPE_FLOAT32
+        wide = builder.temporary(made, own.numbers.sizes)
+        if own.scales is None:
+            apply(builder, Leaf(0), wide, [own.numbers])
+        else:
+            dequantize_blocks(builder, wide, own.numbers, own.per_block)
         matmul(builder, a, transposed(wide), own_c, own_result, alpha=alpha, beta=beta, activation=activation)
 
 
@@ -112,11 +117,12 @@ def _streams(builder: ProgramBuilder, b: Blocks, m: int) -> bool:
     of = VECTOR_BITS // b.bits
     down, across = b.numbers.strides
     return (
-        b.scales.sizes[0] == n
+        b.scales is not None
+        and b.scales.sizes[0] == n
         and (b.zeros is None or b.zeros.sizes == b.scales.sizes)
         and across == 1
         and not (down % of or b.numbers.base % of)
-        and streams_blocks(builder.target, m, n, k, b.size, b.bits)
+        and streams_blocks(builder.target, m, n, k, k // b.scales.sizes[1], b.bits)
     )
 
 
@@ -132,6 +138,8 @@ def _stream(
 ) -> None:
     m, n = result.sizes[-2:]
     k = a.sizes[-1]
+    assert b.scales is not None
+    block = k // b.scales.sizes[1]
     operands = {"a": a, "result": result}
     if c is not None:
         operands["c"] = c
@@ -163,10 +171,9 @@ def _stream(
         defines |= {"SLICES": f"{kernel.slices}u", "NEAR": f"{kernel.near}u", "UNROLL": f"{kernel.unroll}u"}
         defines["A_EIGHTS"] = int(eights)
     else:
-        shader, workgroup, depth, steps = "gemm/blocks_columns.comp", kernel.lanes, vector, k // vector + k // b.size
+        shader, workgroup, depth, steps = "gemm/blocks_columns.comp", kernel.lanes, vector, k // vector + k // block
         defines["BITS"] = b.bits
-    shift = "BLOCK_SHIFT", b.size.bit_length() - 1
-    constants: dict[str, Constant] = {"M": m, "N": n, shift[0]: shift[1], "ALPHA": float(alpha)}
+    constants: dict[str, Constant] = {"M": m, "N": n, "BLOCK_SHIFT": block.bit_length() - 1, "ALPHA": float(alpha)}
     builder.dispatch(
         shader,
         tensors,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dml.api.binding import BindingTable
 from dml.api.device import Device
 from dml.api.operator import CompiledOperator, Slot
 from dml.conformance.case import Case
@@ -19,7 +20,7 @@ from dml.conformance.parameters import Skip
 from dml.conformance.subject import Inputs
 from dml.conformance.values import without_subnormals
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_BINDING
+from dml.descriptors.binding import DML_BINDING_TABLE_DESC, DML_BUFFER_ARRAY_BINDING, DML_BUFFER_BINDING
 from dml.errors import HRESULT, DMLError
 from dml.runtime.buffer import Buffer
 
@@ -145,15 +146,43 @@ def _run(device: Device, compiled: CompiledOperator, desc: OperatorDesc, inputs:
 
 
 def run_bound(device: Device, compiled: CompiledOperator, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-    """Run through DirectML's own objects. inputs, outputs: a buffer for each tensor that is there, in order."""
+    """Run through DirectML's own objects. inputs, outputs: a buffer for each tensor that is there, in order.
+
+    Inputs that DirectML owns are bound to an initializer, which runs first.
+    """
+    given = _bindings(compiled.input_slots, inputs)
+    owned = compiled.program.owned
     table = device.create_binding_table(DML_BINDING_TABLE_DESC(compiled))
-    table.bind_inputs(_bindings(compiled.input_slots, inputs))
+    table.bind_inputs([None if at in owned else binding for at, binding in enumerate(given)])
     table.bind_outputs(_bindings(compiled.output_slots, outputs))
-    if temporary := compiled.get_binding_properties().TemporaryResourceSize:
-        table.bind_temporary_resource(_whole(device.create_buffer(temporary)))
+    if persistent := _scratch(device, compiled.get_binding_properties().PersistentResourceSize):
+        initial = tuple(binding if at in owned else None for at, binding in enumerate(given))
+        _initialize(device, compiled, initial, persistent)
+        table.bind_persistent_resource(persistent)
+    table.bind_temporary_resource(_scratch(device, compiled.get_binding_properties().TemporaryResourceSize))
+    _record(device, compiled, table)
+
+
+def _initialize(
+    device: Device, compiled: CompiledOperator, owned: tuple[Any, ...], persistent: DML_BUFFER_BINDING
+) -> None:
+    initializer = device.create_operator_initializer([compiled])
+    table = device.create_binding_table(DML_BINDING_TABLE_DESC(initializer))
+    if any(owned):
+        table.bind_inputs([DML_BUFFER_ARRAY_BINDING(owned)])
+    table.bind_outputs([persistent])
+    table.bind_temporary_resource(_scratch(device, initializer.get_binding_properties().TemporaryResourceSize))
+    _record(device, initializer, table)
+
+
+def _record(device: Device, dispatchable: Any, table: BindingTable) -> None:
     commands = device.create_command_list()
-    device.create_command_recorder().record_dispatch(commands, compiled, table)
+    device.create_command_recorder().record_dispatch(commands, dispatchable, table)
     commands.execute()
+
+
+def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
+    return _whole(device.create_buffer(size)) if size else None
 
 
 def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer]) -> list[DML_BUFFER_BINDING | None]:

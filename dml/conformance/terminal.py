@@ -11,11 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dml.conformance import report
+from dml.conformance import coverage, report
 from dml.conformance.report import Record
 
 #: Failures of a run that are shown in full, and reasons of each kind.
 MOST_FAILURES, MOST_REASONS = 10, 12
+#: Kernels with variants that did not run.
+MOST_KERNELS = 10
 
 _COLORS = {"passed": "green", "failed": "bold red", "not_tested": "yellow", "unsupported": "cyan"}
 
@@ -27,6 +29,7 @@ def show(console: Console, made: Record, *, by_type: bool = False, failures: int
         console.print(table(run["results"], by_type=by_type))
         for status in ("not_tested", "unsupported"):
             _reasons(console, run, status)
+        _coverage(console, run)
         _failures(console, run, failures)
     for run in made["runs"]:
         console.print(_total(run))
@@ -108,6 +111,30 @@ def _reasons(console: Console, run: Record, status: str) -> None:
         console.print(Text(f"  {of.total()} of {names}: {reason}"))
     if len(ordered) > MOST_REASONS:
         console.print(Text(f"  and {len(ordered) - MOST_REASONS} more reasons, in the JSON report"))
+
+
+def _coverage(console: Console, run: Record) -> None:
+    """Kernels and variants that ran, of those that exist for the device, and what did not, by kernel."""
+    if not run["coverage"]:
+        return
+    of = coverage.total(run["coverage"])
+    complete = of["kernels"] == of["kernels_run"] and of["variants"] == of["variants_run"]
+    share = f"{of['variants_run'] / of['variants']:.1%}" if of["variants"] else "none"
+    console.print(
+        Text(
+            f"kernels run: {of['kernels_run']} of {of['kernels']}; variants: {of['variants_run']} of {of['variants']}"
+            f" ({share})",
+            style="green" if complete else "not bold",
+        )
+    )
+    short = [one for one in run["coverage"]["kernels"] if one["run"] < one["variants"]]
+    short.sort(key=lambda one: (one["run"] > 0, one["run"] - one["variants"]))
+    for one in short[:MOST_KERNELS]:
+        of_them = f"{one['variants'] - one['run']} of {one['variants']} variants " if one["run"] else ""
+        style = "not bold" if one["run"] else "bold yellow"
+        console.print(Text(f"  {one['kernel']}: {of_them}did not run", style=style))
+    if len(short) > MOST_KERNELS:
+        console.print(Text(f"  and {len(short) - MOST_KERNELS} more kernels; the JSON report names each variant"))
 
 
 def _failures(console: Console, run: Record, most: int) -> None:

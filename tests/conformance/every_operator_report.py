@@ -32,10 +32,17 @@ def report(devices: Any = DEVICES, axes: Any = ("plain", "discrete"), *, broken:
                 _break(results, name)
             device = {**LAVAPIPE, "name": name, "driver": driver, "api_version": version, "type": kind, "axis": axis}
             runs.append(
-                {"device": device, "shard": "1/1", "seconds": 61.5 + number, "complete": True, "results": results}
+                {
+                    "device": device,
+                    "shard": "1/1",
+                    "seconds": 61.5 + number,
+                    "complete": True,
+                    "coverage": None,
+                    "results": results,
+                }
             )
     return {
-        "format": "dml-conformance", "version": 1, "created": "2026-11-22T18:00:00Z", "dml_version": "0.1.0",
+        "format": "dml-conformance", "version": 2, "created": "2026-11-22T18:00:00Z", "dml_version": "0.1.0",
         "commit": "dff3d13a9b1c4e", "python": "3.11.7", "platform": "Linux-6.1 x86_64",
         "suite": {"size": "quick", "seed": 0, "filter": [], "shard": "1/1", "cases": len(runs[0]["results"])},
         "runs": runs,

@@ -79,6 +79,17 @@ OPERATORS: dict[str, tuple[list[str], float, str, dict[str, list[str]], list[str
                   ["resample/roi_align.comp"]),
 }  # fmt: skip
 
+#: A kernel of which all variants ran, one of which some did, one that did not run.
+COVERAGE: dict[str, Any] = {
+    "kernels": [
+        {"kernel": "elementwise/vector.comp", "variants": 2, "run": 2},
+        {"kernel": "gemm/vector.comp", "variants": 3, "run": 2},
+        {"kernel": "recurrent/start.comp", "variants": 1, "run": 0},
+    ],
+    "missing": ["gemm/vector.comp TILE_M=4u a:float16 b:float16 result:float16", "recurrent/start.comp result:float32"],
+    "added": [],
+}
+
 
 def cases(operator: str) -> Iterator[tuple[str, str, str, str]]:
     """Names of cases, with their data type, layout and values."""
@@ -162,7 +173,14 @@ def sample_report() -> dict[str, Any]:
     made.update(created="2026-11-22T18:00:00Z", commit="0123456789abcdef0123456789abcdef01234567", dml_version="0.1.0",
                 python="3.11.7", platform="Linux-6.1-x86_64")  # fmt: skip
     for device in (LAVAPIPE, DISCRETE, CARD):
-        run: dict[str, Any] = {"device": device, "shard": "1/1", "seconds": 0.0, "complete": True, "results": []}
+        run: dict[str, Any] = {
+            "device": device,
+            "shard": "1/1",
+            "seconds": 0.0,
+            "complete": True,
+            "coverage": None if device is CARD else COVERAGE,
+            "results": [],
+        }
         chosen = {name: (operator, kind, layout, values)
                   for operator in OPERATORS for name, kind, layout, values in cases(operator)}  # fmt: skip
         for name, (operator, kind, layout, values) in chosen.items():

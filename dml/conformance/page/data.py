@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dml.capability import short_name
+from dml.conformance.coverage import total
 from dml.descriptors import operators
 from dml.enums import DML_TENSOR_DATA_TYPE
 
@@ -26,6 +27,23 @@ def runs_of(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             counts = {status: found[status] for status, _, _ in STATUSES}
             runs.append({**run, "number": len(runs) + 1, "report": at, "counts": counts})
     return runs
+
+
+def covered(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The runs that know which kernels exist for their device: total, and of each kernel the variants that did not run,
+    without the kernel's name."""
+    found = []
+    for run in runs:
+        if not (record := run.get("coverage")):
+            continue
+        missing: dict[str, list[str]] = defaultdict(list)
+        for name in record["missing"]:
+            kernel, _, rest = name.partition(" ")
+            missing[kernel].append(rest or kernel)
+        kernels = [{**one, "missing": missing[one["kernel"]]} for one in record["kernels"]]
+        kernels.sort(key=lambda one: (one["run"] > 0, one["run"] == one["variants"], one["kernel"]))
+        found.append({**run, "coverage": {**record, "kernels": kernels}, "total": total(record)})
+    return found
 
 
 def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

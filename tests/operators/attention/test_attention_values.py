@@ -126,5 +126,5 @@ def test_any(device: dml.Device, key_heads: int, each: int, flags: tuple[bool, .
             lengths=lengths,
             in_place=in_place,
             **more,
-        ),  # fmt: skip
+        ),
     )

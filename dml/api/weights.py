@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.compiler.program import Dispatch, Program, Region, Space
+from dml.files import Stored, unload
 from dml.runtime.arena import Arena, Islands, bound_regions
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
@@ -24,6 +25,9 @@ from dml.stages import stage
 #: fraction of them all where that is more. Fresh memory is slow (ResNet-18's 45 MiB take a CPU 40 ms, and 8 in parts),
 #: and a model that fills the device has no room for both.
 _PART_BYTES, _PARTS = 8 << 20, 32
+
+#: Bytes of a file that are in memory at once.
+_UPLOAD_PART = 16 << 20
 
 #: A dispatch and its kernel.
 _Work = tuple[Dispatch, bytes]
@@ -73,9 +77,17 @@ class Constants:
             data = program.constants[index].Data
             buffer = context.buffer(end - start, zero=end > len(data))
             with stage("upload"):
-                buffer.write(np.frombuffer(data, np.uint8, min(end, len(data)) - start, start))
+                _upload(buffer, data, start, min(end, len(data)))
             context.share(key, buffer)
         return buffer
+
+
+def _upload(buffer: Buffer, data: Stored, start: int, end: int) -> None:
+    """Copy bytes ``start`` to ``end`` to the buffer, and leave little of a mapped file in memory meanwhile."""
+    for at in range(start, end, _UPLOAD_PART):
+        part = memoryview(data)[at : min(end, at + _UPLOAD_PART)]
+        buffer.write(np.frombuffer(part, np.uint8), at - start)
+        unload(part)
 
 
 class Weights:

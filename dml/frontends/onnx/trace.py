@@ -123,7 +123,7 @@ class Guard:
         return bool(self.of(found) == self.expected)
 
 
-class Limit(NamedTuple):
+class InputLimit(NamedTuple):
     """The most that a number in an input of the model may be; where it is more, ``rule`` is what the error says."""
 
     name: str
@@ -251,7 +251,7 @@ class Trace:
         #: Those of ``shared`` that a node writes in place.
         self.in_place: set[str] = set()
         #: What the numbers in inputs are held to each time the model runs.
-        self.limits: dict[Limit, None] = {}
+        self.limits: dict[InputLimit, None] = {}
 
     # Values
 
@@ -287,7 +287,7 @@ class Trace:
             return
         name = None if value.held is None else self.sources.get(value.held.source)
         if name is not None:
-            self.limits[Limit(name, most, more, rule)] = None
+            self.limits[InputLimit(name, most, more, rule)] = None
 
     def known(self, value: OnnxValue) -> Array:
         """The numbers in a value."""

@@ -96,7 +96,7 @@ def judge(desc: OperatorDesc, inputs: Inputs, outputs: Mapping[str, Any], seed: 
 
 
 def disagreement(found: Any, portable: Any) -> str:
-    """Where a large result differs from the portable kernel's by more than another order explains; empty for nowhere."""
+    """Where a large result differs from the portable kernel's by more than another order of sums; empty: nowhere."""
     if found.dtype.kind != "f":
         wrong = found != portable
     else:

@@ -238,10 +238,13 @@ class _Contest:
         judge, work = self._tuner.judge, self._work
         if judge is None:
             return ""
+
+        def given(name: str, tensor: DML_BUFFER_TENSOR_DESC) -> Any:
+            scale = work.scale if name in work.weights else 1.0
+            return numbers(tensor, scale)[: tensor.element_count].reshape(tensor.Sizes)
+
         inputs = {
-            name: numbers(tensor, work.scale if name in work.weights else 1.0)[: tensor.element_count].reshape(
-                tensor.Sizes
-            )
+            name: given(name, tensor)
             for name, tensor in work.desc.inputs()
             if isinstance(tensor, DML_BUFFER_TENSOR_DESC)
         }

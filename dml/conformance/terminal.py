@@ -19,7 +19,7 @@ MOST_FAILURES, MOST_REASONS = 10, 12
 #: Kernels with variants that did not run.
 MOST_KERNELS = 10
 
-_COLORS = {"passed": "green", "failed": "bold red", "not_tested": "yellow", "unsupported": "cyan"}
+_COLORS = {"passed": "green", "failed": "bold red", "loose": "yellow", "not_tested": "yellow", "unsupported": "cyan"}
 
 
 def show(console: Console, made: Record, *, by_type: bool = False, failures: int = MOST_FAILURES) -> None:
@@ -31,6 +31,7 @@ def show(console: Console, made: Record, *, by_type: bool = False, failures: int
             _reasons(console, run, status)
         _coverage(console, run)
         _failures(console, run, failures)
+        _loose(console, run, failures)
     for run in made["runs"]:
         console.print(_total(run))
 
@@ -155,6 +156,24 @@ def _failures(console: Console, run: Record, most: int) -> None:
         console.print(Text(f"\n{len(failed) - most} more; all {len(failed)} failures:", style=_COLORS["failed"]))
         for (operator, kind), count in seen.items():
             console.print(Text(f"  {operator} {kind}: {count} cases"))
+
+
+def _loose(console: Console, run: Record, most: int) -> None:
+    """Results beyond the tight limits, the farthest of each operator and data type."""
+    worst: dict[tuple[str, str], Record] = {}
+    for outcome in run["results"]:
+        if (loose := outcome["loose"]) is not None:
+            kind = outcome["operator"], outcome["data_type"] or ""
+            if kind not in worst or loose["tight_share"] > worst[kind]["loose"]["tight_share"]:
+                worst[kind] = outcome
+    ordered = sorted(worst.values(), key=lambda outcome: -outcome["loose"]["tight_share"])
+    if ordered:
+        console.print(Text("\nloose, within the public limit and beyond the tight one:", style=_COLORS["loose"]))
+    for outcome in ordered[:most]:
+        text = f"  {outcome['case']}: {outcome['loose']['message']}"
+        console.print(Text(text, style=_COLORS["loose"]), soft_wrap=True)
+    if len(ordered) > most:
+        console.print(Text(f"  and {len(ordered) - most} more operators or data types", style=_COLORS["loose"]))
 
 
 def failure_lines(run: Record, outcome: Record) -> Iterator[str]:

@@ -72,7 +72,7 @@ def _outcomes(operator: Any, chance: random.Random, number: int) -> list[dict[st
             case = f"{name}:type={data_type}" + (f",layout={layout}" if layout != "packed" else "")
             one = {"case": case, "operator": name, "data_type": data_type, "dimension_count": 4, "layout": layout,
                    "values": "ordinary", "status": "passed", "reason": None, "seconds": 0.01, "failure": None,
-                   "tensors": [], "histogram": [60, 0, 0, 0, 0, 0]}  # fmt: skip
+                   "loose": None, "tensors": [], "histogram": [60, 0, 0, 0, 0, 0]}  # fmt: skip
             if number == 1 and data_type in ("FLOAT64", "INT64"):
                 one.update(status="unsupported", reason="the device has no 64-bit floats", histogram=[0] * 6)
             elif layout == "padded" and "4" in data_type[-1]:
@@ -80,7 +80,8 @@ def _outcomes(operator: Any, chance: random.Random, number: int) -> list[dict[st
             elif data_type.startswith("FLOAT"):
                 share = chance.random() ** 3
                 one["tensors"] = [{"tensor": "OutputTensor", "elements": 60, "worst_ulp": 8 * share, "share": share,
-                                   "ulp_limit": 8, "why": "sum of 27 products in any order"}]  # fmt: skip
+                                   "ulp_limit": 8, "why": "sum of 27 products in any order",
+                                   "tight_share": None}]  # fmt: skip
                 one["histogram"] = [20, 30, 6, 3, 1, 0]
             found.append(one)
     return found

@@ -90,6 +90,13 @@ COVERAGE: dict[str, Any] = {
     "added": [],
 }
 
+#: The sine of a device's own instruction.
+LOOSE = {
+    "tensor": "OutputTensor", "index": [0, 0, 1, 6], "found": "0.0012", "expected": "0.0011", "differing": 41, "of": 60,
+    "ulp": 7509.0, "tight_ulp": 4.0, "tight_share": 1877.25, "why": "the shader library's promise: 4 ulp of float32",
+    "message": "OutputTensor at [0, 0, 1, 6]: found 0.0012, expected 0.0011, 7509 ulp off, kept are 4",
+}  # fmt: skip
+
 
 def cases(operator: str) -> Iterator[tuple[str, str, str, str]]:
     """Names of cases, with their data type, layout and values."""
@@ -124,7 +131,7 @@ def outcome(run: dict[str, Any], operator: str, case: str, kind: str, layout: st
     found: dict[str, Any] = {
         "case": case, "operator": operator, "data_type": kind, "dimension_count": 4, "layout": layout, "values": values,
         "status": "passed", "reason": None, "seconds": round(chance.uniform(0.002, 0.09), 4), "tensors": [],
-        "histogram": [], "failure": None,
+        "histogram": [], "failure": None, "loose": None,
     }  # fmt: skip
     card, exact = run["device"]["vendor_id"] == CARD["vendor_id"], limit == 0 and why == "exact"
     if operator == "GEMM" and "sizes=64" in case and layout == "permuted":
@@ -161,8 +168,12 @@ def outcome(run: dict[str, Any], operator: str, case: str, kind: str, layout: st
     else:
         worst = round(share * (limit or 0.5), 3)
     found["tensors"] = [{"tensor": "OutputTensor", "elements": elements, "worst_ulp": worst,
-                         "share": None if exact else share, "ulp_limit": limit, "why": why}]  # fmt: skip
+                         "share": None if exact else share, "ulp_limit": limit, "why": why,
+                         "tight_share": None}]  # fmt: skip
     found["histogram"] = histogram
+    if card and (operator, kind, values) == ("ELEMENT_WISE_SIN", "FLOAT32", "ordinary"):
+        found["status"], found["tensors"][0]["tight_share"] = "loose", 1877.25
+        found["loose"] = LOOSE
     return found
 
 

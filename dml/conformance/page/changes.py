@@ -48,7 +48,7 @@ def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[Ma
     return pairs
 
 
-_RANK = {"passed": 0, "unsupported": 1, "not_tested": 1, "failed": 2}
+_RANK = {"passed": 0, "unsupported": 1, "not_tested": 1, "loose": 2, "failed": 3}
 
 
 def _what(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> str | None:

@@ -12,8 +12,8 @@ from dml.descriptors import operators
 from dml.enums import DML_TENSOR_DATA_TYPE
 
 #: In the order in which the page shows them: each with its sign and word.
-STATUSES = (("passed", "✓", "passed"), ("failed", "✗", "failed"), ("not_tested", "–", "not tested"),
-            ("unsupported", "○", "unsupported"))  # fmt: skip
+STATUSES = (("passed", "✓", "passed"), ("failed", "✗", "failed"), ("loose", "≈", "loose"),
+            ("not_tested", "–", "not tested"), ("unsupported", "○", "unsupported"))  # fmt: skip
 #: Where an operator has one data type only, and its cases name none.
 ONE_TYPE = "its own"
 
@@ -77,6 +77,21 @@ def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for outcome in run["results"]
         if outcome["status"] == "failed"
     ]
+
+
+def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Per run, operator and data type the case farthest beyond its tight limit, and how many are, farthest first."""
+    found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for run in runs:
+        for outcome in run["results"]:
+            if outcome.get("loose"):
+                found[run["number"], outcome["operator"], outcome["data_type"] or ONE_TYPE].append(outcome)
+    made = []
+    for (number, operator, kind), outcomes in found.items():
+        farthest = max(outcomes, key=lambda outcome: _weight(outcome["loose"]["tight_share"]))
+        of = {"run": number, "operator": operator, "data_type": kind, "cases": len(outcomes), "case": farthest["case"]}
+        made.append({**of, **farthest["loose"]})
+    return sorted(made, key=lambda one: -_weight(one["tight_share"]))
 
 
 def worst(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

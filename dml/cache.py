@@ -24,7 +24,7 @@ from dml.errors import HRESULT, DMLError
 from dml.files import write_whole
 
 #: What dml keeps, a folder each. (The set-up keeps builds of Kompute beside them, which are not ours to forget.)
-FOLDERS = ("spirv", "pipelines", "tuned")
+FOLDERS = ("spirv", "pipelines", "tuned", "coverage")
 #: How many MiB all folders together may have.
 SIZE_VARIABLE = "DML_CACHE_SIZE"
 _DEFAULT_MIB = 256

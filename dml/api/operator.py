@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dml.api.device_array import DeviceArray
 from dml.api.objects import DeviceChild, require_device
 from dml.api.resident import Resident, SharedMemory
 from dml.api.weights import Constants
@@ -200,7 +201,13 @@ class CompiledOperator(Dispatchable):
         return f"{self.label}: {self.program.describe()}"
 
     @checked
-    def dispatch(self, inputs: Mapping[Any, Any], *, keep: Sequence[str | int] = ()) -> dict[Any, Any]:
+    def dispatch(
+        self,
+        inputs: Mapping[Any, Any],
+        *,
+        keep: Sequence[str | int] = (),
+        into: Mapping[str | int, DeviceArray] | None = None,
+    ) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
 
         A graph's inputs and outputs go by the names of their edges, or by index where they have none; inputs by index
@@ -209,11 +216,12 @@ class CompiledOperator(Dispatchable):
         inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
         them. Tensors owned by DML are given to the first dispatch, and again only to replace them. Outputs are new
         packed arrays. A DeviceArray of this device does for an array; keep: names of outputs that become DeviceArrays,
-        in buffers that are used again when nobody has them any more. Buffers, pipelines and recordings are kept for the
-        next call.
+        in buffers that are used again when nobody has them any more. into: DeviceArrays that outputs are written to, by
+        name; what the program does not write of them stays, as in MULTIHEAD_ATTENTION1's cache. Buffers, pipelines and
+        recordings are kept for the next call.
         Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
-        return self._own().dispatch(inputs, keep=keep)
+        return self._own().dispatch(inputs, keep=keep, into=into)
 
     def dispatch_all(self, inputs: Mapping[Any, Any], keep: Sequence[str | int]) -> dict[Any, Any]:
         """As ``dispatch``, where every input has to be given, as for the first dispatch."""

@@ -20,6 +20,7 @@ from ..value import (
     cast,
     emit,
     expanded,
+    maximum,
     reshape,
     transpose,
     unary,
@@ -27,10 +28,10 @@ from ..value import (
 )
 from .activation import softmax_along
 from .attention import boolean_mask, both, refuse, refuse_attributes
-from .key_value_cache import KeyValueCache, inserted
+from .key_value_cache import KeyValueCache, inserted, inserted_in_place
+from .normalization import root_mean_square
 from .rotary import rotated
 
-_NOT_MAPPED = {14: "q_norm_weight", 15: "k_norm_weight"}
 _CLOSED = float(np.finfo(np.float32).min)
 
 
@@ -39,21 +40,25 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Query {B, S, N H}, key and value {B, S, M H}, or all three side by side; past and present {B, M, P, H}.
 
     The past of each batch element is as long as its number in seqlens_k says, which counts the new positions but one.
-    Where all the positions are new (a first prompt) there is no past, whatever the tensors hold.
+    Where all the positions are new (a first prompt) there is no past, whatever the tensors hold. Where past and present
+    share their memory, new rows are written in place and lengths stay data: one plan serves every step.
 
     DirectML's operator does not limit scores (softcap), has no sink beside the keys and no integers in its past: with
     these, attention is made of products and a softmax.
     """
-    refuse(node, _NOT_MAPPED, {3: "output_qk"})
+    refuse(node, {}, {3: "output_qk"})
     refuse_attributes(node, qk_output=0, sliding_window_cache=0)
     heads, key_heads = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
     query, key, value = _parts(node, heads, key_heads)
-    batch, steps, width = query.shape
-    size = width // heads
+    steps = query.shape[1]
+    size = query.shape[2] // heads
+    query, key = _normalized(node, query, key, size)
     past_key = node.optional(3, rank=4)
     room = 0 if past_key is None else past_key.shape[2]
+    if past_key is not None and node.has(4) and node.writes_in_place({3: 1, 4: 2}):
+        return _in_place(node, (query, key, value), past_key)
     present, prompt = _positions(node, steps, room)
-    lengths = None if prompt else reshape(cast(node.input(5), INT32), (batch,)) + (1 - steps)
+    lengths = None if prompt else _lengths(node, steps)
     if node.integer("do_rotary", 0):
         query, key = _turned(node, query, key, size, lengths)
     if _is_composed(node):
@@ -62,12 +67,64 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     if lengths is not None:
         fields["PastKeyTensor"], fields["PastValueTensor"] = past_key, node.optional(4, rank=4)
         fields["PastSequenceLengthsTensor"] = lengths
-    sizes = (batch, heads, steps, steps if prompt else room + steps)
-    made = _attended(node, fields, sizes, (key_heads, size), lengths)
+    fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
+    held = steps if prompt else room + steps
+    made = _attended(node, fields, held, key_heads, lengths)
     results: list[OnnxValue | None] = [cast(made["OutputTensor"], query.dtype)]
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
         results.append(cast(resized(made[name], 2, present), query.dtype))
     return results
+
+
+def _in_place(
+    node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], past_key: OnnxValue
+) -> list[OnnxValue | None]:
+    """The outputs where past and present lie in the same memory, a cache of as many positions as it will ever have."""
+    query, key, value = parts
+    steps, key_heads, room = query.shape[1], past_key.shape[1], past_key.shape[2]
+    full = f"the cache holds {room} positions, and no longer sequence"
+    node.limit(5, room, 1, full)
+    node.limit(6, room, 0, full)
+    node.check(steps <= room, f"{full}, found {steps} new positions")
+    lengths = _lengths(node, steps)
+    if node.integer("do_rotary", 0):
+        query, key = _turned(node, query, key, query.shape[2] // node.integer("num_heads", 0), lengths)
+    if _is_composed(node) or past_key.dtype != query.dtype:
+        return _composed(node, (query, key, value), (key_heads, room), lengths, in_place=True)
+    fields: dict[str, Any] = {
+        "QueryTensor": query,
+        "KeyTensor": key,
+        "ValueTensor": value,
+        "PastSequenceLengthsTensor": lengths,
+    }
+    made = _attended(node, fields, room, key_heads, lengths)
+    return [made["OutputTensor"], made["OutputPresentKeyTensor"], made["OutputPresentValueTensor"]]
+
+
+def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
+    """How long each batch element's past is, {B}: none where a first prompt is padded behind.
+
+    Rows of a chunk from query_seqlens on are padding: what they give is unspecified, and later rows replace them.
+    """
+    ends = cast(node.input(5), INT32)
+    new = node.optional(16)
+    lengths = ends + (1 - steps) if new is None else ends + 1 - cast(new, INT32)
+    lengths = reshape(lengths, (lengths.size,))
+    return maximum(lengths, lengths.filled(0))
+
+
+def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> tuple[OnnxValue, OnnxValue]:
+    """Query and key, each head divided by its root mean square where the node has weights for that."""
+    node.check(node.has(14) == node.has(15), "q_norm_weight and k_norm_weight must be given together")
+    if not node.has(14):
+        return query, key
+    epsilon, made = node.number("qk_norm_epsilon", 1e-6), []
+    for x, at, name in ((query, 14, "q_norm_epsilon"), (key, 15, "k_norm_epsilon")):
+        weight = node.input(at, rank=1)
+        node.check(weight.size == size, f"input {at} must have {size} elements, found shape {weight.shape}")
+        split = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
+        made.append(reshape(root_mean_square(split, weight, [3], node.number(name, epsilon)), x.shape))
+    return made[0], made[1]
 
 
 def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
@@ -82,27 +139,23 @@ def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
 
 
 def _attended(
-    node: OnnxNode,
-    fields: dict[str, Any],
-    sizes: tuple[int, int, int, int],
-    keys: tuple[int, int],
-    past: OnnxValue | None,
+    node: OnnxNode, fields: dict[str, Any], total: int, key_heads: int, past: OnnxValue | None
 ) -> dict[str, OnnxValue]:
-    """The operator's outputs, in float32 as the lengths are that come with them: float16 does not hold every length.
+    """The operator's outputs, in the data type of the fields. total: positions in its present tensors. past: {B}.
 
-    sizes: batch, heads, queries and keys. keys: how many heads of keys, and elements of a head. past: {B} or None.
+    Lengths that come with past tensors have their data type, which float16 is too small for.
     """
-    batch, heads, steps, total = sizes
-    key_heads, size = keys
+    query: OnnxValue = fields["QueryTensor"]
+    (batch, steps, width), heads = query.shape, node.integer("num_heads", 0)
+    size, sizes = width // heads, (batch, heads, steps, total)
     bias = node.optional(10, rank=4)
     if bias is not None:
-        fields["RelativePositionBiasTensor"] = expanded(resized(bias, 3, total), sizes)
-    fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
-    held = ((batch, key_heads, total, size), FLOAT32)
+        fields["RelativePositionBiasTensor"] = expanded(cast(resized(bias, 3, total), query.dtype), sizes)
+    held = ((batch, key_heads, total, size), query.dtype)
     return emit(
         DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
         {
-            "OutputTensor": ((batch, steps, heads * size), FLOAT32),
+            "OutputTensor": (query.shape, query.dtype),
             "OutputPresentKeyTensor": held,
             "OutputPresentValueTensor": held,
         },
@@ -188,9 +241,15 @@ def _is_composed(node: OnnxNode) -> bool:
 
 
 def _composed(
-    node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], keys: tuple[int, int], past: OnnxValue | None
+    node: OnnxNode,
+    parts: tuple[OnnxValue, OnnxValue, OnnxValue],
+    keys: tuple[int, int],
+    past: OnnxValue | None,
+    *,
+    in_place: bool = False,
 ) -> list[OnnxValue | None]:
-    """Output, present key and present value. keys: how many heads of keys, and positions in the present tensors."""
+    """Output, present key and present value. keys: how many heads of keys, and positions in the present tensors.
+    in_place: the present tensors lie where the past ones do."""
     query, *new = parts
     (batch, steps, width), (key_heads, room) = query.shape, keys
     size = new[0].shape[2] // key_heads
@@ -202,7 +261,9 @@ def _composed(
         split = transpose(reshape(x, (batch, steps, key_heads, size)), (0, 2, 1, 3))
         rows = cache.stored(split)
         before = node.optional(3 + at, rank=4)
-        if past is not None and before is not None:
+        if in_place and past is not None and before is not None:
+            rows = inserted_in_place(cast(rows, before.dtype), before.shape, past)
+        elif past is not None and before is not None:
             rows = inserted(rows, resized(before, 2, room), past)
         presents.append(resized(rows, 2, room))
         held.append(cast(cache.loaded(part(rows, 2, 0, total)), FLOAT32))

@@ -15,10 +15,10 @@ from dml.graph.builder import Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 from ..dtypes import FLOAT16, FLOAT32, UINT8, DType, storage
-from ..functions import fill, gather, matmul, part
+from ..functions import fill, gather, matmul, part, resized, total
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, reshape
+from ..value import OnnxValue, cast, constant, expanded, reshape
 from .attention import refuse_attributes
 
 _UINT4 = np.dtype(ml_dtypes.uint4)
@@ -51,9 +51,11 @@ def matmul_nbits(node: OnnxNode) -> OnnxValue:
     """
     a = node.input(0, least=1)
     packing = _packing(node, a)
-    made = _weights(node, packing) if node.optional(4) is None else _regrouped(node, packing)
-    weights = cast(part(made, 1, 0, packing.k), a.dtype)
-    result = matmul(reshape(a, (a.size // packing.k, packing.k)), weights, transpose_b=True)
+    rows = reshape(a, (a.size // packing.k, packing.k))
+    if node.optional(4) is None:
+        result = _product(node, rows, packing)
+    else:
+        result = matmul(rows, cast(_regrouped(node, packing), a.dtype), transpose_b=True)
     bias = node.optional(5)
     if bias is not None:
         result = result + cast(bias, result.dtype)
@@ -75,17 +77,24 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
     return _Packing(n, k, bits, block)
 
 
-def _weights(node: OnnxNode, packing: _Packing) -> OnnxValue:
-    """{N, blocks * block}, in the scales' type where that is a float of 32 or 16 bits."""
+def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
+    """rows {m, K} times the transposed weights, which are read as they are packed."""
     packed, held, zeros = _checked(node, packing)
     n, blocks, block = packing.n, packing.blocks, packing.block
+    # The last block may go beyond K: zeros in rows leave out what is there.
+    rows = resized(rows, 1, blocks * block)
+    if held.dtype != rows.dtype:
+        held = cast(held, rows.dtype)
     floating = zeros if zeros is not None and zeros.dtype != UINT8 else None
     points = None if floating is not None else _zero_points(node, zeros, packing)
-    weights = _dequantized(node, _narrow(packed, (n, blocks * block), packing.dtype), held, points)
+    numbers = _narrow(packed, (n, blocks * block), packing.dtype)
+    result = matmul(rows, _dequantized(node, numbers, held, points), transpose_b=True)
     if floating is None:
-        return weights
-    shift = reshape(cast(floating, held.dtype), (n, blocks, 1)) * reshape(held, (n, blocks, 1))
-    return reshape(reshape(weights, (n, blocks, block)) - shift, weights.shape)
+        return result
+    # a block's zero point takes off itself times the scale and the sum of the block's part of a row
+    sums = total(reshape(rows, (rows.shape[0], blocks, block)), [2], keep=False)
+    shift = reshape(cast(floating, held.dtype), (n, blocks)) * held
+    return result - matmul(sums, shift, transpose_b=True)
 
 
 def _regrouped(node: OnnxNode, packing: _Packing) -> OnnxValue:
@@ -134,7 +143,8 @@ def _dequantized(node: OnnxNode, x: OnnxValue, scales: OnnxValue, points: OnnxVa
 def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing) -> OnnxValue:
     n, blocks, bits = packing.n, packing.blocks, packing.bits
     if zeros is None:
-        return fill(node.builder, 2 ** (bits - 1), (n, blocks), packing.dtype)
+        middle = constant(node.builder, np.full((1, 1), 2 ** (bits - 1), packing.dtype))
+        return expanded(middle, (n, blocks))
     row = -(-blocks * bits // 8)
     if zeros.size != n * row:
         raise DMLError(f"{node}: zero_points must have shape {(n, row)}, found {zeros.shape}")

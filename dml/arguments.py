@@ -10,7 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, Flag
+from enum import Enum, IntFlag
 from typing import Any, NoReturn, ParamSpec, SupportsIndex, TypeGuard, TypeVar
 
 import numpy as np
@@ -218,7 +218,7 @@ def _instance(kind: type[Any]) -> _Test | None:
         return _is_index
     if kind is float:
         return lambda value: isinstance(value, float | np.floating) or _is_index(value)
-    if issubclass(kind, int) and issubclass(kind, Flag):
+    if issubclass(kind, IntFlag):
         unknown = ~sum(kind)
         return lambda value: _is_index(value) and not operator.index(value) & unknown
     if issubclass(kind, int) and issubclass(kind, Enum):

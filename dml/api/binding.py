@@ -89,7 +89,7 @@ class BindingTable(DeviceChild):
         the tensor's GuaranteedBaseOffsetAlignment. References: idmlbindingtable-bindinputs, dml_buffer_tensor_desc.
         """
         bound, dispatchable = self.bound, self.dispatchable
-        given = [_unwrap(binding) for binding in bindings or ()]
+        given = [_unwrap(binding) for binding in (() if bindings is None else bindings)]
         if not given:
             bound.inputs = None
         elif isinstance(dispatchable, OperatorInitializer):
@@ -131,7 +131,7 @@ class BindingTable(DeviceChild):
         unbinds all. Offsets as for ``bind_inputs``. Reference: idmlbindingtable-bindoutputs.
         """
         bound, dispatchable = self.bound, self.dispatchable
-        given = [_unwrap(binding) for binding in bindings or ()]
+        given = [_unwrap(binding) for binding in (() if bindings is None else bindings)]
         places: list[BoundRange | None] = []
         if not given:
             bound.outputs = None

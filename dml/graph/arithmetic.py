@@ -37,7 +37,7 @@ def _operator(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = 
     """A method that adds ``cls`` of both operands, of the left one's data type where no other is given."""
 
     def method(self: TensorArithmetic, other: Operand) -> Tensor:
-        if not _is_operand(other):
+        if cls is ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC and not _is_operand(other):
             return NotImplemented  # type: ignore[no-any-return]
         return self._binary(cls, other, swap=swap, data_type=data_type)
 
@@ -153,24 +153,24 @@ class TensorArithmetic:
     def __pow__(self, exponent: Operand) -> Tensor:
         from dml.graph.operations import pow_
 
-        return pow_(self, exponent) if _is_operand(exponent) else NotImplemented  # type: ignore[arg-type]
+        return pow_(self, exponent)  # type: ignore[arg-type]
 
     def __rpow__(self, base: Any) -> Tensor:
         from dml.graph.operations import pow_
 
-        return pow_(self.builder.like(base, self), self) if _is_operand(base) else NotImplemented  # type: ignore[arg-type]
+        return pow_(self.builder.like(base, self), self)  # type: ignore[arg-type]
 
     def __floordiv__(self, other: Operand) -> Tensor:
-        return _floor_divided(self, self.builder.like(other, self)) if _is_operand(other) else NotImplemented  # type: ignore[arg-type]
+        return _floor_divided(self, self.builder.like(other, self))  # type: ignore[arg-type]
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return _floor_divided(self.builder.like(other, self), self) if _is_operand(other) else NotImplemented  # type: ignore[arg-type]
+        return _floor_divided(self.builder.like(other, self), self)  # type: ignore[arg-type]
 
     def __matmul__(self, other: Operand) -> Tensor:
-        return _product(self, self.builder.like(other, self)) if _is_operand(other) else NotImplemented  # type: ignore[arg-type]
+        return _product(self, self.builder.like(other, self))  # type: ignore[arg-type]
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        return _product(self.builder.like(other, self), self) if _is_operand(other) else NotImplemented  # type: ignore[arg-type]
+        return _product(self.builder.like(other, self), self)  # type: ignore[arg-type]
 
     def _one(self, cls: type[OperatorDesc], x: Any, **fields: Any) -> Tensor:
         return self.builder.one(cls, x.sizes, x.data_type, InputTensor=x, **fields)

@@ -85,7 +85,8 @@ class CompiledOperator(Dispatchable):
     """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
 
     label: the operator's name in messages. inputs, outputs: its fields. in_place: whether an output may be bound where
-    an input lies. is_graph: the fields are inputs and outputs of a graph.
+    an input lies. is_graph: the fields are inputs and outputs of a graph. binds_late: command lists read what is bound
+    when they are executed.
     """
 
     def __init__(
@@ -98,11 +99,13 @@ class CompiledOperator(Dispatchable):
         *,
         in_place: bool = False,
         is_graph: bool = False,
+        binds_late: bool = False,
     ) -> None:
         super().__init__(device)
         self.program = program
         self.label = label
         self.in_place = in_place
+        self.binds_late = binds_late
         self.input_fields = list(inputs)
         self.output_fields = list(outputs)
         self.input_slots = _slots(self.input_fields, label, "input" if is_graph else "")

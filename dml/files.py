@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import mmap
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+import numpy as np
 
 from dml.errors import HRESULT, DMLError
 
@@ -31,6 +34,30 @@ def writing(path: object) -> Iterator[None]:
         raise DMLError(f"{path}: cannot be written: {_reason(error)}", HRESULT.E_ACCESSDENIED) from error
 
 
+#: Bytes that do not change: an object's own, or those of a file (see ``mapped``).
+Stored = bytes | memoryview
+
+
+def mapped(path: Path) -> memoryview:
+    """The bytes of a file, which are read when they are looked at. Raises OSError where it cannot be opened.
+
+    The file must not become shorter while anybody has them.
+    """
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def unload(data: Stored) -> None:
+    """Free the memory that reading a mapped file's bytes took; they are read from the file when needed again."""
+    if isinstance(data, memoryview) and isinstance(data.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        whole = np.frombuffer(data.obj, np.uint8).ctypes.data
+        start = np.frombuffer(data, np.uint8).ctypes.data - whole if len(data) else 0
+        first = start // mmap.PAGESIZE * mmap.PAGESIZE
+        data.obj.madvise(mmap.MADV_DONTNEED, first, start + len(data) - first)
+
+
 def _reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
@@ -48,9 +75,9 @@ def check_writable(path: Path) -> None:
                 pass
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, *, through_links: bool = True) -> None:
     """Write a file as ``whole_file`` does."""
-    with whole_file(path) as file:
+    with whole_file(path, through_links=through_links) as file:
         file.write(data)
 
 
@@ -60,16 +87,17 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, *, through_links: bool = True) -> Iterator[BinaryIO]:
     """A file to write; it, and the folders it needs, are there in one step, at the end: who reads it meanwhile sees all
     of it or what was before. A link stays one, and what is no file (/dev/null, a pipe) is written to.
 
+    through_links: False replaces whatever is at the path, a link or a pipe too, except a folder.
     Raises DMLError where it cannot be written; then, as after any other error, nothing is left behind.
     """
     with writing(path):
-        path = Path(os.path.realpath(path))
+        path = Path(os.path.realpath(path)) if through_links else path
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
+        if through_links and path.exists() and not path.is_file():
             with open(path, "wb") as file:
                 yield file
             return

@@ -13,7 +13,7 @@ import dml
 import last_run
 from dml.compiler.program import Program
 from dml.conformance.compare import Mismatch
-from dml.conformance.execution import run_bound
+from dml.conformance.execution import recorded
 from dml.runtime.buffer import Buffer
 
 Array = npt.NDArray[Any]
@@ -92,7 +92,7 @@ def run_on(device: dml.Device, desc: dml.OperatorDesc, inputs: Sequence[Buffer],
     """
     last_run.note(device, desc)
     compiled = device.compile_operator(device.create_operator(desc))
-    run_bound(device, compiled, inputs, outputs)
+    recorded(device, compiled, inputs, outputs).execute()
     return compiled.program
 
 

@@ -32,8 +32,9 @@ class DeviceArray:
     """An array on the device: what ``Device.to_device`` uploads, and what a dispatch with ``keep`` leaves there.
 
     It can be given to operators, graphs and models of its device wherever they take an array, and is never written
-    again. shape, dtype: those of the array that ``numpy`` and NumPy's functions get, a copy; a bool is a UINT8 on the
-    device, a bfloat16 a FLOAT32. Its memory is free for others when the last reference is gone.
+    again unless a caller asks for that, with ``into`` or by binding it as an output too. shape, dtype: those of the
+    array that ``numpy`` and NumPy's functions get, a copy; a bool is a UINT8 on the device, a bfloat16 a FLOAT32. Its
+    memory is free for others when the last reference is gone.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dml.api.device_array import DeviceArray
 from dml.api.objects import DeviceChild, require_device
 from dml.api.resident import Resident, SharedMemory
 from dml.api.weights import Constants
@@ -16,6 +17,7 @@ from dml.compiler.program import Access, Dispatch, Program
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
+from dml.runtime.needs import check_fits, explaining_needs
 from dml.runtime.recording import KernelTime, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.words import bytes_text, html_table
@@ -83,7 +85,8 @@ class CompiledOperator(Dispatchable):
     """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
 
     label: the operator's name in messages. inputs, outputs: its fields. in_place: whether an output may be bound where
-    an input lies. is_graph: the fields are inputs and outputs of a graph.
+    an input lies. is_graph: the fields are inputs and outputs of a graph. binds_late: command lists read what is bound
+    when they are executed.
     """
 
     def __init__(
@@ -96,11 +99,13 @@ class CompiledOperator(Dispatchable):
         *,
         in_place: bool = False,
         is_graph: bool = False,
+        binds_late: bool = False,
     ) -> None:
         super().__init__(device)
         self.program = program
         self.label = label
         self.in_place = in_place
+        self.binds_late = binds_late
         self.input_fields = list(inputs)
         self.output_fields = list(outputs)
         self.input_slots = _slots(self.input_fields, label, "input" if is_graph else "")
@@ -197,7 +202,13 @@ class CompiledOperator(Dispatchable):
         return f"{self.label}: {self.program.describe()}"
 
     @checked
-    def dispatch(self, inputs: Mapping[Any, Any], *, keep: Sequence[str | int] = ()) -> dict[Any, Any]:
+    def dispatch(
+        self,
+        inputs: Mapping[Any, Any],
+        *,
+        keep: Sequence[str | int] = (),
+        into: Mapping[str | int, DeviceArray] | None = None,
+    ) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
 
         A graph's inputs and outputs go by the names of their edges, or by index where they have none; inputs by index
@@ -206,11 +217,12 @@ class CompiledOperator(Dispatchable):
         inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
         them. Tensors owned by DML are given to the first dispatch, and again only to replace them. Outputs are new
         packed arrays. A DeviceArray of this device does for an array; keep: names of outputs that become DeviceArrays,
-        in buffers that are used again when nobody has them any more. Buffers, pipelines and recordings are kept for the
-        next call.
+        in buffers that are used again when nobody has them any more. into: DeviceArrays that outputs are written to, by
+        name; what the program does not write of them stays, as in MULTIHEAD_ATTENTION1's cache. Buffers, pipelines and
+        recordings are kept for the next call.
         Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
-        return self._own().dispatch(inputs, keep=keep)
+        return self._own().dispatch(inputs, keep=keep, into=into)
 
     def dispatch_all(self, inputs: Mapping[Any, Any], keep: Sequence[str | int]) -> dict[Any, Any]:
         """As ``dispatch``, where every input has to be given, as for the first dispatch."""
@@ -230,7 +242,9 @@ class CompiledOperator(Dispatchable):
         """The buffers and recordings of ``dispatch``: one set, whichever thread asks for it first."""
         with self._making:
             if self._resident is None:
-                self._resident = Resident(self)
+                check_fits(self.label, self.program, self._device.context.memory_limit)
+                with explaining_needs(self.label, self.program):
+                    self._resident = Resident(self)
             return self._resident
 
     def run_again(self) -> None:

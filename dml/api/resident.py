@@ -22,6 +22,7 @@ from dml.runtime.arena import Arena, Islands, bound_regions
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.memory import Use
+from dml.runtime.needs import explaining_needs
 from dml.runtime.recording import KernelTime, Place, Recording
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
@@ -146,33 +147,63 @@ class Resident:
         return kept | {kernel: each for recording in recordings for kernel in recording.pipelines}
 
     def dispatch(
-        self, inputs: Mapping[Any, Any], *, every: bool = False, keep: Sequence[str | int] = ()
+        self,
+        inputs: Mapping[Any, Any],
+        *,
+        every: bool = False,
+        keep: Sequence[str | int] = (),
+        into: Mapping[str | int, DeviceArray] | None = None,
     ) -> dict[Any, Any]:
         """every: inputs that DirectML owns have to be given, whatever was given before. keep: outputs that stay on the
-        device."""
+        device. into: arrays that outputs are written to."""
         found = self._gather(inputs, every=every)
         kept = self._outputs_called(keep)
+        given = self._outputs_into(into or {})
         with self._lock:
             bound = self._prepare(found)
-            if not bound and not kept:
+            if not bound and not kept and not given:
                 self._recording("whole").run()
                 return {output.name: output.load() for output in self._read}
-            return self._run_bound(bound, kept)
+            return self._run_bound(bound, kept, given)
 
-    def _outputs_called(self, names: Sequence[str | int]) -> set[str | int]:
+    def _outputs_into(self, given: Mapping[str | int, DeviceArray]) -> dict[str | int, DeviceArray]:
+        """The arrays by output name. Raises DMLError for one of another layout, data type or device."""
+        self._outputs_called(list(given), "into")
+        for output in self._read:
+            array = given.get(output.name)
+            if array is None:
+                continue
+            (slot, tensor), *more = output.slots.items()
+            where = f"{self._compiled.label}: into: output {output.name!r}"
+            if more:
+                raise DMLError(f"{where}: must be a single tensor, found {len(output.slots)}")
+            ArrayCheck(tensor, where, self._context)(array)
+            assert array.desc is not None
+            assert array.buffer is not None
+            if array.desc.strides != tensor.strides or array.buffer.size < self._outputs[slot].words.nbytes:
+                raise DMLError(f"{where}: must lie with strides {tensor.strides}, found {array.desc.strides}")
+        return dict(given)
+
+    def _outputs_called(self, names: Sequence[str | int], argument: str = "keep") -> set[str | int]:
         known: set[str | int] = {output.name for output in self._read}
         for name in names:
             if name not in known:
                 words = ", ".join(map(str, sorted(known, key=str)))
-                raise DMLError(f"{self._compiled.label}: keep: no output tensor {name!r}; it has {words}")
+                raise DMLError(f"{self._compiled.label}: {argument}: no output tensor {name!r}; it has {words}")
         return set(names)
 
-    def _run_bound(self, inputs: Mapping[int, Buffer], kept: set[str | int]) -> dict[Any, Any]:
-        """Run on buffers of callers as inputs, and into buffers for them as those outputs."""
+    def _run_bound(
+        self, inputs: Mapping[int, Buffer], kept: set[str | int], into: Mapping[str | int, DeviceArray]
+    ) -> dict[Any, Any]:
+        """Run on buffers of callers as inputs, and into buffers for them, or of theirs, as those outputs."""
         leases: dict[int, Lease] = {}
         outputs: dict[int, Buffer] = {}
         for output in self._read:
-            if output.name in kept:
+            if output.name in into:
+                (slot,), buffer = output.slots, into[output.name].buffer
+                assert buffer is not None
+                outputs[slot] = buffer
+            elif output.name in kept:
                 for slot in output.slots:
                     outputs[slot], leases[slot] = self._output_buffers.take(slot, self._outputs[slot].words.nbytes)
         places = {(Space.INPUT, slot): Place(buffer) for slot, buffer in inputs.items()}
@@ -194,10 +225,19 @@ class Resident:
         buffers = [inputs.get(slot, mirror.buffer) for slot, mirror in self._inputs.items()]
         buffers += [outputs.get(slot, mirror.buffer) for slot, mirror in self._outputs.items()]
         self._bound.get(tuple(buffers), make).run()
-        return {
-            output.name: output.left_in(outputs, leases) if output.name in kept else output.load()
-            for output in self._read
-        }
+        return {output.name: self._found(output, outputs, leases, kept, into) for output in self._read}
+
+    @staticmethod
+    def _found(
+        output: _Output,
+        buffers: Mapping[int, Buffer],
+        leases: Mapping[int, Lease],
+        kept: set[str | int],
+        into: Mapping[str | int, DeviceArray],
+    ) -> Any:
+        if output.name in into:
+            return into[output.name]
+        return output.left_in(buffers, leases) if output.name in kept else output.load()
 
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         found = self._gather(inputs)
@@ -305,7 +345,8 @@ class Resident:
             else:
                 owned[at] = arrays.packed_bytes(array, tensor)
         if owned or self._weights is None:
-            self._initialize(owned)
+            with explaining_needs(self._compiled.label, self._compiled.program):
+                self._initialize(owned)
         return bound
 
     def _initialize(self, owned: dict[int, Array]) -> None:

@@ -16,6 +16,7 @@ from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 from dml.errors import DMLError
 from dml.structures import did_you_mean
+from dml.validator import validate
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,19 @@ class Case:
                 have = ", ".join(parameters[parameter])
                 raise DMLError(f"--case {text}: {parameter} has no value {label!r}; it has {have}")
             labels[parameter] = label
-        return cls(known[name], labels)
+        case = cls(known[name], labels)
+        if any(label not in dict(parameters[parameter]) for parameter, label in labels.items()):
+            case._check(text)
+        return case
+
+    def _check(self, text: str) -> None:
+        """Raise DMLError where labels that the subject does not list make no valid description."""
+        try:
+            validate(self.desc)
+        except Skip:
+            pass
+        except (DMLError, ValueError, LookupError, ArithmeticError) as error:
+            raise DMLError(f"--case {text}: {error}") from None
 
     @property
     def choice(self) -> Choice:

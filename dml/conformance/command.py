@@ -21,8 +21,8 @@ _Function = TypeVar("_Function", bound=Callable[..., None])
 DONE, WORSE, MISUSED, NOT_DONE, INTERRUPTED = 0, 1, 2, 3, 130
 
 _STATUSES = (
-    "Exit status: 0 no case failed; 1 a case failed; 2 wrong options; 3 it could not be run (no device, a file), or "
-    "not to its end; 130 ended by Ctrl-C."
+    "Exit status: 0 no case failed; 1 a case failed, or with --strict was loose; 2 wrong options; 3 it could not be "
+    "run (no device, a file), or not to its end; 130 ended by Ctrl-C."
 )
 app = typer.Typer(invoke_without_command=True)
 
@@ -77,6 +77,7 @@ def conformance(
     resume: Annotated[
         Path | None, typer.Option(help="Keep the journal there; where it is, go on with the run that it is of.")
     ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Loose results count as failures.")] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take.")] = 300.0,
     jobs: Annotated[int, typer.Option(min=1, help="How many cases run at once on a device.")] = 1,
 ) -> None:
@@ -107,7 +108,7 @@ def conformance(
     show(console(), ended.report)
     if ended.journal is not None:
         Console(stderr=True).print(Text(f"go on: dml conformance --resume {ended.journal}"), soft_wrap=True)
-    raise typer.Exit(_status(ended.report, ended.interrupted))
+    raise typer.Exit(_status(ended.report, ended.interrupted, strict))
 
 
 @app.command(epilog="Exit status: 0 done; 2 wrong options; 3 they do not belong together, or a file cannot be used.")
@@ -141,6 +142,7 @@ def show(
     reports: Annotated[list[Path], typer.Argument(help="Reports, as --json writes them.", show_default=False)],
     types: Annotated[bool, typer.Option("--types", help="A row for each data type of an operator.")] = False,
     failures: Annotated[int, typer.Option(min=0, help="How many failures of a run in full.")] = 10,
+    strict: Annotated[bool, typer.Option("--strict", help="Loose results count as failures.")] = False,
     bug_report: Annotated[
         bool, typer.Option("--bug-report", help="What to put into a bug report instead: devices, limits, failures.")
     ] = False,
@@ -164,7 +166,7 @@ def show(
             typer.echo(bug_report_of(one))
         else:
             terminal.show(console(), one, by_type=types, failures=failures)
-    raise typer.Exit(max(_status(one, interrupted=False) for one in read))
+    raise typer.Exit(max(_status(one, interrupted=False, strict=strict) for one in read))
 
 
 def _write(made: report.Record, json: Path | None, junit: Path | None, html: Path | None) -> None:
@@ -180,9 +182,11 @@ def _write(made: report.Record, json: Path | None, junit: Path | None, html: Pat
         write_page([made], html)
 
 
-def _status(made: report.Record, interrupted: bool) -> int:
+def _status(made: report.Record, interrupted: bool, strict: bool) -> int:
     if interrupted:
         return INTERRUPTED
-    if any(report.counts(run["results"])["failed"] for run in made["runs"]):
-        return WORSE
+    for run in made["runs"]:
+        counts = report.counts(run["results"])
+        if counts["failed"] or (strict and counts["loose"]):
+            return WORSE
     return DONE if all(run["complete"] for run in made["runs"]) else NOT_DONE

@@ -38,8 +38,10 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A tensor beside its expectation.
+    """A tensor compared with its expectation.
 
+    loose: the worst element beyond the tight limit, where there is one and nothing is beyond the public one; its
+    allowed_ulp is the tight limit's. tight_share: the largest error as a part of the tight limit, None without one.
     share: the largest error as a part of what is allowed; None where nothing is. worst_ulp, ulp_limit: the error of the
     element that has it, in units of the last place (None where a NaN or an infinity is wrong), and what is allowed
     there. histogram: elements by their share, see SHARES.
@@ -52,6 +54,9 @@ class Comparison:
     why: str
     histogram: tuple[int, ...]
     mismatch: Mismatch | None
+    loose: Mismatch | None = None
+    tight_share: float | None = None
+    tight_why: str | None = None
 
 
 def compare(found: Array, expected: Expected, flushed: Expected | None = None) -> Comparison:
@@ -59,11 +64,13 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
     if found.shape != expected.values.shape:
         raise ValueError(f"found sizes {found.shape}, the reference has {expected.values.shape}")
     error, allowed, unit = _errors(found, expected)
-    if flushed is not None:
+    tight = _tight(expected, allowed, unit)
+    if flushed is not None and not expected.moved:
         other, other_allowed, other_unit = _errors(found, flushed)
         better = (error > allowed) & (other <= other_allowed)
         error, allowed = np.where(better, other, error), np.where(better, other_allowed, allowed)
         unit = np.where(better, other_unit, unit)
+        tight = np.where(better, _tight(flushed, other_allowed, other_unit), tight)
     wrong = error > allowed
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ulp = np.where(error == 0, 0.0, error / unit)
@@ -73,18 +80,29 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
     # Where nothing is off, the element of which most is asked.
     place = int(np.argmax(by) if np.any(by) else np.argmin(limits)) if found.size else 0
     at = np.unravel_index(place, found.shape) if found.size else ()
-    mismatch = None
-    if wrong.any():
-        far = float(ulp[at])
-        mismatch = Mismatch(
-            tuple(int(i) for i in at),
-            _shown(found[at]),
-            _shown(expected.values[at], found.dtype),
-            int(np.count_nonzero(wrong)),
+
+    def worst_of(bad: Array, place: Any, limit: Array) -> Mismatch:
+        far = float(ulp[place])
+        return Mismatch(
+            tuple(int(i) for i in place),
+            _shown(found[place]),
+            _shown(expected.values[place], found.dtype),
+            int(np.count_nonzero(bad)),
             found.size,
             far if np.isfinite(far) else None,
-            float(limits[at]),
+            float(limit[place]),
         )
+
+    mismatch = worst_of(wrong, at, limits) if wrong.any() else None
+    loose, tight_share = None, None
+    if expected.tight is not None and found.size:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            of_tight = np.where(error == 0, 0.0, error / tight)
+            beyond = error > tight
+        tight_share = float(min(np.max(of_tight), 1e9))
+        if mismatch is None and beyond.any():
+            farthest = np.unravel_index(int(np.argmax(np.where(beyond, of_tight, 0))), found.shape)
+            loose = worst_of(beyond, farthest, np.asarray(tight / unit))
     worst = float(ulp[at]) if found.size else 0.0
     return Comparison(
         found.size,
@@ -94,7 +112,18 @@ def compare(found: Array, expected: Expected, flushed: Expected | None = None) -
         expected.why,
         _histogram(error, shares, wrong),
         mismatch,
+        loose,
+        tight_share,
+        None if expected.tight is None else expected.tight.why,
     )
+
+
+def _tight(expected: Expected, allowed: Array, unit: Array) -> Array:
+    """Of each element the tight limit; the public one where none is known, or where that is less."""
+    if expected.tight is None:
+        return allowed
+    kept = expected.tight.ulp * unit + np.nan_to_num(expected.tight.absolute)
+    return np.minimum(np.nan_to_num(kept), allowed)
 
 
 def _histogram(error: Array, shares: Array, wrong: Array) -> tuple[int, ...]:
@@ -141,7 +170,15 @@ def _float_errors(found: Array, expected: Expected) -> tuple[Array, Array, Array
         same = (found == rounded) | (np.isnan(found) & np.isnan(rounded))
         # Vulkan lets a device flush what is below the smallest normal number.
         flushed = (found == 0) & (np.abs(wanted) < float(info.tiny))
-    return np.where((same & (error > allowed)) | flushed, 0.0, error), allowed, unit
+    error = np.where((same & (error > allowed)) | flushed, 0.0, error)
+    if expected.moved:
+        copied = (_bits(found) == _bits(rounded)) | (np.isnan(found) & np.isnan(rounded))
+        error = np.where(copied, 0.0, np.maximum(np.abs(error), unit))
+    return error, allowed, unit
+
+
+def _bits(values: Array) -> Array:
+    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
 
 
 def _shown(value: Any, kind: np.dtype[Any] | None = None) -> str:

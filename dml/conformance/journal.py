@@ -11,15 +11,23 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from dml.conformance import report
+from dml.conformance.coverage import Coverage
 from dml.conformance.report import Record
 from dml.conformance.runner import not_run
 from dml.errors import DMLError
 from dml.files import reading, write_text, writing
 
 FORMAT, VERSION = "dml-conformance-journal", 1
+
+
+class PlacePart(NamedTuple):
+    """What one place is to run: cases, and what they enter of the kernels that there are, where that is known."""
+
+    cases: Sequence[str]
+    coverage: Coverage | None
 
 
 class Journal:
@@ -71,17 +79,19 @@ class Journal:
             self._file.write(json.dumps(line, allow_nan=False) + "\n")
             self._file.flush()
 
-    def report(self, cases: Sequence[str], left: Sequence[str]) -> Record:
-        """What there is by now. cases: all that each place was to run. left: by place, why cases have no outcome."""
+    def report(self, parts: Sequence[PlacePart], left: Sequence[str]) -> Record:
+        """What there is by now. parts: by place, what it was to run. left: by place, why cases have no outcome."""
         made: Record = {**self.head, "runs": []}
-        for device, found, seconds, why in zip(self.devices, self.found, self.seconds, left, strict=True):
-            missing = [not_run(case, why) for case in cases if case not in found]
+        for device, found, seconds, part, why in zip(self.devices, self.found, self.seconds, parts, left, strict=True):
+            missing = [not_run(case, why) for case in part.cases if case not in found]
+            ran = (case for case, outcome in found.items() if outcome["status"] in report.RAN)
             made["runs"].append(
                 {
                     "device": device,
                     "shard": made["suite"]["shard"],
                     "seconds": seconds,
                     "complete": not missing,
+                    "coverage": None if part.coverage is None else part.coverage.record(ran),
                     "results": report.in_order([*found.values(), *missing]),
                 }
             )

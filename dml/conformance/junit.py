@@ -52,6 +52,8 @@ def _case(suite: Xml.Element, run: Record, outcome: Record) -> None:
     if outcome["status"] == "failed":
         message = outcome["failure"]["message"].partition("\n")[0]
         Xml.SubElement(test, "failure", message=_text(message)).text = _text("\n".join(failure_lines(run, outcome)))
+    elif outcome["status"] == "loose":
+        Xml.SubElement(test, "system-out").text = _text(f"loose: {outcome['loose']['message']}")
     elif outcome["status"] != "passed":
         Xml.SubElement(test, "skipped", message=_text(f"{words(outcome['status'])}: {outcome['reason']}"))
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dml.api.arrays import TensorMemory
 from dml.descriptors.base import OperatorDesc
+from dml.enums import DML_TENSOR_FLAGS
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 Array = npt.NDArray[Any]
@@ -22,14 +23,25 @@ Tensor = DML_BUFFER_TENSOR_DESC
 #: layout of its own, its dimensions in any order, some with gaps, those of inputs perhaps repeated.
 LAYOUTS = ("packed", "padded", "permuted", "broadcast", "mixed")
 
+#: Layouts that the catalogue asks for, where selection chooses by them. owned: packed, and DirectML owns all inputs but
+#: the first, as it does weights. turned: inputs permuted, outputs packed.
+MORE_LAYOUTS = ("owned", "turned")
+
 #: What every byte is that no element covers, and of outputs before a run.
 UNTOUCHED = 0xA5
+
+
+def named_layout(label: str) -> str | None:
+    """One of MORE_LAYOUTS by its label; None for any other label."""
+    return label if label in MORE_LAYOUTS else None
 
 
 def laid_out(desc: OperatorDesc, layout: str) -> OperatorDesc:
     """The description with all of its tensors laid out so."""
     if layout == "packed":
         return desc
+    if layout == "owned":
+        return _owned(desc)
     changes: dict[str, Any] = {}
     chance = random.Random(zlib.crc32(repr(desc).encode()))
     for info in desc.fields_info:
@@ -41,9 +53,20 @@ def laid_out(desc: OperatorDesc, layout: str) -> OperatorDesc:
             mixed = tuple(_mixed(t, chance, info.kind == "input") for t in (value if many else (value,)))
             changes[info.name] = mixed if many else mixed[0]
             continue
-        one = layout if info.kind == "input" or layout != "broadcast" else "packed"
+        one = layout if info.kind == "input" or layout not in ("broadcast", "turned") else "packed"
         changes[info.name] = tuple(_with(t, one) for t in value) if isinstance(value, tuple) else _with(value, one)
     return desc.replace(**changes)
+
+
+def _owned(desc: OperatorDesc) -> OperatorDesc:
+    later = [(name, tensor) for name, tensor in desc.inputs() if tensor is not None][1:]
+    flag = DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML
+    changes: dict[str, Any] = {
+        name: Tensor(tensor.DataType, tensor.Sizes, tensor.Strides, Flags=flag)
+        for name, tensor in later
+        if isinstance(tensor, Tensor)
+    }
+    return desc.replace(**changes) if changes else desc
 
 
 def _mixed(tensor: Tensor, chance: random.Random, is_input: bool) -> Tensor:
@@ -78,7 +101,7 @@ def _strides(tensor: Tensor, layout: str) -> tuple[int, ...] | None:
         longer = next((axis for axis, size in enumerate(sizes) if size > 1), None)
         return tuple(0 if axis == longer else stride for axis, stride in enumerate(tensor.strides))
     gap = 1 if layout == "padded" else 0
-    order = range(len(sizes)) if layout == "permuted" else reversed(range(len(sizes)))
+    order = range(len(sizes)) if layout in ("permuted", "turned") else reversed(range(len(sizes)))
     strides, step = [0] * len(sizes), 2 if gap and len(sizes) == 1 else 1
     for axis in order:
         strides[axis] = step

@@ -1,14 +1,29 @@
-"""What an output must be, how far it may be off, and why so far."""
+"""What an output must be, how far it may be off, and why so far.
+
+Most operators have two limits. The public one is what others ask of any implementation (WebNN's tests). The tight one
+is the error that our kernels keep on every conforming Vulkan device: it follows from their arithmetic, and from what
+Vulkan promises of that (sums, differences and products are one of the two nearest numbers; quotients are corrected,
+and other functions are made of these in shaders/lib/math.glsl). Results between the two are loose: right for a user,
+and the sign of a fault to a driver's engineer.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+
+class Tight(NamedTuple):
+    """The error that our kernels keep on any conforming device, as ulp and absolute of Expected, and why."""
+
+    ulp: float
+    absolute: float | Array
+    why: str
 
 
 @dataclass(frozen=True)
@@ -18,7 +33,9 @@ class Expected:
     values: in float64, or exact in the output's own integer type; the tensor's sizes. An element may differ by ``ulp``
     units in the last place of its own value in the output's data type, and by ``absolute`` besides (a number, or one
     per element). Both zero: equal, NaN to NaN. why: where the limit is from. undefined: which elements the operator
-    leaves undefined, and may hold anything; None where it defines all.
+    leaves undefined, and may hold anything; None where it defines all. tight: what is kept within these limits; None
+    where nothing less is known. moved: elements are copied as they are, so that zeros keep their signs and subnormals
+    their values (NaNs may have other bits).
     """
 
     values: Array
@@ -26,6 +43,8 @@ class Expected:
     absolute: float | Array = 0.0
     why: str = "exact"
     undefined: Array | None = None
+    tight: Tight | None = None
+    moved: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -58,22 +77,36 @@ def sum_of_products(count: int, magnitudes: Array, kind: np.dtype[Any], values: 
 class Limit:
     """How far results of an operator may be off, by data type: FLOAT32 first, then FLOAT16 (FLOAT64: as FLOAT32).
 
-    ulp, absolute: as in Expected; a FLOAT16 result is rounded once from float32. why: where they are from.
+    ulp, absolute: as in Expected; a FLOAT16 result is rounded once from float32. why: where they are from. tight: as in
+    Expected.
     """
 
     ulp: tuple[float, float] = (0.0, 0.0)
     absolute: tuple[float, float] = (0.0, 0.0)
     why: str = "exact"
+    tight: Limit | None = None
 
     def expected(self, values: Array, kind: np.dtype[Any], absolute: float | Array = 0.0) -> Expected:
         """The values of an output of a data type; integers are exact. absolute: what may be off besides."""
         if kind.kind != "f":
             return Expected(values)
         at = int(kind == np.float16)
-        return Expected(values, self.ulp[at], self.absolute[at] + absolute, self.why)
+        kept = self.tight
+        tight = None if kept is None else Tight(kept.ulp[at], kept.absolute[at] + absolute, kept.why)
+        return Expected(values, self.ulp[at], self.absolute[at] + absolute, self.why, tight=tight)
+
+    def keeping(self, tight: Limit) -> Limit:
+        """This limit, within which our kernels keep a tight one."""
+        return replace(self, tight=tight)
 
     def and_then(self, other: Limit) -> Limit:
         """That of one step after another."""
+        made = self._and_then(other)
+        if self.tight is None and other.tight is None:
+            return made
+        return made.keeping((self.tight or self)._and_then(other.tight or other))
+
+    def _and_then(self, other: Limit) -> Limit:
         ulp = (self.ulp[0] + other.ulp[0], self.ulp[1] + other.ulp[1])
         absolute = (self.absolute[0] + other.absolute[0], self.absolute[1] + other.absolute[1])
         return Limit(ulp, absolute, f"{self.why}, and {other.why}")
@@ -93,6 +126,8 @@ def webnn_absolute(single: float, half: float) -> Limit:
 
 #: Where WebNN has none: shaders/lib/math.glsl promises 4 ulp on every device, and FLOAT16 rounds once.
 LIBRARY = Limit((4, 0.51), why="the shader library's promise: 4 ulp of float32")
+#: A function of the library, and a product or two around it, each one of the two nearest numbers.
+AROUND_LIBRARY = Limit((6, 0.51), why="a function of the shader library to 4 ulp of float32, and two products")
 #: One operation of IEEE 754, rounded to the nearest or, as Vulkan leaves open, otherwise.
 ROUNDED = Limit((1, 1), why="one rounding")
 EXACT = Limit()

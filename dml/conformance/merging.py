@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dml.conformance import report
+from dml.conformance.coverage import merged
 from dml.conformance.places import IDENTITY
 from dml.conformance.report import Record
 from dml.errors import DMLError
@@ -46,6 +47,7 @@ def _merge_runs(parts: Sequence[tuple[Record, str]], shards: str) -> Record:
         "shard": held,
         "seconds": round(sum(run["seconds"] for run, _ in parts), 3),
         "complete": held == shards and all(run["complete"] for run, _ in parts),
+        "coverage": merged([run["coverage"] for run, _ in parts]) if all(run["coverage"] for run, _ in parts) else None,
         "results": report.in_order([outcome for run, _ in parts for outcome in run["results"]]),
     }
 

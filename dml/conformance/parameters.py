@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 from dml.capability import operator_support, short_name
@@ -17,6 +18,67 @@ Parameters = Mapping[str, Mapping[str, Any]]
 
 #: What a label may be, so that a case's id tells it.
 LABEL = re.compile(r"[A-Za-z0-9_.+-]+")
+
+
+class OpenLabels(dict[str, Any]):
+    """A parameter's values by label. Further labels are read by ``read``, which returns None for what it cannot read.
+
+    Only the listed ones are combined into cases. A catalogue and ``--case`` may name any: sizes=1x64x56x56.
+    """
+
+    def __init__(self, values: Mapping[str, Any], read: Callable[[str], Any]) -> None:
+        super().__init__(values)
+        self._read = read
+
+    def __missing__(self, label: str) -> Any:
+        value = self._read(label)
+        if value is None:
+            raise KeyError(label)
+        return value
+
+    def __contains__(self, label: object) -> bool:
+        return super().__contains__(label) or (isinstance(label, str) and self._read(label) is not None)
+
+
+def _read_number(label: str) -> int | None:
+    return int(label) if re.fullmatch(r"\d{1,7}", label) else None
+
+
+def _read_sizes(label: str) -> tuple[int, ...] | None:
+    return tuple(map(int, label.split("x"))) if re.fullmatch(r"\d{1,8}(x\d{1,8})*", label) else None
+
+
+def _read_numbers(label: str) -> tuple[int, ...] | None:
+    return tuple(map(int, label.split("."))) if re.fullmatch(r"\d{1,7}(\.\d{1,7})*", label) else None
+
+
+def _read_padding(label: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """0.2_1: 0 and 2 before, 1 behind; without _ as much behind as before."""
+    if not re.fullmatch(r"[\d.]+(_[\d.]+)?", label):
+        return None
+    before, _, behind = label.partition("_")
+    found = _read_numbers(before), _read_numbers(behind or before)
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def opened(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameter with further labels, where all of its own are numbers, sizes, or paddings of one notation.
+
+    Sizes keep to the dimension counts that are listed: a subject may be written for those.
+    """
+    readers: tuple[Callable[[str], Any], ...] = (_read_number, _read_sizes, _read_numbers, _read_padding)
+    for read in readers:
+        if not all(type(value) is type(read(label)) and value == read(label) for label, value in values.items()):
+            continue
+        if read is _read_sizes:
+            return OpenLabels(values, partial(_read_sizes_of, {len(value) for value in values.values()}))
+        return OpenLabels(values, read)
+    return values
+
+
+def _read_sizes_of(ranks: Collection[int], label: str) -> tuple[int, ...] | None:
+    found = _read_sizes(label)
+    return found if found is not None and len(found) in ranks else None
 
 
 class Skip(Exception):

@@ -19,18 +19,22 @@ from dml.files import check_writable, reading, write_text
 #: A report, a run, a device or an outcome, as it stands in the file.
 Record = dict[str, Any]
 
-FORMAT, VERSION = "dml-conformance", 1
+FORMAT, VERSION = "dml-conformance", 2
 SCHEMA = Path(__file__).with_name("report.schema.json")
-STATUSES = ("passed", "failed", "not_tested", "unsupported")
+#: loose: within the public limit, beyond the tight one.
+STATUSES = ("passed", "failed", "loose", "not_tested", "unsupported")
+#: The statuses of cases whose kernels ran.
+RAN = ("passed", "failed", "loose")
 
 #: What reading needs of each part.
 _PARTS = {
     "": ("created", "dml_version", "commit", "python", "platform", "suite", "runs"),
     "suite": ("size", "seed", "filter", "shard", "cases"),
-    "run": ("device", "shard", "seconds", "complete", "results"),
+    "run": ("device", "shard", "seconds", "complete", "coverage", "results"),
     "device": ("name", "driver", "driver_version", "api_version", "vendor_id", "device_id", "type", "axis", "limits",
                "features"),
-    "result": ("case", "operator", "data_type", "status", "reason", "seconds", "tensors", "histogram", "failure"),
+    "result": ("case", "operator", "data_type", "status", "reason", "seconds", "tensors", "histogram", "failure",
+               "loose"),
 }  # fmt: skip
 
 

@@ -194,6 +194,7 @@ def not_run(text: str, reason: str) -> Record:
         "tensors": [],
         "histogram": [],
         "failure": None,
+        "loose": None,
     }
 
 

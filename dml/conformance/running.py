@@ -15,7 +15,8 @@ from rich.text import Text
 
 from dml import cache
 from dml.conformance import report
-from dml.conformance.journal import Journal
+from dml.conformance.axes import seen_as
+from dml.conformance.journal import Journal, PlacePart
 from dml.conformance.places import DeviceAxis, find, places
 from dml.conformance.report import Record
 from dml.conformance.runner import Conduct, PlaceRun
@@ -62,15 +63,17 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
         head = report.started(suite.record(len(cases)))
         path = asked.resume or cache.root() / "conformance" / f"{head['created'].replace(':', '')}-{os.getpid()}.jsonl"
         journal = Journal.begin(path, head, [place.record() for place in chosen])
+    parts = [PlacePart(cases, None) for _ in chosen]
     left = ["the run was ended before it"] * len(chosen)
     interrupted = False
     try:
         with journal:
             for at, place in enumerate(chosen):
-                left[at] = _run_place(at, place, cases, suite.seed, conduct, journal, console) or left[at]
+                parts[at] = _part(suite, place, cases, console)
+                left[at] = _run_place(at, place, parts[at].cases, suite.seed, conduct, journal, console) or left[at]
     except KeyboardInterrupt:
         interrupted = True
-    made = journal.report(cases, left)
+    made = journal.report(parts, left)
     is_done = all(each["complete"] for each in made["runs"])
     if is_done and asked.resume is None:
         journal.path.unlink(missing_ok=True)
@@ -80,6 +83,13 @@ def run(asked: Asked, conduct: Conduct, console: Console) -> Ended:
 def _cases(suite: Suite, console: Console) -> list[str]:
     with console.status("choosing the cases"):  # of the full size that takes most of a minute
         return suite.cases()
+
+
+def _part(suite: Suite, place: DeviceAxis, cases: list[str], console: Console) -> PlacePart:
+    """What is run on a place: the suite's cases, and those of the kernels that selection may choose there."""
+    with console.status("asking which kernels there are"):  # most of two minutes where it is not in the cache
+        found = suite.coverage(seen_as(place.device, place.axis).target)
+    return PlacePart(cases, None) if found is None else PlacePart([*cases, *suite.part(found.added)], found)
 
 
 def _check(asked: Asked, journal: Journal) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 from dml.capability import short_name
 from dml.conformance import families
-from dml.conformance.layouts import LAYOUTS
+from dml.conformance.layouts import LAYOUTS, named_layout
 from dml.conformance.limits import Expected
-from dml.conformance.parameters import Choice, Parameters
+from dml.conformance.parameters import Choice, OpenLabels, Parameters, opened
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
 
@@ -54,8 +54,11 @@ class Subject:
     @cached_property
     def all_parameters(self) -> Parameters:
         """The subject's own ones, and how its tensors lie and what they hold."""
-        more = {"layout": self.layouts, "values": self.values}
-        return {**self.parameters, **{name: {label: label for label in labels} for name, labels in more.items()}}
+        return {
+            **{name: opened(values) for name, values in self.parameters.items()},
+            "layout": OpenLabels({label: label for label in self.layouts}, named_layout),
+            "values": {label: label for label in self.values},
+        }
 
     def make_inputs(self, desc: OperatorDesc, values: Values) -> Inputs:
         """The inputs of a description by field."""

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from dml.compiler.target import Target
 from dml.conformance.case import Case, cases
+from dml.conformance.coverage import Coverage, coverage
 from dml.conformance.subject import Subject, subjects
 from dml.errors import DMLError
 from dml.structures import did_you_mean
 
 #: Size -> how many parameters' labels are all combined: each label, every pair, every triple.
 SIZES = {"quick": 1, "default": 2, "full": 3}
+#: Size -> the part of the variants of kernels that a run enters; of quick ones none is asked for.
+COVERED = {"default": 0.9, "full": 1.0}
 
 
 @dataclass(frozen=True)
@@ -32,22 +37,42 @@ class Suite:
 
     def cases(self) -> list[str]:
         """The ids of its cases, by operator. Raises DMLError for a filter or a case that fits nothing."""
+        return self.part(self._whole)
+
+    def part(self, whole: Sequence[str]) -> list[str]:
+        """The shard's part of cases."""
+        return list(whole[self.shard[0] - 1 :: self.shard[1]])
+
+    @cached_property
+    def _whole(self) -> list[str]:
+        """The cases of all shards."""
         if self.only:
             return [Case.parse(text).id for text in self.only]
         found = [case.id for subject in self._subjects() for case in cases(subject, SIZES[self.size], self.seed)]
         for text in self.filter:
             if not any(_fits(text, case) for case in found):
                 raise DMLError(f"--filter {text}: no case of {self.size} size fits{did_you_mean(text, subjects())}")
-        chosen = [case for case in found if not self.filter or any(_fits(text, case) for text in self.filter)]
-        return chosen[self.shard[0] - 1 :: self.shard[1]]
+        return [case for case in found if not self.filter or any(_fits(text, case) for text in self.filter)]
+
+    def coverage(self, target: Target) -> Coverage | None:
+        """The kernels that selection can choose for these operators on a target, and the cases to enter them.
+
+        None for a quick suite, and where what is asked for is not whole operators.
+        """
+        if self.only or self.size not in COVERED or (self.filter and not self._named):
+            return None
+        return coverage(target, self._whole, self._subjects(), COVERED[self.size], self.seed)
+
+    @property
+    def _named(self) -> list[str]:
+        """The operators that the filter names; none where it has anything else."""
+        names = [text.upper() for text in self.filter]
+        return list(dict.fromkeys(names)) if all(name in subjects() for name in names) else []
 
     def _subjects(self) -> Sequence[Subject]:
         """Those that a case can be of: making a subject's cases takes time."""
         known = subjects()
-        names = [text.upper() for text in self.filter]
-        if names and all(name in known for name in names):
-            return [known[name] for name in dict.fromkeys(names)]
-        return list(known.values())
+        return [known[name] for name in self._named] if self._named else list(known.values())
 
     def record(self, count: int) -> dict[str, Any]:
         """It as it stands in a report; count: of its cases."""

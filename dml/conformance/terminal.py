@@ -11,13 +11,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dml.conformance import report
+from dml.conformance import coverage, report
 from dml.conformance.report import Record
 
 #: Failures of a run that are shown in full, and reasons of each kind.
 MOST_FAILURES, MOST_REASONS = 10, 12
+#: Kernels with variants that did not run.
+MOST_KERNELS = 10
 
-_COLORS = {"passed": "green", "failed": "bold red", "not_tested": "yellow", "unsupported": "cyan"}
+_COLORS = {"passed": "green", "failed": "bold red", "loose": "yellow", "not_tested": "yellow", "unsupported": "cyan"}
 
 
 def show(console: Console, made: Record, *, by_type: bool = False, failures: int = MOST_FAILURES) -> None:
@@ -27,7 +29,9 @@ def show(console: Console, made: Record, *, by_type: bool = False, failures: int
         console.print(table(run["results"], by_type=by_type))
         for status in ("not_tested", "unsupported"):
             _reasons(console, run, status)
+        _coverage(console, run)
         _failures(console, run, failures)
+        _loose(console, run, failures)
     for run in made["runs"]:
         console.print(_total(run))
 
@@ -110,6 +114,30 @@ def _reasons(console: Console, run: Record, status: str) -> None:
         console.print(Text(f"  and {len(ordered) - MOST_REASONS} more reasons, in the JSON report"))
 
 
+def _coverage(console: Console, run: Record) -> None:
+    """Kernels and variants that ran, of those that exist for the device, and what did not, by kernel."""
+    if not run["coverage"]:
+        return
+    of = coverage.total(run["coverage"])
+    complete = of["kernels"] == of["kernels_run"] and of["variants"] == of["variants_run"]
+    share = f"{of['variants_run'] / of['variants']:.1%}" if of["variants"] else "none"
+    console.print(
+        Text(
+            f"kernels run: {of['kernels_run']} of {of['kernels']}; variants: {of['variants_run']} of {of['variants']}"
+            f" ({share})",
+            style="green" if complete else "not bold",
+        )
+    )
+    short = [one for one in run["coverage"]["kernels"] if one["run"] < one["variants"]]
+    short.sort(key=lambda one: (one["run"] > 0, one["run"] - one["variants"]))
+    for one in short[:MOST_KERNELS]:
+        of_them = f"{one['variants'] - one['run']} of {one['variants']} variants " if one["run"] else ""
+        style = "not bold" if one["run"] else "bold yellow"
+        console.print(Text(f"  {one['kernel']}: {of_them}did not run", style=style))
+    if len(short) > MOST_KERNELS:
+        console.print(Text(f"  and {len(short) - MOST_KERNELS} more kernels; the JSON report names each variant"))
+
+
 def _failures(console: Console, run: Record, most: int) -> None:
     failed = [outcome for outcome in run["results"] if outcome["status"] == "failed"]
     # One of each operator and data type before more of the same, so that a broken operator does not hide others.
@@ -128,6 +156,24 @@ def _failures(console: Console, run: Record, most: int) -> None:
         console.print(Text(f"\n{len(failed) - most} more; all {len(failed)} failures:", style=_COLORS["failed"]))
         for (operator, kind), count in seen.items():
             console.print(Text(f"  {operator} {kind}: {count} cases"))
+
+
+def _loose(console: Console, run: Record, most: int) -> None:
+    """Results beyond the tight limits, the farthest of each operator and data type."""
+    worst: dict[tuple[str, str], Record] = {}
+    for outcome in run["results"]:
+        if (loose := outcome["loose"]) is not None:
+            kind = outcome["operator"], outcome["data_type"] or ""
+            if kind not in worst or loose["tight_share"] > worst[kind]["loose"]["tight_share"]:
+                worst[kind] = outcome
+    ordered = sorted(worst.values(), key=lambda outcome: -outcome["loose"]["tight_share"])
+    if ordered:
+        console.print(Text("\nloose, within the public limit and beyond the tight one:", style=_COLORS["loose"]))
+    for outcome in ordered[:most]:
+        text = f"  {outcome['case']}: {outcome['loose']['message']}"
+        console.print(Text(text, style=_COLORS["loose"]), soft_wrap=True)
+    if len(ordered) > most:
+        console.print(Text(f"  and {len(ordered) - most} more operators or data types", style=_COLORS["loose"]))
 
 
 def failure_lines(run: Record, outcome: Record) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,11 @@ def chosen(values: Array) -> Expected:
     tiny = float(np.finfo(values.dtype).tiny)
     allowed = np.where(np.abs(values) < tiny, tiny, 0.0)
     return Expected(values.astype(np.float64), absolute=allowed, why="exact, subnormals compared as zeros")
+
+
+def moved(values: Array) -> Expected:
+    """Elements that are copied as they are: with the signs of zeros, and subnormals."""
+    return replace(exact(values), moved=True)
 
 
 def exact(values: Array) -> Expected:

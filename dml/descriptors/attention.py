@@ -6,7 +6,8 @@ Letters: B batch size, S query sequence length, K key sequence length, P past le
 from __future__ import annotations
 
 from ..enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE
-from .base import OperatorDesc, OptionalInput, OptionalOutput, Output, operator
+from ..enums.own import OWN_OPERATOR_TYPE
+from .base import Input, OperatorDesc, OptionalInput, OptionalOutput, Output, operator, own_operator
 
 
 @operator
@@ -44,7 +45,9 @@ class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
     """MULTIHEAD_ATTENTION with fewer key and value heads than query heads, and past lengths per batch.
 
     Consecutive query heads share a key and value head. PastSequenceLengthsTensor: {B}, how much of the past tensors is
-    filled. The other tensors as in MULTIHEAD_ATTENTION, N being QueryHeadCount or KeyValueHeadCount. Reference:
+    filled. Without past tensors it is INT32, and the present tensors {B, N, T, H} are a cache of any length T >= K that
+    holds the past already: new keys and values are written into it in place, the other rows stay as they are. The other
+    tensors as in MULTIHEAD_ATTENTION, N being QueryHeadCount or KeyValueHeadCount. Reference:
     dml_multihead_attention1_operator_desc.
     """
 
@@ -68,3 +71,17 @@ class DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(OperatorDesc):
     QueryHeadCount: int
     KeyValueHeadCount: int
     MaskType: DML_MULTIHEAD_ATTENTION_MASK_TYPE
+
+
+@own_operator(OWN_OPERATOR_TYPE.OWN_OPERATOR_INSERT_ROWS)
+class OWN_INSERT_ROWS_OPERATOR_DESC(OperatorDesc):
+    """Write rows into a cache of keys or values in place. An operator of ours; front ends make it, no query lists it.
+
+    RowsTensor: {B, N, K, H}. PositionsTensor: {B}, the position of each batch element's first row; below 0 is 0.
+    OutputTensor: {B, N, T, H}, bound to memory that holds the cache: rows that are not written stay as they are, and
+    rows at positions from T on are dropped.
+    """
+
+    RowsTensor: Input
+    PositionsTensor: Input
+    OutputTensor: Output

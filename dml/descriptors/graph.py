@@ -31,14 +31,21 @@ class DML_OPERATOR_GRAPH_NODE_DESC:
 @structure(converted=("Data", "DataSize"))
 @dataclass(frozen=True)
 class DML_CONSTANT_DATA_GRAPH_NODE_DESC:
-    """A node (from feature level 6_2) whose output is the bytes of Data; DataSize is derived, or must agree."""
+    """A node (from feature level 6_2) whose output is the bytes of Data; DataSize is derived, or must agree.
 
-    Data: bytes
+    Data: bytes, a read-only memoryview of bytes that never change, or a buffer, which is copied.
+    """
+
+    Data: bytes | memoryview
     DataSize: int = None  # type: ignore[assignment]  # derived in __post_init__
     Name: str | None = None
 
     def __post_init__(self) -> None:
-        if type(self.Data) is not bytes:
+        view = self.Data
+        is_kept = (
+            type(view) is memoryview and view.readonly and view.format == "B" and view.ndim == 1 and view.contiguous
+        )
+        if type(view) is not bytes and not is_kept:
             try:
                 object.__setattr__(self, "Data", bytes(memoryview(self.Data)))
             except TypeError:
@@ -60,6 +67,11 @@ _names: dict[tuple[int, bytes], list[tuple[weakref.ref[DML_CONSTANT_DATA_GRAPH_N
 _naming = threading.Lock()
 
 
+def _is_stored(data: object) -> bool:
+    """Whether something is a read-only view of bytes, which is not copied."""
+    return type(data) is memoryview and data.readonly and data.format == "B" and data.ndim == 1 and data.contiguous
+
+
 def _name_of_large(node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bytes:
     """The name of an equal one that is still there, else a new one."""
     data, step = node.Data, len(node.Data) // 64
@@ -72,11 +84,19 @@ def _name_of_large(node: DML_CONSTANT_DATA_GRAPH_NODE_DESC) -> bytes:
         here = [(held, name) for held, name in _names.get(key, ()) if held() is not None]
         for held, name in here:
             other = held()
-            if other is not None and other.Data == data:
+            if other is not None and _are_equal(other.Data, data):
                 return name
         name = secrets.token_bytes(32)
         _names[key] = [*here, (weakref.ref(node), name)]
         return name
+
+
+def _are_equal(one: bytes | memoryview, other: bytes | memoryview, part: int = 1 << 20) -> bool:
+    """Whether bytes of equal length are the same. (Two views compare element by element, which is slow.)"""
+    if one is other:
+        return True
+    starts = range(0, len(one), part)
+    return all(bytes(one[at : at + part]) == bytes(other[at : at + part]) for at in starts)
 
 
 @structure()

@@ -12,3 +12,4 @@ class OWN_OPERATOR_TYPE(IntEnum):
     """The operators, beginning where no number of DirectML's will come."""
 
     OWN_OPERATOR_NON_MAX_SUPPRESSION = 1 << 31
+    OWN_OPERATOR_INSERT_ROWS = (1 << 31) + 1

@@ -298,7 +298,9 @@ class Builder:
         desc = packed_tensor(data_type_of(now.dtype), sizes or (1,))
         self._nodes.append(
             TracedConstant(
-                desc.TotalTensorSizeInBytes, numbers, lambda found: tensor_bytes(make(found), filled(desc, found))
+                desc.TotalTensorSizeInBytes,
+                numbers,
+                lambda found: bytes(tensor_bytes(make(found), filled(desc, found))),
             )
         )
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)

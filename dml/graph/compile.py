@@ -20,9 +20,10 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
-from dml.graph.blocks import blocks_of
+from dml.graph.blocks import StoredWeights, blocks_of
 from dml.graph.fusion import fuse
 from dml.graph.joins import JoinPlan, has_own_words, is_readable, plan_joins
+from dml.graph.kept import computed_once
 from dml.graph.model import Graph, Node, Port, Value
 from dml.graph.views import join_views, read_views, reshaped, same_places, seen_through
 from dml.tensors import DML_BUFFER_TENSOR_DESC
@@ -47,8 +48,10 @@ class _Compiler:
         self.regions: dict[Value, Region] = {}
         #: Values whose operator was removed: views of what it read, and the tensors that it would have written.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
-        #: Weights that products take in blocks of four bits: what these read in the stead of each.
-        self.blocks: dict[Value, dict[str, Operand]] = {}
+        #: Weights that products and gathers read as they are stored.
+        self.blocks: dict[Value, StoredWeights] = {}
+        #: The nodes that initialization computes.
+        self.once: set[Node] = set()
         #: Values that lie in joined tensors.
         self.joins = JoinPlan()
         #: Those of ``joins.copied`` whose copy has been made.
@@ -69,6 +72,7 @@ class _Compiler:
             program.outputs.append(tensor.TotalTensorSizeInBytes)
         copy_owned(program, self.target)
         if self.optimize:
+            self.once = computed_once(graph, self.target)
             scratch = ProgramBuilder(program, self.target)
             self.joins = plan_joins(graph, lambda port, value: self._written(port, value, scratch))
             self.views |= self.joins.places
@@ -137,24 +141,17 @@ class _Compiler:
             self.copies.append((value, index, tensor))
         return Region(Space.OUTPUT, first, 0, value.size)
 
-    def _is_static(self, value: Value) -> bool:
-        if value.is_constant:
-            return True
-        region = self.views[value][0].region if value in self.views else self.regions.get(value)
-        return region is not None and region.space in (Space.PERSISTENT, Space.CONSTANT)
-
     # Nodes
 
     def _node(self, node: Node) -> None:
         builder = ProgramBuilder(self.program, self.target)
-        shown = any(value.outputs for _, value in filter(None, node.outputs))
-        static = self.optimize and not shown and all(self._is_static(v) for _, v in filter(None, node.inputs))
-        if static:
+        once = node in self.once
+        if once:
             builder = builder.initialization()
         builder.node = node.label
         if self.optimize and self._became_view(node):
             return
-        blocks = blocks_of(node, self.target, self._read) if static else None
+        blocks = None if once else blocks_of(node, self._read)
         if blocks is not None:
             ((_, weights),) = filter(None, node.outputs)
             self.blocks[weights] = blocks
@@ -289,7 +286,7 @@ class _Compiler:
             else:
                 entry = next(entries)
                 if entry is not None and entry[1] in self.blocks:
-                    operands.update(self.blocks[entry[1]])
+                    operands.update(self.blocks[entry[1]].operands(name, entry[0].tensor))
                 else:
                     operands[name] = None if entry is None else self._read(entry[1], entry[0].tensor)
         entries = iter(node.outputs)

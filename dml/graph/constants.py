@@ -10,17 +10,19 @@ import numpy.typing as npt
 
 from dml import enums
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
+from dml.files import Stored
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
 class SharedConstants:
     """The constant nodes of arrays that several graphs hold, so that each is made, and named by its bytes, once.
 
-    An array is known by the ``bytes`` that it is a view of (see ``bytes_under``), which stay while this does.
+    An array is known by the bytes that it is a view of (see ``bytes_under``), which stay while this does.
     """
 
-    def __init__(self, data: Iterable[bytes] = ()) -> None:
-        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one) for one in data}
+    def __init__(self, data: Iterable[tuple[str, Stored]] = ()) -> None:
+        """data: names, for messages, and bytes."""
+        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one, Name=name) for name, one in data}
         self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
 
     def derived(
@@ -38,22 +40,24 @@ class SharedConstants:
             self._derived[key] = np.frombuffer(held, made.dtype).reshape(made.shape)
         return self._derived[key]
 
-    def node(self, data: bytes) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
+    def node(self, data: Stored) -> DML_CONSTANT_DATA_GRAPH_NODE_DESC:
         return self._nodes.get(id(data)) or DML_CONSTANT_DATA_GRAPH_NODE_DESC(data)
 
-    def has(self, data: bytes) -> bool:
+    def has(self, data: Stored) -> bool:
         return id(data) in self._nodes
 
 
-def bytes_under(array: npt.NDArray[Any]) -> bytes | None:
-    """The bytes that an array views, where those are all of its elements in row-major order; else None."""
+def bytes_under(array: npt.NDArray[Any]) -> Stored | None:
+    """The bytes, of an object or of a file, that an array views whole and in row-major order; else None."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
-    return base if type(base) is bytes and len(base) == array.nbytes and array.flags.c_contiguous else None
+    if type(base) is not bytes and not (type(base) is memoryview and base.readonly):
+        return None
+    return base if len(base) == array.nbytes and array.flags.c_contiguous else None
 
 
-def tensor_bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> bytes:
+def tensor_bytes(value: npt.NDArray[Any], desc: DML_BUFFER_TENSOR_DESC) -> Stored:
     """The array's bytes as the tensor has them: 4-bit elements two to a byte, zeros up to the tensor's size."""
     if desc.DataType in (enums.DML_TENSOR_DATA_TYPE_INT4, enums.DML_TENSOR_DATA_TYPE_UINT4):
         flat = np.ravel(value).astype(np.int8).view(np.uint8) & 15

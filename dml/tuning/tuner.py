@@ -65,6 +65,9 @@ class ListeningTable(Tuned):
 
 #: Told of what is measured: a line.
 Told = Callable[[str], None]
+#: What is wrong with an operator's outputs, empty where nothing is: of its description, and of its inputs and outputs,
+#: arrays by field.
+Judge = Callable[[Any, Mapping[str, Any], Mapping[str, Any]], str]
 #: Seconds of one submission of a variant.
 Timer = Callable[[str, CommandList], float]
 
@@ -74,18 +77,24 @@ def _timed(variant: str, commands: CommandList) -> float:
 
 
 class Tuner:
-    """Measures on one device. told: what gets a line for each choice. timer, clock: of submissions, and of budgets."""
+    """Measures on one device.
+
+    told: what gets a line for each choice. judge: what each variant's results are held against before it is timed;
+    without one against those of the rules' variant alone. timer, clock: of submissions, and of budgets.
+    """
 
     def __init__(
         self,
         vulkan: VulkanDevice,
         told: Told,
         *,
+        judge: Judge | None = None,
         timer: Timer = _timed,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._vulkan = vulkan
         self._told = told
+        self.judge = judge
         self._timer = timer
         self._clock = clock
         #: What was measured here.
@@ -163,6 +172,9 @@ class _Contest:
             first = self._bound(rule)
             one = first.recorded(1)
             expected = first.results()
+            if wrong := self._wrong(expected):
+                self._say(f"{rule} is wrong, nothing is measured: {wrong}")
+                return None
         except DMLError as error:
             self._say(f"{rule} does not run: {error.message}")
             return None
@@ -213,10 +225,35 @@ class _Contest:
             if not all(_are_alike(found[name], expected[name]) for name in expected):
                 self._say(f"{variant} gives other results, and does not count")
                 return None
+            if wrong := self._wrong(found):
+                self._say(f"{variant} is wrong, and does not count: {wrong}")
+                return None
             return bound.recorded(runs)
         except DMLError as error:
             self._say(f"{variant} does not run: {error.message}")
             return None
+
+    def _wrong(self, results: Mapping[str, Any]) -> str:
+        """What the judge says of results, which are held by the inputs that all variants have."""
+        judge, work = self._tuner.judge, self._work
+        if judge is None:
+            return ""
+
+        def given(name: str, tensor: DML_BUFFER_TENSOR_DESC) -> Any:
+            scale = work.scale if name in work.weights else 1.0
+            return numbers(tensor, scale)[: tensor.element_count].reshape(tensor.Sizes)
+
+        inputs = {
+            name: given(name, tensor)
+            for name, tensor in work.desc.inputs()
+            if isinstance(tensor, DML_BUFFER_TENSOR_DESC)
+        }
+        outputs = {
+            name: results[name][: tensor.element_count].reshape(tensor.Sizes)
+            for name, tensor in work.desc.outputs()
+            if isinstance(tensor, DML_BUFFER_TENSOR_DESC)
+        }
+        return judge(work.desc, inputs, outputs)
 
     def _bound(self, variant: str) -> MeasuredOperator:
         question = self._question

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from .. import descriptors as d
 from ..enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE as MASK_TYPE
+from ..enums import DML_TENSOR_DATA_TYPE_INT32
 from ..shapes import trailing
 from .base import Check, rule
 
@@ -123,10 +124,12 @@ def _projections(check: Check, heads: _Heads) -> _Projections:
 
 def _cache(check: Check, heads: _Heads, sizes: _Projections) -> int:
     """Past and present keys and values. Returns P."""
-    past = check.tensor("PastKeyTensor")
+    past, lengths = check.tensor("PastKeyTensor"), getattr(check.desc, "PastSequenceLengthsTensor", None)
     together = (past is None) == (check.tensor("PastValueTensor") is None)
     check.that(together, "PastValueTensor", "must be given exactly where PastKeyTensor is")
     count = 0 if past is None else trailing(past.Sizes, 4)[2]
+    if past is None and lengths is not None:
+        count = _room(check, sizes)
     total = count + sizes.keys
     for name, positions, size, why in (
         ("PastKeyTensor", count, sizes.size, "batch, heads, past, head size"),
@@ -136,6 +139,19 @@ def _cache(check: Check, heads: _Heads, sizes: _Projections) -> int:
     ):
         _sizes(check, name, (sizes.batch, heads.key, positions, size), why)
     return count
+
+
+def _room(check: Check, sizes: _Projections) -> int:
+    """Positions of a cache that is written in place, less the new ones."""
+    present = check.tensor("OutputPresentKeyTensor")
+    for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
+        given = check.tensor(name) is not None
+        check.that(given, name, "must be given where PastSequenceLengthsTensor is and PastKeyTensor is not")
+    positions = 0 if present is None else trailing(present.Sizes, 4)[2]
+    check.that(
+        positions >= sizes.keys, "OutputPresentKeyTensor", f"must have room for {sizes.keys} new positions", positions
+    )
+    return positions - sizes.keys
 
 
 def _bias_and_output(check: Check, heads: _Heads, sizes: _Projections, past: int) -> None:
@@ -183,7 +199,19 @@ def multihead_attention1(desc: d.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC, check: 
         f"must be a multiple of KeyValueHeadCount, {desc.KeyValueHeadCount}",
     )  # fmt: skip
     heads = _Heads(desc.QueryHeadCount, desc.KeyValueHeadCount, "QueryHeadCount", "KeyValueHeadCount")
-    batch, past = _attention(desc, check, heads)
+    batch, _ = _attention(desc, check, heads)
     if desc.PastSequenceLengthsTensor is not None:
-        check.that(past > 0, "PastSequenceLengthsTensor", "must not be given without PastKeyTensor")
+        of_past = desc.PastKeyTensor is not None and desc.OutputTensor.DataType
+        kinds = {DML_TENSOR_DATA_TYPE_INT32} | ({of_past} if of_past else set())
+        found = desc.PastSequenceLengthsTensor.DataType
+        words = "must be INT32, or with PastKeyTensor of its data type"
+        check.that(found in kinds, "PastSequenceLengthsTensor", words, found.name)
         _sizes(check, "PastSequenceLengthsTensor", (batch,), "batch")
+
+
+@rule(d.OWN_INSERT_ROWS_OPERATOR_DESC)
+def insert_rows(desc: d.OWN_INSERT_ROWS_OPERATOR_DESC, check: Check) -> None:
+    batch, heads, _, size = desc.RowsTensor.Sizes
+    check.sizes("PositionsTensor", (batch,), why="a position for each batch element")
+    room = desc.OutputTensor.Sizes[2]
+    check.sizes("OutputTensor", (batch, heads, room, size), why="those of RowsTensor, with rows of any number")

@@ -11,7 +11,7 @@ void limits(uint batch) {
     first_open = 0u;
     end_open = KEYS;
 #ifdef lengths_RANK
-    float past = lengths_load(lengths_at(uint[1](batch)));
+    float past = float(lengths_load(lengths_at(uint[1](batch))));
     end = NEW + (past >= float(KEYS - NEW) ? KEYS - NEW : past > 0.0 ? uint(past + 0.5) : 0u);
 #endif
 #if MASK == 1 || MASK == 2

@@ -8,8 +8,7 @@ result_VALUE value(uint c[RANK]) {
 #ifdef past_RANK
     past_length = past_SIZE_2;
 #ifdef lengths_RANK
-    // The lengths come as floats.
-    float given = lengths_load(lengths_at(uint[1](c[0])));
+    float given = float(lengths_load(lengths_at(uint[1](c[0]))));
     past_length = given >= float(past_SIZE_2) ? past_SIZE_2 : given > 0.0 ? uint(given + 0.5) : 0u;
 #endif
     if (c[2] < past_length) return past_load(past_at(c));

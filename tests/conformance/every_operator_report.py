@@ -32,10 +32,17 @@ def report(devices: Any = DEVICES, axes: Any = ("plain", "discrete"), *, broken:
                 _break(results, name)
             device = {**LAVAPIPE, "name": name, "driver": driver, "api_version": version, "type": kind, "axis": axis}
             runs.append(
-                {"device": device, "shard": "1/1", "seconds": 61.5 + number, "complete": True, "results": results}
+                {
+                    "device": device,
+                    "shard": "1/1",
+                    "seconds": 61.5 + number,
+                    "complete": True,
+                    "coverage": None,
+                    "results": results,
+                }
             )
     return {
-        "format": "dml-conformance", "version": 1, "created": "2026-11-22T18:00:00Z", "dml_version": "0.1.0",
+        "format": "dml-conformance", "version": 2, "created": "2026-11-22T18:00:00Z", "dml_version": "0.1.0",
         "commit": "dff3d13a9b1c4e", "python": "3.11.7", "platform": "Linux-6.1 x86_64",
         "suite": {"size": "quick", "seed": 0, "filter": [], "shard": "1/1", "cases": len(runs[0]["results"])},
         "runs": runs,
@@ -65,7 +72,7 @@ def _outcomes(operator: Any, chance: random.Random, number: int) -> list[dict[st
             case = f"{name}:type={data_type}" + (f",layout={layout}" if layout != "packed" else "")
             one = {"case": case, "operator": name, "data_type": data_type, "dimension_count": 4, "layout": layout,
                    "values": "ordinary", "status": "passed", "reason": None, "seconds": 0.01, "failure": None,
-                   "tensors": [], "histogram": [60, 0, 0, 0, 0, 0]}  # fmt: skip
+                   "loose": None, "tensors": [], "histogram": [60, 0, 0, 0, 0, 0]}  # fmt: skip
             if number == 1 and data_type in ("FLOAT64", "INT64"):
                 one.update(status="unsupported", reason="the device has no 64-bit floats", histogram=[0] * 6)
             elif layout == "padded" and "4" in data_type[-1]:
@@ -73,7 +80,8 @@ def _outcomes(operator: Any, chance: random.Random, number: int) -> list[dict[st
             elif data_type.startswith("FLOAT"):
                 share = chance.random() ** 3
                 one["tensors"] = [{"tensor": "OutputTensor", "elements": 60, "worst_ulp": 8 * share, "share": share,
-                                   "ulp_limit": 8, "why": "sum of 27 products in any order"}]  # fmt: skip
+                                   "ulp_limit": 8, "why": "sum of 27 products in any order",
+                                   "tight_share": None}]  # fmt: skip
                 one["histogram"] = [20, 30, 6, 3, 1, 0]
             found.append(one)
     return found

@@ -10,7 +10,7 @@ from sample_report import CARD, LAVAPIPE
 
 import dml
 from dml.conformance import report
-from dml.conformance.journal import Journal
+from dml.conformance.journal import Journal, PlacePart
 
 CASES = ["ACTIVATION_RELU:type=FLOAT32", "ACTIVATION_RELU:type=FLOAT16"]
 
@@ -29,7 +29,7 @@ def path(monkeypatch, tmp_path):
 
 
 def test_the_last_outcome_stands_and_the_rest_is_not_tested(path):
-    made = Journal.resume(path).report(CASES, ["the run was ended", "the device was lost"])
+    made = Journal.resume(path).report([PlacePart(CASES, None)] * 2, ["the run was ended", "the device was lost"])
     first, second = made["runs"]
     assert [one["status"] for one in first["results"]] == ["not_tested", "passed"]
     assert (first["seconds"], first["complete"]) == (2.5, False)

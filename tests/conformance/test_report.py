@@ -61,8 +61,8 @@ def broken(change):
 @pytest.mark.parametrize(("text", "message"), [
     ("{", "is no report: Expecting"),
     ("[]", "its 'format' is not 'dml-conformance'"),
-    ('{"format": "dml-conformance", "version": 2}', "a report of version 2; this dml reads version 1"),
-    ('{"format": "dml-conformance", "version": 1}', "created: is missing"),
+    ('{"format": "dml-conformance", "version": 1}', "a report of version 1; this dml reads version 2"),
+    ('{"format": "dml-conformance", "version": 2}', "created: is missing"),
     (broken(lambda r: r["suite"].pop("seed")), "suite.seed: is missing"),
     (broken(lambda r: r.update(runs={})), "runs: must be an array"),
     (broken(lambda r: r["runs"][0]["device"].pop("axis")), "runs[0].device.axis: is missing"),

@@ -1,4 +1,4 @@
-"""Products with weights of four bits: dequantized as they are multiplied, by few rows on GPUs."""
+"""Products with weights of 4, 8 and 16 bits: read as they are stored, or dequantized a part at a time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dml
+from dml.compiler.program import Program, Space
+from dml.compiler.selection import stored_weights
+from dml.compiler.selection.stored_weights import columns_in_part, streams_blocks
+from dml.compiler.target import DeviceClass, Target
 from dml.enums import DML_QUANTIZATION_TYPE
+from dml.frontends.planning import Planner
 from dml.graph import operations as op
 from dml.graph.builder import Builder, Tensor
+from dml.runtime.arena import Islands, bound_regions
 from harness import assert_sums
 
-KERNEL = "gemm/blocks.comp"
+#: The kernels that read numbers as they are stored: of GPUs, and of CPUs' drivers.
+STREAMING = {"gemm/blocks.comp", "gemm/blocks_columns.comp"}
+KINDS = {"uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4, "uint8": np.uint8, "int8": np.int8}
+MIB = 1 << 20
 
 
 def weights(rng: np.random.Generator, n: int, k: int, block: int, kind: Any) -> tuple[Any, Any, Any]:
@@ -38,35 +49,137 @@ def dequantized(graph: Builder, numbers: Any, scales: Any, zeros: Any | None) ->
     )
 
 
+def exact(numbers: Any, scales: Any, zeros: Any | None, block: int) -> tuple[Any, Any]:
+    """The weights in float64, and what their terms are bounded by: numbers and zero points are multiplied apart."""
+    each = np.repeat(scales.astype(np.float64), block, 1)
+    centre = np.zeros_like(each) if zeros is None else np.repeat(zeros.astype(np.float64), block, 1)
+    most = 2 ** (ml_dtypes.iinfo(numbers.dtype).bits - 1)
+    return (numbers.astype(np.float64) - centre) * each, (abs(numbers.astype(np.float64)) + abs(centre) + most) * each
+
+
+def labels(program: Program) -> set[str]:
+    return {dispatch.label for dispatch in program.dispatches}
+
+
+def check(device: dml.Device, m: int, n: int, k: int, block: int, kind: str, dtype: Any, *, points: bool) -> Any:
+    """Multiply, and compare with float64. Returns the compiled graph."""
+    rng = np.random.default_rng(7)
+    numbers, scales, zeros = weights(rng, n, k, block, KINDS[kind])
+    a, scales, used = (rng.random((m, k)) - 0.5).astype(dtype), scales.astype(dtype), zeros if points else None
+    graph = Builder(device)
+    made = dequantized(graph, numbers, scales, used)
+    relu = dml.DML_ACTIVATION_RELU_OPERATOR_DESC() if n % 2 else None
+    source = graph.input("a", a.shape, dml.data_type_of(a.dtype))
+    compiled = graph.compile({"y": op.gemm(source, made, transpose_b=True, activation=relu)})
+    found = compiled.dispatch({"a": a})["y"]
+    b, terms = exact(numbers, scales, used, block)
+    expected = a.astype(np.float64) @ b.T
+    # (Weights that are made FLOAT16 are rounded by 2^-11 each, 2^13 of float32's units.)
+    rounded = k + (2 if dtype == np.float32 else 1 << 13)
+    bound = abs(a).astype(np.float64) @ terms.T
+    assert_sums(found, np.maximum(expected, 0.0) if relu else expected, bound, rounded)
+    return compiled
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("kind", [ml_dtypes.uint4, ml_dtypes.int4], ids=["uint4", "int4"])
+@pytest.mark.parametrize("kind", ["uint4", "int4"])
 @pytest.mark.parametrize(
     "m, n, k, block, points", [(1, 70, 1088, 32, True), (2, 9, 640, 128, False), (2, 33, 64, 64, True)]
 )
-def test_few_rows_stream_the_numbers(as_discrete, dtype, kind, m, n, k, block, points):
-    rng = np.random.default_rng(7)
-    numbers, scales, zeros = weights(rng, n, k, block, kind)
-    a, scales = (rng.random((m, k)) - 0.5).astype(dtype), scales.astype(dtype)
-    graph = Builder(as_discrete)
-    made = dequantized(graph, numbers, scales, zeros if points else None)
-    relu = dml.DML_ACTIVATION_RELU_OPERATOR_DESC() if n == 9 else None
-    source = graph.input("a", a.shape, dml.data_type_of(a.dtype))
-    compiled = graph.compile({"y": op.gemm(source, made, transpose_b=True, activation=relu)})
-    assert [dispatch.label for dispatch in compiled.program.dispatches] == [KERNEL]
-    assert not any(dispatch.label.startswith("elementwise") for dispatch in compiled.program.initialize)
-    found = compiled.dispatch({"a": a})["y"]
+def test_gpus_stream_four_bits_for_few_rows(as_discrete, dtype, kind, m, n, k, block, points):
+    compiled = check(as_discrete, m, n, k, block, kind, dtype, points=points)
+    assert [dispatch.label for dispatch in compiled.program.dispatches] == ["gemm/blocks.comp"]
+    assert not compiled.program.initialize
 
-    each = np.repeat(scales.astype(np.float64), block, 1)
-    centre = np.repeat(zeros.astype(np.float64), block, 1) if points else 0.0
-    b = (numbers.astype(np.float64) - centre) * each
-    expected = a.astype(np.float64) @ b.T
-    # (What the zero point takes off is added up by itself.)
-    terms = abs(a).astype(np.float64) @ ((abs(numbers.astype(np.float64)) + abs(centre) + 8) * each).T
-    assert_sums(found, np.maximum(expected, 0.0) if n == 9 else expected, terms, k)
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize(
+    "m, n, k, block, points",
+    [(1, 70, 1088, 32, True), (4, 9, 640, 128, False), (7, 34, 64, 64, True), (2, 3, 64, 32, True)],
+)
+def test_cpus_stream_the_numbers_for_few_rows(device, dtype, kind, m, n, k, block, points):
+    compiled = check(device, m, n, k, block, kind, dtype, points=points)
+    if device.vulkan.target.is_cpu:
+        assert [dispatch.label for dispatch in compiled.program.dispatches] == ["gemm/blocks_columns.comp"]
+        assert not compiled.program.initialize
+
+
+@settings(deadline=None, max_examples=25, derandomize=True)
+@given(data=st.data())
+def test_any_size_on_both_sides_of_the_thresholds(device, data):
+    """Rows around those that are streamed, columns around a part, blocks smaller and larger than a vector."""
+    kind = data.draw(st.sampled_from(list(KINDS)))
+    block = data.draw(st.sampled_from([8, 16, 32, 64, 48]))
+    check(
+        device,
+        data.draw(st.sampled_from([1, 2, 3, 5, 12, 13, 17, 33])),
+        data.draw(st.sampled_from([1, 3, 4, 31, 33, 257])),
+        block * data.draw(st.integers(1, 4)),
+        block,
+        kind,
+        data.draw(st.sampled_from([np.float32, np.float16])),
+        points=data.draw(st.booleans()),
+    )
+
+
+def test_weights_in_parts(device, monkeypatch):
+    """Parts of 256 columns each, the last of which is not whole; the bias and an epilogue go in parts as well."""
+    monkeypatch.setattr(stored_weights, "_PART_BYTES", 1)
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    rng = np.random.default_rng(3)
+    m, n, k, block = 20, 600, 64, 16
+    numbers, scales, zeros = weights(rng, n, k, block, ml_dtypes.uint4)
+    a, bias = rng.random((m, k), np.float32) - 0.5, rng.random(n, np.float32)
+    graph = Builder(device)
+    product = op.gemm(graph.input("a", a.shape), dequantized(graph, numbers, scales, zeros), transpose_b=True)
+    compiled = graph.compile({"y": op.relu(product + graph.constant(bias).broadcast((m, n)))})
+    assert sum(dispatch.label.startswith("gemm/") for dispatch in compiled.program.dispatches) >= 3
+    b, terms = exact(numbers, scales, zeros, block)
+    expected = a.astype(np.float64) @ b.T + bias
+    found = compiled.dispatch({"a": a})["y"]
+    assert_sums(found, np.maximum(expected, 0), abs(a).astype(np.float64) @ terms.T + abs(bias), k + 3)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("along", ["n", "k", "neither"])
+def test_scales_along_either_axis(device, monkeypatch, transpose, along):
+    """ELEMENT_WISE_DEQUANTIZE_LINEAR: a scale for each column, for each step of k, or one."""
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    rng = np.random.default_rng(4)
+    m, n, k = 20, 70, 96
+    shape = (n, k) if transpose else (k, n)
+    axis = {"n": 0, "k": 1, "neither": None}[along]
+    if axis is not None and not transpose:
+        axis = 1 - axis
+    sizes = tuple(size if at == axis else 1 for at, size in enumerate(shape))
+    numbers = rng.integers(-128, 128, shape).astype(np.int8)
+    scales, zeros = rng.random(sizes, np.float32) + 0.5, rng.integers(-128, 128, sizes).astype(np.int8)
+    a = rng.random((m, k), np.float32) - 0.5
+    graph = Builder(device)
+    made = op.dequantize_linear(graph.constant(numbers), graph.constant(scales), graph.constant(zeros))
+    compiled = graph.compile({"y": op.gemm(graph.input("a", a.shape), made, transpose_b=transpose)})
+    assert not compiled.program.initialize
+    b = (numbers.astype(np.float64) - zeros) * scales
+    b, terms = (b.T, abs(b).T) if transpose else (b, abs(b))
+    assert_sums(compiled.dispatch({"a": a})["y"], a.astype(np.float64) @ b, abs(a).astype(np.float64) @ terms, k + 2)
+
+
+@pytest.mark.parametrize("m", [1, 40])
+def test_half_weights_of_single_products_stay_halves(device, monkeypatch, m):
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    rng = np.random.default_rng(5)
+    numbers, a = (rng.random((64, 48)) - 0.5).astype(np.float16), rng.random((m, 64), np.float32)
+    graph = Builder(device)
+    made = op.cast(graph.constant(numbers), dml.DML_TENSOR_DATA_TYPE_FLOAT32)
+    compiled = graph.compile({"y": op.gemm(graph.input("a", a.shape), made)})
+    assert compiled.program.persistent_size <= numbers.nbytes
+    b = numbers.astype(np.float64)
+    assert_sums(compiled.dispatch({"a": a})["y"], a @ b, a @ abs(b), 64)
 
 
 @pytest.mark.parametrize("m, block, shown", [(3, 32, False), (1, 16, False), (1, 32, True)])
-def test_others_are_dequantized_once(as_discrete, m, block, shown):
+def test_small_weights_that_gpus_do_not_stream_are_dequantized_once(as_discrete, m, block, shown):
     """Many rows, blocks smaller than a vector, and weights that something else reads as well."""
     rng = np.random.default_rng(8)
     numbers, scales, zeros = weights(rng, 24, 64, block, ml_dtypes.uint4)
@@ -75,8 +188,122 @@ def test_others_are_dequantized_once(as_discrete, m, block, shown):
     made = dequantized(graph, numbers, scales, zeros)
     y = op.gemm(graph.input("a", a.shape, dml.data_type_of(a.dtype)), made, transpose_b=True)
     compiled = graph.compile({"y": y, "w": made} if shown else {"y": y})
-    assert KERNEL not in [dispatch.label for dispatch in compiled.program.dispatches]
-    b = (numbers.astype(np.float64) - np.repeat(zeros.astype(np.float64), block, 1)) * np.repeat(scales, block, 1)
+    assert not STREAMING & labels(compiled.program)
+    assert shown or compiled.program.initialize
+    b, _ = exact(numbers, scales, zeros, block)
     found = compiled.dispatch({"a": a})["y"]
     # (Each weight is rounded as well.)
     assert_sums(found, a.astype(np.float64) @ b.T, abs(a).astype(np.float64) @ abs(b).T, 64 + 2)
+
+
+# --- Memory, at the size of real models: plans alone ------------------------------------------------------------------
+
+TARGETS = {
+    "CPU": Target(DeviceClass.CPU, subgroup_size=8, max_storage_buffer_range=128 * MIB),
+    "GPU": Target(DeviceClass.DISCRETE, subgroup_size=32),
+}
+
+
+def memory(program: Program) -> dict[Space, int]:
+    """The bytes of constants, weights and temporaries that runs of the program bind."""
+    found = {}
+    for space in (Space.CONSTANT, Space.PERSISTENT, Space.TEMPORARY):
+        by_index: dict[int, list[Any]] = {}
+        for region in bound_regions(space, program.dispatches):
+            by_index.setdefault(region.index, []).append(region)
+        found[space] = sum(end - start for own in by_index.values() for start, end in Islands(own).spans)
+    return found
+
+
+def packed_weights(graph: Builder, n: int, k: int) -> Tensor:
+    """A constant of UINT4 {n, k}: its bytes alone."""
+    held = graph.constant(np.frombuffer(bytes(n * k // 2), np.uint8))
+    desc = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_UINT4, (n, k))
+    return Tensor(graph, held.source, desc)
+
+
+@pytest.mark.parametrize("kind", list(TARGETS))
+@pytest.mark.parametrize("m", [1, 128])
+def test_256_mib_of_four_bits_take_no_more_than_300(kind, m):
+    n, k, block = 32768, 16384, 128
+    graph = Builder(Planner(TARGETS[kind]))
+    tensors = [graph.constant(np.zeros((n, k // block), np.float16))]
+    made = graph.one(
+        dml.DML_DEQUANTIZE_OPERATOR_DESC,
+        (n, k),
+        dml.DML_TENSOR_DATA_TYPE_FLOAT16,
+        InputTensor=packed_weights(graph, n, k),
+        QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
+        QuantizationTensors=tensors,
+    )
+    a = graph.input("a", (m, k), dml.DML_TENSOR_DATA_TYPE_FLOAT16)
+    program = graph.compile({"y": op.gemm(a, made, transpose_b=True)}).program
+    found = memory(program)
+    assert found[Space.CONSTANT] + found[Space.PERSISTENT] <= 265 * MIB
+    assert sum(found.values()) <= 300 * MIB
+    limit = TARGETS[kind].max_storage_buffer_range
+    assert all(binding.region.size <= limit for dispatch in program.dispatches for binding in dispatch.bindings)
+
+
+@pytest.mark.parametrize("kind", list(TARGETS))
+def test_a_part_is_whole_tiles_within_its_bytes(kind):
+    target = TARGETS[kind]
+    for column in (4 * 64, 4 * 16384, 4 << 20):
+        columns = columns_in_part(target, column)
+        assert columns % 256 == 0
+        assert columns == 256 or columns * column <= 16 * MIB
+
+
+@pytest.mark.parametrize("kind, most", [("CPU", 12), ("GPU", 2)])
+def test_rows_that_are_streamed(kind, most):
+    target = TARGETS[kind]
+    assert streams_blocks(target, most, 4096, 14336, 32, 4)
+    assert not streams_blocks(target, most + 1, 4096, 14336, 32, 4)
+    assert not streams_blocks(target, 1, 4096, 14336, 16, 4), "a vector has two blocks"
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "float16"])
+@pytest.mark.parametrize("points", [False, True])
+def test_gathers_dequantize_what_they_gather(device, monkeypatch, kind, points):
+    """Also where a product reads the same table, as language models' first and last layers do."""
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    rng = np.random.default_rng(9)
+    rows, k, block = 50, 96, 32
+    graph = Builder(device)
+    if kind == "float16":
+        numbers = rng.standard_normal((rows, k)).astype(np.float16)
+        made, table = op.cast(graph.constant(numbers), dml.DML_TENSOR_DATA_TYPE_FLOAT32), numbers.astype(np.float64)
+    else:
+        numbers, scales, zeros = weights(rng, rows, k, block, KINDS[kind])
+        used = zeros if points else None
+        made, (table, _) = dequantized(graph, numbers, scales, used), exact(numbers, scales, used, block)
+    indices = graph.input("i", (1, 1, 2, 3), dml.DML_TENSOR_DATA_TYPE_UINT32)
+    a = rng.random((20, k), np.float32) - 0.5
+    compiled = graph.compile({
+        "y": op.gather(made, indices, axis=0),
+        "z": op.gemm(graph.input("a", a.shape), made, transpose_b=True),
+    })  # fmt: skip
+    assert not compiled.program.initialize
+    at = rng.integers(0, rows, (1, 1, 2, 3)).astype(np.uint32)
+    found = compiled.dispatch({"i": at, "a": a})
+    np.testing.assert_allclose(found["y"].reshape(2, 3, k), table[at[0, 0]], rtol=1e-6)
+    assert_sums(found["z"], a.astype(np.float64) @ table.T, abs(a).astype(np.float64) @ abs(table).T, k + 4)
+
+
+def test_a_gather_of_a_large_table_takes_no_table_more():
+    """A vocabulary of 128,256 tokens of 4,096 numbers of 4 bits."""
+    rows, k, block = 128256, 4096, 32
+    for target in TARGETS.values():
+        graph = Builder(Planner(target))
+        made = graph.one(
+            dml.DML_DEQUANTIZE_OPERATOR_DESC,
+            (rows, k),
+            dml.DML_TENSOR_DATA_TYPE_FLOAT16,
+            InputTensor=packed_weights(graph, rows, k),
+            QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
+            QuantizationTensors=[graph.constant(np.zeros((rows, k // block), np.float16))],
+        )
+        indices = graph.input("i", (1, 16), dml.DML_TENSOR_DATA_TYPE_UINT32)
+        program = graph.compile({"y": op.gather(made, indices, axis=0)}).program
+        found = memory(program)
+        assert found[Space.PERSISTENT] + found[Space.TEMPORARY] < MIB

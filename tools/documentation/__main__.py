@@ -38,9 +38,15 @@ def main() -> int:
 
 def write_pages(folder: Path) -> None:
     """All pages as Markdown."""
-    from tools.documentation import kernels, operators
+    from tools.documentation import kernels, operators, performance
 
     shutil.copytree(HERE / "guide", folder)
+    # The README is the site's first page, above the list of all pages.
+    index = folder / "index.md"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("tools/documentation/guide/", "")
+    index.write_text(f"{_links(readme)}\n{index.read_text(encoding='utf-8')}", encoding="utf-8")
+    measured = folder / "performance.md"
+    measured.write_text(performance.page(measured.read_text(encoding="utf-8")), encoding="utf-8")
     for document in DOCUMENTS:
         text = (ROOT / document).read_text(encoding="utf-8")
         (folder / document).write_text(_links(text), encoding="utf-8")
@@ -68,10 +74,11 @@ def _contents(title: str, pages: Iterable[str]) -> str:
 
 
 def _links(text: str) -> str:
-    """Links to files that are no pages, as their names alone."""
+    """Keep links to pages and pictures; other files are named without a link."""
+    pages = {*DOCUMENTS, *(path.name for path in (HERE / "guide").iterdir())}
     return re.sub(
         r"\[([^\]]+)\]\(([\w./-]+)\)",
-        lambda link: link[0] if link[2] in DOCUMENTS else f"`{link[2]}`",
+        lambda link: link[0] if link[2] in pages else f"`{link[2]}`",
         text,
     )
 

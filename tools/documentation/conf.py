@@ -12,6 +12,7 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"dml {release}"
 html_copy_source = False
+html_show_copyright = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True

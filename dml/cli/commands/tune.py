@@ -34,7 +34,8 @@ def tune(
 
     It takes up to a minute for each family: product, few rows, convolution, attention, recurrent, rows. Ctrl-C ends it;
     what was measured until then is kept. It counts for this device and driver; DML_DISABLE_TUNING=1 has processes do
-    without. Have the device do nothing else meanwhile.
+    without. Have the device do nothing else meanwhile. Each variant is held against a float64 reference before it is
+    timed.
     """
     from ...runtime import tuned_file
     from ...runtime.devices import choose
@@ -62,6 +63,7 @@ def tune(
 
 
 def _measure(found: VulkanDevice, families: list[str], *, quick: bool) -> None:
+    from ...conformance.samples import judge
     from ...tuning.tuner import Tuner
     from ...waiting import Waiting
 
@@ -70,7 +72,7 @@ def _measure(found: VulkanDevice, families: list[str], *, quick: bool) -> None:
         def told(line: str) -> None:
             waiting.say(lambda text: typer.echo(text, err=True), line)
 
-        tuner = Tuner(found, told)
+        tuner = Tuner(found, told, judge=judge)
         try:
             tuner.tune(families, quick=quick)
         except KeyboardInterrupt:

@@ -15,6 +15,7 @@ from dml.compiler.operators.activation.softmax import softmax
 from dml.compiler.operators.attention_kernels import AttentionOperands, attend_at_once
 from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.key_value_cache import insert
 from dml.compiler.operators.movement.views import trailing
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
@@ -54,6 +55,8 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
     - Present keys and values include the bias, which belongs to the new ones alone.
     - With past lengths, a batch element's new keys follow the filled part of its past; what is behind them takes no
       part, and is zero in the present outputs. Consecutive query heads share a key and value head.
+    - Lengths without past tensors: the present tensors are a cache that holds the past, as ONNX Runtime's
+      GroupQueryAttention gives it. New rows are written into it; what is behind them takes no part and stays.
     - In the mask of 3 * batch + 2 numbers, starts count positions through the whole batch, and a key is open from its
       sequence's start to the next start, for at most the key length. The queries' starts change nothing: a closed
       query's row would be closed as a whole.
@@ -169,6 +172,10 @@ def _total(
 ) -> Operand:
     """All keys or values: the past ones, then the new ones with their bias; also to the present output."""
     past, present = builder.get(f"Past{name}Tensor"), builder.get(f"OutputPresent{name}Tensor")
+    if past is None and lengths is not None and present is not None:
+        cache = trailing(present, 4)
+        insert(builder, current, lengths, cache, bias)
+        return cache
     batch, heads, count, size = current.sizes
     operands = {"current": current}
     if past is not None:

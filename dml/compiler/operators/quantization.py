@@ -60,9 +60,13 @@ def quantize(desc: d.DML_QUANTIZE_OPERATOR_DESC, builder: ProgramBuilder) -> Non
 
 @lowering(d.DML_DEQUANTIZE_OPERATOR_DESC)
 def dequantize(desc: d.DML_DEQUANTIZE_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    (result, source), (scale, *zero_points) = _by_block(
-        [builder["OutputTensor"], builder["InputTensor"]], builder.array("QuantizationTensors")
-    )
+    dequantize_blocks(builder, builder["OutputTensor"], builder["InputTensor"], builder.array("QuantizationTensors"))
+
+
+def dequantize_blocks(builder: ProgramBuilder, result: Operand, source: Operand, per_block: Sequence[Operand]) -> None:
+    """``result = (source - zero point) * scale``. per_block: the scale and, where there is one, the zero point, whose
+    sizes divide those of the source."""
+    (result, source), (scale, *zero_points) = _by_block([result, source], per_block)
     whole: Expression = node("int($x0)", Leaf(0), glsl="int")
     if zero_points:
         whole = node("$x0 - int($x1)", whole, Leaf(2), glsl="int")

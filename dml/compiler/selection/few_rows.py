@@ -178,21 +178,3 @@ def _on_matrices(target: Target, m: int, b_along_k: bool) -> Iterator[FewMatrixP
         found = FewMatrixProduct(matrices, subgroups, slab, shape, target.subgroup_size)
         if fits(target, found) and slab % shape[2] == 0:
             yield found
-
-
-#: Numbers of four bits in a vector: what a kernel reads at once, of one block.
-_NUMBERS = 32
-#: Rows, at most, by which weights in blocks are multiplied: 8 rows by 4096 x 11008 take an H100 223 us so, and 117 with
-#: the weights made FLOAT16 beforehand.
-_ROWS_BY_BLOCKS = 2
-
-
-def streams_blocks(target: Target, m: int, n: int, k: int, block: int) -> bool:
-    """Whether few rows are multiplied with weights {n, k} of four bits, in blocks along k, as they are: on GPUs."""
-    powers = block >= _NUMBERS and block & (block - 1) == 0
-    return not target.is_cpu and m <= _ROWS_BY_BLOCKS and n >= 4 and powers and k % block == 0
-
-
-def block_product(m: int) -> VectorProduct:
-    """The sizes of gemm/blocks.comp."""
-    return VectorProduct(m, 4, 4, 32, True, _NUMBERS, unroll=1, near=8)

@@ -44,7 +44,7 @@ def _mask_sizes(mask: str, scores: tuple[int, ...]) -> tuple[int, ...]:
 def _describe(operator: Any, choice: Choice) -> OperatorDesc:
     """Tensors by the letters of the descriptors' module: B, S, K, P, H, V and N query, M key heads."""
     batch, queries, keys, past, size, value_size = choice.sizes
-    heads, key_heads = choice.heads
+    heads, key_heads = choice.heads if isinstance(choice.heads, tuple) else (choice.heads, choice.heads)
     if choice.source.startswith("query_key"):
         keys = queries
         if heads != key_heads:
@@ -218,7 +218,7 @@ def _parameters(operator: type[OperatorDesc], heads: Mapping[str, Any]) -> dict[
 
 subject(
     d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC,
-    parameters=_parameters(d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, {"2": (2, 2), "1": (1, 1), "5": (5, 5)}),
+    parameters=_parameters(d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, {"2": 2, "1": 1, "5": 5}),
     describe=lambda choice: _describe(d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC, choice),
     reference=_reference,
     inputs=_inputs,

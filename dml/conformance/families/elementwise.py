@@ -18,7 +18,7 @@ from dml.conformance.subject import Inputs
 from dml.conformance.values import Values, is_float
 from dml.tensors import DML_SCALAR_UNION, DML_SCALE_BIAS, numpy_dtype
 
-_SINE = webnn_absolute(1 / 1024, 1 / 512)
+_SINE = webnn_absolute(1 / 1024, 1 / 512).keeping(LIBRARY)
 #: Two roundings, of the product and of the sum, where there is a ScaleBias.
 _SCALED = Limit((1, 1), why="a product that does not round, and a sum that does")
 #: Each is halved before the sum, which might overflow.
@@ -47,15 +47,15 @@ for _name, _function, _low, _high, _limit in (
     ("COS", np.cos, -100, 100, _SINE),
     ("COSH", np.cosh, -8, 8, LIBRARY),
     ("ERF", elementwise.erf, -4, 4, _SINE),
-    ("EXP", np.exp, -10, 10, webnn(32, 1)),
+    ("EXP", np.exp, -10, 10, webnn(32, 1).keeping(LIBRARY)),
     ("FLOOR", np.floor, -9, 9, EXACT),
-    ("LOG", np.log, 0, 10, webnn_absolute(1 / 1024, 1 / 1024)),
-    ("RECIP", lambda x: 1 / x, -4, 4, webnn(2, 2)),
+    ("LOG", np.log, 0, 10, webnn_absolute(1 / 1024, 1 / 1024).keeping(LIBRARY)),
+    ("RECIP", lambda x: 1 / x, -4, 4, webnn(2, 2).keeping(ROUNDED)),
     ("SIN", np.sin, -100, 100, _SINE),
     ("SINH", np.sinh, -8, 8, LIBRARY),
     ("SQRT", np.sqrt, 0, 100, webnn(1, 1)),
     # Beside a pole the result is so large that the absolute limit is less than its last place.
-    ("TAN", np.tan, -20, 20, _SINE.and_then(LIBRARY)),
+    ("TAN", np.tan, -20, 20, webnn_absolute(1 / 1024, 1 / 512).and_then(LIBRARY).keeping(LIBRARY)),
     ("TANH", np.tanh, -5, 5, _SINE),
 ):
     _scales = {label: SCALES[label] for label in ("none", "0.5x+0.25")}
@@ -64,7 +64,7 @@ for _name, _function, _low, _high, _limit in (
 pointwise(
     _of("CONSTANT_POW"),
     elementwise.constant_power,
-    webnn(32, 2),
+    webnn(32, 2).keeping(LIBRARY),
     domain(-8, 8),
     exponent=attribute_sets(*({"Exponent": e} for e in (2.0, -3.0, 0.5, 0.0, 1.0, 2.5))),
 )
@@ -101,7 +101,7 @@ for _name, _floats, _integers, _limit in (
     ("ADD", np.add, np.add, webnn(1, 1)),
     ("SUBTRACT", np.subtract, np.subtract, webnn(1, 1)),
     ("MULTIPLY", np.multiply, np.multiply, webnn(1, 1)),
-    ("DIVIDE", np.divide, whole.quotient, webnn(2, 2)),
+    ("DIVIDE", np.divide, whole.quotient, webnn(2, 2).keeping(ROUNDED)),
     ("MAX", np.maximum, np.maximum, EXACT),
     ("MIN", np.minimum, np.minimum, EXACT),
     ("MEAN", lambda a, b: (a + b) / 2, whole.mean, _HALVES),
@@ -164,7 +164,7 @@ def _exponents(kind: Any) -> Callable[[Choice], dict[str, Any]]:
 pointwise(
     _of("POW"),
     elementwise.power,
-    webnn(32, 2),
+    webnn(32, 2).keeping(LIBRARY),
     _power_inputs,
     exponent={label: _exponents(kind) for label, kind in types_of(_of("POW"), "ExponentTensor").items()},
     scale={"none": {}, "1x+1": {"ScaleBias": DML_SCALE_BIAS(1.0, 1.0)}},

@@ -11,7 +11,7 @@ from dml.conformance.parameters import Choice, Skip, enumerators, flags, tensor,
 from dml.conformance.references import movement
 from dml.conformance.references.conversion import scalar
 from dml.conformance.subject import Inputs, Outputs, subject
-from dml.conformance.variety import AXES, SCALARS, SIZES, axis_of, exact, union_of
+from dml.conformance.variety import AXES, SCALARS, SIZES, axis_of, moved, union_of
 from dml.enums import DML_PADDING_MODE
 from dml.shapes import (
     joined_sizes,
@@ -60,7 +60,7 @@ def _slice(choice: Choice) -> d.DML_SLICE_OPERATOR_DESC:
 
 def _sliced(desc: d.DML_SLICE_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     x = inputs["InputTensor"]
-    return {"OutputTensor": exact(movement.slice_window(x, desc.Offsets, desc.Sizes, desc.Strides, desc.Sizes))}
+    return {"OutputTensor": moved(movement.slice_window(x, desc.Offsets, desc.Sizes, desc.Strides, desc.Sizes))}
 
 
 subject(
@@ -86,7 +86,7 @@ def _slice1(choice: Choice) -> d.DML_SLICE1_OPERATOR_DESC:
 
 def _sliced1(desc: d.DML_SLICE1_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     window = (desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides)
-    return {"OutputTensor": exact(movement.slice_window(inputs["InputTensor"], *window, desc.OutputTensor.Sizes))}
+    return {"OutputTensor": moved(movement.slice_window(inputs["InputTensor"], *window, desc.OutputTensor.Sizes))}
 
 
 _SLICE1 = {"sizes": SIZES, "window": {**_WINDOWS, **_BACKWARDS}, "short": flags()}
@@ -114,7 +114,7 @@ def _slice_grad(choice: Choice) -> d.DML_SLICE_GRAD_OPERATOR_DESC:
 def _slice_gradient(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     window = (desc.InputWindowOffsets, desc.InputWindowSizes, desc.InputWindowStrides)
     grad = inputs["InputGradientTensor"]
-    return {"OutputGradientTensor": exact(movement.slice_grad(grad, desc.OutputGradientTensor.Sizes, *window))}
+    return {"OutputGradientTensor": moved(movement.slice_grad(grad, desc.OutputGradientTensor.Sizes, *window))}
 
 
 subject(
@@ -156,7 +156,7 @@ def _split(choice: Choice) -> d.DML_SPLIT_OPERATOR_DESC:
 
 def _was_split(desc: d.DML_SPLIT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     parts = [part.Sizes[desc.Axis] for part in desc.OutputTensors]
-    return {"OutputTensors": [exact(part) for part in movement.split(inputs["InputTensor"], parts, desc.Axis)]}
+    return {"OutputTensors": [moved(part) for part in movement.split(inputs["InputTensor"], parts, desc.Axis)]}
 
 
 _ALONG = {"sizes": SIZES, "axis": AXES, "parts": _PARTS}
@@ -180,7 +180,7 @@ def _join(choice: Choice) -> d.DML_JOIN_OPERATOR_DESC:
 
 
 def _was_joined(desc: d.DML_JOIN_OPERATOR_DESC, inputs: Inputs) -> Outputs:
-    return {"OutputTensor": exact(np.concatenate(inputs["InputTensors"], desc.Axis))}
+    return {"OutputTensor": moved(np.concatenate(inputs["InputTensors"], desc.Axis))}
 
 
 subject(
@@ -213,7 +213,7 @@ subject(
     d.DML_TILE_OPERATOR_DESC,
     parameters={"type": types_of(d.DML_TILE_OPERATOR_DESC, "InputTensor"), "sizes": SIZES, "repeats": _REPEATS},
     describe=_tile,
-    reference=lambda desc, inputs: {"OutputTensor": exact(np.tile(inputs["InputTensor"], desc.Repeats))},
+    reference=lambda desc, inputs: {"OutputTensor": moved(np.tile(inputs["InputTensor"], desc.Repeats))},
 )
 
 # --- padding --------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def _padding_fields(choice: Choice) -> dict[str, Any]:
 
 def _padded(desc: Any, x: Any, value: Any) -> Outputs:
     mode = desc.PaddingMode.name.removeprefix("DML_PADDING_MODE_")
-    return {"OutputTensor": exact(movement.padding(x, mode, desc.StartPadding, desc.EndPadding, value))}
+    return {"OutputTensor": moved(movement.padding(x, mode, desc.StartPadding, desc.EndPadding, value))}
 
 
 _PADDING = {"sizes": SIZES, "mode": enumerators(DML_PADDING_MODE), "padding": _PADDINGS}

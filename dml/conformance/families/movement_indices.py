@@ -16,7 +16,7 @@ from dml.conformance.parameters import Choice, Skip, sizes, tensor, types_of
 from dml.conformance.references import indexing
 from dml.conformance.subject import Inputs, Outputs, subject
 from dml.conformance.values import Values
-from dml.conformance.variety import AXES, SIZES, axis_of, exact, far_integers
+from dml.conformance.variety import AXES, SIZES, axis_of, far_integers, moved
 from dml.shapes import gathered_nd_sizes, gathered_sizes, ones_along, with_rank, with_size
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -73,7 +73,7 @@ def _gather_inputs(desc: Any, values: Values) -> Inputs:
 def _gathered(desc: d.DML_GATHER_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     x, indices = inputs["InputTensor"], inputs["IndicesTensor"]
     sizes_ = desc.OutputTensor.Sizes
-    return {"OutputTensor": exact(indexing.gather(x, indices, desc.Axis, desc.IndexDimensions, sizes_))}
+    return {"OutputTensor": moved(indexing.gather(x, indices, desc.Axis, desc.IndexDimensions, sizes_))}
 
 
 def _types(operator: Any) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _gather_elements(choice: Choice) -> d.DML_GATHER_ELEMENTS_OPERATOR_DESC:
 
 def _elements(desc: d.DML_GATHER_ELEMENTS_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     x, indices = inputs["InputTensor"], inputs["IndicesTensor"]
-    return {"OutputTensor": exact(indexing.gather_elements(x, indices, desc.Axis))}
+    return {"OutputTensor": moved(indexing.gather_elements(x, indices, desc.Axis))}
 
 
 subject(
@@ -190,7 +190,7 @@ def _picked(desc: Any, inputs: Inputs) -> Outputs:
     x = _trailing(inputs["InputTensor"], desc.InputDimensionCount)
     indices = _trailing(inputs["IndicesTensor"], desc.IndicesDimensionCount)
     picked = indexing.gather_nd(x, indices, getattr(desc, "BatchDimensionCount", 0))
-    return {"OutputTensor": exact(picked.reshape(desc.OutputTensor.Sizes))}
+    return {"OutputTensor": moved(picked.reshape(desc.OutputTensor.Sizes))}
 
 
 subject(
@@ -219,7 +219,7 @@ def _placed(desc: d.DML_SCATTER_ND_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     x = _trailing(inputs["InputTensor"], desc.InputDimensionCount)
     indices = _trailing(inputs["IndicesTensor"], desc.IndicesDimensionCount)
     updates = inputs["UpdatesTensor"].reshape(gathered_nd_sizes(x.shape, indices.shape))
-    return {"OutputTensor": exact(indexing.scatter_nd(x, indices, updates).reshape(desc.OutputTensor.Sizes))}
+    return {"OutputTensor": moved(indexing.scatter_nd(x, indices, updates).reshape(desc.OutputTensor.Sizes))}
 
 
 subject(
@@ -251,7 +251,7 @@ def _scatter_inputs(desc: d.DML_SCATTER_OPERATOR_DESC, values: Values) -> Inputs
 
 def _scattered(desc: d.DML_SCATTER_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     x, indices, updates = (inputs[name] for name in desc.input_names)
-    return {"OutputTensor": exact(indexing.scatter(x, indices, updates, desc.Axis))}
+    return {"OutputTensor": moved(indexing.scatter(x, indices, updates, desc.Axis))}
 
 
 subject(
@@ -284,7 +284,7 @@ def _one_hot_inputs(desc: d.DML_ONE_HOT_OPERATOR_DESC, values: Values) -> Inputs
 def _hot(desc: d.DML_ONE_HOT_OPERATOR_DESC, inputs: Inputs) -> Outputs:
     off, on = inputs["ValuesTensor"].reshape(-1)[:2]
     return {
-        "OutputTensor": exact(indexing.one_hot(inputs["IndicesTensor"], off, on, desc.OutputTensor.Sizes, desc.Axis))
+        "OutputTensor": moved(indexing.one_hot(inputs["IndicesTensor"], off, on, desc.OutputTensor.Sizes, desc.Axis))
     }
 
 

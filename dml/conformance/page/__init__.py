@@ -13,7 +13,7 @@ from dml.pages import render
 
 from .bug_text import bug_text
 from .changes import changes
-from .data import STATUSES, failures, matrix, runs_of
+from .data import STATUSES, covered, failures, loose, matrix, runs_of
 from .levels import level_tables
 
 _SCRIPTS = ("status.js", "filters.js", "matrix.js", "failures.js", "errors.js", "levels.js", "changes.js", "main.js")
@@ -50,6 +50,8 @@ def page(reports: Sequence[Mapping[str, Any]]) -> str:
         "families": sorted({family for _, family in data["operators"]}),
         "data_types": data["data_types"],
         "statuses": STATUSES,
+        "covered": covered(runs),
+        "loose": loose(runs),
     }
     return render(__package__, "report.html", data, styles=["report.css"], scripts=_SCRIPTS, context=shown)
 

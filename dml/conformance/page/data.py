@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dml.capability import short_name
+from dml.conformance.coverage import total
 from dml.descriptors import operators
 from dml.enums import DML_TENSOR_DATA_TYPE
 
 #: In the order in which the page shows them: each with its sign and word.
-STATUSES = (("passed", "✓", "passed"), ("failed", "✗", "failed"), ("not_tested", "–", "not tested"),
-            ("unsupported", "○", "unsupported"))  # fmt: skip
+STATUSES = (("passed", "✓", "passed"), ("failed", "✗", "failed"), ("loose", "≈", "loose"),
+            ("not_tested", "–", "not tested"), ("unsupported", "○", "unsupported"))  # fmt: skip
 #: Where an operator has one data type only, and its cases name none.
 ONE_TYPE = "its own"
 
@@ -26,6 +27,23 @@ def runs_of(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             counts = {status: found[status] for status, _, _ in STATUSES}
             runs.append({**run, "number": len(runs) + 1, "report": at, "counts": counts})
     return runs
+
+
+def covered(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The runs that know which kernels exist for their device: total, and of each kernel the variants that did not run,
+    without the kernel's name."""
+    found = []
+    for run in runs:
+        if not (record := run.get("coverage")):
+            continue
+        missing: dict[str, list[str]] = defaultdict(list)
+        for name in record["missing"]:
+            kernel, _, rest = name.partition(" ")
+            missing[kernel].append(rest or kernel)
+        kernels = [{**one, "missing": missing[one["kernel"]]} for one in record["kernels"]]
+        kernels.sort(key=lambda one: (one["run"] > 0, one["run"] == one["variants"], one["kernel"]))
+        found.append({**run, "coverage": {**record, "kernels": kernels}, "total": total(record)})
+    return found
 
 
 def matrix(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -59,6 +77,21 @@ def failures(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for outcome in run["results"]
         if outcome["status"] == "failed"
     ]
+
+
+def loose(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Per run, operator and data type the case farthest beyond its tight limit, and how many are, farthest first."""
+    found: dict[tuple[int, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for run in runs:
+        for outcome in run["results"]:
+            if outcome.get("loose"):
+                found[run["number"], outcome["operator"], outcome["data_type"] or ONE_TYPE].append(outcome)
+    made = []
+    for (number, operator, kind), outcomes in found.items():
+        farthest = max(outcomes, key=lambda outcome: _weight(outcome["loose"]["tight_share"]))
+        of = {"run": number, "operator": operator, "data_type": kind, "cases": len(outcomes), "case": farthest["case"]}
+        made.append({**of, **farthest["loose"]})
+    return sorted(made, key=lambda one: -_weight(one["tight_share"]))
 
 
 def worst(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

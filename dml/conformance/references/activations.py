@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.capability import short_name
-from dml.conformance.limits import EXACT, Limit, webnn, webnn_absolute
+from dml.conformance.limits import AROUND_LIBRARY, EXACT, LIBRARY, Limit, webnn, webnn_absolute
 from dml.conformance.references.elementwise import erfc
 from dml.descriptors.base import OperatorDesc
 
@@ -110,24 +110,24 @@ SUBNORMAL = Limit(absolute=(2.0**-126, 0.0), why="a subnormal may count as 0 in 
 
 #: Activations of one value by their short names, with the limits that WebNN gives to each or to its like.
 ACTIVATIONS: Mapping[str, tuple[Callable[..., Any], Limit]] = {
-    "ELU": (elu, webnn(18, 18)),
+    "ELU": (elu, webnn(18, 18).keeping(AROUND_LIBRARY)),
     "HARD_SIGMOID": (hard_sigmoid, webnn(2, 2)),
     "IDENTITY": (lambda x: x, EXACT),
     "LEAKY_RELU": (leaky_relu, webnn(1, 2).and_then(SUBNORMAL)),
     "LINEAR": (linear, webnn(2, 2)),
-    "PARAMETRIC_SOFTPLUS": (parametric_softplus, webnn(18, 18)),
+    "PARAMETRIC_SOFTPLUS": (parametric_softplus, webnn(18, 18).keeping(AROUND_LIBRARY)),
     "RELU": (relu, EXACT),
-    "SCALED_ELU": (scaled_elu, webnn(18, 18)),
-    "SCALED_TANH": (scaled_tanh, webnn_absolute(1 / 512, 1 / 256)),
-    "SIGMOID": (sigmoid, webnn(34, 10)),
-    "SOFTPLUS": (softplus, webnn(18, 18)),
+    "SCALED_ELU": (scaled_elu, webnn(18, 18).keeping(AROUND_LIBRARY)),
+    "SCALED_TANH": (scaled_tanh, webnn_absolute(1 / 512, 1 / 256).keeping(AROUND_LIBRARY)),
+    "SIGMOID": (sigmoid, webnn(34, 10).keeping(LIBRARY)),
+    "SOFTPLUS": (softplus, webnn(18, 18).keeping(AROUND_LIBRARY)),
     "SOFTSIGN": (softsign, webnn(3, 3)),
-    "TANH": (np.tanh, webnn_absolute(1 / 1024, 1 / 512)),
+    "TANH": (np.tanh, webnn_absolute(1 / 1024, 1 / 512).keeping(LIBRARY)),
     "THRESHOLDED_RELU": (thresholded_relu, EXACT),
     "SHRINK": (shrink, Limit((1, 1), why="one rounding")),
-    "CELU": (celu, webnn(18, 18)),
-    "GELU": (gelu, webnn(18, 18)),
-    "SWISH": (swish, webnn(34, 10)),
+    "CELU": (celu, webnn(18, 18).keeping(AROUND_LIBRARY)),
+    "GELU": (gelu, webnn(18, 18).keeping(AROUND_LIBRARY)),
+    "SWISH": (swish, webnn(34, 10).keeping(AROUND_LIBRARY)),
     "HARD_SWISH": (hard_swish, webnn(4, 4)),
 }
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dml.conformance.limits import Expected
+from dml.conformance.limits import Expected, Tight
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 Array = npt.NDArray[Any]
@@ -146,7 +146,8 @@ class Rounded:
         values, error = (np.array(part).reshape(tensor.Sizes) for part in (self.value, 2 * self.error))
         if tensor.element_bits == 16:
             return Expected(values, 1.0, error, f"float32 arithmetic, rounded to FLOAT16; {why}")
-        return Expected(values, ulp, error, why)
+        tight = Tight(1.0, error, "float32 arithmetic in any order, an operation to one of the two nearest numbers")
+        return Expected(values, ulp, error, why, tight=tight if ulp > tight.ulp else None)
 
 
 def rounded(inputs: Mapping[str, Any], *names: str) -> list[Any]:

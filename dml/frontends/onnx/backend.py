@@ -43,7 +43,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     """
 
     def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True) -> None:
-        self._constants = SharedConstants(filter(None, map(bytes_under, loaded.initial.values())))
+        stored = ((name, bytes_under(array)) for name, array in loaded.initial.items())
+        self._constants = SharedConstants((name, data) for name, data in stored if data is not None)
         #: Without the initializers' numbers; nothing here may refer to the model that has them.
         self.model = model = loaded.outline
         self.device = device
@@ -113,20 +114,29 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         return "" if why is None else f" ({why})"
 
     @checked
-    def run(self, inputs: Any, *, keep: Sequence[str] = (), **kwargs: Any) -> tuple[Any, ...]:
+    def run(
+        self, inputs: Any, *, keep: Sequence[str] = (), shared: Mapping[str, str] | None = None, **kwargs: Any
+    ) -> tuple[Any, ...]:
         """The outputs in the model's order, of inputs in their order or by name.
 
         An input is an array of the dtype and rank the model says, with its fixed sizes; symbolic sizes are bound by it.
         A DeviceArray of the model's device does as well. keep: names of outputs that become DeviceArrays: what is fed
-        back into the next run need not leave the device.
+        back into the next run need not leave the device. shared: names of outputs, each with the name of an input that
+        is a DeviceArray: a cache that attention writes in place, where the input lies. That output is that array; one
+        that no node can write so is a new DeviceArray.
         Raises DMLError for a missing, unknown or wrong input, and for what cannot be computed.
         """
         for name in keep:
             if name not in self.outputs:
                 raise DMLError(f"keep: the model has no output {name!r}; it has {', '.join(self.outputs)}")
 
-        found = self.each_part(inputs, lambda part, values: part.run(values, {*keep, *self._device_inputs}))
-        return tuple(self._output(found, name, name in keep) for name in self.outputs)
+        shared = shared or {}
+        for name, given in shared.items():
+            if name not in self.outputs or given not in self._types:
+                raise DMLError(f"shared: the model has no output {name!r} or no input {given!r}")
+        kept = {*keep, *shared}
+        found = self.each_part(inputs, lambda part, values: part.run(values, {*kept, *self._device_inputs}, shared))
+        return tuple(self._output(found, name, name in kept) for name in self.outputs)
 
     def each_part(self, inputs: Any, step: Callable[[Part, Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
         """All values between parts by name, where ``step`` computes the outputs of each part from those before it.

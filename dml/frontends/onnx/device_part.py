@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +53,9 @@ class OnnxPlan:
 
     def __init__(self, trace: Trace, outputs: Mapping[str, Any], shared: SharedMemory | None = None) -> None:
         self.guards: list[Guard] = trace.guards
+        self.limits = list(trace.limits)
+        #: Outputs that are written where callers' arrays lie.
+        self.in_place = frozenset(trace.in_place)
         self.outputs = {name: _described(item, name) for name, item in outputs.items()}
         tensors: dict[str, Any] = {}
         for name, item in outputs.items():
@@ -92,7 +97,8 @@ class OnnxPlan:
             raise UntracedError("the plan depends on numbers in the inputs")
         names, results, record = list(self.outputs), list(self.outputs.values()), self.record
         compiled = None if self.compiled is None else CompiledPattern(self.compiled)
-        numbers: list[int] = [*numbers_in([results, record]), *(() if compiled is None else compiled.numbers)]
+        limits = self.limits
+        numbers: list[int] = [*numbers_in([results, record, limits]), *(() if compiled is None else compiled.numbers)]
 
         def of_sizes(values: Numbers) -> OnnxPlan:
             made = object.__new__(OnnxPlan)
@@ -100,6 +106,7 @@ class OnnxPlan:
             made.outputs = dict(zip(names, filled(results, values), strict=True))
             made.compiled = None if compiled is None else compiled.filled(values)
             made._recorded = lambda: filled(record, values)
+            made.limits = filled(limits, values)
             return made
 
         return numbers, of_sizes
@@ -117,12 +124,20 @@ class OnnxPlan:
             and mine.output_fields == others.output_fields
         )
 
-    def run(self, feeds: Mapping[str, Array], keep: Collection[str] = ()) -> dict[str, Any]:
-        """The outputs by name. keep: those that stay on the device, as far as they are computed there."""
+    def run(
+        self,
+        feeds: Mapping[str, Array],
+        keep: Collection[str] = (),
+        into: Mapping[str, DeviceArray] | None = None,
+    ) -> dict[str, Any]:
+        """The outputs by name. keep: those that stay on the device, as far as they are computed there. into: the arrays
+        of the outputs that are written in place."""
         made: dict[str, Any] = {}
+        for limit in self.limits:
+            limit.check(feeds)
         if self.compiled is not None:
             kept = [at for name in keep for at, result in flat(name, self.outputs[name]) if _stays(result)]
-            made = run(self.compiled, feeds, kept)
+            made = run(self.compiled, feeds, kept, into)
             self.compiled.forget_constants()
         return {name: _collect(name, item, made) for name, item in self.outputs.items()}
 
@@ -210,32 +225,60 @@ class DevicePart:
         #: What the plans work in, one at a time.
         self._shared = SharedMemory()
 
-    def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
+    def run(
+        self, values: Mapping[str, Any], keep: Collection[str] = (), shared: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """The outputs by name, of the inputs by name, those among ``values``. keep: outputs that stay on the device.
+        shared: outputs that may be written where an input lies, an array on the device, with its name.
 
         Raises Unsupported with the nodes that cannot be mapped for such inputs.
         """
-        plan, feeds = self.compiled_for(values)
-        return plan.run(feeds, [name for name in self.outputs if name in keep])
+        own = self._shared_here(values, shared or {})
+        plan, feeds = self.compiled_for(values, own)
+        into = {name: values[own[name]] for name in plan.in_place}
+        return plan.run(feeds, [name for name in self.outputs if name in keep and name not in into], into) | into
 
-    def compiled_for(self, values: Mapping[str, Any]) -> tuple[OnnxPlan, dict[str, Array]]:
-        """The part compiled for such inputs, and their arrays by the graph's names."""
+    def _shared_here(self, values: Mapping[str, Any], shared: Mapping[str, str]) -> dict[str, str]:
+        """Those of the pairs of output and input that one node may write in place: it alone reads the input."""
+        return {
+            name: given
+            for name, given in shared.items()
+            if name in self.outputs
+            and given not in self.outputs
+            and self._readers[given] == 1
+            and isinstance(values.get(given), DeviceArray)
+            and values[given].dtype not in HELD_AS_FLOAT32
+        }
+
+    @cached_property
+    def _readers(self) -> Counter[str]:
+        """How many nodes read each value."""
+        return Counter(name for node in self.nodes for name in node.reads())
+
+    def compiled_for(
+        self, values: Mapping[str, Any], shared: Mapping[str, str] | None = None
+    ) -> tuple[OnnxPlan, dict[str, Array]]:
+        """The part compiled for such inputs, and their arrays by the graph's names. shared: see ``run``."""
+        shared = shared or {}
         given = {name: values[name] for name in self.inputs if name in values}
         feeds: dict[str, Array] = {}
         shapes = tuple((name, _fed(name, item, feeds)) for name, item in sorted(given.items()))
-        plan: OnnxPlan | None = self.plans.find(shapes, feeds)
+        key = (*shapes, *sorted(shared.items()))
+        plan: OnnxPlan | None = self.plans.find(key, feeds)
         if plan is None:
             with stage("plan"), uncollected():
-                plan = self._planned(given, shapes, feeds)
-            self.plans.add(shapes, plan)
+                plan = self._planned(given, shapes, feeds, shared)
+            self.plans.add(key, plan)
         return plan, feeds
 
-    def _planned(self, given: Mapping[str, Any], shapes: Any, feeds: dict[str, Array]) -> OnnxPlan:
+    def _planned(
+        self, given: Mapping[str, Any], shapes: Any, feeds: dict[str, Array], shared: Mapping[str, str]
+    ) -> OnnxPlan:
         """The plan for inputs, by a pattern where there is one."""
         if not all(isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], str) for _, found in shapes):
-            return self.plan(given, feeds)  # sequences of tensors
+            return self.plan(given, feeds, shared)  # sequences of tensors
         kind = tuple((name, len(shape), dtype) for name, (shape, dtype) in shapes)
-        patterns = self.patterns.setdefault(kind, PlanPatterns())
+        patterns = self.patterns.setdefault((kind, tuple(sorted(shared.items()))), PlanPatterns())
         sizes = tuple(size for _, (shape, _) in shapes for size in shape)
         found: OnnxPlan | None = patterns.find(sizes)
         if found is not None:
@@ -244,16 +287,20 @@ class DevicePart:
         def make(traced: Sequence[int]) -> tuple[list[int], Callable[[Numbers], OnnxPlan]]:
             left = iter(traced)
             items = {name: _Shaped(tuple(next(left) for _ in range(rank)), given[name].dtype) for name, rank, _ in kind}
-            return self.plan(items, None).pattern()
+            return self.plan(items, None, shared).pattern()
 
-        plan = self.plan(given, feeds)
+        plan = self.plan(given, feeds, shared)
         patterns.learn(sizes, plan, make)
         return plan
 
-    def plan(self, given: Mapping[str, Any], feeds: dict[str, Array] | None) -> OnnxPlan:
-        """The part compiled for inputs of these shapes. feeds: their values, where they may be needed."""
+    def plan(
+        self, given: Mapping[str, Any], feeds: dict[str, Array] | None, shared: Mapping[str, str] | None = None
+    ) -> OnnxPlan:
+        """The part compiled for inputs of these shapes. feeds: their values, where they may be needed. shared: see
+        ``run``."""
         trace = Trace(self._device, self._functions, self._constants, self._mapped)
         trace.feeds = feeds
+        trace.shared = shared or {}
         trace.may_cut, trace.late = True, self._late
         items = {name: _enter(trace, name, item) for name, item in given.items()}
         results = trace.graph(self._graph, items, self._opsets)

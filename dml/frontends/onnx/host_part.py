@@ -53,7 +53,9 @@ class HostPart:
         #: What ran it last, in words.
         self.runtime = RUNTIME
 
-    def run(self, values: Mapping[str, Any], keep: Collection[str] = ()) -> dict[str, Any]:
+    def run(
+        self, values: Mapping[str, Any], keep: Collection[str] = (), shared: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """The outputs by name, of the inputs by name. keep: the host keeps nothing on the device.
 
         Raises DMLError where neither runtime computes them.

@@ -6,14 +6,13 @@ model's folder are DMLErrors, before anything of the claimed size is allocated.
 
 from __future__ import annotations
 
-import io
 import itertools
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -21,7 +20,7 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from onnx import checker, numpy_helper
 
 from dml.errors import DMLError
-from dml.files import reading
+from dml.files import Stored, mapped, reading
 from dml.graph.constants import bytes_under
 
 from .dtypes import Array
@@ -67,24 +66,25 @@ def load(source: ModelSource) -> Loaded:
 def _loaded(source: ModelSource, fill: bool) -> Loaded:
     """fill: put all external data into the model."""
     name, folder = "the model", None
-    apart: dict[int, bytes] = {}
+    apart: dict[int, Stored] = {}
     if isinstance(source, onnx.ModelProto):
         model = source
     elif isinstance(source, bytes):
-        model, apart = _read(io.BytesIO(source), "the given bytes", fill)
+        model, apart = _read(memoryview(source), "the given bytes", fill)
     else:
         try:
             path = Path(os.fspath(source))
         except TypeError:
             raise DMLError(f"a model is a path, bytes or an onnx.ModelProto, found {type(source).__name__}") from None
-        with reading(path), path.open("rb") as file:
-            name, folder = str(path), path.parent
-            model, apart = _read(file, name, fill)
+        name, folder = str(path), path.parent
+        with reading(path):
+            model, apart = _read(_opened(path), name, fill)
     if not model.HasField("graph"):
         raise DMLError(f"{name} has no graph")
     own = len(model.graph.initializer)  # which come first
+    files = Folder(folder)
     read = [
-        check_tensor(tensor, where, folder, fill or at >= own or prod(tensor.dims) <= _SMALL, apart.get(at))
+        check_tensor(tensor, where, files, fill or at >= own or prod(tensor.dims) <= _SMALL, apart.get(at))
         for at, (where, tensor) in enumerate(tensors(model))
     ]
     light = outline(model)
@@ -93,16 +93,16 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
     return Loaded(model, initial_arrays(model.graph, read), light)
 
 
-def _read(file: BinaryIO, where: str, fill: bool) -> tuple[Any, dict[int, bytes]]:
+def _opened(path: Path) -> memoryview:
+    """The file's bytes: mapped where it is large, and not what a device or a pipe gives."""
+    is_large = path.is_file() and path.stat().st_size >= _LARGE_MODEL
+    return mapped(path) if is_large else memoryview(path.read_bytes())
+
+
+def _read(data: memoryview, where: str, fill: bool) -> tuple[Any, dict[int, Stored]]:
     """A model, and the data that it lacks, by the places of the initializers that it is of: none if ``fill``."""
-    if not fill and file.seekable():
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        split = without_weights(file, size) if size >= _LARGE_MODEL else None
-        if split is not None:
-            return _parse(split[0], where), split[1]
-        file.seek(0)
-    return _parse(file.read(), where), {}
+    split = without_weights(data) if not fill and len(data) >= _LARGE_MODEL else None
+    return (_parse(bytes(data), where), {}) if split is None else (_parse(split[0], where), split[1])
 
 
 def _parse(data: bytes, where: str) -> Any:
@@ -203,7 +203,21 @@ def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
                 yield from _graph_tensors(graph)
 
 
-def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool, apart: bytes | None = None) -> bytes | None:
+class Folder:
+    """The folder of a model, or None, and the files of external data in it that have been opened."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._opened: dict[Path, memoryview] = {}
+
+    def open(self, path: Path) -> memoryview:
+        """Raises OSError where the file cannot be read."""
+        if path not in self._opened:
+            self._opened[path] = mapped(path)
+        return self._opened[path]
+
+
+def check_tensor(tensor: Any, where: str, folder: Folder, fill: bool, apart: Stored | None = None) -> Stored | None:
     """A tensor's data fills its dimensions; fill: what lies elsewhere is put into it. apart: its ``raw_data`` if read
     before.
 
@@ -211,6 +225,8 @@ def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool, apart
     """
     if any(size < 0 for size in tensor.dims):
         raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
+    if tensor.HasField("segment"):
+        raise DMLError(f"{where}: it is a segment of a tensor; a tensor must be whole")
     count = prod(tensor.dims)
     if tensor.data_type == onnx.TensorProto.STRING:
         if len(tensor.string_data) != count:
@@ -221,7 +237,7 @@ def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool, apart
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         data = _external(tensor, size, where, folder)
         if fill:
-            tensor.raw_data = data
+            tensor.raw_data = bytes(data)
             tensor.ClearField("external_data")
             tensor.data_location = onnx.TensorProto.DEFAULT
         return data
@@ -230,7 +246,7 @@ def check_tensor(tensor: Any, where: str, folder: Path | None, fill: bool, apart
         if len(data) != size:
             raise DMLError(f"{where}: its dimensions say {size} bytes, found {len(data)}")
         if fill and apart is not None:
-            tensor.raw_data = apart
+            tensor.raw_data = bytes(apart)
         return data
     field = onnx.helper.tensor_dtype_to_field(tensor.data_type)
     found, wanted = len(getattr(tensor, field)), count
@@ -254,8 +270,8 @@ def _element_bits(data_type: int, where: str) -> int:
         raise DMLError(f"{where}: unknown data type {data_type}") from None
 
 
-def _external(tensor: Any, size: int, where: str, folder: Path | None) -> bytes:
-    if folder is None:
+def _external(tensor: Any, size: int, where: str, folder: Folder) -> Stored:
+    if folder.path is None:
         raise DMLError(f"{where}: has external data, which needs the model's path")
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = str(entries.get("location", ""))
@@ -263,7 +279,7 @@ def _external(tensor: Any, size: int, where: str, folder: Path | None) -> bytes:
         offset, length = int(entries.get("offset", "0") or 0), int(entries.get("length", "") or size)
     except ValueError:
         raise DMLError(f"{where}: offset and length of external data must be integers") from None
-    root, name = folder.resolve(), f"{where}: its external data {location!r}"
+    root, name = folder.path.resolve(), f"{where}: its external data {location!r}"
     with reading(name):
         path = Path(os.path.realpath(root / location, strict=True))
         inside = location and not os.path.isabs(location) and path.is_relative_to(root) and path.is_file()
@@ -271,12 +287,11 @@ def _external(tensor: Any, size: int, where: str, folder: Path | None) -> bytes:
         raise DMLError(f"{name} must be a file in the model's folder")
     if length != size:
         raise DMLError(f"{name} has a length of {length}, its dimensions say {size} bytes")
-    with reading(name), path.open("rb") as file:
-        total = os.fstat(file.fileno()).st_size
-        if offset < 0 or offset + size > total:
-            raise DMLError(f"{name} has {total} bytes, not {size} from {offset} on")
-        file.seek(offset)
-        return file.read(size)
+    with reading(name):
+        data = folder.open(path)
+    if offset < 0 or offset + size > len(data):
+        raise DMLError(f"{name} has {len(data)} bytes, not {size} from {offset} on")
+    return data[offset : offset + size]
 
 
 def check_model(model: Any) -> None:
@@ -312,20 +327,22 @@ def nodes(model: Any) -> Iterator[Any]:
         yield from graph_nodes(function)
 
 
-def array_of(tensor: Any, data: bytes | None = None) -> Array:
+def array_of(tensor: Any, data: Stored | None = None) -> Array:
     """A checked TensorProto's elements. data: its ``raw_data`` or external data, where it is known."""
     try:
         if data is not None and sys.byteorder == "little" and _element_bits(tensor.data_type, tensor.name) >= 8:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
             return np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            tensor = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=data)
+            tensor = onnx.TensorProto(
+                name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(data or b"")
+            )
         return np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
         raise DMLError(f"tensor {tensor.name!r}: {error}") from None
 
 
-def initial_arrays(graph: Any, data: Sequence[bytes | None] = ()) -> dict[str, Array]:
+def initial_arrays(graph: Any, data: Sequence[Stored | None] = ()) -> dict[str, Array]:
     """A graph's initializers by name, as arrays over bytes of their own. data: the ``raw_data`` of the first ones."""
     known = itertools.zip_longest(graph.initializer, data[: len(graph.initializer)])
     found = {tensor.name: _over_bytes(array_of(tensor, own)) for tensor, own in known}

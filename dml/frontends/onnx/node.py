@@ -124,6 +124,19 @@ class OnnxNode:
         """Whether the output is named."""
         return at < len(self.proto.output) and bool(self.proto.output[at])
 
+    def writes_in_place(self, shared: Mapping[int, int]) -> bool:
+        """Whether each of these inputs shares its memory with the output of the number behind it.
+
+        The node then has to write those outputs where the inputs lie, without reading the inputs.
+        """
+        trace, inputs, outputs = self.trace, self.proto.input, self.proto.output
+        if trace.depth != 1 or max(shared) >= len(inputs) or max(shared.values()) >= len(outputs):
+            return False
+        if any(trace.shared.get(outputs[to]) != inputs[at] for at, to in shared.items()):
+            return False
+        trace.in_place.update(outputs[to] for to in shared.values())
+        return True
+
     # The numbers in inputs
 
     def known(self, at: int) -> Array | None:
@@ -144,6 +157,11 @@ class OnnxNode:
     def decided(self, at: int, of: Callable[[Array], Any]) -> Any:
         """``of`` the numbers in an input, which may change as long as this does not."""
         return self.trace.decided(self.input(at), of)
+
+    def limit(self, at: int, most: int, more: int, rule: str) -> None:
+        """Raise DMLError where a number in an input plus ``more`` is above ``most``, at this and each later run."""
+        if self.has(at):
+            self.trace.limit(self.input(at), most, more, f"{self}: {rule}")
 
     def is_late(self, value: OnnxValue) -> bool:
         """Whether the node, whose count depends on ``value``, gives ``LateRows``: the graph is cut behind it.

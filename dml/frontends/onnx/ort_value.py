@@ -117,6 +117,11 @@ class OrtValue:
             return "seq()" if not self._value else f"seq({array_type_name(self._value[0].dtype)})"
         return array_type_name(self._value.dtype)
 
+    @property
+    def device_array(self) -> DeviceArray | None:
+        """Where it lies on the device; None where it does not lie there yet."""
+        return self._value if isinstance(self._value, DeviceArray) else None
+
     def device_name(self) -> str:
         return "dml" if self._on_device else "cpu"
 
@@ -225,6 +230,11 @@ class IOBinding:
         return {
             name: bound.is_on_device if isinstance(bound, OrtValue) else bound for name, bound in self._outputs.items()
         }
+
+    @property
+    def bound_outputs(self) -> dict[str, OrtValue]:
+        """The values that outputs are bound to."""
+        return {name: bound for name, bound in self._outputs.items() if isinstance(bound, OrtValue)}
 
     def take(self, outputs: Mapping[str, Any]) -> None:
         """What the run gave for the bound outputs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -27,30 +28,37 @@ class Kept(Protocol):
 
 
 class Plans:
-    """Plans by the shapes they are for, and by values where a plan depends on those. The newest always stays."""
+    """Plans by the shapes they are for, and by values where a plan depends on those. The newest always stays. Safe from
+    any thread."""
 
     def __init__(self, most: int = MOST_PLANS, most_bytes: int = MOST_BYTES) -> None:
         self._most = most
         self._most_bytes = most_bytes
         #: In the order of their last use.
         self._plans: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._plans)
 
     def find(self, shapes: object, feeds: Mapping[str, Array]) -> Any:
         """The plan for these inputs, None where there is none."""
-        for number, (known, plan) in self._plans.items():
+        with self._lock:
+            known_plans = list(self._plans.items())
+        for number, (known, plan) in known_plans:
             if known == shapes and plan.holds(feeds):
-                self._plans.move_to_end(number)
+                with self._lock:
+                    if number in self._plans:
+                        self._plans.move_to_end(number)
                 return plan
         return None
 
     def add(self, shapes: object, plan: Kept) -> None:
         """Keep a plan; those unused longest go where there are too many, or too large ones."""
-        self._plans[id(plan)] = shapes, plan
-        while len(self._plans) > 1 and (len(self._plans) > self._most or self._memory() > self._most_bytes):
-            self._plans.popitem(last=False)
+        with self._lock:
+            self._plans[id(plan)] = shapes, plan
+            while len(self._plans) > 1 and (len(self._plans) > self._most or self._memory() > self._most_bytes):
+                self._plans.popitem(last=False)
 
     def _memory(self) -> int:
         kept: dict[object, int] = {}

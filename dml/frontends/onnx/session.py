@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dml.api.device import Device, create_device
+from dml.api.device_array import DeviceArray
 from dml.arguments import checked
 from dml.enums import DML_EXECUTION_FLAGS, DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
@@ -155,17 +156,25 @@ class InferenceSession:
     @checked
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run on what is bound; ``iobinding.get_outputs()`` has what came of it."""
-        iobinding.take(self._run(iobinding.feeds, iobinding.wanted, run_options))
+        iobinding.take(self._run(iobinding.feeds, iobinding.wanted, run_options, iobinding.bound_outputs))
 
-    def _run(self, feeds: Mapping[str, Any], wanted: Mapping[str, bool], options: RunOptions | None) -> dict[str, Any]:
-        """The wanted outputs by name, on the device where their values ask for that."""
+    def _run(
+        self,
+        feeds: Mapping[str, Any],
+        wanted: Mapping[str, bool],
+        options: RunOptions | None,
+        bound: Mapping[str, OrtValue] | None = None,
+    ) -> dict[str, Any]:
+        """The wanted outputs by name, on the device where their values ask for that. bound: values that outputs are
+        bound to; one that is an input as well is written in place."""
         if options is not None:
             options.check()
         for name in wanted:
             self.check_output(name)
         given = {name: item.on(self.device) if isinstance(item, OrtValue) else item for name, item in feeds.items()}
         self._check_sizes(given)
-        results = self._model.run(given, keep=[name for name, stays in wanted.items() if stays])
+        shared = _shared(given, {name: value.device_array for name, value in (bound or {}).items()})
+        results = self._model.run(given, keep=[name for name, stays in wanted.items() if stays], shared=shared)
         found = dict(zip(self._model.outputs, results, strict=True))
         return {name: found[name] for name in wanted}
 
@@ -185,6 +194,20 @@ class InferenceSession:
         if self._path is None:
             raise DMLError("InferenceSession: one that was made of bytes cannot be pickled; make it of a path")
         return _again, (self._path, self._options, *self._providers, self._device)
+
+
+def _shared(feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> dict[str, str]:
+    """Outputs with the inputs that lie in the same memory of the device, where these are one of each."""
+    inputs: dict[int, list[str]] = {}
+    for name, item in feeds.items():
+        if isinstance(item, DeviceArray) and item.buffer is not None:
+            inputs.setdefault(id(item.buffer), []).append(name)
+    found: dict[str, str] = {}
+    for name, item in outputs.items():
+        match inputs.pop(id(getattr(item, "buffer", None)), []):
+            case [only]:
+                found[name] = only
+    return found
 
 
 class _Reopened(NamedTuple):

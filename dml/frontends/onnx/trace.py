@@ -123,6 +123,27 @@ class Guard:
         return bool(self.of(found) == self.expected)
 
 
+class InputLimit(NamedTuple):
+    """The most that a number in an input of the model may be; where it is more, ``rule`` is what the error says."""
+
+    name: str
+    most: int
+    more: int
+    rule: str
+
+    def check(self, feeds: Mapping[str, Array]) -> None:
+        """Raise DMLError where the largest number plus ``more`` is above ``most``. Not read on the device."""
+        given = feeds[self.name]
+        if isinstance(given, np.ndarray):
+            _check_most(given, self.most, self.more, self.rule)
+
+
+def _check_most(array: Array, most: int, more: int, rule: str) -> None:
+    found = array.max(initial=0) + more
+    if found > most:
+        raise DMLError(f"{rule}, found {found}")
+
+
 def held(array: Array | DeviceArray) -> Array | DeviceArray:
     """An input array as the device holds it."""
     if isinstance(array, DeviceArray):
@@ -134,10 +155,16 @@ def held(array: Array | DeviceArray) -> Array | DeviceArray:
     return array.reshape(array.shape or (1,))
 
 
-def run(compiled: Any, feeds: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Any]:
-    """A compiled graph on those of the arrays that it reads. keep: outputs that stay on the device."""
+def run(
+    compiled: Any,
+    feeds: Mapping[str, Array],
+    keep: Sequence[str] = (),
+    into: Mapping[str, DeviceArray] | None = None,
+) -> dict[str, Any]:
+    """A compiled graph on those of the arrays that it reads. keep: outputs that stay on the device. into: arrays that
+    outputs are written to."""
     used = [name for name, tensor in compiled.input_fields if tensor is not None]
-    found: dict[str, Any] = compiled.dispatch({name: held(feeds[name]) for name in used}, keep=keep)
+    found: dict[str, Any] = compiled.dispatch({name: held(feeds[name]) for name in used}, keep=keep, into=into)
     return found
 
 
@@ -219,6 +246,12 @@ class Trace:
         #: Whether the graph can be cut behind its nodes, and behind which it is: their outputs may be ``LateRows``.
         self.may_cut = False
         self.late: Collection[NodeFacts] = ()
+        #: Outputs of the graph that share the memory of an input, whose name they have here.
+        self.shared: Mapping[str, str] = {}
+        #: Those of ``shared`` that a node writes in place.
+        self.in_place: set[str] = set()
+        #: What the numbers in inputs are held to each time the model runs.
+        self.limits: dict[InputLimit, None] = {}
 
     # Values
 
@@ -245,6 +278,16 @@ class Trace:
         guard = self.guards.pop()
         self.guards.append(Guard(guard.compiled, guard.name, guard.array, of, self._reader))
         return self.guards[-1].expected
+
+    def limit(self, value: OnnxValue, most: int, more: int, rule: str) -> None:
+        """Hold the numbers in a value plus ``more`` to ``most``: now where they are known, at each run where the value
+        is an input. Numbers that the model computes are not held to it."""
+        if value.array is not None:
+            _check_most(value.array, most, more, rule)
+            return
+        name = None if value.held is None else self.sources.get(value.held.source)
+        if name is not None:
+            self.limits[InputLimit(name, most, more, rule)] = None
 
     def known(self, value: OnnxValue) -> Array:
         """The numbers in a value."""
@@ -317,7 +360,8 @@ class Trace:
             raise Unsupported(f"the model has more than {_UNROLLED} nodes after loops are unrolled")
         items = scope.items
         inputs = [items[name] if name in items else scope.find(name) if name else None for name in proto.input]
-        found = None if self.mapped is None or self.depth else self.mapped.key(proto, inputs)
+        plain = self.mapped is not None and not self.depth and self.shared.keys().isdisjoint(proto.output)
+        found = self.mapped.key(proto, inputs) if plain and self.mapped is not None else None
         known = None if found is None or self.mapped is None else self.mapped.find(found[0])
         if found is not None and known is not None:
             results = self._again(known, proto, inputs, found[1])

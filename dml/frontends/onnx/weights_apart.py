@@ -7,7 +7,8 @@ TensorProto.raw_data (9). Whatever is unusual or broken is left to protobuf, whi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+
+from dml.files import Stored
 
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
 #: Bytes from which on weights are worth it.
@@ -20,27 +21,28 @@ class _UnusualError(Exception):
     """What is read here is for protobuf."""
 
 
-def without_weights(file: BinaryIO, size: int) -> tuple[bytes, dict[int, bytes]] | None:
-    """The model in the next ``size`` bytes with empty ``raw_data`` in its graph's large initializers, and what these
-    hold, by their places among the initializers. None where it is not quite as ONNX models are.
+def without_weights(data: memoryview) -> tuple[bytes, dict[int, Stored]] | None:
+    """A serialized model with empty ``raw_data`` in its graph's large initializers, and what these hold.
 
-    Raises OSError where the file cannot be read.
+    The latter are parts of ``data``, by their places among the initializers. None where it is not quite as ONNX models
+    are.
     """
     try:
-        return _MessageReader(file).model(size)
+        reader = _MessageReader(data)
+        return reader.model(len(data)), reader.weights
     except _UnusualError:
         return None
 
 
 class _MessageReader:
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, data: memoryview) -> None:
+        self.weights: dict[int, Stored] = {}
+        self._data = data
         self._at = 0
         self._initializers = 0
-        self._weights: dict[int, bytes] = {}
 
-    def model(self, size: int) -> tuple[bytes, dict[int, bytes]]:
-        return self._message(size, {_GRAPH: self._graph}), self._weights
+    def model(self, size: int) -> bytes:
+        return self._message(size, {_GRAPH: self._graph})
 
     def _graph(self, size: int) -> bytes:
         return self._message(size, {_INITIALIZER: self._initializer})
@@ -52,9 +54,9 @@ class _MessageReader:
             return self._bytes(size)
 
         def raw_data(size: int) -> bytes:
-            if size < _LARGE or place in self._weights:
+            if size < _LARGE or place in self.weights:
                 raise _UnusualError
-            self._weights[place] = self._bytes(size)
+            self.weights[place] = self._part(size)
             return b""
 
         return self._message(size, {_RAW_DATA: raw_data})
@@ -98,11 +100,14 @@ class _MessageReader:
         raise _UnusualError
 
     def _bytes(self, size: int) -> bytes:
-        data = self._file.read(size)
-        if len(data) != size:
+        return bytes(self._part(size))
+
+    def _part(self, size: int) -> memoryview:
+        part = self._data[self._at : self._at + size]
+        if len(part) != size:
             raise _UnusualError
         self._at += size
-        return data
+        return part
 
 
 def _varint(value: int) -> bytes:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dml.errors import DMLError
-from dml.files import reading
+from dml.files import mapped, reading
 from dml.frontends.extras import missing
 
 try:
@@ -158,7 +158,7 @@ class Network:
     name: str
     version: int
     layers: list[IrLayer]
-    weights: npt.NDArray[np.uint8]
+    weights: memoryview
 
     def constant(self, layer: IrLayer) -> npt.NDArray[Any]:
         """The array of a Const layer. Raises DMLError where its bytes are not in the .bin file."""
@@ -170,10 +170,10 @@ class Network:
         dtype = np.dtype(ELEMENT_TYPES[kind])
         if min(sizes, default=0) < 0 or prod(sizes) * dtype.itemsize != size:
             raise DMLError(f"{layer}: {size} bytes are not an array of shape {sizes} of {kind}")
-        if offset < 0 or offset + size > self.weights.size:
-            has = f"the {self.weights.size} of the .bin file" if self.weights.size else "a .bin file: there is none"
+        if offset < 0 or offset + size > len(self.weights):
+            has = f"the {len(self.weights)} of the .bin file" if self.weights else "a .bin file: there is none"
             raise DMLError(f"{layer}: bytes {offset} to {offset + size} lie outside {has}")
-        found: npt.NDArray[Any] = self.weights[offset : offset + size].view(dtype).reshape(sizes)
+        found: npt.NDArray[Any] = np.frombuffer(self.weights[offset : offset + size], dtype).reshape(sizes)
         return found
 
 
@@ -189,9 +189,9 @@ def read_network(path: str | Path, weights: str | Path | None = None) -> Network
     data_path = Path(weights) if weights is not None else path.with_suffix(".bin")
     if data_path.exists() or weights is not None:
         with reading(data_path):
-            data: npt.NDArray[np.uint8] = np.fromfile(data_path, np.uint8)
+            data = mapped(data_path)
     else:
-        data = np.zeros(0, np.uint8)
+        data = memoryview(b"")
     try:
         root = xml.fromstring(text)
     except (ParseError, DefusedXmlException, ValueError) as error:
@@ -210,7 +210,7 @@ def _integer(element: Element, name: str, default: int | None = None) -> int:
         raise DMLError(f"<{element.tag}>: attribute {name} must be an integer, found {value!r}") from None
 
 
-def _network(root: Element, weights: npt.NDArray[np.uint8]) -> Network:
+def _network(root: Element, weights: memoryview) -> Network:
     if root.tag != "net":
         raise DMLError(f"not an OpenVINO model: its root is <{root.tag}>, not <net>")
     version = _integer(root, "version")
@@ -219,7 +219,7 @@ def _network(root: Element, weights: npt.NDArray[np.uint8]) -> Network:
     return _layers(root, version, weights)
 
 
-def _layers(root: Element, version: int, weights: npt.NDArray[np.uint8]) -> Network:
+def _layers(root: Element, version: int, weights: memoryview) -> Network:
     """What is in a <net> or in the body of a layer."""
     layers: dict[int, IrLayer] = {}
     for element in root.iterfind("layers/layer"):

@@ -96,9 +96,9 @@ def test_what_is_between_parts_of_the_device_stays_there(device: dml.Device, mon
     seen: dict[str, Any] = {}
     plain = DevicePart.run
 
-    def run(self: DevicePart, values: Any, keep: Any = ()) -> Any:
+    def run(self: DevicePart, values: Any, keep: Any = (), shared: Any = None) -> Any:
         seen.update({name: values[name] for name in self.inputs})
-        return plain(self, values, keep)
+        return plain(self, values, keep, shared)
 
     monkeypatch.setattr(DevicePart, "run", run)
     with pytest.warns(HostNodesWarning):

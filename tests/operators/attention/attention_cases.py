@@ -29,6 +29,7 @@ class Case:
     relative: bool = False
     present: bool = False
     lengths: bool = False
+    in_place: bool = False  # lengths, and the past lies in the present tensors
     data_type: str = "FLOAT32"
     layouts: tuple[str, str] = ("packed", "packed")  # of the inputs, of the outputs
     rank: int = 3
@@ -44,10 +45,11 @@ class Case:
         if self.source.endswith("key value"):
             value_size = size
         heads = (self.heads[0], self.heads[0]) if self.source.startswith("query key") else self.heads
-        lengths = self.lengths and past > 0
+        lengths = (self.lengths and past > 0) or self.in_place
         newer = self.newer or heads[0] != heads[1] or lengths
         sizes = batch, queries, keys, past, size, value_size
-        return replace(self, sizes=sizes, heads=heads, lengths=lengths, newer=newer)
+        present = self.present or self.in_place
+        return replace(self, sizes=sizes, heads=heads, lengths=lengths, newer=newer, present=present)
 
 
 def data(case: Case) -> dict[str, Any]:
@@ -81,7 +83,9 @@ def data(case: Case) -> dict[str, Any]:
         inputs["PastKeyTensor"] = uniform(batch, key_heads, past, size)
         inputs["PastValueTensor"] = uniform(batch, key_heads, past, value_size)
     if case.lengths:
-        inputs["PastSequenceLengthsTensor"] = rng.integers(0, past + 1, batch).astype(kind)
+        inputs["PastSequenceLengthsTensor"] = rng.integers(0, past + 1, batch).astype(
+            np.int32 if case.in_place else kind
+        )
     ends = rng.integers(1, total + 1, batch)
     starts = rng.integers(0, ends)
     masks = {
@@ -112,6 +116,8 @@ def describe(case: Case, inputs: dict[str, Any]) -> dml.OperatorDesc:
         ones = ones[:1]
         outputs["OutputPresentKeyTensor"] = (*ones, batch, key_heads, keys + past, size)
         outputs["OutputPresentValueTensor"] = (*ones, batch, key_heads, keys + past, value_size)
+    if case.in_place:
+        inputs = {name: array for name, array in inputs.items() if name not in ("PastKeyTensor", "PastValueTensor")}
     fields: dict[str, Any] = {
         **{n: tensor(dml.data_type_of(a.dtype), a.shape, case.layouts[0]) for n, a in inputs.items()},
         **{n: tensor(case.data_type, sizes, case.layouts[1]) for n, sizes in outputs.items()},
@@ -151,6 +157,9 @@ def expect(case: Case, inputs: dict[str, Any]) -> dict[str, Any]:
         query, key, value = (
             x + b for x, b in zip((query, key, value), np.split(plain["BiasTensor"].ravel(), ends), strict=True)
         )
+    if case.in_place:  # new rows are read from the cache, in its data type
+        kind = dml.numpy_dtype(dml.DML_TENSOR_DATA_TYPE[f"DML_TENSOR_DATA_TYPE_{case.data_type}"])
+        key, value = (x.astype(kind).astype(np.float64) for x in (key, value))
     kinds = {
         "BOOLEAN": (batch, heads, queries, keys + past),
         "KEY_SEQUENCE_LENGTH": (1, batch),
@@ -182,7 +191,7 @@ def check(device: dml.Device, case: Case) -> None:
     case = case.consistent
     inputs = data(case)
     desc = describe(case, inputs)
-    outputs = run(device, desc, inputs)
+    outputs = run_in_place(device, desc, case, inputs) if case.in_place else run(device, desc, inputs)
     # float32: scores of some tens are rounded to 2e-6 (4e-6 where the filter is added to all),
     # which is the relative error of a weight. float16: all that is float32, then one rounding to 11 bits.
     rtol, atol = (1e-5, 1e-5) if case.data_type == "FLOAT32" else (2**-11 * 1.01, 1e-5)
@@ -190,3 +199,34 @@ def check(device: dml.Device, case: Case) -> None:
         result = outputs[name].astype(np.float64)
         assert result.shape == getattr(desc, name).Sizes
         np.testing.assert_allclose(result.reshape(expected.shape), expected, rtol, atol, err_msg=name)
+
+
+def run_in_place(device: dml.Device, desc: dml.OperatorDesc, case: Case, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The outputs of a description whose present tensors hold the past, and zeros where the reference has them.
+
+    Checks that every row of the caches that is not a new one stays as it was.
+    """
+    batch, _, keys, past, *_ = case.sizes
+    rng = np.random.default_rng(3)
+    lengths = inputs["PastSequenceLengthsTensor"].ravel()
+    before: dict[str, Any] = {}
+    for name in ("Key", "Value"):
+        sizes = getattr(desc, f"OutputPresent{name}Tensor").Sizes
+        cache = rng.uniform(-9, 9, sizes).astype(inputs.get("QueryTensor", next(iter(inputs.values()))).dtype)
+        held = inputs.get(f"Past{name}Tensor")
+        if held is not None:
+            cache[..., :past, :] = held.reshape(cache[..., :past, :].shape)
+        before[f"OutputPresent{name}Tensor"] = cache
+    into = {name: device.to_device(cache) for name, cache in before.items()}
+    compiled = device.compile_operator(device.create_operator(desc))
+    given = {name: array for name, array in inputs.items() if name not in ("PastKeyTensor", "PastValueTensor")}
+    outputs = {name: np.array(found) for name, found in compiled.dispatch(given, into=into).items()}
+    for name, cache in before.items():
+        for b in range(batch):
+            new = slice(lengths[b], lengths[b] + keys)
+            stays = np.ones(past + keys, bool)
+            stays[new] = False
+            found = outputs[name].reshape(-1, *cache.shape[-3:])[b]
+            assert np.array_equal(found[:, stays], cache.reshape(-1, *cache.shape[-3:])[b][:, stays])
+            found[:, new.stop :] = 0
+    return outputs

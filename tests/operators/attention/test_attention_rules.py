@@ -26,6 +26,7 @@ def int32(*sizes: int) -> dml.DML_BUFFER_TENSOR_DESC:
 
 
 FULL = Case((2, 3, 4, 2, 5, 6), bias=True, relative=True, present=True)
+IN_PLACE = Case((2, 3, 4, 5, 5, 6), (4, 2), in_place=True)
 SHARED = Case((2, 3, 4, 2, 5, 6), (4, 2), lengths=True)
 
 
@@ -68,7 +69,11 @@ SHARED = Case((2, 3, 4, 2, 5, 6), (4, 2), lengths=True)
         ),
         (SHARED, {"QueryHeadCount": 5}, "QueryHeadCount: must be a multiple of KeyValueHeadCount, 2"),
         (SHARED, {"KeyValueHeadCount": 0}, "KeyValueHeadCount: must be at least 1"),
-        (SHARED, {"PastKeyTensor": None, "PastValueTensor": None}, "PastSequenceLengthsTensor: must not be given"),
+        (SHARED, {"PastKeyTensor": None, "PastValueTensor": None}, "OutputPresentKeyTensor: must be given where"),
+        (IN_PLACE, {"PastSequenceLengthsTensor": float32(2)}, "PastSequenceLengthsTensor: must be INT32, or with"),
+        (IN_PLACE, {"OutputPresentValueTensor": None}, "OutputPresentValueTensor: must be given where"),
+        (IN_PLACE, {"OutputPresentKeyTensor": float32(2, 2, 3, 5)}, "OutputPresentKeyTensor: must have room for 4"),
+        (IN_PLACE, {"OutputPresentValueTensor": float32(2, 2, 8, 6)}, "OutputPresentValueTensor: must have sizes"),
         (SHARED, {"PastSequenceLengthsTensor": float32(3)}, "PastSequenceLengthsTensor: must have sizes .2,"),
         (Case(source="query key", newer=True), {"KeyValueHeadCount": 1}, "KeyValueHeadCount: must be QueryHeadCount"),
     ],

@@ -51,6 +51,12 @@ CASES = {
     "past lengths": Case((3, 2, 3, 4, 4, 6), lengths=True, present=True),
     "past lengths, masked": Case((3, 2, 3, 4, 4, 6), (4, 2), lengths=True, mask="KEY_SEQUENCE_LENGTH", bias=True),
     "past lengths, float16": Case((3, 2, 3, 4, 4, 6), lengths=True, present=True, data_type="FLOAT16"),
+    "in place": Case((3, 2, 3, 4, 4, 6), (4, 2), in_place=True),
+    "in place, no past": Case((2, 4, 4, 0, 8, 8), (4, 2), in_place=True),
+    "in place, float16, odd": Case((3, 2, 3, 4, 5, 7), (4, 2), in_place=True, data_type="FLOAT16", bias=True),
+    "in place, float16": Case((2, 1, 1, 9, 8, 8), (6, 2), in_place=True, data_type="FLOAT16", mask="BOOLEAN"),
+    "in place, stacked": Case((2, 3, 3, 5, 4, 4), source="query key value", in_place=True, relative=True, rank=4),
+    "in place, a real head": Case((2, 1, 1, 2047, 128, 128), (8, 2), in_place=True, data_type="FLOAT16"),
     "filter shifts": Case((2, 3, 6, 0, 4, 4), mask="BOOLEAN", filter_value=-1.5),
     "filter large": Case((2, 3, 6, 2, 4, 4), mask="KEY_SEQUENCE_LENGTH", filter_value=-10000.0),
     "filter positive": Case((2, 3, 6, 0, 4, 4), mask="KEY_SEQUENCE_END_START", filter_value=2.0),
@@ -102,15 +108,23 @@ def test_large_scores(device: dml.Device) -> None:
     each=st.integers(1, 3),
     source=st.sampled_from(SOURCES),
     mask=st.sampled_from(MASKS),
-    flags=st.tuples(*[st.booleans()] * 4),
+    flags=st.tuples(*[st.booleans()] * 5),
     data_type=st.sampled_from(["FLOAT32", "FLOAT16"]),
     layouts=st.tuples(*[st.sampled_from(["packed", "padded", "reversed"])] * 2),
 )
-def test_any(device: dml.Device, key_heads: int, each: int, flags: tuple[bool, bool, bool, bool], **more: Any) -> None:
-    bias, relative, present, lengths = flags
+def test_any(device: dml.Device, key_heads: int, each: int, flags: tuple[bool, ...], **more: Any) -> None:
+    bias, relative, present, lengths, in_place = flags
+    if in_place:
+        more["layouts"] = (more["layouts"][0], "packed")  # as arrays on the device lie
     check(
         device,
         Case(
-            heads=(key_heads * each, key_heads), bias=bias, relative=relative, present=present, lengths=lengths, **more
+            heads=(key_heads * each, key_heads),
+            bias=bias,
+            relative=relative,
+            present=present,
+            lengths=lengths,
+            in_place=in_place,
+            **more,
         ),
     )

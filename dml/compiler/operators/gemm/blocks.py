@@ -1,34 +1,61 @@
-"""Products with weights of four bits, which stay as they are in memory: what decoding a language model does."""
+"""Products with weights of 4, 8 and 16 bits, which stay as they are stored: what language models do."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
+from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.expression import emit
 from dml.compiler.kernels.prelude import read, write
-from dml.compiler.operators.gemm.layout import quads, with_rows_of_fours
-from dml.compiler.operators.gemm.matmul import matrix_code, matrix_defines, merge_batch
+from dml.compiler.operators.gemm.layout import quads, readable, transposed, with_rows_of_fours
+from dml.compiler.operators.gemm.matmul import matmul, matrix_code, matrix_defines, merge_batch
+from dml.compiler.operators.movement.views import part
+from dml.compiler.operators.quantization import dequantize_blocks
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression, Leaf
-from dml.compiler.selection.few_rows import block_product
-from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_INT4
+from dml.compiler.selection.few_rows import VectorProduct
+from dml.compiler.selection.stored_weights import (
+    VECTOR_BITS,
+    block_product,
+    columns_in_part,
+    keeps_halves,
+    streams_blocks,
+)
+from dml.enums import (
+    DML_TENSOR_DATA_TYPE,
+    DML_TENSOR_DATA_TYPE_FLOAT16,
+    DML_TENSOR_DATA_TYPE_FLOAT32,
+    DML_TENSOR_DATA_TYPE_INT4,
+    DML_TENSOR_DATA_TYPE_INT8,
+)
+
+_SIGNED = (DML_TENSOR_DATA_TYPE_INT4, DML_TENSOR_DATA_TYPE_INT8)
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Numbers {n, k} of UINT4 or INT4, packed along k; scales and zero points (or None) {n, blocks}."""
+    """Weights {n, k}: numbers, with scales and zero points {n or 1, blocks}; FLOAT16 has neither."""
 
     numbers: Operand
-    scales: Operand
-    zeros: Operand | None
+    scales: Operand | None = None
+    zeros: Operand | None = None
 
     @property
-    def size(self) -> int:
-        """Steps of k in a block."""
-        return self.numbers.sizes[1] // self.scales.sizes[1]
+    def bits(self) -> int:
+        return DATA_TYPES[self.numbers.data_type].bits
+
+    @property
+    def per_block(self) -> list[Operand]:
+        return [operand for operand in (self.scales, self.zeros) if operand is not None]
+
+    def rows(self, start: int, count: int) -> Blocks:
+        """The weights of some columns of the product."""
+        others = (each if each.sizes[0] == 1 else part(each, 0, start, count) for each in self.per_block)
+        return Blocks(part(self.numbers, 0, start, count), *others)
 
 
 def product_of_blocks(
@@ -38,22 +65,86 @@ def product_of_blocks(
     c: Operand | None,
     result: Operand,
     *,
+    data_type: DML_TENSOR_DATA_TYPE,
     alpha: float,
     beta: float,
     activation: Expression | None,
 ) -> None:
-    """As ``matmul`` with the transposed b; a {..., M, K} and result {..., M, N} have no batch of more than one."""
-    m, n = result.sizes[-2:]
-    k = a.sizes[-1]
-    if quads(a) != "row":
+    """As ``matmul`` with the transposed b; a {..., M, K} and result {..., M, N} have no batch of more than one.
+
+    data_type: of the weights once they are dequantized.
+    """
+    n, k = b.numbers.sizes
+    c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
+    streams = _streams(builder, b, result.sizes[-2])
+    if not streams:
+        a = readable(builder, a, uses=n)  # (once for all parts)
+    elif quads(a) != "row":
         copy = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, a.sizes)
         apply(builder, Leaf(0), copy, [a])
         a = copy
+    stored = k * b.bits // 8
+    step = columns_in_part(builder.target, stored, n * stored) if streams else columns_in_part(builder.target, 4 * k)
+    for columns, own_result, own_c in _parts(n, step, result, c):
+        own = b.rows(*columns)
+        if streams:
+            _stream(builder, a, own, own_c, own_result, alpha, beta, activation)
+            continue
+        made = data_type if keeps_halves(builder.target) else DML_TENSOR_DATA_TYPE_FLOAT32
+        wide = builder.temporary(made, own.numbers.sizes)
+        if own.scales is None:
+            apply(builder, Leaf(0), wide, [own.numbers])
+        else:
+            dequantize_blocks(builder, wide, own.numbers, own.per_block)
+        matmul(builder, a, transposed(wide), own_c, own_result, alpha=alpha, beta=beta, activation=activation)
+
+
+def _parts(
+    n: int, step: int, result: Operand, c: Operand | None
+) -> Iterator[tuple[tuple[int, int], Operand, Operand | None]]:
+    """The first column of each part and how many it has, with what lies there of the result and of c."""
+    last = result.rank - 1
+    for start in range(0, n, step):
+        count = min(step, n - start)
+        own = [operand and part(operand, last, start, count) for operand in (result, c)]
+        assert own[0] is not None
+        yield (start, count), own[0], own[1]
+
+
+def _streams(builder: ProgramBuilder, b: Blocks, m: int) -> bool:
+    """Whether a kernel reads the numbers as they are: in whole vectors of one block."""
+    n, k = b.numbers.sizes
+    of = VECTOR_BITS // b.bits
+    down, across = b.numbers.strides
+    return (
+        b.scales is not None
+        and b.scales.sizes[0] == n
+        and (b.zeros is None or b.zeros.sizes == b.scales.sizes)
+        and across == 1
+        and not (down % of or b.numbers.base % of)
+        and streams_blocks(builder.target, m, n, k, k // b.scales.sizes[1], b.bits)
+    )
+
+
+def _stream(
+    builder: ProgramBuilder,
+    a: Operand,
+    b: Blocks,
+    c: Operand | None,
+    result: Operand,
+    alpha: float,
+    beta: float,
+    activation: Expression | None,
+) -> None:
+    m, n = result.sizes[-2:]
+    k = a.sizes[-1]
+    assert b.scales is not None
+    block = k // b.scales.sizes[1]
     operands = {"a": a, "result": result}
-    if c is not None and beta != 0.0:
-        operands["c"] = c.broadcast(result.sizes)
+    if c is not None:
+        operands["c"] = c
     operands = merge_batch(operands)
-    kernel = block_product(m)
+    kernel = block_product(builder.target, m)
     emitted = emit(activation or Leaf(0), ["float"], "finish")
     tensors = {"c": read(operands["c"])} if "c" in operands else {}
     tensors |= {"scales": read(b.scales), "b": read(b.numbers, vector=True)}
@@ -61,33 +152,38 @@ def product_of_blocks(
         tensors["zeros"] = read(b.zeros)
     defines: dict[str, object] = {"HAS_C": int("c" in operands), "HAS_ZEROS": int(b.zeros is not None), "SUM_IS_INT": 0}
     eights = a.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and quads(operands["a"], of=8) == "row"
+    eights = eights and isinstance(kernel, VectorProduct)
     for name in ("a", "result"):
         own, wide = matrix_defines(name, operands[name], quads(operands[name], store=name == "result"))
         defines |= own
         tensors[name] = (write if name == "result" else read)(operands[name], vector=wide or (name == "a" and eights))
-    constants: dict[str, Constant] = {"M": m, "N": n, "BLOCK_SHIFT": b.size.bit_length() - 1, "ALPHA": float(alpha)}
+    defines |= {
+        "B_WIDE": 0,
+        "B_PAIRS": 0,
+        "IS_SIGNED": int(b.numbers.data_type in _SIGNED),
+        "TILE_M": f"{kernel.rows}u",
+        "COLUMNS": f"{kernel.columns}u",
+        "LANES": f"{kernel.lanes}u",
+    }
+    vector = VECTOR_BITS // b.bits
+    if isinstance(kernel, VectorProduct):
+        shader, workgroup, depth, steps = "gemm/blocks.comp", kernel.workgroup, kernel.depth, -(-k // kernel.depth) + 16
+        defines |= {"SLICES": f"{kernel.slices}u", "NEAR": f"{kernel.near}u", "UNROLL": f"{kernel.unroll}u"}
+        defines["A_EIGHTS"] = int(eights)
+    else:
+        shader, workgroup, depth, steps = "gemm/blocks_columns.comp", kernel.lanes, vector, k // vector + k // block
+        defines["BITS"] = b.bits
+    constants: dict[str, Constant] = {"M": m, "N": n, "BLOCK_SHIFT": block.bit_length() - 1, "ALPHA": float(alpha)}
     builder.dispatch(
-        "gemm/blocks.comp",
+        shader,
         tensors,
         space=operands["result"].sizes[:-2],
         groups=math.prod(-(-size // tile) for size, tile in zip((m, n), kernel.tile, strict=True)),
-        workgroup=kernel.workgroup,
+        workgroup=workgroup,
         constants={**constants, "BETA": float(beta), **emitted.constants},
-        defines={
-            **defines,
-            "B_WIDE": 0,
-            "B_PAIRS": 0,
-            "IS_SIGNED": int(b.numbers.data_type == DML_TENSOR_DATA_TYPE_INT4),
-            "TILE_M": f"{kernel.rows}u",
-            "COLUMNS": f"{kernel.columns}u",
-            "LANES": f"{kernel.lanes}u",
-            "SLICES": f"{kernel.slices}u",
-            "NEAR": f"{kernel.near}u",
-            "UNROLL": f"{kernel.unroll}u",
-            "A_EIGHTS": int(eights),
-        },
+        defines=defines,
         push={"K": k},
         code=matrix_code(operands) + "\n" + emitted.code,
-        steps=-(-k // kernel.depth) + 16,
-        each=kernel.depth * math.prod(kernel.tile) // kernel.workgroup,
+        steps=steps,
+        each=depth * math.prod(kernel.tile) // workgroup,
     )

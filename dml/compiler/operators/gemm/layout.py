@@ -49,15 +49,18 @@ def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
 
 
 def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
-    """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough."""
+    """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough.
+
+    No wider copy is kept of what never changes: it is made each time.
+    """
     whole_words = DATA_TYPES[operand.data_type].bits == 32
-    is_worth = is_worth_packing(builder.target, uses, known=operand.is_static)
+    is_worth = is_worth_packing(builder.target, uses, known=operand.is_static and whole_words)
     if not is_worth or (whole_words and quads(operand) is not None):
         return operand
     if operand.strides[-1] > operand.strides[-2]:
         return transposed(readable(builder, transposed(operand), uses))
     distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
-    stage = builder.prepare(operand)
+    stage = builder.prepare(operand) if whole_words else builder
     copy = with_rows_of_fours(stage, operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, distinct)
     apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
     return copy.broadcast(operand.sizes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.activation.functions import activate
@@ -9,9 +11,13 @@ from dml.compiler.operators.activation.softmax import axes_of, softmax
 from dml.compiler.operators.gemm.blocks import Blocks, product_of_blocks
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.program import Operand
+from dml.compiler.selection.stored_weights import widens_halves
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
-from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT32
+from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
+
+_SOFTMAX = DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC
 
 
 @lowering(DML_GEMM_OPERATOR_DESC)
@@ -22,17 +28,37 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     if desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE:
         b = transposed(b)
     fused = desc.FusedActivation
-    scales = builder.get("BScales")
-    if scales is not None:
-        # A graph left B in blocks (see dml/graph/blocks.py).
-        blocks = Blocks(builder["BTensor"], scales, builder.get("BZeroPoints"))
-        activation = activate(fused)
-        product_of_blocks(builder, a, blocks, c, result, alpha=desc.Alpha, beta=desc.Beta, activation=activation)
+    scales, zeros = builder.get("BTensor.Scales"), builder.get("BTensor.ZeroPoints")
+    is_single = math.prod(result.sizes[:-2]) == 1 and not isinstance(fused, _SOFTMAX)
+    if scales is not None or (is_single and _is_stored_half(b) and widens_halves(builder.target, result.sizes[-2])):
+        # B is as it is stored: so a graph left it (see dml/graph/blocks.py), or it is FLOAT16.
+        if scales is not None and desc.TransB != DML_MATRIX_TRANSFORM_TRANSPOSE:
+            scales, zeros = transposed(scales), zeros and transposed(zeros)
+        product_of_blocks(
+            builder,
+            a,
+            Blocks(_matrix(transposed(b)), scales and _matrix(scales), zeros and _matrix(zeros)),
+            c,
+            result,
+            data_type=desc.BTensor.DataType,
+            alpha=desc.Alpha,
+            beta=desc.Beta,
+            activation=activate(fused),
+        )
         return
-    if not isinstance(fused, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC | DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC):
+    if not isinstance(fused, _SOFTMAX):
         matmul(builder, a, b, c, result, alpha=desc.Alpha, beta=desc.Beta, activation=activate(fused))
         return
     # Softmax needs whole rows of the product.
     sums = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, result.sizes)
     matmul(builder, a, b, c, sums, alpha=desc.Alpha, beta=desc.Beta)
     softmax(builder, sums, result, axes_of(fused, result.rank))
+
+
+def _is_stored_half(b: Operand) -> bool:
+    return b.is_static and b.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
+
+
+def _matrix(operand: Operand) -> Operand:
+    """The last two dimensions of an operand whose others have size 1."""
+    return operand.view(operand.sizes[-2:], operand.strides[-2:])

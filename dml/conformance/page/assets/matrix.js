@@ -40,18 +40,19 @@ function runHead(run) {
 
 function matrixCell(cells) {
   if (!cells.length) return make("td.quiet", {}, make("span.hidden-text", {}, "no cases"));
-  const [passed, failed, notTested, unsupported] = addUp(cells);
+  const [passed, failed, loose, notTested, unsupported] = addUp(cells);
   const worst = worstOf(cells);
   const texts = [];
   if (failed) texts.push(statusText("failed", failed));
+  if (loose) texts.push(statusText("loose", loose));
   if (passed) texts.push(statusText("passed", passed));
   if (unsupported) texts.push(statusText("unsupported", unsupported));
   if (notTested) texts.push(statusText("not_tested", notTested));
   texts.slice(1).forEach((text) => text.classList.add("minor"));
-  const only = passed || failed ? "" : unsupported >= notTested ? ".all-unsupported" : ".all-not_tested";
+  const only = passed || failed || loose ? "" : unsupported >= notTested ? ".all-unsupported" : ".all-not_tested";
   const spaced = texts.flatMap((text, at) => (at ? [" ", text] : [text]));
   const title = worst ? `largest error: ${percent(worst.share)} of what is allowed` : "";
-  return make(`td${failed ? ".has-failed" : only}`, {title}, spaced, worst ? usedBar(worst.share) : null);
+  return make(`td${failed ? ".has-failed" : loose ? ".has-loose" : only}`, {title}, spaced, worst ? usedBar(worst.share) : null);
 }
 
 function detailsRow(cells, runs) {

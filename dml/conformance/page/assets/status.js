@@ -1,8 +1,8 @@
-// The four things that can become of a case, as signs that do not need colour, and what several pages' parts draw.
+// The five things that can become of a case, as signs that do not need colour, and what several pages' parts draw.
 
-const STATUSES = ["passed", "failed", "not_tested", "unsupported"];
-const SIGNS = {passed: "✓", failed: "✗", not_tested: "–", unsupported: "○"};
-const WORDS = {passed: "passed", failed: "failed", not_tested: "not tested", unsupported: "unsupported"};
+const STATUSES = ["passed", "failed", "loose", "not_tested", "unsupported"];
+const SIGNS = {passed: "✓", failed: "✗", loose: "≈", not_tested: "–", unsupported: "○"};
+const WORDS = {passed: "passed", failed: "failed", loose: "loose", not_tested: "not tested", unsupported: "unsupported"};
 
 function statusText(status, count) {
   const sign = make("span", {"aria-hidden": "true"}, `${SIGNS[status]} `);
@@ -11,7 +11,7 @@ function statusText(status, count) {
 }
 
 function addUp(cells) {
-  const counts = [0, 0, 0, 0];
+  const counts = STATUSES.map(() => 0);
   for (const cell of cells) cell.counts.forEach((count, at) => (counts[at] += count));
   return counts;
 }

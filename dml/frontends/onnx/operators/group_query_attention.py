@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from dml import enums
-from dml.descriptors.activation import DML_ACTIVATION_TANH_OPERATOR_DESC
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
-from ..dtypes import FLOAT32, INT32, INT64, Array
-from ..functions import join, matmul, part, resized
+from ..dtypes import FLOAT32, INT32, Array
+from ..functions import part, resized
 from ..node import OnnxNode
 from ..registry import onnx_op
 from ..value import (
@@ -20,18 +19,16 @@ from ..value import (
     cast,
     emit,
     expanded,
+    maximum,
     reshape,
     transpose,
-    unary,
-    where,
 )
-from .activation import softmax_along
 from .attention import boolean_mask, both, refuse, refuse_attributes
-from .key_value_cache import KeyValueCache, inserted
-from .rotary import rotated
-
-_NOT_MAPPED = {14: "q_norm_weight", 15: "k_norm_weight"}
-_CLOSED = float(np.finfo(np.float32).min)
+from .attention_products import CLOSED, products
+from .key_value_cache import KeyValueCache, inserted, inserted_in_place
+from .normalization import root_mean_square
+from .rotary import turned
+from .window_cache import windowed
 
 
 @onnx_op("GroupQueryAttention", domain="com.microsoft")
@@ -39,35 +36,93 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """Query {B, S, N H}, key and value {B, S, M H}, or all three side by side; past and present {B, M, P, H}.
 
     The past of each batch element is as long as its number in seqlens_k says, which counts the new positions but one.
-    Where all the positions are new (a first prompt) there is no past, whatever the tensors hold.
+    Where all the positions are new (a first prompt) there is no past, whatever the tensors hold. Where past and present
+    share their memory, new rows are written in place and lengths stay data: one plan serves every step.
 
     DirectML's operator does not limit scores (softcap), has no sink beside the keys and no integers in its past: with
     these, attention is made of products and a softmax.
     """
-    refuse(node, _NOT_MAPPED, {3: "output_qk"})
-    refuse_attributes(node, qk_output=0, sliding_window_cache=0)
+    refuse(node, {}, {3: "output_qk"})
+    refuse_attributes(node, qk_output=0)
     heads, key_heads = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
     query, key, value = _parts(node, heads, key_heads)
-    batch, steps, width = query.shape
-    size = width // heads
+    steps = query.shape[1]
+    size = query.shape[2] // heads
+    query, key = _normalized(node, query, key, size)
+    if node.integer("sliding_window_cache", 0):
+        return windowed(node, query, key, value)
     past_key = node.optional(3, rank=4)
     room = 0 if past_key is None else past_key.shape[2]
+    if past_key is not None and node.has(4) and node.writes_in_place({3: 1, 4: 2}):
+        return _in_place(node, (query, key, value), past_key)
     present, prompt = _positions(node, steps, room)
-    lengths = None if prompt else reshape(cast(node.input(5), INT32), (batch,)) + (1 - steps)
+    lengths = None if prompt else _lengths(node, steps)
     if node.integer("do_rotary", 0):
-        query, key = _turned(node, query, key, size, lengths)
+        query, key = turned(node, query, key, size, lengths)
     if _is_composed(node):
         return _composed(node, (query, key, value), (key_heads, present), lengths)
     fields: dict[str, Any] = {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
     if lengths is not None:
         fields["PastKeyTensor"], fields["PastValueTensor"] = past_key, node.optional(4, rank=4)
         fields["PastSequenceLengthsTensor"] = lengths
-    sizes = (batch, heads, steps, steps if prompt else room + steps)
-    made = _attended(node, fields, sizes, (key_heads, size), lengths)
+    fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
+    held = steps if prompt else room + steps
+    made = _attended(node, fields, held, key_heads, lengths)
     results: list[OnnxValue | None] = [cast(made["OutputTensor"], query.dtype)]
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
         results.append(cast(resized(made[name], 2, present), query.dtype))
     return results
+
+
+def _in_place(
+    node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], past_key: OnnxValue
+) -> list[OnnxValue | None]:
+    """The outputs where past and present lie in the same memory, a cache of as many positions as it will ever have."""
+    query, key, value = parts
+    steps, key_heads, room = query.shape[1], past_key.shape[1], past_key.shape[2]
+    full = f"the cache holds {room} positions, and no longer sequence"
+    node.limit(5, room, 1, full)
+    node.limit(6, room, 0, full)
+    node.check(steps <= room, f"{full}, found {steps} new positions")
+    lengths = _lengths(node, steps)
+    if node.integer("do_rotary", 0):
+        query, key = turned(node, query, key, query.shape[2] // node.integer("num_heads", 0), lengths)
+    if _is_composed(node) or past_key.dtype != query.dtype:
+        return _composed(node, (query, key, value), (key_heads, room), lengths, in_place=True)
+    fields: dict[str, Any] = {
+        "QueryTensor": query,
+        "KeyTensor": key,
+        "ValueTensor": value,
+        "PastSequenceLengthsTensor": lengths,
+    }
+    made = _attended(node, fields, room, key_heads, lengths)
+    return [made["OutputTensor"], made["OutputPresentKeyTensor"], made["OutputPresentValueTensor"]]
+
+
+def _lengths(node: OnnxNode, steps: int) -> OnnxValue:
+    """How long each batch element's past is, {B}: none where a first prompt is padded behind.
+
+    Rows of a chunk from query_seqlens on are padding: what they give is unspecified, and later rows replace them.
+    """
+    ends = cast(node.input(5), INT32)
+    new = node.optional(16)
+    lengths = ends + (1 - steps) if new is None else ends + 1 - cast(new, INT32)
+    lengths = reshape(lengths, (lengths.size,))
+    return maximum(lengths, lengths.filled(0))
+
+
+def _normalized(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int) -> tuple[OnnxValue, OnnxValue]:
+    """Query and key, each head divided by its root mean square where the node has weights for that."""
+    node.check(node.has(14) == node.has(15), "q_norm_weight and k_norm_weight must be given together")
+    if not node.has(14):
+        return query, key
+    epsilon, made = node.number("qk_norm_epsilon", 1e-6), []
+    for x, at, name in ((query, 14, "q_norm_epsilon"), (key, 15, "k_norm_epsilon")):
+        weight = node.input(at, rank=1)
+        node.check(weight.size == size, f"input {at} must have {size} elements, found shape {weight.shape}")
+        split = reshape(x, (*x.shape[:2], x.shape[2] // size, size))
+        made.append(reshape(root_mean_square(split, weight, [3], node.number(name, epsilon)), x.shape))
+    return made[0], made[1]
 
 
 def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
@@ -82,33 +137,29 @@ def _positions(node: OnnxNode, steps: int, room: int) -> tuple[int, bool]:
 
 
 def _attended(
-    node: OnnxNode,
-    fields: dict[str, Any],
-    sizes: tuple[int, int, int, int],
-    keys: tuple[int, int],
-    past: OnnxValue | None,
+    node: OnnxNode, fields: dict[str, Any], total: int, key_heads: int, past: OnnxValue | None
 ) -> dict[str, OnnxValue]:
-    """The operator's outputs, in float32 as the lengths are that come with them: float16 does not hold every length.
+    """The operator's outputs, in the data type of the fields. total: positions in its present tensors. past: {B}.
 
-    sizes: batch, heads, queries and keys. keys: how many heads of keys, and elements of a head. past: {B} or None.
+    Lengths that come with past tensors have their data type, which float16 is too small for.
     """
-    batch, heads, steps, total = sizes
-    key_heads, size = keys
+    query: OnnxValue = fields["QueryTensor"]
+    (batch, steps, width), heads = query.shape, node.integer("num_heads", 0)
+    size, sizes = width // heads, (batch, heads, steps, total)
     bias = node.optional(10, rank=4)
     if bias is not None:
-        fields["RelativePositionBiasTensor"] = expanded(resized(bias, 3, total), sizes)
-    fields = {name: cast(tensor, FLOAT32) for name, tensor in fields.items() if tensor is not None}
-    held = ((batch, key_heads, total, size), FLOAT32)
+        fields["RelativePositionBiasTensor"] = expanded(cast(resized(bias, 3, total), query.dtype), sizes)
+    held = ((batch, key_heads, total, size), query.dtype)
     return emit(
         DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC,
         {
-            "OutputTensor": ((batch, steps, heads * size), FLOAT32),
+            "OutputTensor": (query.shape, query.dtype),
             "OutputPresentKeyTensor": held,
             "OutputPresentValueTensor": held,
         },
         node.builder,
         Scale=node.number("scale", 0.0) or size**-0.5,
-        MaskFilterValue=_CLOSED,
+        MaskFilterValue=CLOSED,
         QueryHeadCount=heads,
         KeyValueHeadCount=key_heads,
         **fields,
@@ -131,26 +182,6 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     if not size or sum(widths) != query.shape[2]:
         raise DMLError(f"{node}: a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
     return [part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths)]
-
-
-def _turned(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int, past: OnnxValue | None) -> list[OnnxValue]:
-    """Query and key with their rotary embeddings. past: {B}, None where there is none."""
-    batch, steps = query.shape[:2]
-    positions = node.constant(np.arange(steps)[None])
-    given = node.optional(9)
-    if given is not None and past is None:
-        positions = reshape(part(reshape(cast(given, INT64), (1, given.size)), 1, 0, 1), (1, 1)) + positions
-    elif given is not None:
-        positions = reshape(cast(given, INT64), (batch, steps))
-    elif past is not None:
-        positions = reshape(cast(past, INT64), (batch, 1)) + positions
-    interleaved = bool(node.integer("rotary_interleaved", 0))
-    made = []
-    for x in (query, key):
-        split = reshape(x, (batch, steps, x.shape[2] // size, size))
-        turned = rotated(split, positions, node.input(7, rank=2), node.input(8, rank=2), interleaved=interleaved)
-        made.append(reshape(turned, x.shape))
-    return made
 
 
 def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
@@ -188,13 +219,18 @@ def _is_composed(node: OnnxNode) -> bool:
 
 
 def _composed(
-    node: OnnxNode, parts: tuple[OnnxValue, OnnxValue, OnnxValue], keys: tuple[int, int], past: OnnxValue | None
+    node: OnnxNode,
+    parts: tuple[OnnxValue, OnnxValue, OnnxValue],
+    keys: tuple[int, int],
+    past: OnnxValue | None,
+    *,
+    in_place: bool = False,
 ) -> list[OnnxValue | None]:
-    """Output, present key and present value. keys: how many heads of keys, and positions in the present tensors."""
+    """Output, present key and present value. keys: how many heads of keys, and positions in the present tensors.
+    in_place: the present tensors lie where the past ones do."""
     query, *new = parts
-    (batch, steps, width), (key_heads, room) = query.shape, keys
+    (batch, steps, _), (key_heads, room) = query.shape, keys
     size = new[0].shape[2] // key_heads
-    heads = width // size
     total = steps if past is None else room
     presents, held = [], []
     for at, x in enumerate(new):
@@ -202,38 +238,24 @@ def _composed(
         split = transpose(reshape(x, (batch, steps, key_heads, size)), (0, 2, 1, 3))
         rows = cache.stored(split)
         before = node.optional(3 + at, rank=4)
-        if past is not None and before is not None:
+        if in_place and past is not None and before is not None:
+            rows = inserted_in_place(cast(rows, before.dtype), before.shape, past)
+        elif past is not None and before is not None:
             rows = inserted(rows, resized(before, 2, room), past)
         presents.append(resized(rows, 2, room))
         held.append(cast(cache.loaded(part(rows, 2, 0, total)), FLOAT32))
-    asked = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))
-    grouped = (batch, key_heads, heads // key_heads * steps)
-    scores = matmul(reshape(asked, (*grouped, size)), held[0], transpose_b=True)
-    scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
-    weights = _weights(node, scores, past)
-    mixed = reshape(matmul(reshape(weights, (*grouped, total)), held[1]), (batch, heads, steps, size))
-    return [cast(reshape(transpose(mixed, (0, 2, 1, 3)), query.shape), query.dtype), *presents]
+    bias = node.optional(10, rank=4)
+    wide = None if bias is None else resized(cast(bias, FLOAT32), 3, total)
+    mixed = products(node, query, held, _open_keys(node, steps, total, past), wide)
+    return [mixed, *presents]
 
 
-def _weights(node: OnnxNode, scores: OnnxValue, past: OnnxValue | None) -> OnnxValue:
-    """How much each query takes of each key. A sink takes its part of the whole and has no value."""
-    batch, heads, steps, total = scores.shape
-    softcap, bias, sink = node.number("softcap", 0.0), node.optional(10, rank=4), node.optional(11, rank=1)
-    if softcap > 0:
-        scores = unary(DML_ACTIVATION_TANH_OPERATOR_DESC, scores * (1 / softcap)) * softcap
-    if bias is not None:
-        scores = scores + expanded(resized(cast(bias, FLOAT32), 3, total), scores.shape)
+def _open_keys(node: OnnxNode, steps: int, total: int, past: OnnxValue | None) -> OnnxValue | None:
+    """The keys that queries look at; None where they look at all."""
     causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
     if causal or window >= 0:
-        scores = where(_opened(node, steps, total, past, window), scores, scores.filled(_CLOSED))
-    elif past is not None:
-        behind = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
-        keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
-        scores = where(keys <= behind, scores, scores.filled(_CLOSED))
-    if sink is None and not node.integer("smooth_softmax", 0):
-        return softmax_along(scores, 3)
-    if sink is not None and sink.size != heads:
-        raise DMLError(f"{node}: head_sink must have {heads} elements, found shape {sink.shape}")
-    column = node.constant(np.zeros(1, np.float32)) if sink is None else cast(sink, FLOAT32)
-    column = expanded(reshape(column, (1, column.size, 1, 1)), (batch, heads, steps, 1))
-    return part(softmax_along(join([scores, column], 3), 3), 3, 0, total)
+        return _opened(node, steps, total, past, window)
+    if past is None:
+        return None
+    behind = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
+    return node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)) <= behind

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dml import enums
+from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_CLIP_OPERATOR_DESC,
     DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC,
@@ -14,7 +16,7 @@ from dml.descriptors.elementwise import (
 )
 from dml.descriptors.movement import DML_GATHER_ELEMENTS_OPERATOR_DESC
 
-from ..dtypes import FLOAT32, UINT8
+from ..dtypes import FLOAT32, INT32, UINT8
 from ..functions import join, slice_
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, unary, where
@@ -34,6 +36,13 @@ def inserted(new: OnnxValue, past: OnnxValue, at: OnnxValue) -> OnnxValue:
             IndicesTensor=expanded(row, past.shape), Axis=2,
         )  # fmt: skip
     return where(places < 0, past, where(places < steps, moved, moved.filled(0)))
+
+
+def inserted_in_place(new: OnnxValue, shape: Sequence[int], at: OnnxValue) -> OnnxValue:
+    """A cache {B, M, T, C} that lies where the model's output does, with new rows {B, M, S, C} from ``at`` on."""
+    return one(
+        OWN_INSERT_ROWS_OPERATOR_DESC, new, shape, RowsTensor=new, PositionsTensor=reshape(cast(at, INT32), (at.size,))
+    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,71 @@
+"""Products with weights of 4, 8 and 16 bits that stay as they are stored: read so, or made wider a part at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dml.compiler.selection import lanes, max_steps
+from dml.compiler.selection.few_rows import VectorProduct, rows_of_tile
+from dml.compiler.target import Target
+
+#: Bits of the vector that a kernel reads at once, all of one block.
+VECTOR_BITS = 128
+#: Rows, at most, by which GPUs multiply weights of four bits as they are: 8 rows by 4096 x 11008 take an H100 223 us,
+#: and 117 with the weights made FLOAT16 beforehand.
+_FEW_ROWS = 2
+#: The same of CPUs' drivers, which have one kernel for four bits and for eight.
+_FEW_ROWS_OF_CPUS = 12
+#: Bytes of weights that are made wider at a time: working memory, whatever the size of the model.
+_PART_BYTES = 16 << 20
+#: Rows from which on CPUs' drivers make weights of FLOAT16 wider.
+_WORTH_WIDENING = 32
+#: A part has a multiple of so many columns: whole tiles of every kernel.
+_COLUMNS = 256
+
+
+@dataclass(frozen=True)
+class ColumnsProduct:
+    """gemm/blocks_columns.comp: an invocation makes ``columns`` columns of ``rows`` rows."""
+
+    rows: int
+    columns: int
+    lanes: int
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the result that a workgroup makes."""
+        return self.rows, self.columns * self.lanes
+
+
+def streams_blocks(target: Target, m: int, n: int, k: int, block: int, bits: int) -> bool:
+    """Whether few rows are multiplied with weights {n, k} of 4 or 8 bits, in blocks along k, as they are stored."""
+    powers = block * bits >= VECTOR_BITS and block & (block - 1) == 0 and k % block == 0
+    if target.is_cpu:
+        return m <= _FEW_ROWS_OF_CPUS and powers and k * bits // VECTOR_BITS + k // block <= max_steps(target)
+    return m <= _FEW_ROWS and n >= 4 and powers and bits == 4
+
+
+def block_product(target: Target, m: int) -> VectorProduct | ColumnsProduct:
+    """The sizes of gemm/blocks.comp, or of gemm/blocks_columns.comp."""
+    if target.is_cpu:
+        return ColumnsProduct(min(4, rows_of_tile(m)), 4, lanes(target))
+    return VectorProduct(m, 4, 4, 32, True, VECTOR_BITS // 4, unroll=1, near=8)
+
+
+def keeps_halves(target: Target) -> bool:
+    """Whether weights that are made wider for a product of FLOAT16 are made FLOAT16. CPUs' kernels want FLOAT32."""
+    return not target.is_cpu
+
+
+def widens_halves(target: Target, m: int) -> bool:
+    """Whether weights of FLOAT16 are made FLOAT32 for a product of so many rows, each time it runs.
+
+    CPUs' drivers convert an element in some ten instructions, and read it once for each few rows.
+    """
+    return target.is_cpu and m >= _WORTH_WIDENING
+
+
+def columns_in_part(target: Target, bytes_of_column: int, most: int | None = None) -> int:
+    """How many columns of the weights one part has: whole tiles, of ``most`` bytes where that is possible."""
+    within = min(_PART_BYTES if most is None else most, target.max_region // 2)
+    return max(_COLUMNS, within // bytes_of_column // _COLUMNS * _COLUMNS)

@@ -1,0 +1,268 @@
+"""Which kernels and variants a run enters, of those that selection can choose on the device, and the cases it lacks.
+
+What exists is asked of selection itself, which needs no device: every case of the full suite and of the catalogue of
+real shapes is lowered for the target. For each variant that the suite's cases leave out, the smallest case that gets it
+is added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dml
+from dml import cache as disk
+from dml.compiler.kernels.sources import directory
+from dml.compiler.target import Target
+from dml.conformance import catalogue
+from dml.conformance.case import Case, cases
+from dml.conformance.layouts import tensors
+from dml.conformance.parameters import OpenLabels, Skip
+from dml.conformance.subject import Subject
+from dml.conformance.variants import kernel_of, variants
+from dml.descriptors.base import OperatorDesc
+from dml.errors import DMLError
+from dml.validator import validate
+
+#: Elements and work (see Dispatch) that count as much as running a case at all.
+_ELEMENTS, _WORK = 20_000, 20_000_000
+#: Rounds in which each size of a case is made smaller.
+_ROUNDS = 3
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What there is on a target, and what is run for it.
+
+    added: cases that are run besides the suite's own. entered: by case, the variants that it enters, as indices of
+    names. names: every variant, by kernel.
+    """
+
+    added: tuple[str, ...]
+    entered: Mapping[str, tuple[int, ...]]
+    names: tuple[str, ...]
+
+    def record(self, run: Iterable[str]) -> dict[str, Any]:
+        """What a report says, of the cases that were run."""
+        found = {at for case in run for at in self.entered.get(case, ())}
+        kernels: dict[str, Counter[bool]] = defaultdict(Counter)
+        for at, name in enumerate(self.names):
+            kernels[kernel_of(name)][at in found] += 1
+        return {
+            "kernels": [
+                {"kernel": kernel, "variants": counts.total(), "run": counts[True]}
+                for kernel, counts in kernels.items()
+            ],
+            "missing": [name for at, name in enumerate(self.names) if at not in found],
+            "added": list(self.added),
+        }
+
+
+def coverage(target: Target, own: Sequence[str], subjects: Sequence[Subject], share: float, seed: int) -> Coverage:
+    """The coverage of these subjects on a target.
+
+    own: the suite's cases. share: the part of the variants that is to be entered; every kernel is. Kept on disk for the
+    same code and target: it takes a minute or two.
+    """
+    key = hashlib.sha256(repr((_FORMAT, _code(), target, own, [s.name for s in subjects], share, seed)).encode())
+    entry = disk.folder("coverage") / key.hexdigest()
+    held = disk.read(entry)
+    if held is not None:
+        found = json.loads(held)
+        return Coverage(tuple(found["added"]), found["entered"], tuple(found["names"]))
+    made = _Search(target, own, subjects, seed).coverage(share)
+    as_json = {"added": made.added, "entered": made.entered, "names": made.names}
+    disk.write(entry, json.dumps(as_json).encode())
+    return made
+
+
+def total(record: Mapping[str, Any]) -> dict[str, int]:
+    """Of a report's coverage: kernels and variants that exist for the device, and those of them that were run."""
+    kernels = record["kernels"]
+    return {
+        "kernels": len(kernels),
+        "kernels_run": sum(1 for one in kernels if one["run"]),
+        "variants": sum(one["variants"] for one in kernels),
+        "variants_run": sum(one["run"] for one in kernels),
+    }
+
+
+def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The coverage of several parts of one run: what any of them ran was run."""
+    missing = [name for name in records[0]["missing"] if all(name in set(one["missing"]) for one in records[1:])]
+    left = Counter(map(kernel_of, missing))
+    kernels = [{**one, "run": one["variants"] - left[one["kernel"]]} for one in records[0]["kernels"]]
+    added = dict.fromkeys(case for one in records for case in one["added"])
+    return {"kernels": kernels, "missing": missing, "added": list(added)}
+
+
+@cache
+def _code() -> str:
+    """A digest of all that decides: this package and the kernels."""
+    digest = hashlib.sha256()
+    for folder, pattern in ((Path(dml.__file__).parent, "*.py"), (directory(), "*")):
+        for path in sorted(folder.rglob(pattern)):
+            if path.is_file():
+                digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A case, the variants it enters, and what running it costs, in cases of the suite."""
+
+    name: str
+    variants: frozenset[str]
+    cost: float
+
+
+class _Search:
+    def __init__(self, target: Target, own: Sequence[str], subjects: Sequence[Subject], seed: int) -> None:
+        self._target = target
+        self._own = own
+        self._names = {subject.name for subject in subjects}
+        self._subjects = subjects
+        self._seed = seed
+        self._known: dict[str, _Candidate | None] = {}
+
+    def coverage(self, share: float) -> Coverage:
+        own = list(filter(None, map(self._lowered, self._own)))
+        entered = frozenset().union(*(one.variants for one in own))
+        shapes = [one for one in map(self._lowered, catalogue.names()) if one is not None]
+        triples = [
+            one
+            for subject in self._subjects
+            for case in cases(subject, 3, self._seed)
+            if (one := self._lowered(case.id)) is not None
+        ]
+        known = entered.union(*(one.variants for one in triples))
+        small = list(self._smallest(shapes, known))
+        every = known.union(*(one.variants for one in (*shapes, *small)))
+        chosen = self._chosen([*triples, *small, *shapes], entered, every, share)
+        names = sorted(every)
+        index = {name: at for at, name in enumerate(names)}
+        return Coverage(
+            tuple(one.name for one in chosen),
+            {one.name: tuple(sorted(index[name] for name in one.variants)) for one in (*own, *chosen)},
+            tuple(names),
+        )
+
+    def _lowered(self, name: str) -> _Candidate | None:
+        """None for a case of another subject, and for labels that do not go together."""
+        if name not in self._known:
+            self._known[name] = self._lower(name) if name.partition(":")[0] in self._names else None
+        return self._known[name]
+
+    def _lower(self, name: str) -> _Candidate | None:
+        case = Case.parse(name)
+        try:
+            desc = case.desc
+        except Skip:
+            return None
+        found, work = variants(desc, self._target)
+        return _Candidate(case.id, found, _cost(desc, work)) if found else None
+
+    def _smallest(self, shapes: Sequence[_Candidate], entered: frozenset[str]) -> Iterator[_Candidate]:
+        """For what only real shapes enter, those with the smallest sizes that still do."""
+        left = frozenset().union(*(one.variants for one in shapes)) - entered
+        for one in sorted(shapes, key=lambda one: one.cost):
+            if wanted := one.variants & left:
+                found = self._reduced(one, wanted)
+                left -= found.variants
+                yield found
+
+    def _reduced(self, one: _Candidate, wanted: frozenset[str]) -> _Candidate:
+        best = one
+        for _ in range(_ROUNDS):
+            before = best
+            for parameter, at, value in _numbers(Case.parse(best.name)):
+                best = self._least(best, wanted, parameter, at, value)
+            if best == before:
+                break
+        return best
+
+    def _least(self, best: _Candidate, wanted: frozenset[str], parameter: str, at: int, value: int) -> _Candidate:
+        """One number as small as can be, by bisection: what gets a variant is nearly always all sizes from one on."""
+        low, high = 0, value
+        while low + 1 < high:
+            middle = (low + high) // 2
+            found = self._valid(_with_number(Case.parse(best.name), parameter, at, middle))
+            if found is not None and wanted <= found.variants and found.cost <= best.cost:
+                best, high = found, middle
+            else:
+                low = middle
+        return best
+
+    def _valid(self, case: Case) -> _Candidate | None:
+        try:
+            validate(case.desc)
+        except (
+            Skip,
+            DMLError,
+            ValueError,
+            IndexError,
+            ZeroDivisionError,
+        ):  # a subject is written for sizes that it lists
+            return None
+        return self._lowered(case.id)
+
+    def _chosen(
+        self, candidates: Sequence[_Candidate], entered: frozenset[str], every: frozenset[str], share: float
+    ) -> list[_Candidate]:
+        """Greedy: what enters most new variants for its cost first, until every kernel and the share are entered."""
+        missing = set(every - entered)
+        kernels = {kernel_of(name) for name in every} - {kernel_of(name) for name in entered}
+        most = math.floor(len(every) * (1 - share) + 1e-9)  # variants that may be left out
+        chosen: list[_Candidate] = []
+
+        def gain(one: _Candidate) -> float:
+            return len(one.variants & missing) / one.cost
+
+        heap = [(-gain(one), at) for at, one in enumerate(candidates) if one.variants & missing]
+        heapq.heapify(heap)
+        while heap and (len(missing) > most or kernels):
+            held, at = heapq.heappop(heap)
+            one = candidates[at]
+            if len(missing) <= most and not kernels & {kernel_of(name) for name in one.variants}:
+                continue
+            if not (now := gain(one)):
+                continue
+            if now < -held:
+                heapq.heappush(heap, (-now, at))
+                continue
+            chosen.append(one)
+            missing -= one.variants
+            kernels -= {kernel_of(name) for name in one.variants}
+        return chosen
+
+
+def _cost(desc: OperatorDesc, work: int) -> float:
+    elements = sum(
+        tensor.element_count for fields in (desc.inputs(), desc.outputs()) for _, _, tensor in tensors(fields)
+    )
+    return 1.0 + elements / _ELEMENTS + work / _WORK
+
+
+def _numbers(case: Case) -> Iterator[tuple[str, int, int]]:
+    """The numbers in the labels of open parameters: (parameter, place, value)."""
+    for name, values in case.subject.all_parameters.items():
+        if isinstance(values, OpenLabels):
+            for at, number in enumerate(re.findall(r"\d+", case.labels[name])):
+                yield name, at, int(number)
+
+
+def _with_number(case: Case, parameter: str, at: int, value: int) -> Case:
+    """The case with another number in a parameter's label."""
+    places = iter(range(len(case.labels[parameter])))
+    replaced: Callable[[re.Match[str]], str] = lambda match: str(value) if next(places) == at else match[0]  # noqa: E731
+    return Case(case.subject, {**case.labels, parameter: re.sub(r"\d+", replaced, case.labels[parameter])})

@@ -1,0 +1,213 @@
+"""A part of a large operator that is an operator itself: some rows, channels, heads or sequences of its results.
+
+A reference in float64 of all of a model's product takes longer than it is worth. The part has the same sums, as long as
+the whole has them, and its exact results are some of the whole's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.capability import short_name
+from dml.conformance.compare import compare
+from dml.conformance.layouts import Tensor
+from dml.conformance.subject import Inputs, subjects
+from dml.descriptors.base import OperatorDesc
+from dml.enums import (
+    DML_CONVOLUTION_DIRECTION_FORWARD,
+    DML_MATRIX_TRANSFORM_TRANSPOSE,
+    DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE,
+)
+
+Index = tuple[Any, ...]
+Random = np.random.Generator
+_ALL = slice(None)
+
+#: Multiplications from which an operator is judged by a part of it.
+LARGE = 1 << 31
+#: By which part of the largest result a large operator's may differ from the portable kernel's: some thousand products
+#: in another order, and what FLOAT16 rounds.
+_DIFFERENCE = {2: 1e-2, 4: 1e-3}
+#: Rows and columns of a part, at most.
+_ROWS, _COLUMNS = 5, 7
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A part of an operator. inputs, outputs: by field, which elements of the whole's tensor the part has."""
+
+    desc: OperatorDesc
+    inputs: Mapping[str, Index]
+    outputs: Mapping[str, Index]
+
+    def of(self, inputs: Inputs) -> dict[str, Any]:
+        """The part's inputs."""
+        return {name: inputs[name][index] for name, index in self.inputs.items()}
+
+
+def multiplications(desc: Any) -> int:
+    """About how many a product, a convolution or an attention makes; of other operators the elements."""
+    kind = short_name(desc.OPERATOR_TYPE)
+    if kind == "GEMM" or kind.startswith("MATRIX_MULTIPLY"):
+        turned = getattr(desc, "TransA", None) == DML_MATRIX_TRANSFORM_TRANSPOSE
+        return int(desc.OutputTensor.element_count * desc.ATensor.Sizes[-2 if turned else -1])
+    if kind == "CONVOLUTION":
+        return int(desc.OutputTensor.element_count * math.prod(desc.FilterTensor.Sizes[1:]))
+    if kind == "MULTIHEAD_ATTENTION" and desc.KeyTensor is not None and desc.QueryTensor is not None:
+        return 2 * int(desc.QueryTensor.element_count * desc.KeyTensor.Sizes[-2])
+    if kind in ("RNN", "GRU", "LSTM"):
+        return int(desc.RecurrenceTensor.element_count * math.prod(desc.InputTensor.Sizes[1:3]))
+    return sum(tensor.element_count for _, tensor in desc.outputs() if isinstance(tensor, Tensor))
+
+
+def of_large(desc: OperatorDesc, rng: Random) -> Sample | None:
+    """A part of an operator that is large enough to be judged by one; None for others."""
+    return sample(desc, rng) if multiplications(desc) >= LARGE else None
+
+
+def sample(desc: Any, rng: Random) -> Sample | None:
+    """A part of an operator, None where none is an operator by itself."""
+    make = _SAMPLES.get(short_name(desc.OPERATOR_TYPE))
+    return None if make is None else make(desc, rng)
+
+
+def judge(desc: OperatorDesc, inputs: Inputs, outputs: Mapping[str, Any], seed: int = 0) -> str:
+    """What is wrong with an operator's outputs, by a part of it where it is large; empty where nothing is.
+
+    inputs, outputs: arrays by field.
+    """
+    part = of_large(desc, np.random.default_rng(seed))
+    subject = subjects()[short_name(desc.OPERATOR_TYPE)]
+    whole = part is None
+    expected = subject.reference(desc, inputs) if part is None else subject.reference(part.desc, part.of(inputs))
+    for name, one in expected.items():
+        assert not isinstance(one, list)
+        if name in outputs:
+            found = outputs[name] if part is None else outputs[name][part.outputs[name]]
+            if (wrong := compare(found, one).mismatch) is not None:
+                return f"{name} {'' if whole else 'in a sample of the result '}{wrong}"
+    return ""
+
+
+def disagreement(found: Any, portable: Any) -> str:
+    """Where a large result differs from the portable kernel's by more than another order of sums; empty: nowhere."""
+    if found.dtype.kind != "f":
+        wrong = found != portable
+    else:
+        one, other = found.astype(np.float64), portable.astype(np.float64)
+        most = _DIFFERENCE.get(found.dtype.itemsize, 1e-6) * float(np.nanmax(np.abs(other), initial=0.0))
+        wrong = ~np.isclose(one, other, rtol=0.0, atol=most, equal_nan=True)
+    if not wrong.any():
+        return ""
+    at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    where = ", ".join(map(str, at))
+    differing = np.count_nonzero(wrong)
+    return f"at [{where}]: found {found[at]!s}, the portable kernel {portable[at]!s}; {differing} elements differ"
+
+
+def _some(rng: Random, count: int, most: int) -> npt.NDArray[np.int64]:
+    """Some of ``count`` places, in order, the first and the last among them."""
+    chosen = set(rng.choice(count, min(count, most), replace=False).tolist()) | {0, count - 1}
+    return np.array(sorted(chosen))
+
+
+def _resized(tensor: Tensor, index: Index) -> Tensor:
+    """The tensor that the elements at ``index`` make, packed."""
+    shape = np.broadcast_to(np.zeros((), np.int8), tensor.Sizes)[index].shape
+    return Tensor(tensor.DataType, shape)
+
+
+def _part(desc: OperatorDesc, indices: Mapping[str, Index], **more: Any) -> Sample:
+    """The part with these elements of its tensors; of tensors that are not named, all."""
+    fields = {name: indices.get(name, (...,)) for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor}
+    tensors = {name: _resized(getattr(desc, name), index) for name, index in fields.items()}
+    made = desc.replace(**tensors, **more)
+    inputs = {name: fields[name] for name in desc.input_names if name in fields}
+    return Sample(made, inputs, {name: fields[name] for name in desc.output_names if name in fields})
+
+
+def _product(desc: Any, rng: Random) -> Sample | None:
+    if getattr(desc, "FusedActivation", None) is not None:
+        return None  # a softmax sees the whole row
+    turned = DML_MATRIX_TRANSFORM_TRANSPOSE
+    m, n = desc.OutputTensor.Sizes[-2:]
+    rows, columns = _some(rng, m, _ROWS), _some(rng, n, _COLUMNS)
+    both = (..., rows[:, None], columns)
+    indices = {
+        "ATensor": (..., _ALL, rows) if getattr(desc, "TransA", None) == turned else (..., rows, _ALL),
+        "BTensor": (..., columns, _ALL) if getattr(desc, "TransB", None) == turned else (..., columns),
+        "OutputTensor": both,
+        "CTensor": both,
+    }
+    if any(getattr(desc, name, None) is not None for name in ("AZeroPointTensor", "BZeroPointTensor")):
+        return None
+    return _part(desc, indices)
+
+
+def _convolution(desc: Any, rng: Random) -> Sample | None:
+    if desc.Direction != DML_CONVOLUTION_DIRECTION_FORWARD:
+        return None
+    outputs, own = desc.FilterTensor.Sizes[:2]
+    image, group = int(rng.integers(desc.InputTensor.Sizes[0])), int(rng.integers(desc.GroupCount))
+    of_group = outputs // desc.GroupCount
+    channels = group * of_group + _some(rng, of_group, 3)
+    indices = {
+        "InputTensor": (slice(image, image + 1), slice(group * own, (group + 1) * own)),
+        "FilterTensor": (channels,),
+        "BiasTensor": (_ALL, channels),
+        "OutputTensor": (slice(image, image + 1), channels),
+    }
+    return _part(desc, indices, GroupCount=1)
+
+
+def _attention(desc: Any, rng: Random) -> Sample | None:
+    used = {name for name, tensor in (*desc.inputs(), *desc.outputs()) if tensor is not None}
+    plain = used == {"QueryTensor", "KeyTensor", "ValueTensor", "OutputTensor"}
+    if not plain or desc.MaskType != DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE:
+        return None
+    head, image = int(rng.integers(desc.HeadCount)), int(rng.integers(desc.QueryTensor.Sizes[-3]))
+    rows = _some(rng, desc.QueryTensor.Sizes[-2], _ROWS)
+
+    def of(name: str, own: Any) -> Index:
+        size = getattr(desc, name).Sizes[-1] // desc.HeadCount
+        return (..., slice(image, image + 1), own, slice(head * size, (head + 1) * size))
+
+    indices = {name: of(name, _ALL) for name in ("KeyTensor", "ValueTensor")}
+    return _part(
+        desc, {**indices, "QueryTensor": of("QueryTensor", rows), "OutputTensor": of("OutputTensor", rows)}, HeadCount=1
+    )
+
+
+def _recurrence(desc: Any, rng: Random) -> Sample | None:
+    batch = _some(rng, desc.InputTensor.Sizes[2], 2)
+    states = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor", "OutputSequenceTensor", "OutputSingleTensor",
+              "OutputCellSingleTensor")  # fmt: skip
+    indices: dict[str, Index] = dict.fromkeys(states, (_ALL, _ALL, batch))
+    return _part(desc, {**indices, "SequenceLengthsTensor": (_ALL, _ALL, _ALL, batch)})
+
+
+def _rows(desc: Any, rng: Random) -> Sample | None:
+    sizes = desc.InputTensor.Sizes
+    if len(sizes) < 2:
+        return None
+    rows = (..., _some(rng, sizes[-2], _ROWS), _ALL)
+    return _part(desc, {"InputTensor": rows, "OutputTensor": rows})
+
+
+_SAMPLES: dict[str, Callable[[Any, Random], Sample | None]] = {
+    "GEMM": _product,
+    "MATRIX_MULTIPLY_INTEGER": _product,
+    "CONVOLUTION": _convolution,
+    "MULTIHEAD_ATTENTION": _attention,
+    "GRU": _recurrence,
+    "LSTM": _recurrence,
+    "RNN": _recurrence,
+    "ACTIVATION_SOFTMAX": _rows,
+    "ACTIVATION_LOG_SOFTMAX": _rows,
+}

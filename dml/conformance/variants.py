@@ -1,0 +1,45 @@
+"""Variants of kernels: what selection may make of one file under shaders/, by a name that people can read."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from dml.compiler.lowering import compile_operator
+from dml.compiler.target import Target
+from dml.descriptors.base import OperatorDesc
+from dml.errors import DMLError
+from dml.glslang import Source
+
+_TENSOR = re.compile(r"#define (\w+)_BITS (\d+)u")
+
+
+@cache
+def variant(source: Source) -> str:
+    """``gemm/vector.comp TILE_M=4u ... a:float16 b:float16 result:float32+epilogue``.
+
+    Kernel texts are one variant where they have the same file, macros (tiles, flags), data types of tensors, and
+    tensors with an epilogue. Dimension counts and fused expressions make no other variant.
+    """
+    head = source.headers[0][1]
+    words = [source.name.removeprefix("shaders/"), *(f"{name}={value}" for name, value in source.defines)]
+    for name, bits in _TENSOR.findall(head):
+        kind = next((kind for kind in ("float", "uint", "int") if f"#define {name}_IS_{kind.upper()} " in head), "bits")
+        ending = "+epilogue" if f"{name}_epilogue(" in head else ""
+        words.append(f"{name}:{kind}{bits}{ending}")
+    return " ".join(words)
+
+
+def kernel_of(variant_name: str) -> str:
+    """gemm/vector.comp"""
+    return variant_name.partition(" ")[0]
+
+
+def variants(desc: OperatorDesc, target: Target) -> tuple[frozenset[str], int]:
+    """The variants that an operator's program has on a device, and its work (see Dispatch); none where it has none."""
+    try:
+        program = compile_operator(desc, target)
+    except DMLError:
+        return frozenset(), 0
+    dispatches = [*program.adopt, *program.initialize, *program.dispatches]
+    return frozenset(variant(dispatch.source) for dispatch in dispatches), sum(each.work for each in dispatches)

@@ -1,0 +1,59 @@
+"""Which nodes run once, at initialization: those whose results are worth the memory that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dml.compiler.target import Target
+from dml.graph.blocks import is_streamed
+from dml.graph.model import Graph, Node, Value, static_values
+
+#: Bytes that results larger than their sources may take together.
+SMALL = 1 << 20
+
+
+def computed_once(graph: Graph, target: Target) -> set[Node]:
+    """The nodes that depend on constants and owned inputs alone, and that initialization computes.
+
+    A result that later nodes read stays on the device, so it may be no larger than the constants and inputs that it is
+    made of: weights of 4 and 8 bits stay as they are. Exceptions take ``SMALL`` bytes together. A node whose results
+    only such nodes read is computed with them, whatever its size.
+    """
+    static = static_values(graph)
+    nodes = [node for node in graph.nodes if _is_static(node, static)]
+    sources = _sources(nodes)
+    chosen: set[Node] = set()
+    left = SMALL
+    for node in reversed(nodes):
+        if is_streamed(node, target):
+            continue
+        kept = [value for value in _results(node) if any(reader not in chosen for reader, _ in value.consumers)]
+        size = sum(value.size for value in kept)
+        more = size - sum(value.size for value in sources[node])
+        if more > 0:
+            if size > left:
+                continue
+            left -= size
+        chosen.add(node)
+    return chosen
+
+
+def _is_static(node: Node, static: set[Value]) -> bool:
+    """Whether nothing that a run is given changes the node's results, and no caller reads them."""
+    results = _results(node)
+    return all(value in static for value in results) and not any(value.outputs for value in results)
+
+
+def _results(node: Node) -> list[Value]:
+    return [entry[1] for entry in node.outputs if entry is not None]
+
+
+def _sources(nodes: Iterable[Node]) -> dict[Node, frozenset[Value]]:
+    """The constants and owned inputs that each node's results are made of. nodes: in running order."""
+    found: dict[Node, frozenset[Value]] = {}
+    for node in nodes:
+        values = [entry[1] for entry in node.inputs if entry is not None]
+        made = [found.get(value.producer, frozenset()) for value in values if value.producer is not None]
+        given = frozenset(value for value in values if value.producer is None)
+        found[node] = given.union(*made)
+    return found

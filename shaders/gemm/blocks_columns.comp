@@ -1,0 +1,96 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+// result = finish(ALPHA * a x b + BETA * c) without shared memory, where the result has few rows and b comes as numbers
+// of BITS (4 or 8) bits, in blocks of 2^BLOCK_SHIFT steps of k with a scale and a zero point each: (number - zero) *
+// scale. b is {n, k}, bound as vectors of which each lies in one block. An invocation makes TILE_M rows of COLUMNS (4)
+// neighbouring columns; those of a workgroup make neighbouring ones, so that they read the same of a. IS_SIGNED: the
+// numbers are INT4 or INT8.
+#include "prelude.glsl"
+#include "gemm/matrix.glsl"
+
+const uint PER_WORD = 32u / BITS, PER_VECTOR = 128u / BITS;
+
+// What makes the signed numbers of a vector unsigned ones: each is then larger by 2^(BITS - 1).
+const uint SIGNS = BITS == 4u ? 0x88888888u : 0x80808080u;
+const float OFFSET = IS_SIGNED == 1 ? float(1u << (BITS - 1u)) : 0.0;
+
+// Number q of a word, times 2^(BITS * q) but for the last: a mask and a conversion of a positive int.
+float scaled_number(uint word, uint q) {
+    const uint mask = (1u << BITS) - 1u;
+    return q == PER_WORD - 1u ? float(int(word >> (32u - BITS))) : float(int(word & (mask << (BITS * q))));
+}
+
+// By what the elements of a are multiplied for that.
+float number_scale(uint q) { return q == PER_WORD - 1u ? 1.0 : 1.0 / float(1u << (BITS * q)); }
+
+void main() {
+    const uint tiles_m = (M + TILE_M - 1u) / TILE_M;
+    const uint groups_n = (N + LANES * COLUMNS - 1u) / (LANES * COLUMNS);
+    uint group = workgroup_index();
+    uint m0 = group % tiles_m * TILE_M, n0 = (group / tiles_m * LANES + gl_LocalInvocationIndex) * COLUMNS;
+    // Invocations outside do not return (see tiled.comp): they make sums that they do not store.
+    uint depth = group < groups_n * tiles_m ? K : 0u;
+    uint tile_rows = group < groups_n * tiles_m && n0 < N ? min(TILE_M, M - m0) : 0u;
+    uint at[RANK];
+    coordinates(0u, at);
+
+    // Rows and columns beyond the edges read the last ones again; their sums are not stored.
+    uint rows[TILE_M], columns[COLUMNS];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) rows[m] = a_batch(at) + min(m0 + m, M - 1u) * A_ROW;
+    [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) columns[c] = min(n0 + c, N - 1u);
+    float sums[TILE_M][COLUMNS];
+    [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) sums[m][c] = 0.0;
+    }
+    for (uint begin = 0u; begin < depth; begin += 1u << BLOCK_SHIFT) {
+        float products[TILE_M][COLUMNS], ones[TILE_M];
+        [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+            ones[m] = 0.0;
+            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) products[m][c] = 0.0;
+        }
+        for (uint k = begin; k < begin + (1u << BLOCK_SHIFT); k += PER_VECTOR) {
+            uvec4 b[COLUMNS];
+            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                b[c] = b_vector((b_BASE + columns[c] * b_STRIDE_0 + k) / PER_VECTOR);
+                if (IS_SIGNED == 1) b[c] ^= uvec4(SIGNS);
+            }
+            [[unroll]] for (uint w = 0u; w < 4u; ++w) {
+                [[unroll]] for (uint m = 0u; m < TILE_M; ++m) {
+                    [[unroll]] for (uint f = 0u; f < PER_WORD; f += 4u) {
+                        vec4 four = a_four(rows[m] + k + PER_WORD * w + f);
+                        ones[m] += (four.x + four.y) + (four.z + four.w);
+                        [[unroll]] for (uint q = 0u; q < 4u; ++q) {
+                            float scaled = four[q] * number_scale(f + q);
+                            [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+                                products[m][c] += scaled * scaled_number(b[c][w], f + q);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        uint block = begin >> BLOCK_SHIFT;
+        [[unroll]] for (uint c = 0u; c < COLUMNS; ++c) {
+            float scale = scales_load(scales_BASE + columns[c] * scales_STRIDE_0 + block * scales_STRIDE_1);
+            float zero = OFFSET;
+#if HAS_ZEROS
+            zero += float(zeros_load(zeros_BASE + columns[c] * zeros_STRIDE_0 + block * zeros_STRIDE_1));
+#endif
+            [[unroll]] for (uint m = 0u; m < TILE_M; ++m) sums[m][c] += scale * (products[m][c] - zero * ones[m]);
+        }
+    }
+
+    [[dont_unroll]] for (uint m = 0u; m < tile_rows; ++m) {
+        uint row = result_batch(at) + (m0 + m) * RESULT_ROW;
+#if HAS_C
+        uint c_row = c_batch(at) + (m0 + m) * C_ROW;
+#else
+        const uint c_row = 0u;
+#endif
+        vec4 four = vec4(sums[0][0], sums[0][1], sums[0][2], sums[0][3]);
+        [[unroll]] for (uint p = 1u; p < TILE_M; ++p) {
+            four = mix(four, vec4(sums[p][0], sums[p][1], sums[p][2], sums[p][3]), bvec4(m == p));
+        }
+        store_four(row, c_row, n0, four);
+    }
+}

@@ -1,0 +1,147 @@
+"""Which kernels exist for a device, and that a run enters them: asked of selection, without a device."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from few_suite import use_few
+
+import dml
+from dml import cache
+from dml.compiler.target import DeviceClass, Target
+from dml.conformance import catalogue, execution, layouts
+from dml.conformance.case import Case
+from dml.conformance.coverage import Coverage, coverage, merged, total
+from dml.conformance.execution import run_case
+from dml.conformance.parameters import OpenLabels, Skip, opened
+from dml.conformance.subject import subjects
+from dml.conformance.suite import Suite
+from dml.conformance.variants import kernel_of, variants
+
+GPU = Target(
+    DeviceClass.DISCRETE, max_workgroup_invocations=1024, max_workgroup_size=(1024, 1024, 64), shared_memory=32768,
+    max_storage_buffer_range=1 << 30, max_storage_buffers=16, max_push_constants=256, subgroup_size=32,
+)  # fmt: skip
+CPU = dataclasses.replace(GPU, device_class=DeviceClass.CPU, subgroup_size=8, llvmpipe=(22, 3), max_texels=1 << 27)
+#: Kernels that no case of the default suite enters, and real shapes do.
+LARGE = {
+    GPU: {"attention/merge.comp", "gemm/parts.comp", "elementwise/transpose_blocks.comp", "recurrent/start.comp"},
+    CPU: {"convolution/winograd_weights.comp", "convolution/winograd_input.comp", "convolution/winograd_result.comp",
+          "elementwise/transpose_blocks.comp"},
+}  # fmt: skip
+
+
+def test_every_case_of_the_catalogue_is_valid():
+    names = list(catalogue.names())
+    assert len(names) == len(set(names))
+    for name in names:
+        case = Case.parse(name)
+        try:
+            dml.validate(case.desc)
+        except Skip as why:
+            pytest.fail(f"{name}: {why}")
+
+
+@pytest.mark.parametrize("target", LARGE)
+def test_small_cases_are_found_for_kernels_of_large_shapes(target):
+    wanted = LARGE[target]
+    chosen = [subjects()[name] for name in ("GEMM", "GRU", "MULTIHEAD_ATTENTION", "CONVOLUTION", "CAST")]
+    own = ["GEMM:type=FLOAT32", "GRU:type=FLOAT32"]
+    found = coverage(target, own, chosen, 0.0, 0)
+    assert wanted <= {kernel_of(name) for name in found.names}
+    record = found.record([*own, *found.added])
+    assert [one["kernel"] for one in record["kernels"] if not one["run"]] == []
+    assert all(
+        kernel_of(name) in {one["kernel"] for one in found.record(own)["kernels"] if one["run"] < one["variants"]}
+        for name in found.names
+        if kernel_of(name) in wanted
+    )
+    for name in found.added:
+        desc = Case.parse(name).desc
+        dml.validate(desc)
+        assert variants(desc, target)[0] == {found.names[at] for at in found.entered[name]}
+        elements = sum(t.element_count for _, t in desc.inputs() if isinstance(t, dml.DML_BUFFER_TENSOR_DESC))
+        assert elements < 1 << 22, name
+
+
+@pytest.fixture
+def few(monkeypatch, tmp_path):
+    monkeypatch.setenv("DML_CACHE_DIR", str(tmp_path))
+    use_few(monkeypatch)
+
+
+def test_the_share_is_held_and_every_variant_of_a_full_suite(few):
+    default, full = Suite(), Suite("full")
+    found = default.coverage(GPU)
+    own = found.record(default.cases())
+    of = total(found.record([*default.cases(), *found.added]))
+    assert of["kernels_run"] == of["kernels"] > 1
+    assert of["variants_run"] >= 0.9 * of["variants"]
+    assert total(own)["variants_run"] < of["variants_run"]
+    complete = full.coverage(GPU)
+    assert complete.record([*full.cases(), *complete.added])["missing"] == []
+
+
+def test_it_is_kept_until_the_code_or_the_target_changes(few, monkeypatch):
+    found = Suite().coverage(GPU)
+    monkeypatch.setattr("dml.conformance.coverage._Search.coverage", lambda *_: pytest.fail("computed anew"))
+    assert Suite().coverage(GPU) == dataclasses.replace(found, entered={k: list(v) for k, v in found.entered.items()})
+    assert cache.usage()["coverage"].entries == 1
+    with pytest.raises(pytest.fail.Exception, match="anew"):
+        Suite().coverage(CPU)
+
+
+def test_it_is_of_whole_operators_only(few):
+    assert Suite("quick").coverage(GPU) is None
+    assert Suite(filter=("float16",)).coverage(GPU) is None
+    assert Suite(only=("ACTIVATION_RELU",)).coverage(GPU) is None
+    relu = Suite(filter=("ACTIVATION_RELU",)).coverage(GPU)
+    assert {case.partition(":")[0] for case in relu.entered} == {"ACTIVATION_RELU"}
+
+
+def test_parts_of_a_run_are_merged():
+    found = Coverage(("c",), {"a": (0,), "b": (1, 2), "c": (3,)}, ("k A=0", "k A=1", "k A=2", "l"))
+    parts = [found.record(["a"]), found.record(["b"])]
+    assert parts[0]["kernels"] == [{"kernel": "k", "variants": 3, "run": 1}, {"kernel": "l", "variants": 1, "run": 0}]
+    assert parts[0]["missing"] == ["k A=1", "k A=2", "l"]
+    assert merged(parts) == found.record(["a", "b"])
+    assert total(merged([*parts, found.record(["c"])])) == {
+        "kernels": 2, "kernels_run": 2, "variants": 4, "variants_run": 4,
+    }  # fmt: skip
+
+
+def test_further_labels():
+    sizes = opened({"2x3": (2, 3), "1x1": (1, 1)})
+    assert sizes["64x7"] == (64, 7)
+    assert "64x7" in sizes
+    assert list(sizes) == ["2x3", "1x1"]
+    for label in ("64", "1x2x3", "", "ax2", "-1x2"):
+        assert label not in sizes
+        with pytest.raises(KeyError):
+            sizes[label]
+    assert opened({"3": 3})["17"] == 17
+    assert opened({"2.3": (2, 3), "1": (1,)})["7.1"] == (7, 1)
+    assert opened({"1": ((1,), (1,)), "0.2_1": ((0, 2), (1,))})["3_4.5"] == ((3,), (4, 5))
+    for closed in ({"yes": True, "no": False}, {"1": 1.0}, {"last": -1}):
+        assert not isinstance(opened(closed), OpenLabels)
+
+
+@pytest.mark.parametrize("name", [
+    "GEMM:type=FLOAT32,sizes=64x64x64,layout=owned",
+    "CONVOLUTION:type=FLOAT16,sizes=1x64x14x14,outputs=64,padding=1,bias=yes,layout=owned",
+    "CAST:type=FLOAT16,sizes=64x64,layout=turned",
+])  # fmt: skip
+def test_weights_that_directml_owns_and_turned_tensors(device, name):
+    outcome = run_case(device, Case.parse(name))
+    assert outcome["status"] == "passed", outcome["reason"]
+
+
+def test_a_wrong_weight_is_seen(device, monkeypatch):
+    """What is bound at initialization reaches the kernel: with other bytes there the case fails."""
+    to_bytes = layouts.to_bytes
+    monkeypatch.setattr(
+        execution, "to_bytes", lambda array, tensor: to_bytes(array + np.float32(tensor.owned_by_dml), tensor)
+    )
+    assert run_case(device, Case.parse("GEMM:type=FLOAT32,layout=owned"))["status"] == "failed"

@@ -10,7 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, IntFlag
 from typing import Any, NoReturn, ParamSpec, SupportsIndex, TypeGuard, TypeVar
 
 import numpy as np
@@ -29,8 +29,9 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     A class accepts its instances; ``int`` whatever can be an index, except booleans; sequences and mappings are checked
     item by item. An enumeration accepts also the numbers of its members, and their names, which the function gets as
-    members (``X | str`` says so to type checkers). A one-dimensional array is a sequence, text is not. Any, protocols,
-    array-likes and names that are imported for type checkers alone accept everything.
+    members (``X | str`` says so to type checkers); one of flags accepts any of them together, and no other bits. A
+    one-dimensional array is a sequence, text is not. Any, protocols, array-likes and names that are imported for type
+    checkers alone accept everything.
     """
     parameters: dict[str, _Parameter] = {}
     positional: list[_Parameter] = []
@@ -217,6 +218,9 @@ def _instance(kind: type[Any]) -> _Test | None:
         return _is_index
     if kind is float:
         return lambda value: isinstance(value, float | np.floating) or _is_index(value)
+    if issubclass(kind, IntFlag):
+        unknown = ~sum(kind)
+        return lambda value: _is_index(value) and not operator.index(value) & unknown
     if issubclass(kind, int) and issubclass(kind, Enum):
         return lambda value: isinstance(value, kind) or (_is_index(value) and _is_member(kind, value))
     return lambda value: isinstance(value, kind)

@@ -28,7 +28,7 @@ FOLDERS = ("spirv", "pipelines", "tuned", "coverage")
 #: How many MiB all folders together may have.
 SIZE_VARIABLE = "DML_CACHE_SIZE"
 _DEFAULT_MIB = 256
-_MAGIC = b"dml-entry-1\n"
+_MAGIC = b"dml-entry-2\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 #: An entry's time of last use is its time of modification, and this exact, in seconds.
 _TOUCHED = 3600.0
@@ -69,7 +69,10 @@ def limit() -> int:
 
 
 def read(entry: Path) -> bytes | None:
-    """What ``write`` was given for this entry; None where there is none or it is damaged. The entry counts as used."""
+    """What ``write`` was given for this entry; None where there is none, it is damaged, or it is another entry's.
+
+    The entry counts as used.
+    """
     try:
         with open(entry, "rb") as file:
             data = file.read()
@@ -77,7 +80,7 @@ def read(entry: Path) -> bytes | None:
     except OSError:
         return None
     content = data[_HEAD:]
-    if data[:_HEAD] != _MAGIC + hashlib.sha256(content).digest():
+    if data[:_HEAD] != _head(entry, content):
         return None
     if time.time() - used > _TOUCHED:
         with contextlib.suppress(OSError):
@@ -86,10 +89,13 @@ def read(entry: Path) -> bytes | None:
 
 
 def write(entry: Path, content: bytes) -> None:
-    """Keep ``content`` as this entry, a file in a ``folder`` or below; now and then forget what was unused longest."""
+    """Keep ``content`` as this entry, a file in a ``folder`` or below; now and then forget what was unused longest.
+
+    A link in the entry's place is replaced: what it leads to may be another entry, or no entry at all.
+    """
     most = limit()
     with contextlib.suppress(DMLError):
-        write_whole(entry, _MAGIC + hashlib.sha256(content).digest() + content)
+        write_whole(entry, _head(entry, content) + content, through_links=False)
     # By chance, so that many processes that write little count as often as one that writes much.
     if random.random() * most < _PRUNE_PARTS * len(content):
         prune()
@@ -122,11 +128,21 @@ def clear() -> None:
         shutil.rmtree(folder(name), ignore_errors=True)
 
 
+def _head(entry: Path, content: bytes) -> bytes:
+    """What precedes the content in an entry's file: a digest of it and of the entry's name.
+
+    The name is that of the file and its folder, so that a whole cache may be moved, and one be shipped. With it in the
+    digest, an entry that was renamed, copied or linked to another's place is not taken for that one.
+    """
+    name = "/".join(entry.parts[-2:]).encode()
+    return _MAGIC + hashlib.sha256(b"%d:%b" % (len(name), name) + content).digest()
+
+
 def _files(directory: Path) -> Iterator[_File]:
     """The files in a directory and below; what vanishes while they are listed is left out."""
     for path, _, names in os.walk(directory):
         for name in names:
             file = os.path.join(path, name)
             with contextlib.suppress(OSError):
-                status = os.stat(file)
+                status = os.lstat(file)
                 yield _File(status.st_mtime, status.st_size, file)

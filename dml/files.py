@@ -75,9 +75,9 @@ def check_writable(path: Path) -> None:
                 pass
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, *, through_links: bool = True) -> None:
     """Write a file as ``whole_file`` does."""
-    with whole_file(path) as file:
+    with whole_file(path, through_links=through_links) as file:
         file.write(data)
 
 
@@ -87,16 +87,17 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, *, through_links: bool = True) -> Iterator[BinaryIO]:
     """A file to write; it, and the folders it needs, are there in one step, at the end: who reads it meanwhile sees all
     of it or what was before. A link stays one, and what is no file (/dev/null, a pipe) is written to.
 
+    through_links: False replaces whatever is at the path, a link or a pipe too, except a folder.
     Raises DMLError where it cannot be written; then, as after any other error, nothing is left behind.
     """
     with writing(path):
-        path = Path(os.path.realpath(path))
+        path = Path(os.path.realpath(path)) if through_links else path
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
+        if through_links and path.exists() and not path.is_file():
             with open(path, "wb") as file:
                 yield file
             return

@@ -76,6 +76,71 @@ def test_a_damaged_entry_is_none(damage):
     assert cache.read(path) is None
 
 
+def test_an_entry_in_anothers_place_is_none():
+    """Swapped, copied, and reached by a link of either kind: content is taken under its own name alone."""
+    a, b = entry("a"), entry("b")
+    cache.write(a, b"of a")
+    cache.write(b, b"of b")
+    swapped = a.read_bytes(), b.read_bytes()
+    a.write_bytes(swapped[1])
+    b.write_bytes(swapped[0])
+    assert (cache.read(a), cache.read(b)) == (None, None)
+    cache.write(a, b"of a")
+    for place in (os.symlink, os.link):
+        b.unlink()
+        place(a, b)
+        assert cache.read(b) is None
+    other = entry("a", "pipelines")
+    other.parent.mkdir(parents=True)
+    other.write_bytes(a.read_bytes())
+    assert cache.read(other) is None
+    assert cache.read(a) == b"of a"
+
+
+@pytest.mark.parametrize("place", [os.symlink, os.link])
+def test_an_entry_is_never_written_through_a_link(place, tmp_path):
+    cache.write(entry("a"), b"of a")
+    place(entry("a"), entry("b"))
+    cache.write(entry("b"), b"of b")
+    assert not entry("b").is_symlink()
+    assert (cache.read(entry("a")), cache.read(entry("b"))) == (b"of a", b"of b")
+    outside = tmp_path / "precious"
+    outside.write_bytes(b"not ours")
+    entry("c").symlink_to(outside)
+    cache.write(entry("c"), b"of c")
+    assert (outside.read_bytes(), cache.read(entry("c"))) == (b"not ours", b"of c")
+
+
+def test_a_link_to_nothing_and_a_pipe_are_replaced():
+    entry("a").parent.mkdir(parents=True)
+    entry("a").symlink_to("nowhere")
+    assert cache.read(entry("a")) is None
+    os.mkfifo(entry("b"))
+    for name in "ab":
+        cache.write(entry(name), b"content")
+        assert cache.read(entry(name)) == b"content"
+    assert not (entry("a").parent / "nowhere").exists()
+
+
+def test_links_count_as_what_they_are_and_are_forgotten(tmp_path):
+    """A link to a large file takes none of its bytes; it goes, and the file stays."""
+    large = tmp_path / "large"
+    large.write_bytes(bytes(4 << 20))
+    entry("a").parent.mkdir(parents=True)
+    entry("a").symlink_to(large)
+    assert cache.usage()["spirv"].bytes < 4096
+    cache.clear()
+    assert names() == []
+    assert large.stat().st_size == 4 << 20
+
+
+def test_a_cache_may_be_moved(root, monkeypatch):
+    cache.write(entry("ab/cd.spv"), b"content")
+    root.rename(root.with_name("moved"))
+    monkeypatch.setenv("DML_CACHE_DIR", str(root.with_name("moved")))
+    assert cache.read(entry("ab/cd.spv")) == b"content"
+
+
 def test_a_root_that_is_no_folder_is_no_error(root):
     root.write_text("")
     cache.write(entry("a"), bytes(1 << 20))

@@ -214,7 +214,7 @@ def with_device(device: dml.Device) -> dict[str, tuple[Callable[..., Any], dict[
             lambda **fields: device.create_binding_table(dml.DML_BINDING_TABLE_DESC(**fields)),
             {"Dispatchable": compiled, "SizeInDescriptors": 3},
         ),
-        "BindingTable.reset": (table.reset, {"desc": dml.DML_BINDING_TABLE_DESC(compiled)}),
+        "BindingTable.reset": (device.create_binding_table().reset, {"desc": dml.DML_BINDING_TABLE_DESC(compiled)}),
         "bind_inputs": (table.bind_inputs, {"bindings": bindings}),
         "bind_outputs": (table.bind_outputs, {"bindings": bindings[:1]}),
         "DML_BUFFER_BINDING": (bind, {"Buffer": buffer, "Offset": 0, "SizeInBytes": 24}),

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dml import enums
-from dml.api import hazards
+from dml.api.bound_resources import BoundResources
 from dml.api.hazards import BoundRange
-from dml.api.lifetimes import PersistentUse
 from dml.api.objects import DeviceChild, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, OperatorInitializer
 from dml.arguments import checked
-from dml.compiler.program import Region, Space
 from dml.descriptors.binding import (
     DML_BINDING_DESC,
     DML_BINDING_TABLE_DESC,
@@ -31,7 +29,8 @@ AnyBinding = DML_BINDING_DESC | DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | 
 
 
 class BindingTable(DeviceChild):
-    """Buffers bound for one dispatchable. What was bound is read when a dispatch is recorded.
+    """Buffers bound for one dispatchable. What was bound is read when a dispatch is recorded, or when it is executed,
+    for operators compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE.
 
     Reference: idmlbindingtable.
     """
@@ -42,7 +41,11 @@ class BindingTable(DeviceChild):
 
     @checked
     def reset(self, desc: DML_BINDING_TABLE_DESC | None = None) -> None:
-        """Forget all bindings; be for another dispatchable where one is given."""
+        """Forget all bindings, and be for another dispatchable; without one the table is empty and refuses bindings.
+
+        Dispatches that were recorded with the bindings keep them. Reference: idmlbindingtable-reset.
+        """
+        dispatchable = None
         if desc is not None:
             dispatchable = desc.Dispatchable
             where = "DML_BINDING_TABLE_DESC.Dispatchable"
@@ -57,37 +60,39 @@ class BindingTable(DeviceChild):
                     f"DML_BINDING_TABLE_DESC.SizeInDescriptors: must be at least {needed}, "
                     f"found {desc.SizeInDescriptors}"
                 )
-            self._dispatchable: Dispatchable | None = dispatchable
-        elif not hasattr(self, "_dispatchable"):
-            self._dispatchable = None
-        self.release()
+        self._bound: BoundResources | None = None if dispatchable is None else BoundResources(dispatchable)
 
     def _about(self) -> str:
-        return "for nothing" if self._dispatchable is None else f"for {self._dispatchable!r}"
+        return "for nothing" if self._bound is None else f"for {self._bound.dispatchable!r}"
 
     def release(self) -> None:
-        self._inputs: list[list[BoundRange | None]] | None = None
-        self._outputs: list[BoundRange | None] | None = None
-        self._temporary: BoundRange | None = None
-        self._persistent: BoundRange | None = None
+        self._bound = None
+
+    @property
+    def bound(self) -> BoundResources:
+        """What is bound until the next ``reset``. Raises DMLError for an empty table."""
+        self._device.require_open()
+        if self._bound is None:
+            raise DMLError("BindingTable: it is for no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
+        return self._bound
 
     @property
     def dispatchable(self) -> Dispatchable:
-        self._device.require_open()
-        if self._dispatchable is None:
-            raise DMLError("BindingTable: it is for no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
-        return self._dispatchable
+        return self.bound.dispatchable
 
     @checked
-    def bind_inputs(self, bindings: Sequence[AnyBinding]) -> None:
+    def bind_inputs(self, bindings: Sequence[AnyBinding] | None = ()) -> None:
         """Bind the inputs in the order of the descriptor's fields, tensor arrays one after another.
 
-        A compiled operator takes a buffer binding for each present tensor, and none for absent ones and those that DML
-        owns; an initializer an array binding per operator. Offsets are multiples of 16.
+        Nothing unbinds all. A compiled operator takes a buffer binding for each present tensor, and none for absent
+        ones and those that DML owns; an initializer an array binding per operator. Offsets are multiples of 16, and of
+        the tensor's GuaranteedBaseOffsetAlignment. References: idmlbindingtable-bindinputs, dml_buffer_tensor_desc.
         """
-        dispatchable = self.dispatchable
-        given = [_unwrap(binding) for binding in bindings]
-        if isinstance(dispatchable, OperatorInitializer):
+        bound, dispatchable = self.bound, self.dispatchable
+        given = [_unwrap(binding) for binding in (() if bindings is None else bindings)]
+        if not given:
+            bound.inputs = None
+        elif isinstance(dispatchable, OperatorInitializer):
             self._expect("bind_inputs", len(given), len(dispatchable.operators))
             places = []
             for compiled, binding in zip(dispatchable.operators, given, strict=True):
@@ -98,10 +103,10 @@ class BindingTable(DeviceChild):
                 nothing = [None] * len(compiled.input_slots)
                 own = nothing if binding is None or not binding.Bindings else list(binding.Bindings)
                 places.append(self._tensors(compiled, own, owned=True))
-            self._inputs = places
+            bound.inputs = places
         else:
             assert isinstance(dispatchable, CompiledOperator)
-            self._inputs = [self._tensors(dispatchable, given, owned=False)]
+            bound.inputs = [self._tensors(dispatchable, given, owned=False)]
 
     def _tensors(self, compiled: CompiledOperator, given: Sequence[object], *, owned: bool) -> list[BoundRange | None]:
         self._expect(f"{compiled.label} inputs", len(given), len(compiled.input_slots))
@@ -117,38 +122,44 @@ class BindingTable(DeviceChild):
                     else "it has DML_TENSOR_FLAG_OWNED_BY_DML; bind it to the operator's initializer"
                 )
             size = compiled.program.inputs[at] or 0
-            alignment = enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-            places.append(self._bound(binding, slot.where, refused, size, alignment, slot.tensor))
+            places.append(self._range(binding, slot.where, refused, size, _alignment(slot.tensor), slot.tensor))
         return places
 
     @checked
-    def bind_outputs(self, bindings: Sequence[AnyBinding]) -> None:
-        """Bind the outputs in the order of the fields; for an initializer the operators' persistent resources."""
-        dispatchable = self.dispatchable
-        given = [_unwrap(binding) for binding in bindings]
+    def bind_outputs(self, bindings: Sequence[AnyBinding] | None = ()) -> None:
+        """Bind the outputs in the order of the fields, for an initializer the operators' persistent resources; nothing
+        unbinds all. Offsets as for ``bind_inputs``. Reference: idmlbindingtable-bindoutputs.
+        """
+        bound, dispatchable = self.bound, self.dispatchable
+        given = [_unwrap(binding) for binding in (() if bindings is None else bindings)]
         places: list[BoundRange | None] = []
+        if not given:
+            bound.outputs = None
+            return
         if isinstance(dispatchable, OperatorInitializer):
             self._expect("bind_outputs", len(given), len(dispatchable.operators))
             for compiled, binding in zip(dispatchable.operators, given, strict=True):
                 where, size = f"{compiled.label}: persistent resource", compiled.program.persistent_size
                 refused = "" if size else "the operator keeps nothing"
-                places.append(self._bound(binding, where, refused, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
+                places.append(self._range(binding, where, refused, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT))
         else:
             assert isinstance(dispatchable, CompiledOperator)
             self._expect(f"{dispatchable.label} outputs", len(given), len(dispatchable.output_slots))
             for at, (slot, binding) in enumerate(zip(dispatchable.output_slots, given, strict=True)):
                 refused = "the description leaves this tensor out" if slot.tensor is None else ""
                 size = dispatchable.program.outputs[at] or 0
-                alignment = enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-                places.append(self._bound(binding, slot.where, refused, size, alignment, slot.tensor))
-        self._outputs = places
+                places.append(self._range(binding, slot.where, refused, size, _alignment(slot.tensor), slot.tensor))
+        bound.outputs = places
 
     @checked
     def bind_temporary_resource(self, binding: AnyBinding) -> None:
-        """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256."""
+        """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256; None where it needs none.
+
+        Reference: idmlbindingtable-bindtemporaryresource.
+        """
         size = self.dispatchable.get_binding_properties().TemporaryResourceSize
         refused = "" if size else "the operator needs none"
-        self._temporary = self._bound(
+        self.bound.temporary = self._range(
             _unwrap(binding), "temporary resource", refused, size, enums.DML_TEMPORARY_BUFFER_ALIGNMENT
         )
 
@@ -157,11 +168,11 @@ class BindingTable(DeviceChild):
         """Bind the memory that the operator's initialization wrote, at a multiple of 256."""
         size = self.dispatchable.get_binding_properties().PersistentResourceSize
         refused = "" if size else "the operator needs none"
-        self._persistent = self._bound(
+        self.bound.persistent = self._range(
             _unwrap(binding), "persistent resource", refused, size, enums.DML_PERSISTENT_BUFFER_ALIGNMENT
         )
 
-    def _bound(
+    def _range(
         self,
         binding: object,
         where: str,
@@ -198,44 +209,11 @@ class BindingTable(DeviceChild):
         if found != wanted:
             raise DMLError(f"BindingTable: {what} takes {wanted} bindings, found {found}")
 
-    def resolve(self, operator: int, region: Region) -> Place:
-        """Where a region of the dispatchable's ``operator``-th operator lies.
 
-        Raises DMLError where nothing was bound for it.
-        """
-        initializer = isinstance(self.dispatchable, OperatorInitializer)
-        bound: BoundRange | None
-        if region.space is Space.INPUT:
-            bound = self._inputs[operator][region.index] if self._inputs else None
-        elif region.space is Space.OUTPUT:
-            bound = self._outputs[region.index] if self._outputs else None
-        elif region.space is Space.TEMPORARY:
-            bound = self._temporary
-        else:
-            bound = (self._outputs[operator] if self._outputs else None) if initializer else self._persistent
-        if bound is None:
-            raise DMLError(
-                f"BindingTable: the {region.space.value} resource {region.index} must be bound before a dispatch"
-            )
-        return bound.place
-
-    def check_hazards(self) -> None:
-        """Raise DMLError where a dispatch with these bindings would read or write bytes that another one writes."""
-        inputs = [bound for each in self._inputs or () for bound in each if bound is not None]
-        outputs = [bound for bound in self._outputs or () if bound is not None]
-        if isinstance(self.dispatchable, CompiledOperator):
-            hazards.check_execution(self.dispatchable, inputs, outputs, self._temporary, self._persistent)
-        else:
-            hazards.check_initialization(inputs, outputs)
-
-    def persistent_uses(self) -> list[PersistentUse]:
-        """The persistent resources that a dispatch with these bindings initializes or reads."""
-        dispatchable = self.dispatchable
-        if isinstance(dispatchable, OperatorInitializer):
-            written = zip(dispatchable.operators, self._outputs or (), strict=False)
-            return [PersistentUse(compiled, bound, True) for compiled, bound in written if bound is not None]
-        assert isinstance(dispatchable, CompiledOperator)
-        return [] if self._persistent is None else [PersistentUse(dispatchable, self._persistent, False)]
+def _alignment(tensor: DML_BUFFER_TENSOR_DESC | None) -> int:
+    """What the offset of a tensor's binding must be a multiple of, in bytes: powers of two."""
+    guaranteed = 0 if tensor is None else tensor.GuaranteedBaseOffsetAlignment
+    return max(enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, guaranteed)
 
 
 def _unwrap(binding: AnyBinding) -> DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | None:

@@ -92,6 +92,9 @@ class Device(DMLObject):
         """What to compile for under these flags and its own."""
         return self.vulkan.target.under(self.execution_flags | flags)
 
+    def _binds_late(self, flags: DML_EXECUTION_FLAGS) -> bool:
+        return bool((self.execution_flags | flags) & DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE)
+
     @property
     def is_closed(self) -> bool:
         return self._context is None
@@ -170,9 +173,11 @@ class Device(DMLObject):
         """The operator's program for this device.
 
         flags: DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION lets FLOAT16 be computed with in halves, where the
-        device does so faster; without it arithmetic is float32's. The others are accepted and change nothing: there
-        are no meta commands, and what is bound is read when a dispatch is recorded. The device's own flags are added.
-        Raises DMLError where the device's limits do not hold it. Reference: idmldevice-compileoperator.
+        device does so faster; without it arithmetic is float32's. DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE lets bindings
+        be set and changed between recording and execution. DML_EXECUTION_FLAG_DISABLE_META_COMMANDS changes nothing:
+        there are none. The device's own flags are added.
+        Raises DMLError for other bits, and where the device's limits do not hold it.
+        References: idmldevice-compileoperator, dml_execution_flags.
         """
         require_device(operator, self, "Device.compile_operator")
         desc = operator.desc
@@ -185,6 +190,7 @@ class Device(DMLObject):
             desc.inputs(),
             desc.outputs(),
             in_place=supports_in_place(desc.OPERATOR_TYPE),
+            binds_late=self._binds_late(flags),
         )
 
     @checked
@@ -221,6 +227,7 @@ class Device(DMLObject):
             _seen_as(graph.input_fields, inputs),
             _seen_as(graph.output_fields, outputs),
             is_graph=True,
+            binds_late=self._binds_late(flags),
         )
 
     @checked
@@ -260,8 +267,9 @@ class Device(DMLObject):
         self.require_open()
         for given in command_lists:
             require_device(given, self, "Device.execute_command_lists")
-        follow([use for given in command_lists for use in given.persistent_uses], "Device.execute_command_lists")
-        recordings = [recording for given in command_lists for recording in given.recordings]
+        current = [given.current() for given in command_lists]
+        follow([use for _, uses in current for use in uses], "Device.execute_command_lists")
+        recordings = [recording for made, _ in current for recording in made]
         return execute(self.context, recordings, wait=wait) or Fence.done(self.context.queue)
 
     @property

@@ -17,6 +17,7 @@ from dml.compiler.program import Access, Dispatch, Program
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
+from dml.runtime.needs import check_fits, explaining_needs
 from dml.runtime.recording import KernelTime, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.words import bytes_text, html_table
@@ -84,7 +85,8 @@ class CompiledOperator(Dispatchable):
     """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
 
     label: the operator's name in messages. inputs, outputs: its fields. in_place: whether an output may be bound where
-    an input lies. is_graph: the fields are inputs and outputs of a graph.
+    an input lies. is_graph: the fields are inputs and outputs of a graph. binds_late: command lists read what is bound
+    when they are executed.
     """
 
     def __init__(
@@ -97,11 +99,13 @@ class CompiledOperator(Dispatchable):
         *,
         in_place: bool = False,
         is_graph: bool = False,
+        binds_late: bool = False,
     ) -> None:
         super().__init__(device)
         self.program = program
         self.label = label
         self.in_place = in_place
+        self.binds_late = binds_late
         self.input_fields = list(inputs)
         self.output_fields = list(outputs)
         self.input_slots = _slots(self.input_fields, label, "input" if is_graph else "")
@@ -238,7 +242,9 @@ class CompiledOperator(Dispatchable):
         """The buffers and recordings of ``dispatch``: one set, whichever thread asks for it first."""
         with self._making:
             if self._resident is None:
-                self._resident = Resident(self)
+                check_fits(self.label, self.program, self._device.context.memory_limit)
+                with explaining_needs(self.label, self.program):
+                    self._resident = Resident(self)
             return self._resident
 
     def run_again(self) -> None:

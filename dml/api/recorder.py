@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dml.api.binding import BindingTable
+from dml.api.bound_resources import BoundResources
 from dml.api.lifetimes import PersistentUse, follow
 from dml.api.objects import DeviceChild, require_device
 from dml.api.operator import CompiledOperator, Dispatchable, OperatorInitializer
@@ -14,11 +14,55 @@ from dml.api.weights import Constants
 from dml.arguments import checked
 from dml.compiler.program import Region, Space
 from dml.errors import DMLError
+from dml.runtime.context import Context
 from dml.runtime.queue import Fence
 from dml.runtime.recording import JoinedRecordings, KernelTime, Place, Recording
 
 if TYPE_CHECKING:
     from dml.api.device import Device
+
+
+class RecordedDispatch:
+    """A dispatch in a command list: its recordings over what is bound, once for each of an initializer's operators.
+
+    late: what is bound may change until each execution; else it is what it is now. Raises DMLError where, as it is
+    recorded, a needed binding is missing or bindings overlap that may not.
+    """
+
+    def __init__(self, context: Context, bound: BoundResources, *, timed: bool, late: bool) -> None:
+        self._context = context
+        self._timed = timed
+        self._state: object = None
+        self._late = bound if late else None
+        if not late:
+            self._record(bound)
+
+    def current(self) -> tuple[list[Recording], list[PersistentUse]]:
+        """The recordings, and the persistent resources that they initialize and read."""
+        if self._late is not None and self._state != self._late.state:
+            self._record(self._late)
+            self._state = self._late.state
+        return self._recordings, self._uses
+
+    def _record(self, bound: BoundResources) -> None:
+        bound.check_hazards()
+        dispatchable = bound.dispatchable
+        if isinstance(dispatchable, CompiledOperator):
+            work = [(dispatchable.program.dispatches, dispatchable.kernels, dispatchable.constants)]
+        else:
+            assert isinstance(dispatchable, OperatorInitializer)
+            work = [
+                (*c.initialization, Constants(self._context, c.program, c.program.initialize))
+                for c in dispatchable.operators
+            ]
+        recordings = []
+        for index, (dispatches, kernels, known) in enumerate(work):
+
+            def place(region: Region, known: Constants = known, index: int = index) -> Place:
+                return known.place(region) if region.space is Space.CONSTANT else bound.resolve(index, region)
+
+            recordings.append(Recording(self._context, dispatches, kernels, place, timed=self._timed))
+        self._recordings, self._uses = recordings, bound.persistent_uses()
 
 
 class CommandList(DeviceChild):
@@ -30,35 +74,31 @@ class CommandList(DeviceChild):
     def __init__(self, device: Device, *, timed: bool = False) -> None:
         super().__init__(device)
         self.timed = timed
-        self._recordings: list[Recording] = []
-        self._joined: JoinedRecordings | None = None
+        self._dispatches: list[RecordedDispatch] = []
+        self._joined: tuple[tuple[Recording, ...], JoinedRecordings] | None = None
         self._joining = threading.Lock()
-        self._uses: list[PersistentUse] = []
 
     def _about(self) -> str:
-        return f"{len(self._recordings)} recorded"
+        return f"{len(self._dispatches)} recorded"
 
-    def append(self, recordings: Iterable[Recording], uses: Iterable[PersistentUse]) -> None:
-        """Add a dispatchable's recordings, and what they initialize or need initialized."""
-        self._recordings.extend(recordings)
-        self._joined = None
-        self._uses.extend(uses)
+    def append(self, dispatch: RecordedDispatch) -> None:
+        self._dispatches.append(dispatch)
 
-    @property
-    def recordings(self) -> tuple[Recording | JoinedRecordings, ...]:
-        """What to run, in order: all at once, where there are several whose kernels have run."""
+    def current(self) -> tuple[tuple[Recording | JoinedRecordings, ...], list[PersistentUse]]:
+        """What to run, in order: all at once, where there are several whose kernels have run. And the persistent
+        resources that are initialized and read.
+
+        Raises DMLError where what is bound late cannot be executed.
+        """
         with self._joining:
-            if self._joined is None:
-                recordings = tuple(self._recordings)
+            dispatches = [dispatch.current() for dispatch in self._dispatches]
+            recordings = tuple(recording for made, _ in dispatches for recording in made)
+            uses = [use for _, used in dispatches for use in used]
+            if self._joined is None or self._joined[0] != recordings:
                 if self.timed or len(recordings) < 2 or any(recording.is_new for recording in recordings):
-                    return recordings
-                self._joined = JoinedRecordings(self._device.context, recordings)
-            return (self._joined,)
-
-    @property
-    def persistent_uses(self) -> tuple[PersistentUse, ...]:
-        """The persistent resources that are initialized and read, in order."""
-        return tuple(self._uses)
+                    return recordings, uses
+                self._joined = recordings, JoinedRecordings(self._device.context, recordings)
+            return (self._joined[1],), uses
 
     @checked
     def execute(self, *, wait: bool = True) -> Fence:
@@ -66,8 +106,8 @@ class CommandList(DeviceChild):
 
         wait: False returns at once, with a fence that tells when the work is done. Reads and writes of buffers by the
         host wait for it in any case. Returns the fence.
-        Raises DMLError, before anything runs, where a dispatch needs an initialization that was not executed before it,
-        and (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
+        Raises DMLError, before anything runs, where a dispatch needs an initialization that was not executed before it
+        or what is bound late is missing or overlaps, and (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
         """
         return self._device.execute_command_lists([self], wait=wait)
 
@@ -79,14 +119,14 @@ class CommandList(DeviceChild):
         if not self.timed:
             raise DMLError("CommandList.profile: only of a list made with create_command_list(timed=True)")
         self._device.require_open()
-        follow(self._uses, "CommandList.profile")
-        return [taken for recording in self._recordings for taken in recording.profile()]
+        recordings, uses = self.current()
+        follow(uses, "CommandList.profile")
+        return [taken for one in recordings if isinstance(one, Recording) for taken in one.profile()]
 
     def reset(self) -> None:
         """Forget what was recorded."""
-        self._recordings.clear()
+        self._dispatches.clear()
         self._joined = None
-        self._uses.clear()
 
     def release(self) -> None:
         self.reset()
@@ -99,27 +139,16 @@ class CommandRecorder(DeviceChild):
     def record_dispatch(self, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
         """Append a dispatch of ``dispatchable`` with the buffers now bound in ``bindings``.
 
-        The table may be changed or reset afterwards. Raises DMLError where a needed binding is missing, bindings
-        overlap that may not, the table is for another dispatchable, or one of the three belongs to another device.
+        The table may be changed or reset afterwards. An operator compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE
+        reads what is bound at each execution instead, up to the table's next reset; what is missing or may not overlap
+        is found there. Initializers, which no flag is for, never do.
+        Raises DMLError where a needed binding is missing, bindings overlap that may not, the table is for another
+        dispatchable, or one of the three belongs to another device.
+        References: idmlcommandrecorder-recorddispatch, dml_execution_flags.
         """
         for used in (command_list, dispatchable, bindings):
             require_device(used, self._device, "CommandRecorder.record_dispatch")
         if bindings.dispatchable is not dispatchable:
             raise DMLError("CommandRecorder.record_dispatch: the binding table is for another dispatchable")
-        context = self._device.context
-        bindings.check_hazards()
-        if isinstance(dispatchable, CompiledOperator):
-            work = [(dispatchable.program.dispatches, dispatchable.kernels, dispatchable.constants)]
-        else:
-            assert isinstance(dispatchable, OperatorInitializer)
-            work = [
-                (*c.initialization, Constants(context, c.program, c.program.initialize)) for c in dispatchable.operators
-            ]
-        recordings = []
-        for index, (dispatches, kernels, known) in enumerate(work):
-
-            def place(region: Region, known: Constants = known, index: int = index) -> Place:
-                return known.place(region) if region.space is Space.CONSTANT else bindings.resolve(index, region)
-
-            recordings.append(Recording(context, dispatches, kernels, place, timed=command_list.timed))
-        command_list.append(recordings, bindings.persistent_uses())
+        late = isinstance(dispatchable, CompiledOperator) and dispatchable.binds_late
+        command_list.append(RecordedDispatch(self._device.context, bindings.bound, timed=command_list.timed, late=late))

@@ -101,31 +101,39 @@ class Weights:
     ) -> None:
         self._context = context
         self._program = program
-        regions = [
-            *bound_regions(Space.PERSISTENT, [*program.initialize, *program.dispatches]),
-            *program.owned.values(),
-        ]
-        self._islands = Islands(regions)
+        self._islands = Islands([*bound_regions(Space.PERSISTENT, program.initialize), *self._regions_kept()])
+        self._numbers_kept = {self._islands.number(region) for region in self._regions_kept()}
         keys = self._keys(kernels, given)
-        found = [None if key is None else context.shared(key) for key in keys]
-        buffers = [
-            context.buffer(end - start, zero=False) if buffer is None else buffer
-            for buffer, (start, end) in zip(found, self._islands.spans, strict=True)
-        ]
-        self._arena = Arena(context, self._islands, buffers)
-        self._initialize(kernels, given, {number for number, buffer in enumerate(found) if buffer is None})
+        #: By the islands' numbers: those that runs read, and while initialization runs those that it alone reads.
+        self._buffers: dict[int, Buffer] = {}
+        for number, key in enumerate(keys):
+            shared = None if key is None else context.shared(key)
+            if shared is not None:
+                self._buffers[number] = shared
+        work, missing = self._work(kernels)
+        for number in sorted(missing):
+            start, end = self._islands.spans[number]
+            self._buffers[number] = context.buffer(end - start, zero=False)
+        self._initialize(work, given, missing)
+        self._buffers = {number: self._buffers[number] for number in sorted(self._numbers_kept)}
         # Shared only now that the work which fills them has been submitted: what other programs submit runs after it.
-        for key, buffer in zip(keys, buffers, strict=True):
+        for number, buffer in self._buffers.items():
+            key = keys[number]
             if key is not None:
                 context.share(key, buffer)
 
     def place(self, region: Region) -> Place:
-        return self._arena.place(region)
+        number = self._islands.number(region)
+        return Place(self._buffers[number], -self._islands.starts[number])
 
     @property
     def buffers(self) -> list[Buffer]:
-        """What it lies in; the same where what it holds is the same."""
-        return self._arena.buffers
+        """Backing buffers; equal contents share them."""
+        return list(self._buffers.values())
+
+    def _regions_kept(self) -> list[Region]:
+        """What runs read, and the inputs that DirectML owns."""
+        return [*bound_regions(Space.PERSISTENT, self._program.dispatches), *self._program.owned.values()]
 
     def _keys(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]]) -> list[bytes | None]:
         """What each island will hold, by name; None for one that is written again after it was read."""
@@ -158,30 +166,35 @@ class Weights:
     def _relative(self, region: Region) -> tuple[int, int]:
         return region.offset - self._islands.spans[self._islands.number(region)][0], region.size
 
-    def _initialize(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]], missing: set[int]) -> None:
+    def _work(self, kernels: Sequence[bytes]) -> tuple[list[_Work], set[int]]:
+        """The dispatches that fill the kept islands which have no buffer yet, and the numbers of all that they need."""
+        islands, there = self._islands, set(self._buffers)
+        missing = self._numbers_kept - there
+        work: list[_Work] = []
+        for dispatch, kernel in zip(reversed(self._program.initialize), reversed(kernels), strict=True):
+            bound = [b for b in dispatch.bindings if b.region.space is not Space.CONSTANT]
+            if any(b.access.writes and islands.number(b.region) in missing for b in bound):
+                missing |= {islands.number(b.region) for b in bound} - there
+                work.append((dispatch, kernel))
+        return work[::-1], missing
+
+    def _initialize(self, work: Sequence[_Work], given: Mapping[int, npt.NDArray[Any]], missing: set[int]) -> None:
         """Fill the islands that are not there yet."""
-        program, islands = self._program, self._islands
-        for slot, region in program.owned.items():
-            if islands.number(region) in missing:
-                place = self._arena.place(region)
+        for slot, region in self._program.owned.items():
+            if self._islands.number(region) in missing:
+                place = self.place(region)
                 with stage("upload"):
                     place.buffer.write(given[slot], place.offset + region.offset)
-        work = [
-            (dispatch, kernel)
-            for dispatch, kernel in zip(program.initialize, kernels, strict=True)
-            if any(b.access.writes and islands.number(b.region) in missing for b in dispatch.bindings)
-        ]
-        if not work:
-            return
-        for part in _in_parts(work):
-            self._run(part)
+        if work:
+            for part in _in_parts(work):
+                self._run(part)
 
     def _run(self, work: Sequence[_Work]) -> None:
         dispatches = [dispatch for dispatch, _ in work]
         known = Constants(self._context, self._program, dispatches)
 
         def place_of(region: Region) -> Place:
-            return known.place(region) if region.space is Space.CONSTANT else self._arena.place(region)
+            return known.place(region) if region.space is Space.CONSTANT else self.place(region)
 
         Recording(self._context, dispatches, [kernel for _, kernel in work], place_of).run()
 

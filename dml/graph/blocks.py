@@ -1,4 +1,4 @@
-"""Weights of 4, 8 and 16 bits that products read as they are stored: what makes them wider is left to the product."""
+"""Weights of 4, 8 and 16 bits that products and gathers read as they are stored: these make them wider themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.compiler.target import Target
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
-from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
+from dml.descriptors.movement import DML_CAST_OPERATOR_DESC, DML_GATHER_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
 from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
 from dml.graph.model import Node, Value
@@ -31,21 +31,37 @@ class _Weights(NamedTuple):
     counts: _Sizes | None
 
 
-def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand]) -> dict[str, Operand] | None:
-    """What GEMM's lowering takes instead of BTensor where only products read the node's result; else None.
+class StoredWeights(NamedTuple):
+    """The numbers of a matrix, and their scales and zero points where they have them."""
+
+    numbers: Operand
+    scales: Operand | None = None
+    zeros: Operand | None = None
+
+    def operands(self, name: str, tensor: DML_BUFFER_TENSOR_DESC) -> dict[str, Operand]:
+        """What a lowering gets for an input that it describes by ``tensor``: NAME, NAME.Scales, NAME.ZeroPoints."""
+        lead = len(tensor.Sizes) - 2
+
+        def seen(operand: Operand) -> Operand:
+            return operand.view((1,) * lead + operand.sizes, (0,) * lead + operand.strides)
+
+        named = {name: self.numbers, f"{name}.Scales": self.scales, f"{name}.ZeroPoints": self.zeros}
+        return {key: seen(operand) for key, operand in named.items() if operand is not None}
+
+
+def blocks_of(node: Node, read: Callable[[Value, DML_BUFFER_TENSOR_DESC], Operand]) -> StoredWeights | None:
+    """What is read instead of a node's result where only products and gathers read that; else None.
 
     read: a value as a description sees it.
     """
     weights = _weights(node)
-    if weights is None or not all(_multiplies(reader, at, weights) for reader, at in _readers(node)):
+    if weights is None or not all(_reads_stored(reader, at, weights) for reader, at in _readers(node)):
         return None
-    names = ("BTensor", "BScales", "BZeroPoints")
     sizes = (weights.sizes, *(weights.counts or (1, 1),) * 2)
     entries = (entry for entry in node.inputs if entry is not None)
-    return {
-        name: _seen(read(value, port.tensor), own)
-        for name, own, (port, value) in zip(names, sizes, entries, strict=False)
-    }
+    return StoredWeights(
+        *(_seen(read(value, port.tensor), own) for own, (port, value) in zip(sizes, entries, strict=False))
+    )
 
 
 def is_streamed(node: Node, target: Target) -> bool:
@@ -98,6 +114,27 @@ def _weights(node: Node) -> _Weights | None:
 def _readers(node: Node) -> Iterator[tuple[Node, int]]:
     ((_, result),) = filter(None, node.outputs)
     yield from result.consumers
+
+
+def _reads_stored(node: Node, at: int, weights: _Weights) -> bool:
+    return _multiplies(node, at, weights) or _gathers(node, at, weights)
+
+
+def _gathers(node: Node, at: int, weights: _Weights) -> bool:
+    """Whether a node's input ``at`` is the matrix that it gathers rows of."""
+    desc, entry = node.desc, node.inputs[at]
+    assert entry is not None
+    tensor = entry[0].tensor
+    return (
+        isinstance(desc, DML_GATHER_OPERATOR_DESC)
+        and entry[0].name == "InputTensor"
+        and node.epilogue is None
+        and _matrix(tensor.Sizes) == weights.sizes
+        and len(tensor.Sizes) >= 2
+        and desc.Axis == len(tensor.Sizes) - 2
+        and _is_packed(tensor)
+        and (weights.counts is None or weights.counts[0] in (1, weights.sizes[0]))
+    )
 
 
 def _multiplies(node: Node, at: int, weights: _Weights) -> bool:

@@ -20,7 +20,7 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
-from dml.graph.blocks import blocks_of
+from dml.graph.blocks import StoredWeights, blocks_of
 from dml.graph.fusion import fuse
 from dml.graph.joins import JoinPlan, has_own_words, is_readable, plan_joins
 from dml.graph.kept import computed_once
@@ -48,8 +48,8 @@ class _Compiler:
         self.regions: dict[Value, Region] = {}
         #: Values whose operator was removed: views of what it read, and the tensors that it would have written.
         self.views: dict[Value, tuple[Operand, DML_BUFFER_TENSOR_DESC]] = {}
-        #: Weights that products read as they are stored: what these read instead of each.
-        self.blocks: dict[Value, dict[str, Operand]] = {}
+        #: Weights that products and gathers read as they are stored.
+        self.blocks: dict[Value, StoredWeights] = {}
         #: The nodes that initialization computes.
         self.once: set[Node] = set()
         #: Values that lie in joined tensors.
@@ -286,7 +286,7 @@ class _Compiler:
             else:
                 entry = next(entries)
                 if entry is not None and entry[1] in self.blocks:
-                    operands.update(self.blocks[entry[1]])
+                    operands.update(self.blocks[entry[1]].operands(name, entry[0].tensor))
                 else:
                     operands[name] = None if entry is None else self._read(entry[1], entry[0].tensor)
         entries = iter(node.outputs)

@@ -57,7 +57,7 @@ def test_dispatches_of_a_command_list_see_each_other(device):
     table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(compiled))
     commands, recorder = device.create_command_list(), device.create_command_recorder()
     for source, result in ((x, y), (y, x), (x, y)):
-        table.reset()
+        table.reset(dml.DML_BINDING_TABLE_DESC(compiled))
         table.bind_inputs([buffer_binding(source), buffer_binding(source)])
         table.bind_outputs([buffer_binding(result)])
         recorder.record_dispatch(commands, compiled, table)
@@ -148,7 +148,7 @@ def table_of(device, compiled):
         (lambda t, b: t.bind_inputs([buffer_binding(b, 64, 512)] * 2), r"ends at byte 576 of a buffer of 128"),
         (lambda t, b: t.bind_inputs([None, None]), r"ATensor: a buffer must be bound"),
         (lambda t, b: t.bind_temporary_resource(buffer_binding(b)), r"temporary resource: nothing may be bound"),
-        (lambda t, b: t.bind_outputs(["x"]), r"bindings takes Sequence\[AnyBinding\], found list of str"),
+        (lambda t, b: t.bind_outputs(["x"]), r"bindings takes Sequence\[AnyBinding\] \| None, found list of str"),
     ],
 )
 def test_wrong_bindings(device, bind, message):

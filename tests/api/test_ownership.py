@@ -141,7 +141,7 @@ def test_a_closed_device(device: dml.Device) -> None:
         recorder.record_dispatch(commands, compiled, table)
         commands.execute()
         resident = weakref.ref(compiled._resident)
-        recordings = [weakref.ref(recording) for recording in commands._recordings]
+        recordings = [weakref.ref(recording) for recording in commands.current()[0]]
     assert closing.is_closed
     closing.close()
     gc.collect()

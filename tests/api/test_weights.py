@@ -93,3 +93,41 @@ def test_initialization_holds_few_of_the_constants_that_it_alone_reads(
     np.testing.assert_allclose(found, given * np.prod([np.sqrt(array) for array in known], 0), rtol=1e-5)
     assert sum(held) == 5 * size
     assert max(held) <= 2 * size
+
+
+def test_what_initialization_alone_reads_is_freed(device: dml.Device) -> None:
+    """Square roots of 4 MiB, of which runs read the sums of rows."""
+    rng = np.random.default_rng(6)
+    known = rng.uniform(1, 2, (1, 1, 1024, 1024)).astype(np.float32)
+    builder = Builder(device)
+    rows = op.reduce(op.sqrt(builder.constant(known)), dml.DML_REDUCE_FUNCTION_SUM, [3])
+    x = builder.input("x", (1, 1, 1024, 1))
+    given = rng.uniform(-1, 1, x.sizes).astype(np.float32)
+    compiled = builder.compile({"y": x + rows})
+    assert len(compiled.program.initialize) >= 1
+    for _ in range(2):
+        found = compiled.dispatch({"x": given})["y"]
+        expected = given + np.sqrt(known.astype(np.float64)).sum(3, keepdims=True)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    kept = compiled._own()._weights
+    assert sum(buffer.size for buffer in kept.buffers) < 1 << 20
+
+
+def test_results_larger_than_their_sources_are_not_kept(device: dml.Device) -> None:
+    """Bytes that become floats: computed with each run, but for small ones."""
+    for rows, once in ((64, True), (2048, False)):
+        known = np.arange(rows * 1024, dtype=np.uint32).astype(np.uint8).reshape(1, 1, rows, 1024)
+        builder = Builder(device)
+        wide = op.sqrt(op.cast(builder.constant(known), dml.DML_TENSOR_DATA_TYPE_FLOAT32))
+        x = builder.input("x", (1, 1, rows, 1024))
+        transposed = op.reduce(wide * x, dml.DML_REDUCE_FUNCTION_SUM, [3])
+        compiled = builder.compile({"y": transposed, "z": op.gemm(x, wide, transpose_b=True)})
+        assert bool(compiled.program.initialize) is once
+        assert compiled.program.persistent_size <= (known.nbytes * 4 if once else 0)
+        given = np.random.default_rng(7).uniform(-1, 1, x.sizes).astype(np.float32)
+        root = np.sqrt(known.astype(np.float64))
+        found = compiled.dispatch({"x": given})
+        np.testing.assert_allclose(found["y"][..., 0], (root * given).sum(3), rtol=1e-4, atol=1e-2)
+        np.testing.assert_allclose(
+            found["z"], given.astype(np.float64) @ root.transpose(0, 1, 3, 2), rtol=1e-4, atol=0.05
+        )

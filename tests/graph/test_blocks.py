@@ -260,3 +260,50 @@ def test_rows_that_are_streamed(kind, most):
     assert streams_blocks(target, most, 4096, 14336, 32, 4)
     assert not streams_blocks(target, most + 1, 4096, 14336, 32, 4)
     assert not streams_blocks(target, 1, 4096, 14336, 16, 4), "a vector has two blocks"
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "float16"])
+@pytest.mark.parametrize("points", [False, True])
+def test_gathers_dequantize_what_they_gather(device, monkeypatch, kind, points):
+    """Also where a product reads the same table, as language models' first and last layers do."""
+    monkeypatch.setattr("dml.graph.kept.SMALL", 0)
+    rng = np.random.default_rng(9)
+    rows, k, block = 50, 96, 32
+    graph = Builder(device)
+    if kind == "float16":
+        numbers = rng.standard_normal((rows, k)).astype(np.float16)
+        made, table = op.cast(graph.constant(numbers), dml.DML_TENSOR_DATA_TYPE_FLOAT32), numbers.astype(np.float64)
+    else:
+        numbers, scales, zeros = weights(rng, rows, k, block, KINDS[kind])
+        used = zeros if points else None
+        made, (table, _) = dequantized(graph, numbers, scales, used), exact(numbers, scales, used, block)
+    indices = graph.input("i", (1, 1, 2, 3), dml.DML_TENSOR_DATA_TYPE_UINT32)
+    a = rng.random((20, k), np.float32) - 0.5
+    compiled = graph.compile({
+        "y": op.gather(made, indices, axis=0),
+        "z": op.gemm(graph.input("a", a.shape), made, transpose_b=True),
+    })  # fmt: skip
+    assert not compiled.program.initialize
+    at = rng.integers(0, rows, (1, 1, 2, 3)).astype(np.uint32)
+    found = compiled.dispatch({"i": at, "a": a})
+    np.testing.assert_allclose(found["y"].reshape(2, 3, k), table[at[0, 0]], rtol=1e-6)
+    assert_sums(found["z"], a.astype(np.float64) @ table.T, abs(a).astype(np.float64) @ abs(table).T, k + 4)
+
+
+def test_a_gather_of_a_large_table_takes_no_table_more():
+    """A vocabulary of 128,256 tokens of 4,096 numbers of 4 bits."""
+    rows, k, block = 128256, 4096, 32
+    for target in TARGETS.values():
+        graph = Builder(Planner(target))
+        made = graph.one(
+            dml.DML_DEQUANTIZE_OPERATOR_DESC,
+            (rows, k),
+            dml.DML_TENSOR_DATA_TYPE_FLOAT16,
+            InputTensor=packed_weights(graph, rows, k),
+            QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
+            QuantizationTensors=[graph.constant(np.zeros((rows, k // block), np.float16))],
+        )
+        indices = graph.input("i", (1, 16), dml.DML_TENSOR_DATA_TYPE_UINT32)
+        program = graph.compile({"y": op.gather(made, indices, axis=0)}).program
+        found = memory(program)
+        assert found[Space.PERSISTENT] + found[Space.TEMPORARY] < MIB

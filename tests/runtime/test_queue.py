@@ -89,31 +89,31 @@ def test_a_list_is_one_sequence(device):
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     listed = doubling(device, buffer, 3)
     listed.execute()
-    (joined,) = listed.recordings
+    ((joined,), _) = listed.current()
     assert [len(batch.sequences) for batch in joined.batches] == [1]
     listed.execute()
     listed.execute(wait=False)
     assert (buffer.read(np.float32) == 2.0**9).all()
-    another = doubling(device, buffer, 1)
-    listed.append(another.recordings, another.persistent_uses)
+    (another,) = doubling(device, buffer, 1)._dispatches
+    listed.append(another)
     listed.execute()
     assert (buffer.read(np.float32) == 2.0**13).all()
     listed.reset()
-    assert listed.recordings == ()
+    assert listed.current() == ((), [])
 
 
 def test_a_long_list_is_a_sequence_for_each_submission(device, monkeypatch):
     """And the host sees what the last one wrote."""
     buffer = device.create_buffer(np.ones(COUNT, np.float32))
     doubling(device, buffer, 1).execute()
-    (single,) = doubling(device, buffer, 1).recordings
+    ((single,), _) = doubling(device, buffer, 1).current()
     work = sum(batch.work for batch in single.batches)
     # Two of them fit a submission, whatever the quotient rounds to
     share = 2.5 * work / writing.most_work(device.context)
     monkeypatch.setattr(writing, "SUBMISSION_SECONDS", share * writing.SUBMISSION_SECONDS)
     listed = doubling(device, buffer, 5)
     listed.execute()
-    (joined,) = listed.recordings
+    ((joined,), _) = listed.current()
     assert [len(batch.sequences) for batch in joined.batches] == [1, 1, 1]
     listed.execute()
     assert (buffer.read(np.float32) == 2.0**11).all()

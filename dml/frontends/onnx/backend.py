@@ -43,7 +43,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     """
 
     def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True) -> None:
-        self._constants = SharedConstants(filter(None, map(bytes_under, loaded.initial.values())))
+        stored = ((name, bytes_under(array)) for name, array in loaded.initial.items())
+        self._constants = SharedConstants((name, data) for name, data in stored if data is not None)
         #: Without the initializers' numbers; nothing here may refer to the model that has them.
         self.model = model = loaded.outline
         self.device = device

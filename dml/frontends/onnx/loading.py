@@ -225,6 +225,8 @@ def check_tensor(tensor: Any, where: str, folder: Folder, fill: bool, apart: Sto
     """
     if any(size < 0 for size in tensor.dims):
         raise DMLError(f"{where}: a dimension is negative, found {tuple(tensor.dims)}")
+    if tensor.HasField("segment"):
+        raise DMLError(f"{where}: it is a segment of a tensor; a tensor must be whole")
     count = prod(tensor.dims)
     if tensor.data_type == onnx.TensorProto.STRING:
         if len(tensor.string_data) != count:

@@ -286,6 +286,23 @@ def test_a_damaged_file_ends_in_nothing_but_a_dml_error(device: dml.Device, seed
     assert refused > 20
 
 
+@pytest.mark.parametrize("place", ["initializer", "attribute", "nested"])
+@pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
+def test_a_segment_of_a_tensor_is_refused(device: dml.Device, place: str) -> None:
+    """onnx.numpy_helper raises a ValueError of its own for them."""
+    model, _ = damageable()
+    (choice,) = (node for node in model.graph.node if node.op_type == "If")
+    tensors = {
+        "initializer": model.graph.initializer[0],
+        "attribute": next(node for node in model.graph.node if node.op_type == "Constant").attribute[0].t,
+        "nested": choice.attribute[0].g.initializer.add(),
+    }
+    tensors["nested"].CopyFrom(onnx.numpy_helper.from_array(np.ones(3, np.float32), "more"))
+    tensors[place].segment.end = 1
+    with pytest.raises(dml.DMLError, match="it is a segment of a tensor; a tensor must be whole"):
+        prepare(model.SerializeToString(), device)
+
+
 def test_attributes_of_a_function_without_types(device: dml.Device) -> None:
     """As onnx.parser leaves them, and onnxruntime takes them."""
     text = """<ir_version: 10, opset_import: ["": 18, "my": 1]>

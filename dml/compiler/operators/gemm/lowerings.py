@@ -28,7 +28,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     if desc.TransB == DML_MATRIX_TRANSFORM_TRANSPOSE:
         b = transposed(b)
     fused = desc.FusedActivation
-    scales, zeros = builder.get("BScales"), builder.get("BZeroPoints")
+    scales, zeros = builder.get("BTensor.Scales"), builder.get("BTensor.ZeroPoints")
     is_single = math.prod(result.sizes[:-2]) == 1 and not isinstance(fused, _SOFTMAX)
     if scales is not None or (is_single and _is_stored_half(b) and widens_halves(builder.target, result.sizes[-2])):
         # B is as it is stored: so a graph left it (see dml/graph/blocks.py), or it is FLOAT16.
@@ -37,7 +37,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
         product_of_blocks(
             builder,
             a,
-            Blocks(_matrix(transposed(b)), scales, zeros),
+            Blocks(_matrix(transposed(b)), scales and _matrix(scales), zeros and _matrix(zeros)),
             c,
             result,
             data_type=desc.BTensor.DataType,

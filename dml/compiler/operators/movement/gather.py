@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder, merge
 from dml.compiler.lowering import lowering
 from dml.compiler.operators.movement.move import move_each
 from dml.compiler.operators.movement.views import raw, trailing
+from dml.compiler.operators.quantization import dequantize_blocks
 from dml.compiler.parts import Box, boxes, cut, narrow
 from dml.compiler.program import Operand
-from dml.compiler.scalar import Constant
+from dml.compiler.scalar import Constant, Leaf
 from dml.descriptors import movement as d
 from dml.shapes import gather_kept, gathered_nd_sizes, gathered_sizes, with_size
 
@@ -110,11 +112,40 @@ class _Lookup:
 @lowering(d.DML_GATHER_OPERATOR_DESC)
 def gather(desc: d.DML_GATHER_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, indices, result = builder["InputTensor"], builder["IndicesTensor"], builder["OutputTensor"]
-    rank, axis = result.rank, desc.Axis
-    lead, kept = gather_kept(source.sizes, indices.sizes, axis, desc.IndexDimensions)
+
+    def gathered(source: Operand, to: Operand) -> None:
+        _gather_along(builder, to, source, indices, desc.Axis, desc.IndexDimensions)
+
+    if source.data_type == desc.InputTensor.DataType:
+        gathered(source, result)
+        return
+    # A graph left the input as it is stored (see dml/graph/blocks.py): what was gathered of it is made wider.
+    rows = builder.temporary(source.data_type, result.sizes)
+    gathered(source, rows)
+    per_block = []
+    for stored in (builder.get("InputTensor.Scales"), builder.get("InputTensor.ZeroPoints")):
+        if stored is not None:
+            sizes = (*result.sizes[:-1], stored.sizes[-1])
+            if stored.sizes[-2] == source.sizes[-2]:
+                own = builder.temporary(stored.data_type, sizes)
+                gathered(stored, own)
+            else:
+                own = stored.view(sizes, (*(0,) * (result.rank - 1), stored.strides[-1]))
+            per_block.append(own)
+    if per_block:
+        dequantize_blocks(builder, result, rows, per_block)
+    else:
+        apply(builder, Leaf(0), result, [rows])
+
+
+def _gather_along(
+    builder: ProgramBuilder, result: Operand, source: Operand, indices: Operand, axis: int, index_dimensions: int
+) -> None:
+    rank = result.rank
+    lead, kept = gather_kept(source.sizes, indices.sizes, axis, index_dimensions)
     before, after = slice(lead, axis), slice(axis + 1, rank)
     inner = slice(rank - kept, rank)
-    sizes = gathered_sizes(source.sizes, indices.sizes, axis, desc.IndexDimensions)
+    sizes = gathered_sizes(source.sizes, indices.sizes, axis, index_dimensions)
     source_view = source.view(sizes, (*source.strides[before], *(0,) * kept, *source.strides[after]))
     zeros = (0,) * (axis - lead), (0,) * (rank - axis - 1)
     indices_view = indices.view(sizes, (*zeros[0], *indices.strides[inner], *zeros[1]))

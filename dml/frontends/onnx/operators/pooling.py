@@ -200,7 +200,8 @@ def max_roi_pool(node: OnnxNode) -> OnnxValue:
 def roi_align(node: OnnxNode) -> OnnxValue:
     """From version 16 on, half_pixel moves the regions by half a pixel; those of the old way are a pixel wide at least.
 
-    The maximum is DirectML's, of interpolated samples; ONNX's reference takes it of each neighbour's weighted part.
+    The maximum is of interpolated samples, as in ONNX's text and on DirectML's page; ONNX's reference
+    takes it of each neighbour's weighted part (onnx issue 4764).
     """
     x, rois, batch = node.input(0, rank=4), node.input(1, rank=2), node.input(2, rank=1)
     node.check(rois.shape[1] == 4, f"rois must have four columns, found shape {rois.shape}")

@@ -330,9 +330,12 @@ def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device,
         same = node("Identity", ["go"], ["going"])
         entries = [value("i", 7, []), value("go", 9, []), value("y", 1, [2])]
         body = helper.make_graph([same, add], "body", entries, [value("going", 9, []), value("sum", 1, [2])])
-        nodes, inputs = [node("Loop", ["n", "", "x"], ["y"], body=body)], {"x": np.ones(2, np.float32), "n": np.array(3)}
+        inputs = {"x": np.ones(2, np.float32), "n": np.array(3)}
+        nodes = [node("Loop", ["n", "", "x"], ["y"], body=body)]
     else:
         body = helper.make_graph([add], "body", [value("y", 1, [2])], [value("sum", 1, [2])])
-        nodes, inputs = [node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)], {"x": np.ones((3, 2), np.float32)}
-    model = model_of(nodes, inputs, ["y"], 17, initializers={"one": np.float32([1, 1])}, ranks={"y": 1 + (op == "Scan")})
+        inputs = {"x": np.ones((3, 2), np.float32)}
+        nodes = [node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)]
+    ones, rank = {"one": np.ones(2, np.float32)}, len(inputs["x"].shape)
+    model = model_of(nodes, inputs, ["y"], 17, initializers=ones, ranks={"y": rank})
     assert_close(prepare(model, device).run(inputs), in_onnxruntime(model, inputs), 1e-6)

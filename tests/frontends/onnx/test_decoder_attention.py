@@ -65,9 +65,9 @@ def attended(query: Array, key: Array, value: Array, opened: Array, heads: int, 
 RANKS = {"y": 3, "present_k": 4, "present_v": 4}
 
 
-def decoder_inputs(rng: Any, batch: int, heads: int, size: int, room: int, past: int) -> dict[str, Array | None]:
+def decoder_inputs(rng: Any, batch: int, heads: int, size: int, room: int, past: int) -> dict[str, Any]:
     names = ("query", "key", "value")
-    made: dict[str, Array | None] = {name: floats(rng, batch, 1, heads * size) for name in names}
+    made: dict[str, Any] = {name: floats(rng, batch, 1, heads * size) for name in names}
     made |= {"mask": None, "bias": None, "past_k": floats(rng, batch, heads, room, size)}
     return made | {"past_v": floats(rng, batch, heads, room, size), "past": np.array([past], np.int32)}
 
@@ -88,11 +88,11 @@ def test_decoder_masked_multi_head_attention(
         inputs["mask"][:, -1] = 1
     if biased:
         inputs["bias"] = floats(rng, 1, heads, 1, past + 1)
-    caches = [inputs[name].copy() for name in ("past_k", "past_v")]  # type: ignore[union-attr]
+    caches = [inputs[name].copy() for name in ("past_k", "past_v")]
     for cache, name in zip(caches, ("key", "value"), strict=True):
-        cache[:, :, past] = inputs[name].reshape(batch, heads, size)  # type: ignore[union-attr]
-    opened = np.ones((batch, 1, 1, past + 1), bool) if not masked else inputs["mask"][:, None, None] > 0  # type: ignore[index]
-    expected = attended(inputs["query"], *(c[:, :, : past + 1] for c in caches), opened, heads,  # type: ignore[arg-type]
+        cache[:, :, past] = inputs[name].reshape(batch, heads, size)
+    opened = np.ones((batch, 1, 1, past + 1), bool) if not masked else inputs["mask"][:, None, None] > 0
+    expected = attended(inputs["query"], *(c[:, :, : past + 1] for c in caches), opened, heads,
                         0.0 if inputs["bias"] is None else inputs["bias"])  # fmt: skip
     _, given_, model = run(device, "DecoderMaskedMultiHeadAttention", inputs, dict(RANKS), num_heads=heads,
                            past_present_share_buffer=1)  # fmt: skip

@@ -150,13 +150,18 @@ def _in_order(desc: OperatorDesc, outputs: Mapping[str, Expected | list[Expected
 
 
 @dataclass(frozen=True)
-class _Recorded:
+class RecordedCase:
     """A case that ran: its commands, its outputs, and the bytes that they came to."""
 
     case: str
     commands: CommandList
     outputs: Sequence[Buffer]
     found: Sequence[npt.NDArray[np.uint8]]
+    dispatches: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(map(len, self.found))
 
     def again(self) -> None:
         for buffer in self.outputs:
@@ -172,7 +177,7 @@ class _Recorded:
 
 
 #: The last case of each device.
-_BEFORE: MutableMapping[Device, _Recorded] = WeakKeyDictionary()
+_BEFORE: MutableMapping[Device, RecordedCase] = WeakKeyDictionary()
 
 
 def _run(
@@ -189,12 +194,25 @@ def _run(
     commands = recorded(device, compiled, given, results)
     commands.execute()
     found = [buffer.read(np.uint8, size) for buffer, size in zip(results, sizes, strict=True)]
-    this, before = _Recorded(case.id, commands, results, found), _BEFORE.pop(device, None)
+    this, before = (
+        RecordedCase(case.id, commands, results, found, len(compiled.program.dispatches)),
+        _BEFORE.pop(device, None),
+    )
     this.again()
     if before is not None:
         before.again()
     _BEFORE[device] = this
     return found, this.differing() or (before.differing() if before is not None else "")
+
+
+def last_run(device: Device) -> RecordedCase | None:
+    """The case that a device ran last, to be run again."""
+    return _BEFORE.get(device)
+
+
+def forget(device: Device) -> None:
+    """Keep nothing of a device, which is about to be closed."""
+    _BEFORE.pop(device, None)
 
 
 def recorded(

@@ -36,7 +36,7 @@ class Decoder:
         self.fixed: dict[str, Array] = {}
         if rotary:
             attributes["do_rotary"] = 1
-            self.fixed |= {name: self.floats(room + 8, size // 2) for name in ("cos", "sin")}
+            self.fixed |= {name: self.floats(room + 20, size // 2) for name in ("cos", "sin")}
         if sink:
             self.fixed["sink"] = self.floats(heads[0])
         if bits:
@@ -237,3 +237,32 @@ def test_shared_names_what_the_model_lacks(device: dml.Device) -> None:
     model = decoder.session._model
     with pytest.raises(dml.DMLError, match="shared: the model has no output 'past_k' or no input 'past_k'"):
         model.run(decoder.step(1, [0]), shared={"past_k": "past_k"})
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"softcap": 1.5, "rotary": True}, {"sink": True}, {"quantized": (8, "PER_TENSOR")}]
+)
+@pytest.mark.parametrize(("room", "window"), [(4, 4), (7, 4), (12, 3)])
+def test_a_cache_that_holds_a_window(device: dml.Device, room: int, window: int, more: dict[str, Any]) -> None:
+    """Prompts longer than the cache, chunks and steps: outputs and rows that stay are onnxruntime's."""
+    decoder = Decoder(device, room=room, batch=1, local_window_size=window, sliding_window_cache=1, **more)
+    model, total = decoder.session._model, 0
+    theirs = dict(decoder.caches)
+    for steps in (room + 3, 1, 1, 2, 1, 5, 1):
+        inputs = decoder.step(steps, [total])
+        total += steps
+        found = model.run({**inputs, **decoder.caches})
+        expected = in_onnxruntime(decoder.model, inputs | theirs)
+        np.testing.assert_allclose(found[0], expected[0], rtol=2e-5, atol=2e-5)
+        gone = room - window + 1
+        kept = total if total <= room else total - gone * -(-(total - room) // gone)
+        for name, own, other in zip(BINDING.values(), found[1:], expected[1:], strict=True):
+            wide = np.abs(own[:, :, :kept].astype(FLOAT) - other[:, :, :kept].astype(FLOAT))
+            assert wide.max() <= (1 if own.dtype == np.int8 else 2e-5)
+            decoder.caches[name], theirs[name] = own, other
+
+
+def test_a_window_needs_room(device: dml.Device) -> None:
+    decoder = Decoder(device, room=3, batch=1, local_window_size=4, sliding_window_cache=1)
+    with pytest.raises(dml.DMLError, match="the cache must have room for local_window_size, 4, found 3"):
+        decoder.session._model.run(decoder.step(1, [0]))

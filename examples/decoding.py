@@ -4,8 +4,9 @@
 
 A GPT-2, whose cache grows with each token, as exporters write it: each length is planned when it comes, with the
 kernels of the one before. And a Llama (grouped queries, rotary positions), whose cache has room for all tokens from the
-start: ``shared`` writes new keys and values into it in place, and one plan serves all lengths. Both have random weights.
-``keep`` leaves caches and the next token on the device; each token is compared with that of onnxruntime's CPU provider.
+start: ``shared`` writes new keys and values into it in place, and one plan serves all lengths. Both have random
+weights. ``keep`` leaves caches and the next token on the device; each token is compared with that of onnxruntime's CPU
+provider.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ def test_ids_and_text_are_onnxruntime_genais(folder: Path, device: dml.Device) -
     for api, opened in ((ours, model(ours, folder, device=device)), (theirs, model(theirs, folder))):
         tokenizer = api.Tokenizer(opened)
         ids = tokenizer.encode(text)
-        found.append((list(ids), tokenizer.decode(ids), tokenizer.apply_chat_template(message)))
         batch = tokenizer.encode_batch([text, "fox"])
-        found[-1] += (np.asarray(batch.as_numpy()).tolist(), tokenizer.decode_batch(batch))
+        rows = np.asarray(batch.as_numpy()).tolist()
+        asked = tokenizer.apply_chat_template(message)
+        found.append((list(ids), tokenizer.decode(ids), asked, rows, tokenizer.decode_batch(batch)))
     assert found[0] == found[1]

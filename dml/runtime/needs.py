@@ -53,19 +53,21 @@ class MemoryNeeds:
 
 def memory_needs(program: Program) -> MemoryNeeds:
     """What runs of the program keep on the device; initialization may need more for a moment."""
-    regions: dict[int, list[Region]] = {}
+    # (equal constants are on the device once)
+    regions: dict[bytes, list[Region]] = {}
+    names: dict[bytes, str] = {}
     for region in bound_regions(Space.CONSTANT, program.dispatches):
-        regions.setdefault(region.index, []).append(region)
-    constants = {
-        program.constants[index].Name or f"constant {index}": _covered(own) for index, own in sorted(regions.items())
-    }
+        constant = program.constants[region.index]
+        regions.setdefault(constant.digest, []).append(region)
+        names.setdefault(constant.digest, constant.Name or f"constant {region.index}")
+    constants = [(names[digest], _covered(own)) for digest, own in regions.items()]
     kept = _covered([*bound_regions(Space.PERSISTENT, program.dispatches), *program.owned.values()])
     return MemoryNeeds(
-        weights=sum(_covered(own) for own in regions.values()) + kept,
+        weights=sum(size for _, size in constants) + kept,
         inputs=sum(size for slot, size in enumerate(program.inputs) if size and slot not in program.owned),
         outputs=sum(filter(None, program.outputs)),
         intermediates=_covered(bound_regions(Space.TEMPORARY, program.dispatches)),
-        constants=tuple(sorted(constants.items(), key=lambda item: -item[1])),
+        constants=tuple(sorted(constants, key=lambda item: -item[1])),
     )
 
 

@@ -208,3 +208,44 @@ def test_an_omitted_projection_is_its_bias(device: dml.Device) -> None:
                                N=5, K=64, bits=4, block_size=32)  # fmt: skip
     (found,) = prepare(model, device, fallback=False).run(given_)
     assert np.array_equal(found, np.broadcast_to(given_["bias"], found.shape))
+
+
+# MatMulBnb4
+
+
+@settings(max_examples=12)
+@given(
+    n=st.integers(1, 20), k=st.integers(1, 70), block=st.sampled_from([16, 64]), kind=st.integers(0, 1),
+    transposed=st.integers(0, 1), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_products_of_bnb4(
+    device: dml.Device, n: int, k: int, block: int, kind: int, transposed: int, seed: int
+) -> None:
+    """Blocks go over the ends of rows. onnxruntime's CPU provider has transB = 1 alone."""
+    rng, count = np.random.default_rng(seed), n * k
+    inputs = {
+        "a": rng.uniform(-1, 1, (2, 3, k if transposed else n)).astype(FLOAT),
+        "b": rng.integers(0, 256, -(-count // 2)).astype(np.uint8),
+        "absmax": rng.uniform(0.1, 2, -(-count // block)).astype(FLOAT),
+    }
+    attributes = {"N": n, "K": k, "block_size": block, "quant_type": kind, "transB": transposed}
+    model, given_ = node_model("MatMulBnb4", inputs, {"y": (3, FLOAT)}, constants=("b", "absmax"), **attributes)
+    (found,) = prepare(model, device, fallback=False).run(given_)
+    if transposed:
+        assert_close([found], in_onnxruntime(model, given_), 1e-5)
+    else:
+        eye = inputs | {"a": np.eye(k, dtype=FLOAT)[None]}
+        transposing, one = node_model("MatMulBnb4", eye, {"y": (3, FLOAT)}, **{**attributes, "transB": 1})
+        weights = in_onnxruntime(transposing, one)[0][0].T  # {N, K}
+        assert_close([found], [given_["a"] @ weights], 1e-5)
+
+
+def test_what_bnb4_refuses(device: dml.Device) -> None:
+    inputs = {"a": np.zeros((2, 32), FLOAT), "b": np.zeros(48, np.uint8), "absmax": np.zeros(6, FLOAT)}
+    for changes, message in (
+        ({"b": np.zeros(47, np.uint8)}, "B be 48 bytes, found"),
+        ({"absmax": np.zeros(5, FLOAT)}, "absmax must have 6 elements, found"),
+    ):
+        model, given_ = node_model("MatMulBnb4", inputs | changes, {"y": (2, FLOAT)}, N=3, K=32, block_size=16)
+        with pytest.raises(dml.DMLError, match=message):
+            prepare(model, device, fallback=False).run(given_)

@@ -319,3 +319,23 @@ def test_the_command_runs_and_explains(device: dml.Device, tmp_path: Path) -> No
     (row,) = [line for line in result.output.splitlines() if "magnitude" in line]
     assert "ELEMENT_WISE_ABS" in row
     assert "3_0" in row
+
+
+@pytest.mark.parametrize("op", ["Loop", "Scan"])
+def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device, op: str) -> None:
+    """Names of a nested graph are its own, as onnx.checker and onnxruntime have it."""
+    value = helper.make_tensor_value_info
+    add = node("Add", ["y", "one"], ["sum"])
+    if op == "Loop":
+        same = node("Identity", ["go"], ["going"])
+        entries = [value("i", 7, []), value("go", 9, []), value("y", 1, [2])]
+        body = helper.make_graph([same, add], "body", entries, [value("going", 9, []), value("sum", 1, [2])])
+        inputs = {"x": np.ones(2, np.float32), "n": np.array(3)}
+        nodes = [node("Loop", ["n", "", "x"], ["y"], body=body)]
+    else:
+        body = helper.make_graph([add], "body", [value("y", 1, [2])], [value("sum", 1, [2])])
+        inputs = {"x": np.ones((3, 2), np.float32)}
+        nodes = [node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)]
+    ones, rank = {"one": np.ones(2, np.float32)}, len(inputs["x"].shape)
+    model = model_of(nodes, inputs, ["y"], 17, initializers=ones, ranks={"y": rank})
+    assert_close(prepare(model, device).run(inputs), in_onnxruntime(model, inputs), 1e-6)

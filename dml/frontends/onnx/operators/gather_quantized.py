@@ -98,7 +98,7 @@ class _Blocks:
     def of(self, x: OnnxValue, bits: int) -> OnnxValue:
         """Scales or zero points of the gathered numbers, of sizes that divide theirs."""
         axis, along, indices = self.axis, self.along, self.indices
-        if axis != along and x.shape[axis] == 1:
+        if axis != along and x.shape[axis] < self.shape[axis]:  # one for all
             return reshape(x, replaced(x.shape, axis, (1,) * indices.rank))
         last = len(self.shape) - 1
         count = -(-self.shape[last] // self.block) if along == last else self.shape[last]

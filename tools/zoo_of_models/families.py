@@ -73,9 +73,9 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "granite": ("GraniteConfig", {"embedding_multiplier": 2.0, "logits_scaling": 3.0, "residual_multiplier": 0.5}),
     "olmo": ("OlmoConfig", {}),
     "smollm3": ("SmolLM3Config", {}),
-    "nemotron": ("NemotronConfig", {"norm_eps": 1e-5, "partial_rotary_factor": 0.5}),
+    "nemotron": ("NemotronConfig", {"hidden_size": 128, "norm_eps": 1e-5, "partial_rotary_factor": 0.5}),
     "ernie": ("Ernie4_5Config", _HEADS_OF_32),
-    "phi": ("PhiConfig", {"partial_rotary_factor": 0.5}),
+    "phi": ("PhiConfig", {"hidden_size": 128, "partial_rotary_factor": 0.5}),
 }
 #: Entries of config.json by the names that the builder knows, where transformers' are newer.
 _AS_BUILT: Mapping[str, Mapping[str, Any]] = {

@@ -14,7 +14,7 @@ import onnx
 from dml.files import write_text
 from tools.zoo_of_models.families import FAMILIES, PRECISIONS, PROVIDERS, build, checkpoint
 
-RIGHT, WRONG, REFUSED, NOT_BUILT = "right", "wrong", "refused", "not built"
+RIGHT, WRONG, REFUSED, NOT_BUILT, NOT_JUDGED = "right", "wrong", "refused", "not built", "not judged"
 #: The builder has no fp16 for CPUs.
 PAIRS = [
     (precision, provider)
@@ -73,7 +73,8 @@ def run_family(row: LanguageRow, place: Path, device: str) -> None:
         row.verdict, row.why = REFUSED, _one_line((done.stderr.strip().splitlines() or ["ended without a word"])[-1])
         return
     found = json.loads(done.stdout.splitlines()[-1])
-    row.verdict = RIGHT if found["right"] else WRONG
+    row.verdict = RIGHT if found["right"] else WRONG if found["judge"] else NOT_JUDGED
+    row.why = "" if found["judge"] else _one_line(found["refused"])
     row.judge, row.error, row.same, row.on_host = (found[name] for name in ("judge", "error", "same", "on_host"))
 
 
@@ -115,7 +116,7 @@ def language_markdown(rows: Sequence[LanguageRow]) -> str:
         if row.why:
             reasons.setdefault(f"{row.verdict}: {row.why}", []).append(row.name)
     notes = "".join(f"- {', '.join(names)}: {why}\n" for why, names in reasons.items())
-    built = [row for row in rows if row.verdict != NOT_BUILT]
+    built = [row for row in rows if row.verdict not in (NOT_BUILT, NOT_JUDGED)]
     right = sum(row.verdict == RIGHT for row in built)
     return f"{text}\n{right} of {len(built)} folders are right.\n\n{notes}"
 

@@ -83,7 +83,7 @@ class WrongError(Exception):
 
 def strain(vulkan: VulkanDevice, axis: str, asked: Strain, told: Callable[[Done], None] = lambda done: None) -> Done:
     """Strain a device. told: hears about once a second how much was done."""
-    shared = _Shared(seen_as(vulkan, axis), asked)
+    shared = _StrainShared(seen_as(vulkan, axis), asked)
     threads = [threading.Thread(target=_Thread(shared, number).run, daemon=True) for number in range(asked.threads)]
     for thread in threads:
         thread.start()
@@ -96,7 +96,7 @@ def strain(vulkan: VulkanDevice, axis: str, asked: Strain, told: Callable[[Done]
 
 
 @dataclass
-class _Shared:
+class _StrainShared:
     """What all threads see."""
 
     vulkan: VulkanDevice
@@ -143,7 +143,7 @@ class _Block:
 class _Thread:
     """One thread's steps."""
 
-    def __init__(self, shared: _Shared, number: int) -> None:
+    def __init__(self, shared: _StrainShared, number: int) -> None:
         self._shared = shared
         self._number = number
         self._rng = random.Random(f"{shared.asked.seed} {number}")

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 
 import dml
 from dml.frontends import onnx as ort
+from dml.frontends.onnx.operators import attention_products
 
 FLOAT, HALF = np.float32, np.float16
 BINDING = {"present_k": "past_k", "present_v": "past_v"}
@@ -266,3 +267,12 @@ def test_a_window_needs_room(device: dml.Device) -> None:
     decoder = Decoder(device, room=3, batch=1, local_window_size=4, sliding_window_cache=1)
     with pytest.raises(dml.DMLError, match="the cache must have room for local_window_size, 4, found 3"):
         decoder.session._model.run(decoder.step(1, [0]))
+
+
+@pytest.mark.parametrize("name", ["softcap", "sink, window", "4 bits"])
+def test_a_long_prompt_goes_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Three of seven positions' scores at a time."""
+    decoder = Decoder(device, **CASES[name])
+    monkeypatch.setattr(attention_products, "MOST_SCORES", 4 * 2 * 4 * 12 * 3)
+    decoder.check(7, [0, 0], 2e-5)
+    decoder.check(1, [7, 6], 2e-5)

@@ -18,6 +18,9 @@ from .activation import softmax_along
 #: The score of a key that a query does not look at.
 CLOSED = float(np.finfo(np.float32).min)
 
+#: Bytes of scores that are in memory at once.
+MOST_SCORES = 128 << 20
+
 
 def products(
     node: OnnxNode, query: OnnxValue, held: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
@@ -25,8 +28,23 @@ def products(
     """Attention of a query {B, S, N H} over keys and values {B, M, T, H} in float32, of the query's type.
 
     opened: which keys a query looks at, bias: what is added to scores; both broadcast to {B, N, S, T}. A sink takes its
-    part of the whole and has no value.
+    part of the whole and has no value. A long prompt goes in parts, whose scores take ``MOST_SCORES`` bytes at most.
     """
+    batch, steps, _ = query.shape
+    row = 4 * batch * (query.shape[2] // held[0].shape[3]) * held[0].shape[2]
+    if row * steps <= MOST_SCORES or steps == 1:
+        return _attended(node, query, held, opened, bias)
+    count, made = max(1, MOST_SCORES // row), []
+    for at in range(0, steps, count):
+        own = min(count, steps - at)
+        given = [x if x is None or x.shape[2] == 1 else part(x, 2, at, own) for x in (opened, bias)]
+        made.append(_attended(node, part(query, 1, at, own), held, *given))
+    return join(made, 1)
+
+
+def _attended(
+    node: OnnxNode, query: OnnxValue, held: Sequence[OnnxValue], opened: OnnxValue | None, bias: OnnxValue | None
+) -> OnnxValue:
     (batch, steps, width), (_, key_heads, total, size) = query.shape, held[0].shape
     heads = width // size
     asked = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))

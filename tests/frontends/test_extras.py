@@ -14,7 +14,7 @@ import pytest
 import dml
 
 #: Every package that is in an extra alone.
-OPTIONAL = ("defusedxml", "jinja2", "onnx", "PIL", "rich", "typer")
+OPTIONAL = ("defusedxml", "jinja2", "onnx", "PIL", "rich", "tokenizers", "typer")
 
 
 def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -25,6 +25,7 @@ def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.
 
 DOORS = {
     "onnx": ("onnx", "import dml.frontends.onnx"),
+    "genai": ("tokenizers", "import dml.frontends.genai"),
     "openvino": ("defusedxml", "import dml.frontends.openvino"),
     "cli": ("jinja2", "from dml.pages import render; render('dml.pages', 'base.html', {})"),
     "images": ("PIL", "from dml.frontends.dxdispatch import images; import numpy as np\n"

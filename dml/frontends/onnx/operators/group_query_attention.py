@@ -49,10 +49,17 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     steps = query.shape[1]
     size = query.shape[2] // heads
     query, key = _normalized(node, query, key, size)
-    if node.integer("sliding_window_cache", 0):
-        return windowed(node, query, key, value)
     past_key = node.optional(3, rank=4)
     room = 0 if past_key is None else past_key.shape[2]
+    if node.integer("sliding_window_cache", 0):
+        window = node.integer("local_window_size", -1)
+        node.check(window > 0, f"sliding_window_cache takes a local_window_size above 0, found {window}")
+        if room >= window:
+            return windowed(node, query, key, value)
+        # A cache with less room keeps all positions, as long as there are no more than it holds.
+        full = f"the cache holds {room} positions of a window of {window}, and no longer sequence"
+        node.limit(5, room, 1, full)
+        node.limit(6, room, 0, full)
     if past_key is not None and node.has(4) and node.writes_in_place({3: 1, 4: 2}):
         return _in_place(node, (query, key, value), past_key)
     present, prompt = _positions(node, steps, room)

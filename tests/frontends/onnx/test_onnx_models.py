@@ -339,3 +339,19 @@ def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device,
     ones, rank = {"one": np.ones(2, np.float32)}, len(inputs["x"].shape)
     model = model_of(nodes, inputs, ["y"], 17, initializers=ones, ranks={"y": rank})
     assert_close(prepare(model, device).run(inputs), in_onnxruntime(model, inputs), 1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 64), (0, 8, 8)])
+def test_a_size_that_is_inferred_beside_a_zero(device: dml.Device, shape: tuple[int, ...]) -> None:
+    """As onnxruntime infers it, of shapes that are known when it runs."""
+    x = np.ones(shape, np.float32)
+    model = model_of([node("Reshape", ["x", "s"], ["y"])], {"x": x}, ["y"], 17, symbolic=True,
+                     initializers={"s": np.array([0, -1])}, ranks={"y": 2})  # fmt: skip
+    assert prepare(model, device).run({"x": x})[0].shape == (0, 64)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_the_sign_of_nan_is_nan(device: dml.Device, dtype: type) -> None:
+    x = np.array([np.nan, -np.inf, -2, -0.0, 0, 3, np.inf], dtype)
+    model = model_of([node("Sign", ["x"], ["y"])], {"x": x}, ["y"], 13)
+    np.testing.assert_array_equal(prepare(model, device).run({"x": x})[0], np.sign(x))

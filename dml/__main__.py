@@ -18,7 +18,9 @@ def _run() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("rich", "typer"):
             raise
-        sys.exit(f"the dml command needs {error.name}, which is not installed: pip install dml[cli]")
+        from dml.words import to_install
+
+        sys.exit(f"the dml command needs {error.name}, which is not installed: {to_install('cli')}")
     # A line for who reads it, without the place in dml that it comes from
     warnings.formatwarning = lambda message, *_, **__: f"dml: {message}\n"
     app()

@@ -1,9 +1,17 @@
-"""Numbers of bytes as people read them, and tables as HTML, for notebooks."""
+"""What people read everywhere: this package's name where packages are installed from, bytes, tables for notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+
+#: The distribution. (`dml` is somebody else's.)
+DISTRIBUTION = "directml-vulkan"
+
+
+def to_install(extra: str) -> str:
+    """The command that installs an extra, as a shell takes it."""
+    return f'pip install "{DISTRIBUTION}[{extra}]"'
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -12,6 +12,8 @@ ROOT = Path(dml.__file__).parent
 
 #: Names that Microsoft's PyDirectML gives its classes, which programs written for it use.
 PYDIRECTML = {"Binding", "Device", "Model"}
+#: Names of onnxruntime-genai's classes, likewise.
+GENAI = {"Model", "Tensor"}
 
 
 def classes() -> dict[str, list[str]]:
@@ -29,6 +31,8 @@ def test_a_class_name_stands_once():
     assert len(found) > 177, "the operators' structures alone"
     for name in PYDIRECTML:
         found[name] = [where for where in found[name] if not where.startswith("frontends/pydirectml/")]
+    for name in GENAI:
+        found[name] = [where for where in found[name] if not where.startswith("frontends/genai/")]
     assert {name: where for name, where in found.items() if len(where) > 1} == {}
 
 
@@ -36,3 +40,9 @@ def test_the_exceptions_are_names_of_pydirectml():
     from dml.frontends import pydirectml
 
     assert {name for name in PYDIRECTML if isinstance(getattr(pydirectml, name, None), type)} == PYDIRECTML
+
+
+def test_the_exceptions_are_names_of_onnxruntime_genai():
+    from dml.frontends import genai
+
+    assert {name for name in GENAI if isinstance(getattr(genai, name, None), type)} == GENAI

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from example_module import example
 from test_contributing import insertions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +39,9 @@ def names(documents: list[Path]) -> list[Any]:
 
 
 def session_of(document: Path) -> dict[str, object]:
-    """What the README's graph takes for granted."""
+    """What the README's graph takes for granted, and the page about language models: a folder with one."""
+    if document.name == "genai.md":
+        example("chat").write_folder(Path("folder"))
     if document.name != "README.md":
         return {}
     rng = np.random.default_rng(0)

@@ -32,7 +32,6 @@ from dml.descriptors.binding import (
 from dml.descriptors.graph import DML_GRAPH_DESC, DML_OPERATOR_GRAPH_NODE_DESC
 from dml.enums import DML_CREATE_DEVICE_FLAGS, DML_EXECUTION_FLAGS, DML_FEATURE, DML_FEATURE_LEVEL
 from dml.errors import HRESULT, DMLError
-from dml.garbage import uncollected
 from dml.graph.compile import compile_graph
 from dml.graph.model import GraphField, read_graph
 from dml.runtime.buffer import Buffer
@@ -218,7 +217,7 @@ class Device(DMLObject):
             made = node.Desc
             if isinstance(made, DML_OPERATOR_GRAPH_NODE_DESC) and made.Operator.get_device() is not self:
                 require_device(made.Operator, self, f"DML_GRAPH_DESC.Nodes[{index}].Operator")
-        with stage("plan"), uncollected():
+        with stage("plan"):
             program = compile_graph(graph, self._target(flags), optimize=optimize)
         return CompiledOperator(
             self,

@@ -17,6 +17,7 @@ from dml.compiler.program import Access, Dispatch, Program
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.binding import DML_BINDING_PROPERTIES
 from dml.errors import DMLError
+from dml.runtime.needs import check_fits, explaining_needs
 from dml.runtime.recording import KernelTime, spirv
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.words import bytes_text, html_table
@@ -241,7 +242,9 @@ class CompiledOperator(Dispatchable):
         """The buffers and recordings of ``dispatch``: one set, whichever thread asks for it first."""
         with self._making:
             if self._resident is None:
-                self._resident = Resident(self)
+                check_fits(self.label, self.program, self._device.context.memory_limit)
+                with explaining_needs(self.label, self.program):
+                    self._resident = Resident(self)
             return self._resident
 
     def run_again(self) -> None:

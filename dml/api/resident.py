@@ -22,6 +22,7 @@ from dml.runtime.arena import Arena, Islands, bound_regions
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.memory import Use
+from dml.runtime.needs import explaining_needs
 from dml.runtime.recording import KernelTime, Place, Recording
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
@@ -344,7 +345,8 @@ class Resident:
             else:
                 owned[at] = arrays.packed_bytes(array, tensor)
         if owned or self._weights is None:
-            self._initialize(owned)
+            with explaining_needs(self._compiled.label, self._compiled.program):
+                self._initialize(owned)
         return bound
 
     def _initialize(self, owned: dict[int, Array]) -> None:

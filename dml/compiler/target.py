@@ -41,6 +41,13 @@ class Target:
     texel_alignment: int = 256
     max_push_constants: int = 128
     subgroup_size: int = 1
+    #: The narrowest subgroup that a kernel may be compiled for; 0 where the device does not tell.
+    min_subgroup_size: int = 0
+    #: VkPhysicalDeviceProperties' vendorID and deviceID, and VkDriverId; 0 where they are unknown. Only
+    #: ``selection.devices`` looks at them.
+    vendor: int = 0
+    device: int = 0
+    driver: int = 0
     #: What it was opened with beyond Vulkan 1.1's core.
     features: Features = NO_FEATURES
     #: The version of Mesa whose llvmpipe it is; (0, 0) where it is another driver.

@@ -97,6 +97,7 @@ MODELS: Mapping[str, tuple[str, ...]] = {
         f"CONVOLUTION:{_FLOATS},sizes=1x3x640x640,outputs=32,window=3|6,strides=2,padding=1|2,bias=yes,{_WEIGHTS}",
         f"MAX_POOLING1:{_FLOATS},sizes=1x256x20x20,window=5|13,padding=2|6",
         f"ROI_ALIGN:{_FLOATS},sizes=1x256x50x50,reduce=AVERAGE|MAX,pooled=7x7,samples=2_3",
+        "NON_MAX_SUPPRESSION:type=FLOAT32,sizes=1x91x3234|1x1x25200,most=half|1,limits=no|yes,least=no|yes,scores=yes|no",
         f"GATHER_ND:{_FLOATS},sizes=1x1x8400x84",
     ),
     "recurrent": (

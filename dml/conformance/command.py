@@ -78,6 +78,14 @@ def conformance(
         Path | None, typer.Option(help="Keep the journal there; where it is, go on with the run that it is of.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Loose results count as failures.")] = False,
+    stress: Annotated[
+        bool, typer.Option("--stress", help="Strain the device instead: memory, threads, long recordings.")
+    ] = False,
+    minutes: Annotated[float, typer.Option(min=0.01, help="How long --stress takes.")] = 1.0,
+    memory: Annotated[
+        int | None, typer.Option(min=1, help="MiB that --stress may use; nine tenths of the device's if left out.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, max=64, help="Threads of --stress, each with a device.")] = 4,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a case may take.")] = 300.0,
     jobs: Annotated[int, typer.Option(min=1, help="How many cases run at once on a device.")] = 1,
 ) -> None:
@@ -90,6 +98,10 @@ def conformance(
         raise typer.BadParameter("--dump needs --case")
     if case and (quick or full or filter or shard != "1/1"):
         raise typer.BadParameter("--case excludes --quick, --full, --filter and --shard")
+    if stress:
+        if quick or full or filter or case or shard != "1/1" or json or junit or html or resume:
+            raise typer.BadParameter("--stress takes --minutes, --memory, --threads, --seed, --device and --as")
+        _stress(device, axis, seed, minutes, memory, threads)
     report.check_paths(json, junit, html)
     from dml.conformance.runner import Conduct
     from dml.conformance.running import Asked, run
@@ -109,6 +121,18 @@ def conformance(
     if ended.journal is not None:
         Console(stderr=True).print(Text(f"go on: dml conformance --resume {ended.journal}"), soft_wrap=True)
     raise typer.Exit(_status(ended.report, ended.interrupted, strict))
+
+
+def _stress(
+    device: list[str] | None, axis: list[str] | None, seed: int, minutes: float, memory: int | None, threads: int
+) -> None:
+    """Ends the command."""
+    from dml.conformance.places import places
+    from dml.conformance.straining import memory_of, run
+    from dml.conformance.stress import Strain
+
+    asked = Strain(60 * minutes, seed, threads, memory_of(memory))
+    raise typer.Exit(DONE if run(places(device or (), axis or ()), asked, console()) else WORSE)
 
 
 @app.command(epilog="Exit status: 0 done; 2 wrong options; 3 they do not belong together, or a file cannot be used.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -32,6 +32,9 @@ from dml.runtime.buffer import Buffer
 
 Outcome = dict[str, Any]
 Array = npt.NDArray[Any]
+
+#: Bytes before and behind an output that nothing may write to.
+GUARD = 256
 
 #: What a device answers to what is beyond it: limits, features, memory.
 _BEYOND = (HRESULT.DXGI_ERROR_UNSUPPORTED, HRESULT.E_OUTOFMEMORY)
@@ -150,13 +153,18 @@ def _in_order(desc: OperatorDesc, outputs: Mapping[str, Expected | list[Expected
 
 
 @dataclass(frozen=True)
-class _Recorded:
+class RecordedCase:
     """A case that ran: its commands, its outputs, and the bytes that they came to."""
 
     case: str
     commands: CommandList
     outputs: Sequence[Buffer]
     found: Sequence[npt.NDArray[np.uint8]]
+    dispatches: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(map(len, self.found))
 
     def again(self) -> None:
         for buffer in self.outputs:
@@ -172,7 +180,7 @@ class _Recorded:
 
 
 #: The last case of each device.
-_BEFORE: MutableMapping[Device, _Recorded] = WeakKeyDictionary()
+_BEFORE: MutableMapping[Device, RecordedCase] = WeakKeyDictionary()
 
 
 def _run(
@@ -185,25 +193,50 @@ def _run(
         for name, at, tensor in tensors(desc.inputs())
     ]
     sizes = [int(tensor.TotalTensorSizeInBytes) for _, _, tensor in tensors(desc.outputs())]
-    results = [device.create_buffer(np.full(size, UNTOUCHED, np.uint8)) for size in sizes]
-    commands = recorded(device, compiled, given, results)
+    results = [device.create_buffer(np.full(size + 2 * GUARD, UNTOUCHED, np.uint8)) for size in sizes]
+    places = [DML_BUFFER_BINDING(buffer, GUARD, size) for buffer, size in zip(results, sizes, strict=True)]
+    commands = recorded(device, compiled, given, places)
     commands.execute()
-    found = [buffer.read(np.uint8, size) for buffer, size in zip(results, sizes, strict=True)]
-    this, before = _Recorded(case.id, commands, results, found), _BEFORE.pop(device, None)
+    found = [buffer.read(np.uint8, size + 2 * GUARD) for buffer, size in zip(results, sizes, strict=True)]
+    this, before = (
+        RecordedCase(case.id, commands, results, found, len(compiled.program.dispatches)),
+        _BEFORE.pop(device, None),
+    )
     this.again()
     if before is not None:
         before.again()
     _BEFORE[device] = this
-    return found, this.differing() or (before.differing() if before is not None else "")
+    differing = _beyond(found) or this.differing() or (before.differing() if before is not None else "")
+    return [data[GUARD : len(data) - GUARD] for data in found], differing
+
+
+def _beyond(found: Sequence[npt.NDArray[np.uint8]]) -> str:
+    """The first byte beside an output's bytes that was written; empty where none was."""
+    for at, data in enumerate(found):
+        wrong = data != UNTOUCHED
+        wrong[GUARD : len(data) - GUARD] = False
+        if wrong.any():
+            return f"output {at}: byte {int(np.argmax(wrong)) - GUARD} is beside the output's and was written"
+    return ""
+
+
+def last_run(device: Device) -> RecordedCase | None:
+    """The case that a device ran last, to be run again."""
+    return _BEFORE.get(device)
+
+
+def forget(device: Device) -> None:
+    """Keep nothing of a device, which is about to be closed."""
+    _BEFORE.pop(device, None)
 
 
 def recorded(
-    device: Device, compiled: CompiledOperator, inputs: Sequence[Buffer], outputs: Sequence[Buffer]
+    device: Device, compiled: CompiledOperator, inputs: Sequence[Buffer], outputs: Sequence[Buffer | DML_BUFFER_BINDING]
 ) -> CommandList:
     """Commands that run an operator through DirectML's own objects; what it keeps is initialized.
 
-    inputs, outputs: a buffer for each tensor that is there, in order. Inputs that DirectML owns are bound to the
-    initializer.
+    inputs, outputs: a buffer, or a part of one, for each tensor that is there, in order. Inputs that DirectML owns are
+    bound to the initializer.
     """
     given = _bindings(compiled.input_slots, inputs)
     owned = compiled.program.owned
@@ -261,9 +294,9 @@ def _scratch(device: Device, size: int) -> DML_BUFFER_BINDING | None:
     return _whole(device.create_buffer(size)) if size else None
 
 
-def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer]) -> list[DML_BUFFER_BINDING | None]:
-    left: Iterator[Buffer] = iter(buffers)
-    return [None if slot.tensor is None else _whole(next(left)) for slot in slots]
+def _bindings(slots: Sequence[Slot], buffers: Sequence[Buffer | DML_BUFFER_BINDING]) -> list[DML_BUFFER_BINDING | None]:
+    left = (one if isinstance(one, DML_BUFFER_BINDING) else _whole(one) for one in buffers)
+    return [None if slot.tensor is None else next(left) for slot in slots]
 
 
 def _whole(buffer: Buffer) -> DML_BUFFER_BINDING:

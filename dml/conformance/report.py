@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import platform
 import subprocess
@@ -44,7 +43,7 @@ def started(suite: Mapping[str, Any]) -> Record:
         "format": FORMAT,
         "version": VERSION,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "dml_version": _dml_version(),
+        "dml_version": dml.__version__,
         "commit": _commit(),
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -121,13 +120,6 @@ def _list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise DMLError(f"{where}: must be an array")
     return value
-
-
-def _dml_version() -> str:
-    try:
-        return importlib.metadata.version("dml")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _commit() -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dml.capability import LATEST
-from dml.compiler.program import Program, Space
+from dml.compiler.program import Program
 from dml.compiler.target import DeviceClass, Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_GRAPH_DESC
@@ -18,8 +18,8 @@ from dml.errors import HRESULT, DMLError
 from dml.graph.compile import compile_graph
 from dml.graph.model import read_graph
 from dml.runtime.advice import NoVulkanDevice
-from dml.runtime.arena import Islands, bound_regions
 from dml.runtime.devices import choose
+from dml.runtime.needs import MemoryNeeds, memory_needs
 from dml.validator import validate
 
 
@@ -43,21 +43,9 @@ class PlannedGraph:
         """Refused with E_NOTIMPL: a plan that depends on values which the model computes needs a device."""
         raise DMLError("the plan depends on values that only a device computes", HRESULT.E_NOTIMPL)
 
-    def bytes(self) -> dict[str, int]:
-        """What it takes while it runs, by use: weights, inputs, outputs, intermediates."""
-        program = self.program
-        regions = bound_regions(Space.CONSTANT, program.dispatches)
-        weights = sum(
-            end - start
-            for index in {region.index for region in regions}
-            for start, end in Islands([region for region in regions if region.index == index]).spans
-        )
-        return {
-            "weights": weights + program.persistent_size,
-            "inputs": sum(filter(None, program.inputs)),
-            "outputs": sum(filter(None, program.outputs)),
-            "intermediates": program.temporary_size,
-        }
+    def needs(self) -> MemoryNeeds:
+        """What it takes on the device while it runs."""
+        return memory_needs(self.program)
 
 
 class Planner:

@@ -20,8 +20,9 @@ class SharedConstants:
     An array is known by the bytes that it is a view of (see ``bytes_under``), which stay while this does.
     """
 
-    def __init__(self, data: Iterable[Stored] = ()) -> None:
-        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one) for one in data}
+    def __init__(self, data: Iterable[tuple[str, Stored]] = ()) -> None:
+        """data: names, for messages, and bytes."""
+        self._nodes = {id(one): DML_CONSTANT_DATA_GRAPH_NODE_DESC(one, Name=name) for name, one in data}
         self._derived: dict[tuple[int, Hashable], npt.NDArray[Any]] = {}
 
     def derived(

@@ -19,6 +19,7 @@ from dml.runtime.buffer import Buffer
 from dml.runtime.devices import VulkanDevice
 from dml.runtime.huge_pages import huge_pages
 from dml.runtime.memory import Bytes, Piece, Pool, Use
+from dml.runtime.memory_limit import VARIABLE, memory_limit
 from dml.runtime.native import kompute, vulkan_errors
 from dml.runtime.pipelines import Pipelines
 from dml.runtime.queue import ASKING, Fence, Gate, Queue
@@ -67,6 +68,8 @@ class Context:
         self.queue = Queue(self.manager, self.gate, device.name, self._lost, asking)
         self.pipelines = Pipelines(device, self.manager, self.gate, named=self.named, late=self.compiles_late)
         self._process = os.getpid()
+        #: Bytes that may be allocated; None for what the device has.
+        self.memory_limit = memory_limit()
         self._pools: dict[Use, Pool] = {}
         self._lock = threading.RLock()
         self._shared: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()
@@ -149,6 +152,7 @@ class Context:
             if use not in self._pools:
 
                 def allocate(size: int) -> Any:
+                    self._check_limit(size)
                     with vulkan_errors(f"allocating {size} bytes for {use.value} on {self.device.name}"):
                         named = {"name": f"dml {use.value} memory"} if self.named else {}
                         size = buffer_size(size) if reads_texels(self.device.target) else size
@@ -160,6 +164,14 @@ class Context:
                 own_from = max(OWN_ALLOCATION, self.device.memory // MOST_OWN_ALLOCATIONS)
                 self._pools[use] = Pool(allocate, own_from, host=use is not Use.DEVICE)
             return self._pools[use]
+
+    def _check_limit(self, size: int) -> None:
+        if self.memory_limit is not None:
+            allocated = sum(pool.allocated[1] for pool in list(self._pools.values()))
+            if allocated + size > self.memory_limit:
+                limit = f"the {self.memory_limit} bytes of {VARIABLE}"
+                message = f"{size} bytes and the {allocated} that are allocated would exceed {limit}"
+                raise DMLError(message, HRESULT.E_OUTOFMEMORY)
 
     # Transfers
 

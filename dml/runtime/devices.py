@@ -198,15 +198,17 @@ def _llvmpipe(driver: str) -> tuple[int, int]:
 def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api = _version(base.apiVersion)
-    driver, subgroup_size, max_allocation = "", 1, 1 << 30
+    driver, driver_id, subgroup_size, narrowest, max_allocation = "", 0, 1, 0, 1 << 30
     optional = features.Found(NO_FEATURES, ())
     if api >= (1, 1, 0):
         # A struct in the chain that the device does not know stays as it was.
         names = vk.VkPhysicalDeviceDriverProperties()
         allocation = vk.VkPhysicalDeviceMaintenance3Properties(pNext=names)
-        subgroup = vk.VkPhysicalDeviceSubgroupProperties(pNext=allocation)
+        sizes = vk.VkPhysicalDeviceSubgroupSizeControlProperties(pNext=allocation)
+        subgroup = vk.VkPhysicalDeviceSubgroupProperties(pNext=sizes)
         vk.vkGetPhysicalDeviceProperties2(physical, vk.VkPhysicalDeviceProperties2(pNext=subgroup))
         subgroup_size = max(1, int(subgroup.subgroupSize))
+        narrowest, driver_id = int(sizes.minSubgroupSize), int(names.driverID)
         max_allocation = int(allocation.maxMemoryAllocationSize) or max_allocation
         driver = " ".join(filter(None, (vk.ffi.string(s).decode() for s in (names.driverName, names.driverInfo))))
         optional = features.read(vk, instance, physical, api)
@@ -236,6 +238,10 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
         texel_alignment=int(limits.minTexelBufferOffsetAlignment),
         max_push_constants=int(limits.maxPushConstantsSize),
         subgroup_size=subgroup_size,
+        min_subgroup_size=narrowest,
+        vendor=identity.vendor,
+        device=identity.device,
+        driver=driver_id,
         features=optional.features,
         tuned=tuned_file.used(identity.file_name(driver)),
         llvmpipe=_llvmpipe(driver),

@@ -13,6 +13,7 @@ from typing import Any
 
 from dml.errors import HRESULT, DMLError
 from dml.runtime.advice import no_vulkan
+from dml.words import DISTRIBUTION
 
 #: Where the patched Kompute lies: inside a wheel that tools/wheel built, or as a package of its own in a checkout that
 #: tools/setup set up. The first wins, so that somebody else's ``kp`` in the same environment does no harm.
@@ -52,10 +53,8 @@ def kompute() -> Any:
 def _remedy() -> str:
     """Which wheel of dml brings Kompute, for this Python and this machine."""
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    return (
-        f"install the wheel that brings it, dml-*-{python}-{python}-manylinux_*_{platform.machine()}.whl "
-        "(tools/wheel in dml's sources builds it)"
-    )
+    wheel = f"{DISTRIBUTION.replace('-', '_')}-*-{python}-{python}-manylinux_*_{platform.machine()}.whl"
+    return f"install the wheel that brings it, {wheel} (tools/wheel in dml's sources builds it)"
 
 
 #: What Kompute throws.

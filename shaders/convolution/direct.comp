@@ -28,6 +28,14 @@ const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 #define WINDOW(i, k) ELEMENT(i, k)
 #endif
 
+#if WEIGHTS_HALVES
+// Four weights of FLOAT16, from a word on.
+FOUR four_halves_at(uint word) {
+    uint low = weights_word(word), high = weights_word(word + 1u);
+    return FOUR(half_decode(low & 0xffffu), half_decode_high(low), half_decode(high & 0xffffu), half_decode_high(high));
+}
+#endif
+
 void main() {
     // Invocations outside do not return, since behind a return lavapipe writes every variable under a mask: they make the
     // last tile's sums and do not store them.
@@ -57,7 +65,11 @@ void main() {
         [[unroll]] for (uint k = 0u; k < TAPS; ++k) {
 #if WEIGHTS_WIDE
             [[unroll]] for (uint m = 0u; m < TILE_C; m += 4u) {
+#if WEIGHTS_HALVES
+                FOUR four = four_halves_at((weight + k * TILE_C + m) >> 1);
+#else
                 FOUR four = FOUR_OF_BITS(weights_vector((weight + k * TILE_C + m) >> 2));
+#endif
                 [[unroll]] for (uint p = 0u; p < 4u; ++p) w[k][m + p] = four[p];
             }
 #else

@@ -119,14 +119,14 @@ def test_tanh_of_another_argument_is_loose(device, library, name, factor, status
 
 def test_a_second_run_must_give_the_same_bits(device, monkeypatch):
     case = Case.parse("ELEMENT_WISE_ADD:type=FLOAT32")
-    execute = execution._Recorded.again
+    execute = execution.RecordedCase.again
 
     def changed(recorded):
         execute(recorded)
         recorded.outputs[0].write(np.zeros(4, np.uint8), 4)
 
     assert run_case(device, case)["status"] == "passed"
-    monkeypatch.setattr(execution._Recorded, "again", changed)
+    monkeypatch.setattr(execution.RecordedCase, "again", changed)
     outcome = run_case(device, case)
     assert outcome["status"] == "failed"
     assert f"output 0 of {case.id} differs from its first run, from byte 4 on" in outcome["reason"]
@@ -135,8 +135,8 @@ def test_a_second_run_must_give_the_same_bits(device, monkeypatch):
 def test_the_case_before_runs_again_behind_the_next(device, monkeypatch):
     first, second = Case.parse("ACTIVATION_RELU:type=FLOAT32"), Case.parse("ELEMENT_WISE_ADD:type=FLOAT32")
     order = []
-    again = execution._Recorded.again
-    monkeypatch.setattr(execution._Recorded, "again", lambda one: (order.append(one.case), again(one))[1])
+    again = execution.RecordedCase.again
+    monkeypatch.setattr(execution.RecordedCase, "again", lambda one: (order.append(one.case), again(one))[1])
     assert [run_case(device, case)["status"] for case in (first, second)] == ["passed", "passed"]
     assert order[-3:] == [first.id, second.id, first.id] or order[-2:] == [second.id, first.id]
     before = execution._BEFORE[device]

@@ -14,7 +14,7 @@ import pytest
 import dml
 
 #: Every package that is in an extra alone.
-OPTIONAL = ("defusedxml", "jinja2", "onnx", "PIL", "rich", "typer")
+OPTIONAL = ("defusedxml", "jinja2", "onnx", "PIL", "rich", "tokenizers", "typer")
 
 
 def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -25,6 +25,7 @@ def without(modules: tuple[str, ...], code: str, *arguments: str) -> subprocess.
 
 DOORS = {
     "onnx": ("onnx", "import dml.frontends.onnx"),
+    "genai": ("tokenizers", "import dml.frontends.genai"),
     "openvino": ("defusedxml", "import dml.frontends.openvino"),
     "cli": ("jinja2", "from dml.pages import render; render('dml.pages', 'base.html', {})"),
     "images": ("PIL", "from dml.frontends.dxdispatch import images; import numpy as np\n"
@@ -43,7 +44,7 @@ def test_a_front_end_names_its_extra(extra: str) -> None:
     ]
     result = without((module,), "\n".join(lines))
     assert module in result.stdout, result.stderr
-    assert f"which is not installed: pip install dml[{extra}]" in result.stdout
+    assert f'which is not installed: pip install "directml-vulkan[{extra}]"' in result.stdout
 
 
 @pytest.mark.parametrize("module", ["typer", "rich"])
@@ -53,7 +54,7 @@ def test_the_command_names_its_extra_in_one_line(module: str) -> None:
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     assert line.startswith("the dml command needs ")
-    assert line.endswith("which is not installed: pip install dml[cli]")
+    assert line.endswith('which is not installed: pip install "directml-vulkan[cli]"')
 
 
 def test_the_command_says_which_extra_a_model_needs(device: dml.Device, tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_the_command_says_which_extra_a_model_needs(device: dml.Device, tmp_path
     for command in ("run", "explain"):
         result = without(("onnx",), code, command, str(model), "--device", str(device.vulkan.index))
         assert result.returncode == 1
-        assert "pip install dml[onnx]" in " ".join(result.stderr.split())
+        assert 'pip install "directml-vulkan[onnx]"' in " ".join(result.stderr.split())
 
 
 def test_everything_else_works_without_any_extra(device: dml.Device) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tools.gpu_compilation.drivers import DRIVERS, NoDriverError
-from tools.gpu_compilation.generation import compile_generation
+from tools.gpu_compilation.compiling import compile_chip
+from tools.gpu_compilation.drivers import NoDriverError, vendor_of
 from tools.gpu_compilation.loops import NO_LOOP, Loop, hottest
 from tools.gpu_compilation.workloads import workloads
 
@@ -65,9 +65,10 @@ def test_products_of_an_instruction(code: str, products: int) -> None:
 
 def test_amds_compiler_tells_of_them() -> None:
     try:
-        installation = DRIVERS[0].find()
+        amd = vendor_of("navi21")
+        installation = amd.find()
         (gemm,) = (workload for workload in workloads() if workload.name == "GEMM 4096x4096x4096")
-        report = compile_generation(installation, "navi21", [gemm], loops=True)
+        report = compile_chip(amd, installation, "navi21", [gemm], loops=True)
     except NoDriverError as error:
         pytest.skip(str(error))
     (figures,) = report.kernels.values()

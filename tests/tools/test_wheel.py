@@ -95,7 +95,7 @@ def wheel(tmp_path_factory):
 @pytest.mark.slow
 def test_it_brings_kompute_glslang_shaders_and_licenses(wheel):
     python = f"cp3{sys.version_info.minor}"
-    assert wheel.name.startswith(f"dml-{dml.__version__}-{python}-{python}-manylinux_2_")
+    assert wheel.name.startswith(f"directml_vulkan-{dml.__version__}-{python}-{python}-manylinux_2_")
     with zipfile.ZipFile(wheel) as archive:
         files = {info.filename: info for info in archive.infolist()}
         extension = next(archive.read(name) for name in files if name.startswith("dml/_vendor/kp."))

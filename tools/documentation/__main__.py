@@ -10,6 +10,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from tools.gpu_compilation import page as chips
+from tools.gpu_compilation.record import recorded
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 #: Documents of the repository that are pages of the site, too.
@@ -28,6 +31,7 @@ def main() -> int:
         [sys.executable, "-m", "sphinx", *options, "-c", str(HERE), str(pages), str(folder / "html")]
     )
     if status == 0:
+        (folder / "html" / "chips.html").write_text(chips.html(recorded()), encoding="utf-8")
         print(folder / "html" / "index.html")
     return status
 
@@ -51,6 +55,8 @@ def write_pages(folder: Path) -> None:
     for room, held in operators.families().items():
         _write(folder / "operators" / f"{room}.md", _contents(room, held))
     _write(folder / "operators" / "index.md", _contents("Operators", operators.families()))
+    with (folder / "compilers.md").open("a", encoding="utf-8") as table:
+        table.write(chips.markdown(recorded()))
     used_by = kernels.users()
     for family in kernels.families():
         _write(folder / "kernels" / f"{family}.md", kernels.page(family, used_by))

@@ -1,10 +1,10 @@
 """Sphinx's settings."""
 
-import importlib.metadata
+import dml
 
 project = "dml"
 author = "the dml authors"
-release = importlib.metadata.version("dml")
+release = dml.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 # Pygments' GLSL has no strings, which GL_EXT_spirv_intrinsics adds.
 suppress_warnings = ["misc.highlighting_failure"]

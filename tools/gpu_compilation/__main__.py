@@ -1,13 +1,18 @@
-"""Every kernel through AMD's compiler, for GPUs that need not be there.
+"""Every kernel through each vendor's compiler, for GPUs that need not be there.
 
-    tools/gpu_compile                        a table for each generation, the worst first
+    tools/gpu_compile                        the usual chip of each vendor: a table, the worst first
+    tools/gpu_compile --vendor intel         every chip of a vendor's (all: of every vendor)
+    tools/gpu_compile --chip bmg             one chip; may be repeated
     tools/gpu_compile --filter GEMM          kernels with that in their names
     tools/gpu_compile --loops                also multiply-adds of all instructions in each kernel's innermost loop
-    tools/gpu_compile --check                against recorded.json: no spills, no growth by more than a quarter
-    tools/gpu_compile --record               writes recorded.json anew
+    tools/gpu_compile --check                against what is recorded: no spills, no growth by more than a quarter
+    tools/gpu_compile --record               records these chips anew
+    tools/gpu_compile --html FILE            a page of what is recorded: chips by kernels
+    tools/gpu_compile --conformance --check  the cases of the default conformance run: none refused, spilled or slow
+    tools/gpu_compile --list                 vendors, chips, and which drivers are there
 
-Exit status: 0 all is well; 1 a kernel is refused by a driver, or fails the check; 3 the machine's own RADV is missing,
-or makes no devices out of nothing. A driver that only the tool unpacks may be missing: that is said, and no failure.
+Drivers are unpacked into the user's cache the first time. Exit status: 0 all is well; 1 a kernel is refused by a
+driver, or fails the check; 125 a driver cannot be used, and one line says why.
 """
 
 from __future__ import annotations
@@ -19,47 +24,61 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from tools.gpu_compilation import record
-from tools.gpu_compilation.drivers import DRIVERS, Driver, NoDriverError
+from tools.gpu_compilation import drivers, page, record
+from tools.gpu_compilation.compiling import Report, compile_chip
+from tools.gpu_compilation.drivers import ELSEWHERE, VENDORS, Installation, NoDriverError, Vendor
 from tools.gpu_compilation.figures import Figures
-from tools.gpu_compilation.generation import Report, compile_generation
-from tools.gpu_compilation.workloads import Workload, workloads
+from tools.gpu_compilation.workloads import Workload, conformance_cases, workloads
 
-_GENERATIONS = [generation for driver in DRIVERS for generation in driver.generations]
+_CHIPS = [chip for vendor in VENDORS for chip in vendor.chips]
 _SHOWN = 8
+_NO_DRIVER = 125
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
+    if options.list:
+        return _list_drivers()
+    if options.html:
+        options.html.write_text(page.html(record.recorded()), encoding="utf-8")
+        return 0
     start = time.monotonic()
-    chosen = [w for w in workloads() if options.filter.lower() in w.name.lower()]
+    every = conformance_cases() if options.conformance else workloads()
+    chosen = [w for w in every if options.filter.lower() in w.name.lower()]
     if not chosen:
         print(f"no kernel has {options.filter!r} in its name", file=sys.stderr)
         return 2
-    reports, missing = _compile(options.generation or _GENERATIONS, chosen, loops=options.loops)
-    status = 3 if any(driver.suite is None for driver in missing) else 0
-    known = record.load()
+    reports, missing = _compile(_chips(options), chosen, loops=options.loops)
+    for name in options.vendor or ():
+        if name in ELSEWHERE:
+            missing.append(f"{name} is left out: {ELSEWHERE[name]}")
+    for line in missing:
+        print(line)
+    status = _NO_DRIVER if missing else 0
     for report in reports:
         _show(report, options.worst)
-        if report.refused:
-            status = status or 1
         if options.check:
+            known = record.Record() if options.conformance else record.load(report.vendor)
             verdict = record.judge(report, known)
             _explain(report, verdict, partly=bool(options.filter))
             if verdict.failures:
                 status = status or 1
         else:
             _list("refused", [f"{name}: {reason}" for name, reason in report.refused.items()])
+            if report.refused:
+                status = status or 1
     if options.json:
         options.json.write_text(json.dumps([dataclasses.asdict(report) for report in reports], indent=1))
     if options.record:
-        record.save(record.renewed(known, reports))
+        for vendor in {report.vendor for report in reports}:
+            ours = [report for report in reports if report.vendor == vendor]
+            record.save(vendor, record.renewed(record.load(vendor), ours))
     print(f"{sum(len(report.kernels) for report in reports)} pipelines in {time.monotonic() - start:.0f} s")
     return status
 
@@ -68,84 +87,108 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "tools/gpu_compile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    names = ["all", *(vendor.name for vendor in VENDORS), *ELSEWHERE]
+    parser.add_argument("--vendor", action="append", choices=names, help="all its chips; may be repeated")
+    parser.add_argument("--chip", action="append", choices=_CHIPS, help="only this one; may be repeated")
     parser.add_argument("--check", action="store_true", help="compare with what is recorded, and show failures alone")
     parser.add_argument("--record", action="store_true", help="record these figures")
     parser.add_argument("--filter", default="", metavar="TEXT", help="only operators and cases with this in their name")
-    parser.add_argument("--generation", action="append", choices=_GENERATIONS, help="only this one; may be repeated")
-    parser.add_argument("--worst", type=int, metavar="N", help="so many kernels of each generation")
+    parser.add_argument("--conformance", action="store_true", help="the cases of the default conformance run instead")
+    parser.add_argument("--worst", type=int, metavar="N", help="at most N kernels of each chip")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page of what is recorded, and no more")
     parser.add_argument("--loops", action="store_true", help="count in the machine code of innermost loops")
+    parser.add_argument("--list", action="store_true", help="list vendors and chips, and no more")
     options = parser.parse_args(arguments)
     if options.record and options.filter:
         parser.error("--record writes all kernels, and takes no --filter")
+    if options.record and options.conformance:
+        parser.error("--record takes no --conformance")
     if options.worst is None:
         options.worst = 0 if options.check or options.record else sys.maxsize
     return options
 
 
-def _compile(
-    generations: Sequence[str], chosen: Sequence[Workload], *, loops: bool
-) -> tuple[list[Report], list[Driver]]:
-    """The reports in the order of the generations, and the drivers that are not to be had."""
+def _chips(options: argparse.Namespace) -> list[str]:
+    chosen = list(options.chip or ())
+    for name in options.vendor or ():
+        chosen += [chip for vendor in VENDORS if name in ("all", vendor.name) for chip in vendor.chips]
+    if not chosen and not options.vendor:
+        chosen = [chip for vendor in VENDORS for chip in vendor.usual]
+    return list(dict.fromkeys(chosen))
+
+
+def _compile(chips: Sequence[str], chosen: Sequence[Workload], *, loops: bool) -> tuple[list[Report], list[str]]:
+    """The reports in the order of the chips, and a line for each that is left out."""
+    missing: dict[str, str] = {}
+    found: dict[str, Installation] = {}
+    wanted: list[tuple[Vendor, str]] = []
+    for vendor in VENDORS:
+        ours = [chip for chip in vendor.chips if chip in chips]
+        try:
+            if ours:
+                found[vendor.name] = vendor.find()
+                wanted += [(vendor, chip) for chip in ours]
+        except NoDriverError as error:
+            missing[vendor.name] = f"{vendor.name} is left out: {error}"
     reports: list[Report] = []
-    missing: list[Driver] = []
-    running: list[tuple[Driver, Future[Report]]] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for driver in DRIVERS:
-            wanted = [generation for generation in driver.generations if generation in generations]
-            try:
-                installation = driver.find() if wanted else None
-            except NoDriverError as error:
-                missing.append(driver)
-                print(f"{driver.name} is left out: {error}")
-                continue
-            for generation in wanted:
-                assert installation is not None
-                running.append((driver, pool.submit(compile_generation, installation, generation, chosen, loops=loops)))
-        for driver, future in running:
+        running = [
+            (chip, pool.submit(compile_chip, vendor, found[vendor.name], chip, chosen, loops=loops))
+            for vendor, chip in wanted
+        ]
+        for chip, future in running:
             try:
                 reports.append(future.result())
             except NoDriverError as error:
-                missing.append(driver)
-                print(f"{driver.name} is left out: {error}")
-    return reports, missing
+                missing[chip] = f"{chip} is left out: {error}"
+    return reports, list(missing.values())
 
 
-def _worst_first(kernels: dict[str, Figures]) -> list[tuple[str, Figures]]:
+def _list_drivers() -> int:
+    mesa = drivers.mesa()
+    print(f"Mesa {mesa} in {drivers.folder()}" if mesa else f"nothing is unpacked in {drivers.folder()} yet")
+    for vendor in VENDORS:
+        print(f"{vendor.name:12} {' '.join(vendor.chips)} (checked by CI: {' '.join(vendor.usual)})")
+    for name, reason in ELSEWHERE.items():
+        print(f"{name:12} {reason}")
+    return 0
+
+
+def worst_first(kernels: dict[str, Figures]) -> list[tuple[str, Figures]]:
     def badness(entry: tuple[str, Figures]) -> tuple[int, ...]:
         found = entry[1]
-        return -found.scratch, -found.vgpr_spills - found.sgpr_spills, -found.vgprs, -found.instructions
+        return -found.spills, -found.scratch, -found.registers, -found.instructions
 
     return sorted(kernels.items(), key=badness)
 
 
 def _show(report: Report, most: int) -> None:
-    kernels = _worst_first(report.kernels)
-    spilling = sum(found.spills for _, found in kernels)
+    kernels = worst_first(report.kernels)
+    spilling = sum(found.does_spill for _, found in kernels)
     slowest = max((found.milliseconds for _, found in kernels), default=0)
     print(
-        f"{report.generation}, Mesa {report.mesa}: {len(kernels)} kernels, {spilling} spill, at most "
-        f"{max((found.vgprs for _, found in kernels), default=0)} VGPRs, {slowest:.0f} ms for one"
+        f"{report.vendor} {report.chip}, Mesa {report.mesa}: {len(kernels)} kernels, {len(report.refused)} refused, "
+        f"{spilling} spill, {slowest:.0f} ms for one at most"
     )
     if not most:
         return
-    table = Table("kernel", title=f"{report.generation}, Mesa {report.mesa}")
-    columns = ("instructions", "VGPRs", "SGPRs", "spilled", "scratch B", "LDS B", "waves", "ms", "loop")
+    table = Table("kernel", title=f"{report.chip}, Mesa {report.mesa}")
+    columns = ("instructions", "registers", "spills", "scratch B", "shared B", "occupancy", "cycles", "ms", "loop")
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
-    for name, found in kernels[:most]:
-        spilled = found.vgpr_spills + found.sgpr_spills
-        numbers = (found.instructions, found.vgprs, found.sgprs, spilled, found.scratch, found.lds, found.waves)
-        table.add_row(name, *map(str, numbers), f"{found.milliseconds:.0f}", str(found.loop))
+    for name, f in kernels[:most]:
+        numbers = (f.instructions, f.registers, f.spills, f.scratch, f.shared, f.occupancy, f.cycles)
+        table.add_row(name, *map(str, numbers), f"{f.milliseconds:.0f}", str(f.loop))
     # Redirected, a table is as wide as it needs to be.
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
 def _explain(report: Report, verdict: record.Verdict, *, partly: bool) -> None:
     if not verdict.compared:
-        print(f"  nothing is recorded of {report.generation} with Mesa {report.mesa}: only spills count")
+        print(f"  nothing is recorded of {report.chip} with Mesa {report.mesa}: only spills count")
     for failure in verdict.failures:
-        print(f"  FAILED {report.generation}: {failure}")
+        print(f"  FAILED {report.chip}: {failure}")
     _list("new", verdict.new)
     if not partly:
         _list("no longer there", verdict.gone)

@@ -1,4 +1,4 @@
-"""The figures that are recorded, and whether new ones are as good."""
+"""The figures that are recorded, a file for each vendor, and whether new ones are as good."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tools.gpu_compilation.compiling import Report
 from tools.gpu_compilation.figures import Figures
-from tools.gpu_compilation.generation import Report
 
-RECORD = Path(__file__).with_name("recorded.json")
+FOLDER = Path(__file__).with_name("recorded")
 #: What is recorded of a kernel, in this order.
-COLUMNS = ("instructions", "vgprs", "vgpr_spills", "sgpr_spills", "scratch", "lds")
+COLUMNS = ("instructions", "registers", "spills", "scratch", "occupancy", "cycles")
 #: What may grow, and by how much on top of the quarter: a kernel of 20 instructions or 8 registers is no worse for a
 #: step of the compiler's own granularity.
-GROWS = {"instructions": 16, "vgprs": 8, "vgpr_spills": 0, "sgpr_spills": 0, "scratch": 0}
+GROWS = {"instructions": 16, "registers": 8, "spills": 0, "scratch": 0}
+#: Milliseconds that no kernel may take to compile, where none is recorded as slower.
+SLOW = 2000.0
 
 Row = tuple[int, ...]
 
 
 @dataclass
 class Record:
-    """figures: version of Mesa -> generation -> kernel -> what COLUMNS names. accepted: "generation kernel" -> why it
-    may spill."""
+    """Of one vendor. figures: chip -> kernel -> what COLUMNS names. mesa: chip -> version of its driver.
 
-    figures: dict[str, dict[str, dict[str, Row]]] = field(default_factory=dict)
+    accepted: "chip kernel" -> why it may spill.
+    """
+
+    figures: dict[str, dict[str, Row]] = field(default_factory=dict)
+    mesa: dict[str, str] = field(default_factory=dict)
     accepted: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class Verdict:
-    """failures: a line each. new, gone: kernels that the record has not, or that are only there."""
+    """failures: a line each. new, gone: kernels that the record has not, or that only it has."""
 
     failures: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
@@ -45,27 +50,27 @@ def row(figures: Figures) -> Row:
 
 
 def judge(report: Report, record: Record) -> Verdict:
-    """No kernel is refused, spills or has grown by more than a quarter.
+    """No kernel is refused, spills, is slow to compile, or has grown by more than a quarter.
 
     Growth counts against figures of the same compiler alone: versions differ. A kernel that spills and is accepted may
     not get worse either.
     """
-    recorded = record.figures.get(report.mesa, {}).get(report.generation)
+    same = record.mesa.get(report.chip) == report.mesa
+    recorded = record.figures.get(report.chip) if same else None
     verdict = Verdict(compared=recorded is not None)
     verdict.failures += [f"{name} is refused: {reason}" for name, reason in report.refused.items()]
     for name, figures in report.kernels.items():
         before = (recorded or {}).get(name)
-        if figures.spills and f"{report.generation} {name}" not in record.accepted:
-            verdict.failures.append(
-                f"{name} spills {figures.vgpr_spills} vector and {figures.sgpr_spills} scalar registers, "
-                f"{figures.scratch} bytes of scratch"
-            )
+        if figures.does_spill and f"{report.chip} {name}" not in record.accepted:
+            verdict.failures.append(f"{name} spills {figures.spills}, {figures.scratch} bytes of scratch")
         elif before is not None:
             verdict.failures += [
-                f"{name} has {now} {column.replace('_', ' ')}, {was} are recorded"
+                f"{name} has {now} {column}, {was} are recorded"
                 for column, was, now in zip(COLUMNS, before, row(figures), strict=True)
                 if column in GROWS and now > was * 1.25 and now > was + GROWS[column]
             ]
+        if figures.milliseconds > SLOW:
+            verdict.failures.append(f"{name} takes {figures.milliseconds:.0f} ms to compile")
         if recorded is not None and before is None:
             verdict.new.append(name)
     compiled = {*report.kernels, *report.refused}
@@ -74,51 +79,52 @@ def judge(report: Report, record: Record) -> Verdict:
 
 
 def renewed(record: Record, reports: Iterable[Report]) -> Record:
-    """The record with these reports; what is no longer there of their generations, or of what is accepted, goes."""
+    """The record with these reports of its vendor; what is no longer there of their chips, or of what is accepted,
+    goes."""
     reports = list(reports)
-    ours = {report.generation for report in reports}
-    figures: dict[str, dict[str, dict[str, Row]]] = {}
-    for mesa, generations in record.figures.items():
-        kept = {generation: kernels for generation, kernels in generations.items() if generation not in ours}
-        if kept:
-            figures[mesa] = kept
+    figures, mesa = dict(record.figures), dict(record.mesa)
     for report in reports:
-        kernels = {name: row(found) for name, found in report.kernels.items()}
-        figures.setdefault(report.mesa, {})[report.generation] = kernels
-    spilling = {f"{r.generation} {name}" for r in reports for name, found in r.kernels.items() if found.spills}
+        figures[report.chip] = {name: row(found) for name, found in report.kernels.items()}
+        mesa[report.chip] = report.mesa
+    ours = {report.chip for report in reports}
+    spilling = {f"{r.chip} {name}" for r in reports for name, found in r.kernels.items() if found.does_spill}
     accepted = {
         key: reason for key, reason in record.accepted.items() if key in spilling or key.partition(" ")[0] not in ours
     }
-    return Record(figures, accepted)
+    return Record(figures, mesa, accepted)
 
 
-def load(path: Path = RECORD) -> Record:
+def recorded() -> dict[str, Record]:
+    """All records, by vendor."""
+    return {path.stem: load(path.stem) for path in sorted(FOLDER.glob("*.json"))}
+
+
+def load(vendor: str, folder: Path = FOLDER) -> Record:
     """An empty record where there is no file."""
+    path = folder / f"{vendor}.json"
     if not path.exists():
         return Record()
     data = json.loads(path.read_text(encoding="utf-8"))
     assert tuple(data["columns"]) == COLUMNS, f"{path} is of other columns; --record writes it anew"
-    figures: dict[str, dict[str, dict[str, Row]]] = {}
-    for mesa, held in data["figures"].items():
-        for at, generation in enumerate(held["generations"]):
-            kernels = {n: tuple(rows[at]) for n, rows in held["kernels"].items() if rows[at] is not None}
-            figures.setdefault(mesa, {})[generation] = kernels
-    return Record(figures, data["accepted"])
+    figures: dict[str, dict[str, Row]] = {chip: {} for chip in data["chips"]}
+    for name, rows in data["kernels"].items():
+        for chip, found in zip(data["chips"], rows, strict=True):
+            if found is not None:
+                figures[chip][name] = tuple(found)
+    return Record(figures, data["chips"], data["accepted"])
 
 
-def save(record: Record, path: Path = RECORD) -> None:
-    """One line for each kernel, with a row for each generation (null where it has no such kernel)."""
-    blocks = [f'"{mesa}": {_block(generations)}' for mesa, generations in sorted(record.figures.items())]
+def save(vendor: str, record: Record, folder: Path = FOLDER) -> None:
+    """One line for each kernel, with a row for each chip (null where it has no such kernel)."""
+    folder.mkdir(exist_ok=True)
+    names = dict.fromkeys(name for kernels in record.figures.values() for name in kernels)
+    chips = {chip: record.mesa[chip] for chip in record.figures}
+    rows = [f"{_compact(n)}: {_compact([kernels.get(n) for kernels in record.figures.values()])}" for n in names]
     accepted = json.dumps(record.accepted, indent=2, sort_keys=True)
-    text = '{{\n"columns": {},\n"accepted": {},\n"figures": {{\n{}\n}}\n}}\n'
-    path.write_text(text.format(_compact(COLUMNS), accepted, ",\n".join(blocks)), encoding="utf-8")
+    text = '{{\n"columns": {},\n"chips": {},\n"accepted": {},\n"kernels": {{\n{}\n}}\n}}\n'
+    path = folder / f"{vendor}.json"
+    path.write_text(text.format(_compact(COLUMNS), _compact(chips), accepted, ",\n".join(rows)), encoding="utf-8")
 
 
-def _block(generations: Mapping[str, Mapping[str, Row]]) -> str:
-    names = dict.fromkeys(name for kernels in generations.values() for name in kernels)
-    rows = [f"{_compact(n)}: {_compact([kernels.get(n) for kernels in generations.values()])}" for n in names]
-    return '{{\n"generations": {},\n"kernels": {{\n{}\n}}\n}}'.format(_compact(list(generations)), ",\n".join(rows))
-
-
-def _compact(value: Any) -> str:
+def _compact(value: Mapping[str, Any] | Any) -> str:
     return json.dumps(value, separators=(",", ":"))

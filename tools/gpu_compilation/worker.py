@@ -1,7 +1,7 @@
-"""A process of one driver and generation: says what its device is, is given kernels, answers with each one's figures.
+"""A process of one driver and chip: says what its device is, is given kernels, answers with each one's figures.
 
-Messages are pickles: out the VulkanDevice, in a list of kernels, out for each the Figures, or why it was refused.
-With --loops, the figures tell of the kernel's innermost loop.
+Messages are pickles: out the VulkanDevice, in lists of kernels, out for each the Figures, or why it was refused. The
+first argument is the vendor. With --loops, the figures tell of the kernel's innermost loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import vulkan as vk
 
 from dml.runtime.devices import list_devices
-from tools.gpu_compilation.figures import Figures
+from tools.gpu_compilation.figures import figures
 from tools.gpu_compilation.pipelines import pipeline_compiler
 
 
@@ -33,7 +33,7 @@ def main() -> None:
         answer(devices[0])
         for kernel in pickle.load(sys.stdin.buffer):
             try:
-                answer(Figures.of(*compiler.compile(kernel)))
+                answer(figures(sys.argv[1], *compiler.compile(kernel)))
             except vk.VkError as error:
                 answer(f"{type(error).__name__}")
 

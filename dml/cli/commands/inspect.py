@@ -58,6 +58,7 @@ def _show(model: Path, facts: ModelSummary, device: str) -> None:
         domain = "" if one.domain == "ai.onnx" else f"{one.domain}::"
         listed.add_row(escape(f"{domain}{one.name}"), str(one.count), _HOW[one.how])
     show(listed)
+    _show_weights(facts)
     typer.echo(f"opsets: {opsets}{f', made by {facts.producer}' if facts.producer else ''}")
     typer.echo(f"weights in the file: {facts.weight_elements} elements, {bytes_text(facts.weight_bytes)}")
     if facts.memory is None:
@@ -67,6 +68,16 @@ def _show(model: Path, facts: ModelSummary, device: str) -> None:
     uses = ", ".join(f"{use} {bytes_text(size)}" for use, size in facts.memory.items())
     whole = bytes_text(sum(facts.memory.values()))
     typer.echo(f"memory on {device}{f' for {sizes}' if sizes else ''}: {whole} at most ({uses or 'nothing'})")
+
+
+def _show_weights(facts: ModelSummary) -> None:
+    if facts.largest:
+        weights = table("Largest weights", "name", "type", "shape", "in the file", "on the device")
+        for one in facts.largest:
+            there = "unknown" if one.device_bytes is None else bytes_text(one.device_bytes)
+            shape = " x ".join(map(str, one.shape)) or "scalar"
+            weights.add_row(escape(one.name), one.kind, shape, bytes_text(one.bytes), there)
+        show(weights)
 
 
 def _shape(value: ValueSummary) -> str:

@@ -7,6 +7,10 @@ Sizes: B batch, N query heads, M key and value heads, S queries, K new keys, T a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import overload
+
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
 from dml.compiler.kernels.prelude import Bound, read, update
@@ -25,6 +29,8 @@ from dml.enums import DML_MULTIHEAD_ATTENTION_MASK_TYPE, DML_TENSOR_DATA_TYPE_FL
 
 _Mask = DML_MULTIHEAD_ATTENTION_MASK_TYPE
 _NONE = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
+_PACKED = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END
+_BOOLEAN = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN
 #: Dimensions of the mask without leading ones.
 _MASK_RANKS = {
     _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH: 2,
@@ -33,6 +39,9 @@ _MASK_RANKS = {
     _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN: 4,
 }
 
+
+#: Bytes of scores that are in memory at once.
+MOST_SCORES = 128 << 20
 
 AttentionDesc = DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 
@@ -86,9 +95,56 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
     )
     if attend_at_once(builder, attended):
         return
-    scores = _scores(builder, query, key, key_heads, float(desc.Scale))
-    _softmax(desc, builder, scores, mask, lengths, new)
-    matmul(builder, _shared_heads(scores, key_heads), _shared_heads(value, key_heads), None, result)
+    for rows in _parts_of_rows(builder, query, key.sizes[2], whole_batch=desc.MaskType == _PACKED):
+        own = rows.of(query, 0, 2)
+        scores = _scores(builder, own, rows.of(key, 0), rows.of(more["relative"], 0, 2), key_heads, float(desc.Scale))
+        _softmax(desc, builder, scores, _mask_of(desc, mask, rows), rows.of(lengths, 0), new)
+        weights, values = _shared_heads(scores, key_heads), _shared_heads(rows.of(value, 0), key_heads)
+        matmul(builder, weights, values, None, rows.of(result, 0, 3))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Batch elements and queries whose scores are in memory at once: of each the first, and how many."""
+
+    batch: tuple[int, int]
+    queries: tuple[int, int]
+
+    @overload
+    def of(self, operand: Operand, batch: int, queries: int | None = None) -> Operand: ...
+    @overload
+    def of(self, operand: None, batch: int, queries: int | None = None) -> None: ...
+    def of(self, operand: Operand | None, batch: int, queries: int | None = None) -> Operand | None:
+        """Their part of an operand. batch, queries: which dimensions these are."""
+        if operand is None:
+            return None
+        sizes, offset = list(operand.sizes), 0
+        for axis, (first, count) in ((batch, self.batch), (queries, self.queries)):
+            if axis is not None:
+                sizes[axis], offset = count, offset + first * operand.strides[axis]
+        return operand.view(tuple(sizes), operand.strides, offset)
+
+
+def _mask_of(desc: AttentionDesc, mask: Operand | None, rows: _Rows) -> Operand | None:
+    """The rows' part of the mask; the packed one counts through the whole batch."""
+    if desc.MaskType == _PACKED:
+        return mask
+    return rows.of(mask, 0, 2) if desc.MaskType == _BOOLEAN else rows.of(mask, 1)
+
+
+def _parts_of_rows(builder: ProgramBuilder, query: Operand, keys: int, *, whole_batch: bool) -> Iterator[_Rows]:
+    """All rows at once where one binding shows their scores, else as many as it does: a long prompt goes in parts."""
+    batch, heads, queries, _ = query.sizes
+    row = 4 * heads * -(-keys // 4) * 4
+    room = min(builder.target.max_region, MOST_SCORES)
+    if batch * queries * row <= room:
+        yield _Rows((0, batch), (0, queries))
+        return
+    together = batch if whole_batch or batch * row <= room else 1
+    count = max(1, room // (together * row))
+    for first in range(0, batch, together):
+        for at in range(0, queries, count):
+            yield _Rows((first, together), (at, min(count, queries - at)))
 
 
 def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:
@@ -105,16 +161,17 @@ def _biased(builder: ProgramBuilder, query: Operand, bias: Operand) -> Operand:
     return biased
 
 
-def _scores(builder: ProgramBuilder, query: Operand, key: Operand, key_heads: int, scale: float) -> Operand:
+def _scores(
+    builder: ProgramBuilder, query: Operand, key: Operand, relative: Operand | None, key_heads: int, scale: float
+) -> Operand:
     """``scale * query x key + relative position bias``, {batch, head, query, key}."""
     batch, heads, queries, _ = query.sizes
     scores = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, queries, key.sizes[2]))
-    relative = builder.get("RelativePositionBiasTensor")
     matmul(
         builder,
         _shared_heads(query, key_heads),
         transposed(_shared_heads(key, key_heads)),
-        relative and _shared_heads(trailing(relative, 4), key_heads),
+        relative and _shared_heads(relative, key_heads),
         _shared_heads(scores, key_heads),
         alpha=scale,
     )

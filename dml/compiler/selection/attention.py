@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, shuffled
+from dml.compiler.selection.devices import half_matrices, has_room_for_matrices, keeps
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
 
@@ -53,8 +54,13 @@ _TILES = (
     (64, 64, 16, 8, 128, 96),
     (64, 64, 16, 16, 256, 256),
     (32, 32, 16, 8, 128, 256),
+    (32, 32, 16, 16, 256, 256),
     (16, 32, 16, 8, 128, 512),
 )
+
+
+#: Registers that attention/tiles.comp takes for queries, keys, what is on its way and where it lies.
+_BESIDE_TILES = 105
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,11 @@ class AttentionTiles:
     steps: int = 1
     across: int = 8
     workgroup: int = WORKGROUP
+
+    @property
+    def kept(self) -> int:
+        """Scores and sums that an invocation keeps."""
+        return self.rows * (self.keys + self.columns) // self.workgroup
 
     @property
     def staged(self) -> int:
@@ -235,8 +246,8 @@ _MOST_ON_MATRICES = 128
 
 def _on_matrices(target: Target, of: AttentionShape) -> Iterator[AttentionMatrices]:
     """FLOAT16 on matrix units with sums in float32: none where the device has none of the kind, or rows do not fit."""
-    shapes, widest = target.features.half_matrices, max(of.size, of.value_size)
-    if not (of.halves and shapes and widest <= _MOST_ON_MATRICES):
+    shapes, widest = half_matrices(target), max(of.size, of.value_size)
+    if not (of.halves and shapes and widest <= _MOST_ON_MATRICES and has_room_for_matrices(target)):
         return
     m, n, k = shapes[0]
     through_memory = [(*tile, False) for tile in _MATRIX_TILES]
@@ -257,7 +268,7 @@ def _matrices(
     target: Target, of: AttentionShape, rows: int, keys: int, down: int, in_registers: bool
 ) -> AttentionMatrices | None:
     """A tile of so many rows and keys, ``down`` matrices of a subgroup; None where it does not divide or fit."""
-    shape = m, n, k = target.features.half_matrices[0]
+    shape = m, n, k = half_matrices(target)[0]
     own, depth, columns = m * down, -(-of.size // k) * k, -(-of.value_size // n) * n
     found = AttentionMatrices(
         rows, keys, own, shape, depth, columns, target.subgroup_size,
@@ -292,5 +303,5 @@ def _tiles(target: Target, of: AttentionShape) -> Iterator[AttentionTiles]:
         parts = _parts(target, of, groups, steps, keys)
         found = AttentionTiles(rows, keys, depth, values, columns, parts, -(-steps // parts), across, workgroup)
         fits = found.shared <= target.shared_memory and workgroup <= target.max_workgroup_invocations
-        if fits and columns <= most:
+        if fits and columns <= most and keeps(target, found.kept, workgroup=workgroup, others=_BESIDE_TILES):
             yield found

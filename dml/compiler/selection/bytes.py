@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.selection.convolution import WindowSizes
+from dml.compiler.selection.devices import byte_matrices
 from dml.compiler.selection.product_tiles import BlockTile, MatrixTile, SlicedTile, first_of_enough, fits
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -53,6 +54,7 @@ ByteKernel = DotProduct | DotRows | ByteMatrixProduct
 _DOT_TILES = (
     (DotProduct(64, 128, blocks=(2, 2), slab=32), 128),
     (DotProduct(64, 64, blocks=(2, 2), slab=32), 128),
+    (DotProduct(64, 64, blocks=(1, 1), slab=64), 128),
     (DotProduct(32, 32, blocks=(1, 1), slab=32), 1),
 )
 #: Tiles for matrix units: (rows, columns), those of a subgroup, slab, and with how many they are enough: those of
@@ -119,7 +121,7 @@ def is_better_exchanged(target: Target, m: int, n: int) -> bool:
 
 def _on_matrices(target: Target) -> Iterator[tuple[ByteMatrixProduct, int]]:
     """The tiles that fit, with how many of them are enough; none where there are no matrix units for bytes."""
-    for shape in target.features.byte_matrices[:1]:
+    for shape in byte_matrices(target)[:1]:
         for (rows, columns), own, slab, enough in _MATRIX_TILES:
             tile = ByteMatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
             if fits(target, tile) and tile.is_whole:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dml.compiler.selection import compile_cost, max_steps, reads_texels, tile_compilation
-from dml.compiler.selection.product_tiles import half_steps
+from dml.compiler.selection.devices import half_matrices, has_few_registers, has_room_for_matrices, keeps
+from dml.compiler.selection.product_tiles import FEWEST_SUMS, half_steps
 from dml.compiler.selection.tiles import ProductSizes, product_cost
 from dml.compiler.selection.tuned import at_least, half_work, tuned
 from dml.compiler.target import Target
@@ -217,6 +218,16 @@ def _direct_tile(target: Target, sizes: WindowSizes, channels: int, rows: int, c
     return DirectTile(channels, rows, columns, span, padded, cost)
 
 
+#: Bytes of FLOAT16 weights, at most, that CPUs' drivers keep as FLOAT32: 512 x 512 x 3 x 3 at 14 x 14 take llvmpipe 26
+#: ms of CPU time so and 39 as they are.
+_WIDENED_WEIGHTS = 8 << 20
+
+
+def widens_halves(target: Target, size: int) -> bool:
+    """Whether a convolution keeps weights of FLOAT16, of so many bytes, in FLOAT32."""
+    return target.is_cpu and size <= _WIDENED_WEIGHTS
+
+
 def stores_in_loops(target: Target) -> bool:
     """Whether the direct kernel stores a tile in loops over its sums, of which drivers then compile one copy.
 
@@ -252,6 +263,11 @@ class ImplicitTile:
     weight: float = 1.0
     table: int = 0
     half_steps: int = 0
+
+    @property
+    def sums(self) -> int:
+        """Of an invocation."""
+        return 16 * self.fours[0] * self.fours[1]
 
     def memory(self) -> int:
         """Bytes of shared memory, at most."""
@@ -328,7 +344,7 @@ _TAPS_WORTH_A_COPY, _OUTPUTS_WORTH_A_COPY = 4, 128
 
 def implicit_matrix_tile(target: Target, sizes: WindowSizes) -> ImplicitMatrixTile | None:
     """The tile of a convolution of FLOAT16 on matrix units; None where there are none, or too little work for them."""
-    shapes = target.features.half_matrices
+    shapes = half_matrices(target) if has_room_for_matrices(target) else []
     if target.is_cpu or not shapes or sizes.outputs < _FEWEST_OUTPUTS or sizes.products < 16:
         return None
     slab = 32 if sizes.inputs % 32 == 0 else 16
@@ -401,10 +417,11 @@ def implicit_tile(target: Target, sizes: WindowSizes, *, halves: bool = False) -
 
     steps = half_steps(target) if halves else 0
     tiles = [replace(tile, half_steps=steps) for tile in (_IMPLICIT_HALF_TILES if steps else _IMPLICIT_TILES)]
-    fitting = [tile for tile in tiles if tile.workgroup <= target.max_workgroup_invocations]
+    most = target.max_workgroup_invocations
+    fitting = [t for t in tiles if t.workgroup <= most and (t.sums <= FEWEST_SUMS or keeps(target, t.sums))]
     kind = "implicit in halves" if steps else "implicit"
     tile = tuned(target, "convolution", lambda: f"{kind} {_work(sizes)}", min(fitting, key=cost), lambda: fitting)
-    larger = replace(tile, slab=16)
+    larger = tile if has_few_registers(target) else replace(tile, slab=16)
     if larger.memory() > target.shared_memory or (sizes.inputs % 16 and sizes.inputs % 8 == 0):
         larger = tile
     larger = _with_table(target, sizes, larger)
@@ -468,7 +485,11 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
     for rows, columns, by_four in tiles:
         tile = DepthwiseTile(rows, columns, (_gap(sizes, 1), 1), by_four)
         down, across = elements_read(tile, sizes)
-        if down * across <= _MOST_READS and (rows == 1 or sizes.places[1] > rows // 2):
+        if (
+            down * across <= _MOST_READS
+            and keeps(target, down * across + rows * columns)
+            and (rows == 1 or sizes.places[1] > rows // 2)
+        ):
             fitting.append(tile)
     if not fitting:
         return None

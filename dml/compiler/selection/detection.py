@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.devices import registers
 from dml.compiler.selection.lines import CPU_VECTOR
 from dml.compiler.target import Target
 
@@ -14,6 +15,10 @@ BOXES_EACH = 8
 MOST_SHARING = 512
 #: What a round takes beside the boxes: putting together what the invocations found.
 _FINDING = 40
+
+
+#: Registers that an invocation takes.
+_REGISTERS = 64
 
 
 class SuppressionSharing(NamedTuple):
@@ -29,6 +34,8 @@ def suppression_sharing(target: Target, boxes: int, kept: int) -> SuppressionSha
     """For classes of so many boxes, of which ``kept`` may be kept. None where a round is too long for the device."""
     most = min(MOST_SHARING, target.max_workgroup_invocations)
     lanes = CPU_VECTOR
+    while not target.is_cpu and most > lanes and registers(target, most) <= _REGISTERS:
+        most //= 2
     while 2 * lanes <= most and boxes > lanes * (max_steps(target) // 2 if target.is_cpu else BOXES_EACH):
         lanes *= 2
     each = -(-boxes // lanes) + _FINDING

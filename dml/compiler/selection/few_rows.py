@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from dml.compiler.selection.devices import half_matrices, has_few_registers
 from dml.compiler.selection.product_tiles import fits
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -123,6 +124,8 @@ def few_rows(
 
     if b_along_k:
         vector = _along_k(rows, per_vector, n)
+        if has_few_registers(target):
+            vector = replace(vector, columns=min(vector.columns, 2), unroll=1)
         found: list[VectorProduct | FewMatrixProduct] = [*on_matrices, vector]
         found += [replace(vector, columns=columns) for columns in (1, 2, 4)]
         return tuned(target, "few rows", work, found[0], lambda: found)
@@ -166,11 +169,12 @@ _ROWS_ALONG, _ROWS_ACROSS = 2, 5
 
 def _on_matrices(target: Target, m: int, b_along_k: bool) -> Iterator[FewMatrixProduct]:
     """None where the device has no matrices of FLOAT16 with as many columns as there are rows."""
-    shapes = [shape for shape in target.features.half_matrices if shape[1] >= m]
+    shapes = [shape for shape in half_matrices(target) if shape[1] >= m]
     if not shapes or m < (_ROWS_ALONG if b_along_k else _ROWS_ACROSS):
         return
     shape = min(shapes, key=lambda shape: (shape[1], -shape[0] * shape[2]))
     for matrices, subgroups, slab in _MATRICES_ALONG if b_along_k else _MATRICES_ACROSS:
+        slab = min(slab, 32) if has_few_registers(target) else slab
         found = FewMatrixProduct(matrices, subgroups, slab, shape, target.subgroup_size)
         if fits(target, found) and slab % shape[2] == 0:
             yield found

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps
+from dml.compiler.selection.devices import half_matrices, keeps
 from dml.compiler.selection.few_rows import (
     ENOUGH_GROUPS,
     FEW_ROWS,
@@ -132,7 +133,7 @@ def product_kernel(
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= _NARROW:
         return _through_memory(target, m, n, k, batch, float16=float16, halves=halves)
-    if m <= FEW_ROWS and b_per_vector:
+    if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps(target, rows_of_tile(m) * b_per_vector)):
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
     return _narrow(m, b_along_k)
 
@@ -172,6 +173,12 @@ _HALF_TILES = (
     (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
     (SharedProduct(32, 32, blocks=(1, 1), slab=16), 1),
 )
+#: What an invocation with fewer registers keeps.
+_TILES_OF_FEW_REGISTERS = (
+    (SharedProduct(64, 128, blocks=(2, 1), slab=16), 128),
+    (SharedProduct(64, 64, blocks=(2, 1), slab=16), 128),
+    (SharedProduct(32, 32, blocks=(1, 1), slab=8), 1),
+)
 #: Others that other devices may do better.
 _SLOWER_TILES = (
     SharedProduct(128, 64, blocks=(2, 2), slab=16),
@@ -188,7 +195,10 @@ def _through_memory(
     """A tile that the device's workgroups can make; k in parts where there are few. float16, halves: as above."""
     on_matrices = list(_on_matrices(target)) if halves and multiplies_on_matrices(target, m, n, k) else []
     steps = half_steps(target) if float16 else 0
-    best = _HALF_TILES if steps else _SHARED_TILES
+    if steps:
+        best = _HALF_TILES
+    else:
+        best = _SHARED_TILES if keeps(target, _SHARED_TILES[0][0].sums) else _TILES_OF_FEW_REGISTERS
     shared = [(replace(tile, half_steps=steps), enough) for tile, enough in best if fits(target, tile)]
     rule = _fed_by_k(on_matrices, m, n, k, batch) if on_matrices else first_of_enough(shared, m, n, batch)
 
@@ -229,14 +239,12 @@ _MATRIX_ROWS, _MATRIX_DEPTH = 16, 16
 
 def multiplies_on_matrices(target: Target, m: int, n: int, k: int) -> bool:
     """Whether a product of FLOAT16 goes to matrix units, which take vectors of eight elements."""
-    return bool(
-        not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and target.features.half_matrices
-    )
+    return bool(not target.is_cpu and min(m, n) >= _MATRIX_ROWS and k >= _MATRIX_DEPTH and half_matrices(target))
 
 
 def _on_matrices(target: Target) -> Iterator[tuple[MatrixProduct, int]]:
     """The tiles for matrix units that fit, with how many of them are enough."""
-    shape = target.features.half_matrices[0]
+    shape = half_matrices(target)[0]
     for (rows, columns), own, slab, enough in _MATRIX_TILES:
         tile = MatrixProduct(rows, columns, own, shape, slab, target.subgroup_size)
         if fits(target, tile) and tile.is_whole:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dml.compiler.selection import fast_halves, max_steps, shuffled
+from dml.compiler.selection.devices import registers
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -223,7 +224,7 @@ HELD_STEPS, FEW_HOLDERS, MOST_HELD_STEPS = 4, 128, 8
 HELD_MANNERS = (2, 4, 8, 0)
 #: How many steps a kernel holds: one of these; and elements, of which 80 fit the 128 registers that 512 invocations of
 #: a multiprocessor have. (Group norm of 10 x 64 x 64 is 40,960 elements to a row.)
-HELD_COUNTS, MOST_HELD = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80
+HELD_COUNTS, MOST_HELD, HELD_OF_REGISTERS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20), 80, 5 / 8
 #: Neighbours that share a held row at most, and invocations of a workgroup at least.
 MOST_HOLDERS, HOLDERS = 512, 128
 
@@ -270,7 +271,7 @@ def _held(target: Target, length: int, unit: int, few: int) -> HeldRows | None:
     while lanes < most and steps > lanes * (few if lanes < FEW_HOLDERS else MOST_HELD_STEPS):
         lanes *= 2
     each = next((each for each in HELD_COUNTS if each * lanes >= steps), 0)
-    if not each or each * unit > MOST_HELD:
+    if not each or each * unit > min(MOST_HELD, HELD_OF_REGISTERS * registers(target, lanes)):
         return None
     workgroup = max(lanes, min(HOLDERS, target.max_workgroup_invocations))
     near = shuffled(target)

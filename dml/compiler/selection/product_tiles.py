@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from dml.compiler.selection.devices import gains_by_halves, keeps, keeps_matrices
 from dml.compiler.target import Target
 
 #: Multiply-adds that matrix units make, at least, in the time that other units take for one. (A product of 4096 went in
@@ -25,8 +26,12 @@ def half_steps(target: Target) -> int:
     Where matrix units do not multiply them, in products and the convolutions that are one. The direct kernel would gain
     nothing: for 64 to 3 channels navi21's inner loop has 108 instructions, and had 146 with sums in pairs.
     """
-    may = target.allows_half and target.features.float16 and not target.is_cpu
+    may = target.allows_half and target.features.float16 and not target.is_cpu and gains_by_halves(target)
     return _HALF_STEPS if may else 0
+
+
+#: Sums of an invocation that every device is taken to keep: those of one block.
+FEWEST_SUMS = 16
 
 
 class ProductTile(Protocol):
@@ -76,6 +81,11 @@ class BlockTile:
         return self.rows, self.columns
 
     @property
+    def sums(self) -> int:
+        """Of an invocation."""
+        return 16 * self.blocks[0] * self.blocks[1]
+
+    @property
     def workgroup(self) -> int:
         down, across = self.blocks
         return self.rows // (4 * down) * (self.columns // (4 * across))
@@ -101,6 +111,16 @@ class MatrixTile:
         return self.rows, self.columns
 
     @property
+    def sums(self) -> int:
+        """Of an invocation."""
+        return self.own[0] * self.own[1] // self.subgroup_size
+
+    @property
+    def loads(self) -> int:
+        """Words of a slab that an invocation brings to shared memory; elements are of 16 bits at most."""
+        return (self.rows + self.columns) * self.slab // 2 // self.workgroup
+
+    @property
     def subgroups(self) -> int:
         return self.rows // self.own[0] * (self.columns // self.own[1])
 
@@ -119,8 +139,12 @@ _Tile = TypeVar("_Tile", bound=ProductTile)
 
 
 def fits(target: Target, tile: ProductTile) -> bool:
-    """Whether the device's workgroups have the invocations and the shared memory."""
+    """Whether the device's workgroups have the invocations, the shared memory and the registers."""
     most = min(target.max_workgroup_invocations, target.max_workgroup_size[0])
+    if isinstance(tile, BlockTile) and tile.sums > FEWEST_SUMS and not keeps(target, tile.sums):
+        return False
+    if isinstance(tile, MatrixTile) and not keeps_matrices(target, tile.sums, tile.loads):
+        return False
     return tile.workgroup <= most and tile.shared_bytes <= target.shared_memory
 
 

@@ -16,7 +16,6 @@ from dml.api.device import Device, create_device
 from dml.api.device_array import DeviceArray
 from dml.arguments import as_array, checked
 from dml.errors import HRESULT, DMLError, HostNodesWarning
-from dml.garbage import uncollected
 from dml.graph.constants import SharedConstants, bytes_under
 from dml.stages import stage
 
@@ -43,7 +42,8 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
     """
 
     def __init__(self, loaded: Loaded, device: Device, *, fallback: bool = True) -> None:
-        self._constants = SharedConstants(filter(None, map(bytes_under, loaded.initial.values())))
+        stored = ((name, bytes_under(array)) for name, array in loaded.initial.items())
+        self._constants = SharedConstants((name, data) for name, data in stored if data is not None)
         #: Without the initializers' numbers; nothing here may refer to the model that has them.
         self.model = model = loaded.outline
         self.device = device
@@ -249,10 +249,9 @@ def prepare(
     Raises DMLError for a broken or invalid model, and for one with nodes that cannot be mapped and may not run on the
     host, naming all of them.
     """
-    with uncollected():
-        with stage("parse"):
-            loaded = load(source)
-        return PreparedModel(loaded, device if isinstance(device, Device) else open_device(device), fallback=fallback)
+    with stage("parse"):
+        loaded = load(source)
+    return PreparedModel(loaded, device if isinstance(device, Device) else open_device(device), fallback=fallback)
 
 
 def open_device(device: int | str | None) -> Device:

@@ -15,7 +15,6 @@ from dml.api.device_array import DeviceArray
 from dml.api.pattern import CompiledPattern
 from dml.api.resident import SharedMemory
 from dml.errors import DMLError
-from dml.garbage import uncollected
 from dml.graph.constants import SharedConstants
 from dml.stages import stage
 from dml.traced import Numbers, UntracedError, filled, numbers_in
@@ -266,7 +265,7 @@ class DevicePart:
         key = (*shapes, *sorted(shared.items()))
         plan: OnnxPlan | None = self.plans.find(key, feeds)
         if plan is None:
-            with stage("plan"), uncollected():
+            with stage("plan"):
                 plan = self._planned(given, shapes, feeds, shared)
             self.plans.add(key, plan)
         return plan, feeds

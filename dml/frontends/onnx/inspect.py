@@ -14,13 +14,17 @@ import onnx
 from dml.api.device import Device
 from dml.arguments import checked
 from dml.errors import DMLError
-from dml.frontends.planning import Planner
+from dml.frontends.planning import PlannedGraph, Planner
+from dml.runtime.needs import MemoryNeeds
 
 from .backend import PreparedModel
 from .blocked import with_blocks
 from .dtypes import Array, dtype_of
 from .loading import ModelSource, load, nodes
 from .registry import mapping_of, schema_of, standard
+
+#: Initializers that a summary lists.
+_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,24 @@ class OperatorSummary:
 
 
 @dataclass(frozen=True)
+class TensorSummary:
+    """An initializer: its type in words, its shape, its bytes in the file, and those of it that runs read on the device
+    (None where no plan says)."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    bytes: int
+    device_bytes: int | None
+
+
+@dataclass(frozen=True)
 class ModelSummary:
     """What a model is. weights: the elements and bytes of its initializers.
 
     sizes: what the plan takes for symbolic sizes. memory: bytes on the device while it runs, by use, for those sizes;
-    None where it cannot be planned without running, unplanned says why.
+    None where it cannot be planned without running, unplanned says why. largest: the largest initializers, their bytes
+    in the file and on the device, where what is made of one counts as something else.
     """
 
     opsets: Mapping[str, int]
@@ -62,6 +79,7 @@ class ModelSummary:
     sizes: Mapping[str, int] = field(default_factory=dict)
     memory: Mapping[str, int] | None = None
     unplanned: str = ""
+    largest: tuple[TensorSummary, ...] = ()
 
 
 @checked
@@ -91,12 +109,12 @@ def inspect_model(
         if name not in names:
             raise DMLError(f"the model has no size {name!r}; it has {', '.join(sorted(names)) or 'none'}")
     taken = {name: (sizes or {}).get(name, 1) for name in sorted(names)}
-    memory, unplanned = None, ""
+    needs, unplanned = None, ""
     try:
         for entry in entries:
             if entry.name not in given:
                 given[entry.name] = zeros(entry, taken)
-        memory = _memory(loaded, planner, given)
+        needs = _needs(loaded, planner, given)
     except DMLError as error:
         unplanned = error.message
     return ModelSummary(
@@ -108,20 +126,27 @@ def inspect_model(
         weight_elements=sum(array.size for array in initial.values()),
         weight_bytes=sum(array.nbytes for array in initial.values()),
         sizes=taken,
-        memory=memory,
+        memory=None if needs is None else needs.by_use,
         unplanned=unplanned,
+        largest=_largest(initial, needs),
     )
 
 
-def _memory(loaded: Any, planner: Planner, given: Mapping[str, Any]) -> dict[str, int]:
+def _needs(loaded: Any, planner: Planner, given: Mapping[str, Any]) -> MemoryNeeds:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = PreparedModel(loaded, cast(Device, planner))  # which asks of a device what a planner does
         plan, _ = model.compiled_for(given)
-    if plan.compiled is None:
-        return {}
-    found: dict[str, int] = plan.compiled.bytes()
-    return found
+    return MemoryNeeds(0, 0, 0, 0, ()) if plan.compiled is None else cast(PlannedGraph, plan.compiled).needs()
+
+
+def _largest(initial: Mapping[str, Array], needs: MemoryNeeds | None) -> tuple[TensorSummary, ...]:
+    there = None if needs is None else dict(needs.constants)
+    found = sorted(initial.items(), key=lambda item: -item[1].nbytes)[:_LISTED]
+    return tuple(
+        TensorSummary(name, str(array.dtype), array.shape, array.nbytes, None if there is None else there.get(name, 0))
+        for name, array in found
+    )
 
 
 def _value(entry: Any) -> ValueSummary:

@@ -147,13 +147,14 @@ def graph_nodes(graph: Any) -> Iterator[Any]:
 
 
 def names_read(node: Any) -> set[str]:
-    """The names that a node reads, those of graphs nested in it too."""
+    """The names that a node reads of its graph: its inputs, and what graphs nested in it do not define themselves."""
     names = set(node.input)
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
-            for inner in graph_nodes(graph):
-                names.update(inner.input)
-            names.update(output.name for output in graph.output)
+            read = {output.name for output in graph.output}.union(*map(names_read, graph.node))
+            defined = {entry.name for entry in (*graph.input, *graph.initializer)}
+            defined |= {sparse.values.name for sparse in graph.sparse_initializer}
+            names |= read - defined.union(*(inner.output for inner in graph.node))
     return names - {""}
 
 

@@ -110,8 +110,8 @@ class InferenceSession:
         return self._options
 
     def get_providers(self) -> list[str]:
-        """CPUExecutionProvider is among them where nodes may run on the host."""
-        return [_OWN, _HOST] if self._options.fallback else [_OWN]
+        """What runs the model: CPUExecutionProvider is among them where nodes run on the host."""
+        return [_OWN, _HOST] if any(part.on_host for part in self._model.parts) else [_OWN]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         vulkan = self.device.vulkan
@@ -255,8 +255,13 @@ def _paired(providers: Sequence[Any] | None, options: Sequence[Any] | None) -> l
 def _chosen(providers: list[tuple[str, Mapping[str, Any]]]) -> int | str | None:
     """What the providers' options say of the device."""
     strange = [name for name, _ in providers if name not in (_OWN, _HOST)]
-    if strange and len(strange) == len(providers):
-        raise DMLError(f"providers: there are {_OWN} and {_HOST}, found {', '.join(strange)}")
+    if all(name != _OWN for name, _ in providers):
+        named = ", ".join(name for name, _ in providers) or "none"
+        raise DMLError(
+            f"providers: a session runs on {_OWN}, which must be named; found {named}. For a session on the CPU alone, "
+            "use onnxruntime",
+            HRESULT.E_NOTIMPL,
+        )
     if strange:
         warnings.warn(f"providers that are not here are passed over: {', '.join(strange)}", stacklevel=4)
     for name, options in providers:

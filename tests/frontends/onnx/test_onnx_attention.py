@@ -145,8 +145,8 @@ def test_products_whose_columns_say_their_group(device: dml.Device, bits: int, z
 def test_products_with_weights_of_few_bits_name_what_they_do_not_take(device: dml.Device) -> None:
     inputs: dict[str, Array | None] = {"a": floats(3, 32), "b": bytes_(5, 2, 4), "s": floats(5, 2)}
     sizes = {"N": 5, "K": 32, "block_size": 16}
-    message = refused(device, "MatMulNBits", inputs, {"y": 2}, bits=2, **sizes)
-    assert message == "node MatMulNBits: bits = 2 is not mapped, 4 and 8 are"
+    message = refused(device, "MatMulNBits", inputs, {"y": 2}, bits=3, **sizes)
+    assert message == "node MatMulNBits: bits = 3 is not mapped, 2, 4 and 8 are"
     message = refused(device, "MatMulNBits", inputs, {"y": 2}, bits=4, **sizes)
     assert "B must have shape (5, 2, 8) and scales (5, 2), found (5, 2, 4)" in message
 

@@ -103,3 +103,44 @@ def test_what_does_not_fit_is_named(device: dml.Device, channels: int, groups: i
     inputs = {name: np.ones((1, channels, 2) if name == "x" else count, np.float32) for name in ("x", "scale", "bias")}
     with pytest.raises(dml.DMLError, match=message):
         prepare(model(inputs, 21, num_groups=groups), device).run(inputs)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("skip", ["as x", "flat", "rank 4"])
+@pytest.mark.parametrize(("activation", "has_bias"), [(0, False), (1, True)])
+def test_skip_group_norm(device: dml.Device, last: int, skip: str, activation: int, has_bias: bool) -> None:
+    """onnxruntime's CPU provider has none: against float64 from the specification."""
+    rng, (n, channels, height, width) = np.random.default_rng(7), (2, 6, 3, 4)
+    shape = (n, height, width, channels) if last else (n, channels, height, width)
+    each = {"flat": (n, channels), "rank 4": (n, 1, 1, channels) if last else (n, channels, 1, 1)}.get(skip, shape)
+    inputs = {
+        "x": rng.uniform(-2, 2, shape).astype(np.float32),
+        "gamma": rng.uniform(-2, 2, channels).astype(np.float32),
+        "beta": rng.uniform(-2, 2, channels).astype(np.float32),
+        "skip": rng.uniform(-2, 2, each).astype(np.float32),
+        "bias": rng.uniform(-2, 2, channels).astype(np.float32),
+    }
+    if not has_bias:
+        del inputs["bias"]
+    node = helper.make_node("SkipGroupNorm", list(inputs), ["y", "s"], domain="com.microsoft", groups=3, epsilon=0.01,
+                            channels_last=last, activation=activation)  # fmt: skip
+    made = model_of([node], inputs, ["y", "s"], 17, domains={"com.microsoft": 1})
+    found = prepare(made, device, fallback=False).run(inputs)
+    wide = (n, 1, 1, channels) if last else (n, channels, 1, 1)
+    added = inputs["x"].astype(np.float64) + (inputs["skip"] if skip == "as x" else inputs["skip"].reshape(wide))
+    added = added + inputs.get("bias", np.zeros(channels)).reshape((1, *wide[1:]))
+    first = np.moveaxis(added, -1, 1) if last else added
+    expected = reference(first, inputs["gamma"], inputs["beta"], 3, 0.01, True)
+    expected = np.moveaxis(expected, 1, -1) if last else expected
+    if activation:
+        expected = expected / (1 + np.exp(-expected))
+    assert_close(found, [expected.astype(np.float32), added.astype(np.float32)], 1e-5)
+
+
+def test_skip_group_norm_takes_what_fits(device: dml.Device) -> None:
+    inputs = {"x": (2, 3, 3, 6), "gamma": (6,), "beta": (6,), "skip": (2, 5)}
+    arrays = {name: np.zeros(shape, np.float32) for name, shape in inputs.items()}
+    node = helper.make_node("SkipGroupNorm", list(arrays), ["y"], domain="com.microsoft", groups=3)
+    made = model_of([node], arrays, ["y"], 17, domains={"com.microsoft": 1})
+    with pytest.raises(dml.DMLError, match=r"skip must have the shape of X or \(2, 6\), found \(2, 5\)"):
+        prepare(made, device, fallback=False).run(arrays)

@@ -319,3 +319,39 @@ def test_the_command_runs_and_explains(device: dml.Device, tmp_path: Path) -> No
     (row,) = [line for line in result.output.splitlines() if "magnitude" in line]
     assert "ELEMENT_WISE_ABS" in row
     assert "3_0" in row
+
+
+@pytest.mark.parametrize("op", ["Loop", "Scan"])
+def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device, op: str) -> None:
+    """Names of a nested graph are its own, as onnx.checker and onnxruntime have it."""
+    value = helper.make_tensor_value_info
+    add = node("Add", ["y", "one"], ["sum"])
+    if op == "Loop":
+        same = node("Identity", ["go"], ["going"])
+        entries = [value("i", 7, []), value("go", 9, []), value("y", 1, [2])]
+        body = helper.make_graph([same, add], "body", entries, [value("going", 9, []), value("sum", 1, [2])])
+        inputs = {"x": np.ones(2, np.float32), "n": np.array(3)}
+        nodes = [node("Loop", ["n", "", "x"], ["y"], body=body)]
+    else:
+        body = helper.make_graph([add], "body", [value("y", 1, [2])], [value("sum", 1, [2])])
+        inputs = {"x": np.ones((3, 2), np.float32)}
+        nodes = [node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)]
+    ones, rank = {"one": np.ones(2, np.float32)}, len(inputs["x"].shape)
+    model = model_of(nodes, inputs, ["y"], 17, initializers=ones, ranks={"y": rank})
+    assert_close(prepare(model, device).run(inputs), in_onnxruntime(model, inputs), 1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 64), (0, 8, 8)])
+def test_a_size_that_is_inferred_beside_a_zero(device: dml.Device, shape: tuple[int, ...]) -> None:
+    """As onnxruntime infers it, of shapes that are known when it runs."""
+    x = np.ones(shape, np.float32)
+    model = model_of([node("Reshape", ["x", "s"], ["y"])], {"x": x}, ["y"], 17, symbolic=True,
+                     initializers={"s": np.array([0, -1])}, ranks={"y": 2})  # fmt: skip
+    assert prepare(model, device).run({"x": x})[0].shape == (0, 64)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_the_sign_of_nan_is_nan(device: dml.Device, dtype: type) -> None:
+    x = np.array([np.nan, -np.inf, -2, -0.0, 0, 3, np.inf], dtype)
+    model = model_of([node("Sign", ["x"], ["y"])], {"x": x}, ["y"], 13)
+    np.testing.assert_array_equal(prepare(model, device).run({"x": x})[0], np.sign(x))

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 
 import dml
 from dml.frontends import onnx as ort
+from dml.frontends.onnx.operators import attention_products
 
 FLOAT, HALF = np.float32, np.float16
 BINDING = {"present_k": "past_k", "present_v": "past_v"}
@@ -36,7 +37,7 @@ class Decoder:
         self.fixed: dict[str, Array] = {}
         if rotary:
             attributes["do_rotary"] = 1
-            self.fixed |= {name: self.floats(room + 8, size // 2) for name in ("cos", "sin")}
+            self.fixed |= {name: self.floats(room + 20, size // 2) for name in ("cos", "sin")}
         if sink:
             self.fixed["sink"] = self.floats(heads[0])
         if bits:
@@ -237,3 +238,47 @@ def test_shared_names_what_the_model_lacks(device: dml.Device) -> None:
     model = decoder.session._model
     with pytest.raises(dml.DMLError, match="shared: the model has no output 'past_k' or no input 'past_k'"):
         model.run(decoder.step(1, [0]), shared={"past_k": "past_k"})
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"softcap": 1.5, "rotary": True}, {"sink": True}, {"quantized": (8, "PER_TENSOR")}]
+)
+@pytest.mark.parametrize(("room", "window"), [(4, 4), (7, 4), (12, 3)])
+def test_a_cache_that_holds_a_window(device: dml.Device, room: int, window: int, more: dict[str, Any]) -> None:
+    """Prompts longer than the cache, chunks and steps: outputs and rows that stay are onnxruntime's."""
+    decoder = Decoder(device, room=room, batch=1, local_window_size=window, sliding_window_cache=1, **more)
+    model, total = decoder.session._model, 0
+    theirs = dict(decoder.caches)
+    for steps in (room + 3, 1, 1, 2, 1, 5, 1):
+        inputs = decoder.step(steps, [total])
+        total += steps
+        found = model.run({**inputs, **decoder.caches})
+        expected = in_onnxruntime(decoder.model, inputs | theirs)
+        np.testing.assert_allclose(found[0], expected[0], rtol=2e-5, atol=2e-5)
+        gone = room - window + 1
+        kept = total if total <= room else total - gone * -(-(total - room) // gone)
+        for name, own, other in zip(BINDING.values(), found[1:], expected[1:], strict=True):
+            wide = np.abs(own[:, :, :kept].astype(FLOAT) - other[:, :, :kept].astype(FLOAT))
+            assert wide.max() <= (1 if own.dtype == np.int8 else 2e-5)
+            decoder.caches[name], theirs[name] = own, other
+
+
+def test_a_cache_smaller_than_its_window_takes_what_it_holds(device: dml.Device) -> None:
+    """onnxruntime refuses such a cache; here nothing leaves it, and a sequence that is longer is refused."""
+    decoder = Decoder(device, room=6, batch=1, local_window_size=8, sliding_window_cache=1)
+    plain = Decoder(device, room=6, batch=1, local_window_size=8)
+    for steps, before in ((4, 0), (1, 4), (1, 5)):
+        inputs = plain.step(steps, [before])
+        np.testing.assert_allclose(decoder.run(inputs), in_onnxruntime(plain.model, inputs)[0], rtol=2e-5, atol=2e-5)
+        plain.caches = {name: value.numpy() for name, value in decoder.values.items()}
+    with pytest.raises(dml.DMLError, match=r"the cache holds 6 positions of a window of 8, and no longer .*, found 7"):
+        decoder.run(plain.step(1, [6]))
+
+
+@pytest.mark.parametrize("name", ["softcap", "sink, window", "4 bits"])
+def test_a_long_prompt_goes_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Three of seven positions' scores at a time."""
+    decoder = Decoder(device, **CASES[name])
+    monkeypatch.setattr(attention_products, "MOST_SCORES", 4 * 2 * 4 * 12 * 3)
+    decoder.check(7, [0, 0], 2e-5)
+    decoder.check(1, [7, 6], 2e-5)

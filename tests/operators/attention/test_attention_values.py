@@ -12,7 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dml
-from harness import run
+from dml.compiler import repeated
+from dml.compiler.lowering import compile_operator
+from dml.compiler.operators import attention
+from dml.compiler.target import DeviceClass, Target
+from harness import run, tensor
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -67,6 +71,45 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_cases(device: dml.Device, name: str) -> None:
     check(device, CASES[name])
+
+
+@pytest.mark.parametrize("most", [4 * 2 * 4 * 8, 100], ids=["queries", "batch elements"])
+@pytest.mark.parametrize("name", ["masked", "one length each", "packed", "in place", "plain"])
+def test_scores_in_parts(device: dml.Device, monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+    """Where one binding does not show all scores, queries and batch elements go one part after another."""
+    case = {
+        "masked": Case((3, 7, 6, 1, 4, 6), mask="BOOLEAN", relative=True),
+        "one length each": Case((3, 7, 7, 0, 4, 6), mask="KEY_SEQUENCE_END_START", bias=True, present=True),
+        "packed": Case((3, 7, 7, 0, 4, 4), mask="KEY_QUERY_SEQUENCE_LENGTH_START_END", source="query key value"),
+        "in place": Case((3, 7, 3, 4, 4, 6), (4, 2), in_place=True),
+        "plain": Case((3, 7, 7, 0, 4, 6), (4, 2)),
+    }[name]
+    monkeypatch.setattr(attention, "MOST_SCORES", most)
+    # (what was lowered for these sizes is not taken from other tests, nor left to them)
+    monkeypatch.setattr(repeated, "_kept", type(repeated._kept)())
+    check(device, case)
+
+
+def test_a_prompt_of_real_size_fits_bindings() -> None:
+    """2,048 positions of 32 heads: half a gigabyte of scores, of which every dispatch binds a part."""
+
+    def tensor_of(kind: str, *sizes: int) -> Any:
+        return tensor(kind, sizes)
+
+    present = tensor_of("FLOAT16", 1, 8, 2048, 128)
+    desc = dml.DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC(
+        QueryTensor=tensor_of("FLOAT16", 1, 2000, 4096),
+        KeyTensor=tensor_of("FLOAT16", 1, 2000, 1024), ValueTensor=tensor_of("FLOAT16", 1, 2000, 1024),
+        PastSequenceLengthsTensor=tensor_of("INT32", 1), OutputTensor=tensor_of("FLOAT16", 1, 2000, 4096),
+        OutputPresentKeyTensor=present, OutputPresentValueTensor=present, Scale=128**-0.5, MaskFilterValue=-1e4,
+        QueryHeadCount=32, KeyValueHeadCount=8, MaskType=dml.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE,
+    )  # fmt: skip
+    for kind in (DeviceClass.CPU, DeviceClass.DISCRETE, DeviceClass.INTEGRATED):
+        target = Target(kind)
+        program = compile_operator(desc, target)
+        most = max(binding.region.size for one in program.dispatches for binding in one.bindings)
+        assert most <= target.max_region + 256
+        assert program.temporary_size <= 2 * attention.MOST_SCORES
 
 
 def test_broadcast_mask(device: dml.Device) -> None:

@@ -1,14 +1,21 @@
-"""Convolutions of FLOAT16 where DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION allows sums of a few in FLOAT16."""
+"""Convolutions of FLOAT16: sums of a few in FLOAT16 where an execution flag allows them, and the weights' bytes."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from convolution_cases import BACKWARD, build, of, products
+from convolution_cases import BACKWARD, build, check, of, products
+from convolution_cases import CASES as CONVOLUTIONS
 
 import dml
 from dml.compiler.program import Program
 from dml.compiler.selection import convolution as selection
 from dml.compiler.selection.convolution import ImplicitTile
+from dml.compiler.target import DeviceClass, Target
+from dml.frontends.planning import Planner
+from dml.graph import operations as op
+from dml.graph.builder import Builder
+from dml.runtime.needs import memory_needs
 from harness import assert_half_sums, assert_sums
 
 ALLOW, NONE = dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, dml.DML_EXECUTION_FLAG_NONE
@@ -58,3 +65,22 @@ def test_each_tile(computes_in_halves: dml.Device, tile: ImplicitTile, monkeypat
 def test_without_a_table(computes_in_halves: dml.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "_LARGEST_TABLE", 0)
     assert_both_ways(computes_in_halves, build("FLOAT16", 2, **CASES["a table"]))
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_large_weights_stay_halves(device: dml.Device, case: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On CPUs' drivers those above a bound, on other devices all."""
+    monkeypatch.setattr(selection, "_WIDENED_WEIGHTS", 0)
+    check(device, *build("FLOAT16", 2, **case))
+
+
+def test_weights_of_real_sizes_keep_their_bytes() -> None:
+    """1280 x 1280 x 3 x 3, the largest of Stable Diffusion's UNet, on a CPU's driver and on a GPU."""
+    size = 1280
+    for target in (Target(DeviceClass.CPU, subgroup_size=8), Target(DeviceClass.DISCRETE, subgroup_size=32)):
+        graph = Builder(Planner(target))
+        x = graph.input("x", (1, size, 16, 16), dml.DML_TENSOR_DATA_TYPE_FLOAT16)
+        weights = np.zeros((size, size, 3, 3), np.float16)
+        y = op.convolution(x, graph.constant(weights), start_padding=(1, 1), end_padding=(1, 1))
+        held = memory_needs(graph.compile({"y": y}).program).weights
+        assert held <= 1.05 * weights.nbytes

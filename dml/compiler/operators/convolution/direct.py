@@ -16,7 +16,8 @@ from dml.compiler.operators.gemm.matmul import sum_type
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Expression
 from dml.compiler.selection import keeps_fours, lanes, stores_fours
-from dml.compiler.selection.convolution import DirectTile, lays_weights_in_fours, stores_in_loops
+from dml.compiler.selection.convolution import DirectTile, lays_weights_in_fours, stores_in_loops, widens_halves
+from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def direct(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, finish: Expression) -> None:
@@ -42,11 +43,16 @@ def _padded(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Ope
 
 
 def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Operand:
-    """{tile of output channels, input channel, window, output channel in the tile}; once, where they are static."""
+    """{tile of output channels, input channel, window, output channel in the tile}; once, where they are static.
+
+    Large weights of FLOAT16 stay so.
+    """
     groups, outputs, inputs = sums.weights.sizes[:3]
-    _, words = sum_type(sums.result)
     tiles = groups * -(-outputs // tile.channels)
     stage = builder.prepare(sums.weights)
+    is_half = sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
+    keeps = is_half and not widens_halves(builder.target, 2 * sums.weights.count)
+    words = DML_TENSOR_DATA_TYPE_FLOAT16 if keeps else sum_type(sums.result)[1]
     tiled = stage.temporary(words, (tiles, inputs, *sums.windows.taps, tile.channels))
     *planes_and_rows, taps = sums.windows.taps
     if lays_weights_in_fours(builder.target) and _lie_as_taken(sums):
@@ -96,9 +102,10 @@ def _sums(
     fours = stores_fours(builder.target) and DATA_TYPES[result.data_type].bits == 32
     wide = fours and quads(result, store=True) == "row"
     wide_weights = tile.channels % 4 == 0
+    halves = weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
     tensors = {
         "x": read(x, vector=True),
-        "weights": read(weights, vector=wide_weights),
+        "weights": read(weights, vector=wide_weights and not halves),
         "result": write(result, vector=wide),
     }
     if sums.bias is not None:
@@ -126,6 +133,7 @@ def _sums(
             "SUM_IS_INT": int(kind == "int"),
             "SUMS_IN_FOURS": int(keeps_fours(builder.target)),
             "WEIGHTS_WIDE": int(wide_weights),
+            "WEIGHTS_HALVES": int(wide_weights and halves),
             "RESULT_WIDE": int(wide),
             "HAS_BIAS": int(sums.bias is not None),
             "STORES_IN_LOOPS": int(stores_in_loops(builder.target)),

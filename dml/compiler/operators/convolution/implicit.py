@@ -29,10 +29,11 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
     bits = DATA_TYPES[sums.result.data_type].bits
     fours = bits in (16, 32) and stores_fours(sums.result)
     steps = tile.half_steps
-    matrix = _matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16 if steps else words, tile.slab, 4)
+    halves = bool(steps) or sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
+    matrix = _matrix(builder, sums, DML_TENSOR_DATA_TYPE_FLOAT16 if halves else words, tile.slab, 4)
     tensors = {
         "x": read(sums.x, vector=x_fours),
-        "filter": read(matrix, vector=not steps),
+        "filter": read(matrix, vector=not halves),
         "result": write(sums.result, vector=fours and bits == 32),
     }
     defines = {
@@ -40,6 +41,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
         "FOURS_N": f"{tile.fours[1]}u",
         "SUM_IS_INT": int(kind == "int"),
         "HALF_STEPS": steps,
+        "FILTER_HALVES": int(halves),
         "ONE_TAP": int(one_tap),
         "X_FOURS": int(x_fours),
         "RESULT_FOURS": int(fours),

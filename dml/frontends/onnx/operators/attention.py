@@ -27,7 +27,12 @@ def multi_head_attention(node: OnnxNode) -> list[OnnxValue | None]:
     """
     query, key, value = node.input(0, least=3), node.optional(1), node.optional(2)
     heads = node.integer("num_heads", 1, least=1, most=query.shape[2])
-    refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, {3: "qk"})
+    refuse(node, {}, {3: "qk"})
+    if node.has(8) and key is not None and value is not None and query.rank == key.rank == value.rank == 3:
+        from .decoder_attention import multi_head_over_cache  # late: it imports this module
+
+        return multi_head_over_cache(node, query, key, value)
+    refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, {})
     fields: dict[str, Any] = {"BiasTensor": node.optional(3)}
     batch, steps, *rest = query.shape
     size = rest[-1] if query.rank == 5 else rest[0] // heads

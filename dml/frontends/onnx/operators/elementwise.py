@@ -70,7 +70,11 @@ def unary_operator(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     if node.op == "Abs" and x.dtype.kind == "u":
         return x
-    return unary(UNARY[node.op], x)
+    made = unary(UNARY[node.op], x)
+    if node.op == "Sign" and x.dtype.kind == "f":
+        # NaN stays NaN, as in NumPy and onnxruntime; DirectML's page has 0 for what is neither above nor below 0.
+        return where(unary(ew.DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC, x, BOOL), x, made)
+    return made
 
 
 @onnx_op("Round", since=11)

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from dml import enums
-from dml.descriptors.activation import DML_ACTIVATION_TANH_OPERATOR_DESC
 from dml.descriptors.attention import DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
 from dml.errors import DMLError
 
-from ..dtypes import FLOAT32, INT32, INT64, Array
-from ..functions import join, matmul, part, resized
+from ..dtypes import FLOAT32, INT32, Array
+from ..functions import part, resized
 from ..node import OnnxNode
 from ..registry import onnx_op
 from ..value import (
@@ -23,16 +22,13 @@ from ..value import (
     maximum,
     reshape,
     transpose,
-    unary,
-    where,
 )
-from .activation import softmax_along
 from .attention import boolean_mask, both, refuse, refuse_attributes
+from .attention_products import CLOSED, products
 from .key_value_cache import KeyValueCache, inserted, inserted_in_place
 from .normalization import root_mean_square
-from .rotary import rotated
-
-_CLOSED = float(np.finfo(np.float32).min)
+from .rotary import turned
+from .window_cache import windowed
 
 
 @onnx_op("GroupQueryAttention", domain="com.microsoft")
@@ -47,7 +43,7 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     these, attention is made of products and a softmax.
     """
     refuse(node, {}, {3: "output_qk"})
-    refuse_attributes(node, qk_output=0, sliding_window_cache=0)
+    refuse_attributes(node, qk_output=0)
     heads, key_heads = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
     query, key, value = _parts(node, heads, key_heads)
     steps = query.shape[1]
@@ -55,12 +51,21 @@ def group_query_attention(node: OnnxNode) -> list[OnnxValue | None]:
     query, key = _normalized(node, query, key, size)
     past_key = node.optional(3, rank=4)
     room = 0 if past_key is None else past_key.shape[2]
+    if node.integer("sliding_window_cache", 0):
+        window = node.integer("local_window_size", -1)
+        node.check(window > 0, f"sliding_window_cache takes a local_window_size above 0, found {window}")
+        if room >= window:
+            return windowed(node, query, key, value)
+        # A cache with less room keeps all positions, as long as there are no more than it holds.
+        full = f"the cache holds {room} positions of a window of {window}, and no longer sequence"
+        node.limit(5, room, 1, full)
+        node.limit(6, room, 0, full)
     if past_key is not None and node.has(4) and node.writes_in_place({3: 1, 4: 2}):
         return _in_place(node, (query, key, value), past_key)
     present, prompt = _positions(node, steps, room)
     lengths = None if prompt else _lengths(node, steps)
     if node.integer("do_rotary", 0):
-        query, key = _turned(node, query, key, size, lengths)
+        query, key = turned(node, query, key, size, lengths)
     if _is_composed(node):
         return _composed(node, (query, key, value), (key_heads, present), lengths)
     fields: dict[str, Any] = {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value}
@@ -88,7 +93,7 @@ def _in_place(
     node.check(steps <= room, f"{full}, found {steps} new positions")
     lengths = _lengths(node, steps)
     if node.integer("do_rotary", 0):
-        query, key = _turned(node, query, key, query.shape[2] // node.integer("num_heads", 0), lengths)
+        query, key = turned(node, query, key, query.shape[2] // node.integer("num_heads", 0), lengths)
     if _is_composed(node) or past_key.dtype != query.dtype:
         return _composed(node, (query, key, value), (key_heads, room), lengths, in_place=True)
     fields: dict[str, Any] = {
@@ -161,7 +166,7 @@ def _attended(
         },
         node.builder,
         Scale=node.number("scale", 0.0) or size**-0.5,
-        MaskFilterValue=_CLOSED,
+        MaskFilterValue=CLOSED,
         QueryHeadCount=heads,
         KeyValueHeadCount=key_heads,
         **fields,
@@ -184,26 +189,6 @@ def _parts(node: OnnxNode, heads: int, key_heads: int) -> list[OnnxValue]:
     if not size or sum(widths) != query.shape[2]:
         raise DMLError(f"{node}: a query of shape {query.shape} does not hold {heads} and twice {key_heads} heads")
     return [part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths)]
-
-
-def _turned(node: OnnxNode, query: OnnxValue, key: OnnxValue, size: int, past: OnnxValue | None) -> list[OnnxValue]:
-    """Query and key with their rotary embeddings. past: {B}, None where there is none."""
-    batch, steps = query.shape[:2]
-    positions = node.constant(np.arange(steps)[None])
-    given = node.optional(9)
-    if given is not None and past is None:
-        positions = reshape(part(reshape(cast(given, INT64), (1, given.size)), 1, 0, 1), (1, 1)) + positions
-    elif given is not None:
-        positions = reshape(cast(given, INT64), (batch, steps))
-    elif past is not None:
-        positions = reshape(cast(past, INT64), (batch, 1)) + positions
-    interleaved = bool(node.integer("rotary_interleaved", 0))
-    made = []
-    for x in (query, key):
-        split = reshape(x, (batch, steps, x.shape[2] // size, size))
-        turned = rotated(split, positions, node.input(7, rank=2), node.input(8, rank=2), interleaved=interleaved)
-        made.append(reshape(turned, x.shape))
-    return made
 
 
 def _mask(node: OnnxNode, sizes: tuple[int, int, int, int], past: OnnxValue | None) -> dict[str, Any]:
@@ -251,9 +236,8 @@ def _composed(
     """Output, present key and present value. keys: how many heads of keys, and positions in the present tensors.
     in_place: the present tensors lie where the past ones do."""
     query, *new = parts
-    (batch, steps, width), (key_heads, room) = query.shape, keys
+    (batch, steps, _), (key_heads, room) = query.shape, keys
     size = new[0].shape[2] // key_heads
-    heads = width // size
     total = steps if past is None else room
     presents, held = [], []
     for at, x in enumerate(new):
@@ -267,34 +251,18 @@ def _composed(
             rows = inserted(rows, resized(before, 2, room), past)
         presents.append(resized(rows, 2, room))
         held.append(cast(cache.loaded(part(rows, 2, 0, total)), FLOAT32))
-    asked = transpose(reshape(cast(query, FLOAT32), (batch, steps, heads, size)), (0, 2, 1, 3))
-    grouped = (batch, key_heads, heads // key_heads * steps)
-    scores = matmul(reshape(asked, (*grouped, size)), held[0], transpose_b=True)
-    scores = reshape(scores, (batch, heads, steps, total)) * (node.number("scale", 0.0) or size**-0.5)
-    weights = _weights(node, scores, past)
-    mixed = reshape(matmul(reshape(weights, (*grouped, total)), held[1]), (batch, heads, steps, size))
-    return [cast(reshape(transpose(mixed, (0, 2, 1, 3)), query.shape), query.dtype), *presents]
+    bias = node.optional(10, rank=4)
+    wide = None if bias is None else resized(cast(bias, FLOAT32), 3, total)
+    mixed = products(node, query, held, _open_keys(node, steps, total, past), wide)
+    return [mixed, *presents]
 
 
-def _weights(node: OnnxNode, scores: OnnxValue, past: OnnxValue | None) -> OnnxValue:
-    """How much each query takes of each key. A sink takes its part of the whole and has no value."""
-    batch, heads, steps, total = scores.shape
-    softcap, bias, sink = node.number("softcap", 0.0), node.optional(10, rank=4), node.optional(11, rank=1)
-    if softcap > 0:
-        scores = unary(DML_ACTIVATION_TANH_OPERATOR_DESC, scores * (1 / softcap)) * softcap
-    if bias is not None:
-        scores = scores + expanded(resized(cast(bias, FLOAT32), 3, total), scores.shape)
+def _open_keys(node: OnnxNode, steps: int, total: int, past: OnnxValue | None) -> OnnxValue | None:
+    """The keys that queries look at; None where they look at all."""
     causal, window = node.integer("causal", 1), node.integer("local_window_size", -1)
     if causal or window >= 0:
-        scores = where(_opened(node, steps, total, past, window), scores, scores.filled(_CLOSED))
-    elif past is not None:
-        behind = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
-        keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
-        scores = where(keys <= behind, scores, scores.filled(_CLOSED))
-    if sink is None and not node.integer("smooth_softmax", 0):
-        return softmax_along(scores, 3)
-    if sink is not None and sink.size != heads:
-        raise DMLError(f"{node}: head_sink must have {heads} elements, found shape {sink.shape}")
-    column = node.constant(np.zeros(1, np.float32)) if sink is None else cast(sink, FLOAT32)
-    column = expanded(reshape(column, (1, column.size, 1, 1)), (batch, heads, steps, 1))
-    return part(softmax_along(join([scores, column], 3), 3), 3, 0, total)
+        return _opened(node, steps, total, past, window)
+    if past is None:
+        return None
+    behind = reshape(past, (past.size, 1, 1, 1)) + (steps - 1)
+    return node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total)) <= behind

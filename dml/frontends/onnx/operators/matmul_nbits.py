@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
-from dml import enums
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
-from dml.graph.builder import Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-from ..dtypes import FLOAT16, FLOAT32, UINT8, DType, storage
+from ..dtypes import FLOAT16, FLOAT32, UINT8, DType
+from ..few_bits import dequantized_blocks, unpacked
 from ..functions import fill, gather, matmul, part, resized, total
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, constant, expanded, reshape
 from .attention import refuse_attributes
-
-_UINT4 = np.dtype(ml_dtypes.uint4)
 
 
 @dataclass
@@ -37,9 +30,10 @@ class _Packing:
     def blocks(self) -> int:
         return -(-self.k // self.block)
 
-    @property
-    def dtype(self) -> DType:
-        return _UINT4 if self.bits == 4 else UINT8
+    def numbers(self, packed: OnnxValue) -> OnnxValue:
+        """The weights {n, blocks * block}."""
+        count = self.blocks * self.block
+        return unpacked(reshape(packed, (self.n, packed.size // self.n)), self.bits, count)
 
 
 @onnx_op("MatMulNBits", domain="com.microsoft")
@@ -52,7 +46,9 @@ def matmul_nbits(node: OnnxNode) -> OnnxValue:
     a = node.input(0, least=1)
     packing = _packing(node, a)
     rows = reshape(a, (a.size // packing.k, packing.k))
-    if node.optional(4) is None:
+    if not node.input(1).size:  # an omitted projection
+        result = a.filled(0, (rows.shape[0], packing.n))
+    elif node.optional(4) is None:
         result = _product(node, rows, packing)
     else:
         result = matmul(rows, cast(_regrouped(node, packing), a.dtype), transpose_b=True)
@@ -66,8 +62,8 @@ def _packing(node: OnnxNode, a: OnnxValue) -> _Packing:
     """The node's attributes. Raises DMLError where they are wrong, or do not fit A."""
     bits, block = node.integer("bits", 4), node.integer("block_size", 0)
     n, k = node.integer("N", 0), node.integer("K", 0)
-    if bits not in (4, 8):
-        raise Unsupported(f"{node}: bits = {bits} is not mapped, 4 and 8 are")
+    if bits not in (2, 4, 8):
+        raise Unsupported(f"{node}: bits = {bits} is not mapped, 2, 4 and 8 are")
     refuse_attributes(node, weight_prepacked=0)
     if block < 1 or n < 1 or k < 1 or a.shape[-1] != k:
         raise DMLError(
@@ -86,9 +82,9 @@ def _product(node: OnnxNode, rows: OnnxValue, packing: _Packing) -> OnnxValue:
     if held.dtype != rows.dtype:
         held = cast(held, rows.dtype)
     floating = zeros if zeros is not None and zeros.dtype != UINT8 else None
-    points = None if floating is not None else _zero_points(node, zeros, packing)
-    numbers = _narrow(packed, (n, blocks * block), packing.dtype)
-    result = matmul(rows, _dequantized(node, numbers, held, points), transpose_b=True)
+    numbers = packing.numbers(packed)
+    points = None if floating is not None else _zero_points(node, zeros, packing, numbers.dtype)
+    result = matmul(rows, dequantized_blocks(numbers, held, points), transpose_b=True)
     if floating is None:
         return result
     # a block's zero point takes off itself times the scale and the sum of the block's part of a row
@@ -102,9 +98,10 @@ def _regrouped(node: OnnxNode, packing: _Packing) -> OnnxValue:
     packed, held, zeros = _checked(node, packing)
     n, blocks, k = packing.n, packing.blocks, packing.k
     ones = fill(node.builder, 1, (n, blocks), held.dtype)
-    numbers = _dequantized(node, _narrow(packed, (n, blocks * packing.block), packing.dtype), ones, None)
+    codes = packing.numbers(packed)
+    numbers = dequantized_blocks(codes, ones, None)
     if zeros is None or zeros.dtype == UINT8:
-        points = _dequantized(node, _zero_points(node, zeros, packing), ones, None)
+        points = dequantized_blocks(_zero_points(node, zeros, packing, codes.dtype), ones, None)
     else:
         points = reshape(cast(zeros, held.dtype), (n, blocks))
     groups = node.input(4)
@@ -127,38 +124,13 @@ def _checked(node: OnnxNode, packing: _Packing) -> tuple[OnnxValue, OnnxValue, O
     return packed, reshape(held, (n, blocks)), node.optional(3)
 
 
-def _dequantized(node: OnnxNode, x: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -> OnnxValue:
-    """Numbers by the scale and zero point of their block, in the scales' type."""
-    tensors = [value.tensor for value in (scales, points) if value is not None]
-    made = node.builder.node(
-        DML_DEQUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(scales.dtype), x.shape)},
-        InputTensor=x.tensor,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
-        QuantizationTensors=tensors,
-    )
-    return x.made(made["OutputTensor"], x.shape, scales.dtype)
-
-
-def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing) -> OnnxValue:
+def _zero_points(node: OnnxNode, zeros: OnnxValue | None, packing: _Packing, dtype: DType) -> OnnxValue:
+    """{N, blocks}, in the data type of the weights."""
     n, blocks, bits = packing.n, packing.blocks, packing.bits
     if zeros is None:
-        middle = constant(node.builder, np.full((1, 1), 2 ** (bits - 1), packing.dtype))
+        middle = constant(node.builder, np.full((1, 1), 2 ** (bits - 1), dtype))
         return expanded(middle, (n, blocks))
     row = -(-blocks * bits // 8)
     if zeros.size != n * row:
         raise DMLError(f"{node}: zero_points must have shape {(n, row)}, found {zeros.shape}")
-    # A row with an odd count of 4-bit numbers ends in an unused one, which the strides skip.
-    rows = _narrow(zeros, (n, row * 8 // bits), packing.dtype)
-    return rows.made(rows.tensor.view((n, blocks), (rows.shape[1], 1)), (n, blocks))
-
-
-def _narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
-    """Bytes as what is packed in them, the lower bits first; nothing is computed."""
-    if x.dtype != UINT8:
-        raise DMLError(f"packed numbers must come as uint8, found {x.dtype}")
-    tensor = x.packed
-    desc = DML_BUFFER_TENSOR_DESC(
-        storage(dtype), tuple(shape), None, tensor.desc.TotalTensorSizeInBytes, Flags=tensor.desc.Flags
-    )
-    return x.made(Tensor(x.builder, tensor.source, desc), shape, dtype)
+    return unpacked(reshape(zeros, (n, row)), bits, blocks, as_bytes=dtype == UINT8)

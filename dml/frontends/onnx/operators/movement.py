@@ -70,8 +70,9 @@ def reshape_(node: OnnxNode) -> OnnxValue:
     if sizes.count(-1) > 1 or any(size < -1 for size in sizes):
         raise DMLError(f"{node}: shape {tuple(wanted)} must have one -1 at most")
     if -1 in sizes:
-        rest = prod(size for size in sizes if size != -1)
-        sizes[sizes.index(-1)] = x.size // rest if rest else 0
+        # (with zeros among the sizes, what the others leave, as onnxruntime infers it)
+        rest = prod(size for size in sizes if size not in (-1, 0))
+        sizes[sizes.index(-1)] = prod(size for size in x.shape if size or x.size) // rest
     return reshape(x, sizes)
 
 

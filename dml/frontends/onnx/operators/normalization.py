@@ -22,13 +22,13 @@ from dml.descriptors.normalization import (
     DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC,
 )
 from dml.errors import DMLError
-from dml.shapes import checked_axis, with_rank
+from dml.shapes import checked_axis, with_rank, with_size
 
 from ..dtypes import FLOAT32, INT32
 from ..functions import gather, mean, total
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import OnnxValue, binary, cast, emit, one, reshape, unary
+from ..value import OnnxValue, binary, cast, emit, expanded, one, reshape, unary
 
 
 def mean_variance(
@@ -98,7 +98,29 @@ def _group_normalization(node: OnnxNode, *, per_channel: bool) -> OnnxValue:
 @onnx_op("GroupNorm", domain="com.microsoft")
 def group_norm(node: OnnxNode) -> OnnxValue:
     """Scale and bias per channel; channels last unless said otherwise. activation: 0 none, 1 x * sigmoid(x)."""
-    x = node.input(0, least=2)
+    return _group_norm(node, node.input(0, least=2))
+
+
+@onnx_op("SkipGroupNorm", domain="com.microsoft")
+def skip_group_norm(node: OnnxNode) -> list[OnnxValue | None]:
+    """GroupNorm of x + skip + bias, and that sum. skip: as x, or a number for each channel, {N, C} or {N, 1, 1, C}."""
+    x, skip, bias = node.input(0, least=2), node.input(3), node.optional(4, rank=1)
+    last = bool(node.integer("channels_last", 1))
+    axis = x.rank - 1 if last else 1
+    channels = with_size((1,) * x.rank, axis, x.shape[axis])
+    if skip.shape != x.shape:
+        each = with_size(channels, 0, x.shape[0])
+        fits = skip.size == x.shape[0] * x.shape[axis]
+        node.check(fits, f"skip must have the shape of X or {(x.shape[0], x.shape[axis])}, found {skip.shape}")
+        skip = expanded(reshape(skip, each), x.shape)
+    added = x + skip
+    if bias is not None:
+        node.check(bias.size == x.shape[axis], f"bias must have {x.shape[axis]} elements, found shape {bias.shape}")
+        added = added + reshape(bias, channels)
+    return [_group_norm(node, added), added]
+
+
+def _group_norm(node: OnnxNode, x: OnnxValue) -> OnnxValue:
     last = bool(node.integer("channels_last", 1))
     groups, activation = node.integer("groups", 0), node.integer("activation", 0)
     channels = x.shape[-1 if last else 1]

@@ -42,6 +42,37 @@ def rotated(
     return join([made, part(x, 3, 2 * pairs, rest)], 3) if rest else made
 
 
+def turned(
+    node: OnnxNode,
+    query: OnnxValue,
+    key: OnnxValue,
+    size: int,
+    past: OnnxValue | None,
+    caches: tuple[int, int] = (7, 8),
+    ids: int | None = 9,
+) -> list[OnnxValue]:
+    """Query and key of an attention with their rotary embeddings. past: {B}, None where there is none.
+
+    caches: which inputs the cosines and sines are. ids: which one the positions are, where the operator takes them.
+    """
+    batch, steps = query.shape[:2]
+    positions = node.constant(np.arange(steps)[None])
+    given = None if ids is None else node.optional(ids)
+    if given is not None and past is None:
+        positions = reshape(part(reshape(cast(given, INT64), (1, given.size)), 1, 0, 1), (1, 1)) + positions
+    elif given is not None:
+        positions = reshape(cast(given, INT64), (batch, steps))
+    elif past is not None:
+        positions = reshape(cast(past, INT64), (batch, 1)) + positions
+    interleaved = bool(node.integer("rotary_interleaved", 0))
+    made = []
+    for x in (query, key):
+        split = reshape(x, (batch, steps, x.shape[2] // size, size))
+        cosines, sines = (node.input(at, rank=2) for at in caches)
+        made.append(reshape(rotated(split, positions, cosines, sines, interleaved=interleaved), x.shape))
+    return made
+
+
 def _angles(cache: OnnxValue, positions: OnnxValue) -> OnnxValue:
     """{batch or 1, sequence, 1, pairs}."""
     return reshape(gather(cache, positions, 0), (*positions.shape, 1, cache.shape[1]))

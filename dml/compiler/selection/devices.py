@@ -1,0 +1,142 @@
+"""What vendors' GPUs have that Vulkan does not tell: one table. Selection asks these functions, and no vendor's name.
+
+A device that is in no row counts as an H100, on which the kernels were measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from dml.compiler.target import Target
+
+
+@dataclass(frozen=True)
+class Profile:
+    """registers: of 32 bits that an invocation may have. file: those that the invocations of a workgroup share.
+
+    by_thread: a subgroup has ``registers`` times the narrowest subgroup, however wide it is, as on Intel's GPUs.
+    """
+
+    registers: int = 255
+    file: int = 65536
+    by_thread: bool = False
+
+
+#: VkPhysicalDeviceProperties.vendorID
+_AMD, _APPLE, _ARM, _BROADCOM, _IMAGINATION = 0x1002, 0x106B, 0x13B5, 0x14E4, 0x1010
+_INTEL, _NVIDIA, _QUALCOMM = 0x8086, 0x10DE, 0x5143
+#: VkDriverId
+_NVK, _HONEYKRISP = 24, 26
+
+#: What an invocation that is given so many registers may keep is not told by Vulkan either: a third of them leaves room
+#: for operands, addresses and what a compiler moves ahead, on each of the compilers of tools/gpu_compile.
+_KEPT = 3
+
+_H100 = Profile()
+#: Qualcomm's chips: Mesa gives each invocation of a workgroup of 128 32 vectors of four registers of an Adreno 660's,
+#: and 48 of a 740's.
+_ADRENO_6, _ADRENO_7 = Profile(128, 32768), Profile(192, 49152)
+_LAST_ADRENO_6 = 0x0700
+_PROFILES = {
+    _AMD: Profile(256, 131072),
+    _APPLE: Profile(128, 49152),
+    _ARM: Profile(64, 16384),
+    _BROADCOM: Profile(32, 8192),
+    _IMAGINATION: Profile(64, 16384),
+    _INTEL: Profile(128, 32768, by_thread=True),
+}
+
+
+def profile(target: Target) -> Profile:
+    """What the device has."""
+    return _profile(target.vendor, target.device, target.driver)
+
+
+@cache
+def _profile(vendor: int, device: int, driver: int) -> Profile:
+    if driver == _HONEYKRISP:
+        return _PROFILES[_APPLE]
+    if vendor == _NVIDIA and driver == _NVK:
+        # NVIDIA's own compiler holds a row of 80 elements in 128 registers; Mesa's keeps more in flight, and spills.
+        return Profile(255, 49152)
+    if vendor == _QUALCOMM:
+        # (0x06060001 is a 660, 0x07002000 a 702 of the same generation, 0x43050a01 a 740)
+        return _ADRENO_7 if device >> 16 > _LAST_ADRENO_6 else _ADRENO_6
+    return _PROFILES.get(vendor, _H100)
+
+
+def registers(target: Target, workgroup: int = 1) -> int:
+    """Registers of 32 bits that an invocation of such a workgroup may have."""
+    found = profile(target)
+    return min(found.registers, found.file // workgroup)
+
+
+def registers_in_step(target: Target) -> int:
+    """The same where a kernel counts on subgroups of the device's own size, which may be wider than the narrowest."""
+    found = profile(target)
+    if not found.by_thread:
+        return found.registers
+    return found.registers * (target.min_subgroup_size or target.subgroup_size) // target.subgroup_size
+
+
+def keeps(target: Target, values: int, *, workgroup: int = 1, others: int | None = None) -> bool:
+    """Whether an invocation keeps so many values in registers, beside what it needs to compute with them.
+
+    others: registers that it needs for that, where it is not in proportion to the values. An H100 was measured with the
+    sizes that the tables have, and what has as many registers keeps them.
+    """
+    if not has_few_registers(target):
+        return True
+    has = registers(target, workgroup)
+    return _KEPT * values <= has if others is None else values + others <= has
+
+
+def half_matrices(target: Target) -> list[tuple[int, int, int]]:
+    """The (m, n, k) that matrix units multiply of FLOAT16 with sums in FLOAT32, the largest first; none where a
+    subgroup has too few registers to feed them."""
+    return target.features.half_matrices if _feeds_matrices(target) else []
+
+
+def byte_matrices(target: Target) -> list[tuple[int, int, int]]:
+    """The same of INT8 with sums in INT32."""
+    return target.features.byte_matrices if _feeds_matrices(target) else []
+
+
+#: Registers of an invocation below which matrix units are left alone. Intel's GPUs before Xe2 have 32 for it in a
+#: subgroup of 32, in which Mesa compiles what uses such matrices: each of the kernels spilled, some thousands of times.
+#: (ggml leaves the same GPUs' units alone, since an Arc A770 was far slower with them.)
+_FEWEST_FOR_MATRICES = 64
+#: Registers of an invocation from which on what it keeps of matrices is no concern.
+_MANY_FOR_MATRICES = 128
+
+
+def _feeds_matrices(target: Target) -> bool:
+    return registers_in_step(target) >= _FEWEST_FOR_MATRICES
+
+
+def keeps_matrices(target: Target, sums: int, loads: int) -> bool:
+    """Whether an invocation keeps its part of a subgroup's matrices of sums, and of a slab on its way to shared
+    memory.
+
+    loads: registers for the latter, which compilers begin early. Mesa compiles for Xe2 what is within the bound without
+    spills.
+    """
+    has = registers_in_step(target)
+    return has >= _MANY_FOR_MATRICES or 4 * (2 * sums + 3 * loads) < 3 * has
+
+
+def has_room_for_matrices(target: Target) -> bool:
+    """Whether attention and convolutions go to matrix units, beside which they keep much else."""
+    return registers_in_step(target) >= _MANY_FOR_MATRICES
+
+
+def gains_by_halves(target: Target) -> bool:
+    """Whether sums of FLOAT16 beside those of FLOAT32 save registers. On Intel's GPUs a half takes as much of one as a
+    float does in the narrowest subgroup, which is the one that has registers enough."""
+    return not profile(target).by_thread
+
+
+def has_few_registers(target: Target) -> bool:
+    """Whether an invocation has fewer registers than those that the tables were measured with."""
+    return profile(target).registers < _H100.registers

@@ -1,0 +1,48 @@
+"""Of boxes that overlap, those with the best scores: ONNX's NonMaxSuppression, box by box."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def suppress(
+    boxes: Array, scores: Array, most: int, overlap: float, least: float | None, *, centers: bool, inclusive: bool
+) -> list[tuple[int, int, int]]:
+    """(image, class, box) of each box that is kept, by image, class and falling score.
+
+    most: of a class. overlap: intersection over union above which a box goes, or with ``inclusive`` at which as well.
+    least: what a score must be above.
+    """
+    found = []
+    for image, class_ in np.ndindex(*scores.shape[:2]):
+        own, corners = scores[image, class_], corners_of(boxes[image], centers=centers)
+        kept: list[int] = []
+        for box in np.argsort(-own.astype(np.float64), kind="stable"):
+            if len(kept) == most or (least is not None and own[box] <= least):
+                break
+            shares = (share(corners[box], corners[other]) for other in kept)
+            if not any(one > overlap or (inclusive and one == overlap) for one in shares):
+                kept.append(int(box))
+        found += [(image, class_, box) for box in kept]
+    return found
+
+
+def corners_of(boxes: Array, *, centers: bool) -> Array:
+    """{box, [low y, low x, high y, high x]} in float64."""
+    wide = boxes.astype(np.float64)
+    if centers:  # x, y, width, height
+        middle, half = wide[:, 1::-1], wide[:, :1:-1] / 2
+        return np.concatenate([middle - half, middle + half], -1)
+    return np.concatenate([np.minimum(wide[:, :2], wide[:, 2:]), np.maximum(wide[:, :2], wide[:, 2:])], -1)
+
+
+def share(one: Array, other: Array) -> float:
+    """Intersection over union of two boxes with areas."""
+    sides = np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2])
+    common = float(np.prod(np.maximum(sides, 0.0)))
+    return common / (float(np.prod(one[2:] - one[:2])) + float(np.prod(other[2:] - other[:2])) - common)

@@ -1,0 +1,126 @@
+"""`dml conformance --stress`: each place in a process of its own, which may hang or end with the driver."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from dml.conformance.places import DeviceAxis
+from dml.conformance.report import title
+from dml.conformance.stress import Done, Strain, strain
+from dml.errors import DMLError
+from dml.runtime.devices import list_devices
+from dml.words import bytes_text
+
+#: MiB that a run may use, where no option says it.
+MEMORY_VARIABLE = "DML_STRESS_MEMORY"
+#: Seconds without a word, beyond those asked for, after which a process hangs.
+_GRACE = 300.0
+
+WORKER = (sys.executable, "-m", "dml.conformance.straining")
+
+
+def memory_of(mebibytes: int | None) -> int | None:
+    """Bytes that may be used: the option's, else the variable's, else None. Raises DMLError for what is no number."""
+    text = os.environ.get(MEMORY_VARIABLE, "") if mebibytes is None else str(mebibytes)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise DMLError(f"{MEMORY_VARIABLE}: must be a number of MiB, found {text!r}")
+    return int(text) << 20
+
+
+def run(places: Sequence[DeviceAxis], asked: Strain, console: Console) -> bool:
+    """Strain each place and print what was done. Returns whether nothing was wrong."""
+    is_right = True
+    for place in places:
+        name = title(place.record())
+        with console.status(f"{name}: opening the device") as status:
+            done = _apart(place, asked, lambda far: status.update(f"{name}: {told(far)}"))  # noqa: B023
+        console.print(Text(f"{name}: {told(done)}"), soft_wrap=True)
+        if done.wrong:
+            is_right = False
+            console.print(Text(f"{name}: wrong: {done.wrong}", "bold red"), soft_wrap=True)
+            console.print(Text(f"again: {command(place, asked)}"), soft_wrap=True)
+        else:
+            console.print(Text(f"{name}: nothing wrong", "green"), soft_wrap=True)
+    return is_right
+
+
+def told(done: Done) -> str:
+    """What was done, in words."""
+    return (
+        f"{done.seconds:.0f} s, {done.steps} steps on {done.devices} devices: {done.cases} cases, {done.dispatches} "
+        f"dispatches in {done.submissions} submissions, {bytes_text(done.bytes)} moved, {done.allocations} allocations "
+        f"({bytes_text(done.held)} held, {done.refused} refused), {done.compared} comparisons"
+    )
+
+
+def command(place: DeviceAxis, asked: Strain) -> str:
+    """What does the same again."""
+    words = ["dml conformance --stress", f"--seed {asked.seed}", f"--minutes {asked.seconds / 60:g}"]
+    words += [f"--threads {asked.threads}", f"--device '{place.which}'", f"--as {place.axis}"]
+    if asked.memory is not None:
+        words.append(f"--memory {math.ceil(asked.memory / (1 << 20))}")
+    return " ".join(words)
+
+
+def _apart(place: DeviceAxis, asked: Strain, heard: Callable[[Done], None]) -> Done:
+    """Strain a place in another process."""
+    request = {"device": place.device.index, "axis": place.axis, **asdict(asked)}
+    process = subprocess.Popen(
+        [*WORKER, json.dumps(request)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    timer = threading.Timer(asked.seconds + _GRACE, process.kill)
+    timer.start()
+    done, is_last = Done(), False
+    try:
+        for line in process.stdout:
+            answer: dict[str, Any] = json.loads(line)
+            is_last = answer.pop("last")
+            done = Done(**answer)
+            heard(done)
+        status = process.wait()
+    finally:
+        timer.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    if not is_last:
+        how = f"exit status {status}"
+        if status < 0:
+            with contextlib.suppress(ValueError):
+                how = signal.Signals(-status).name
+        done.wrong = done.wrong or f"the process ended with {how}, or hung"
+    return done
+
+
+def main() -> None:
+    """Strain the device of the request in the first argument; a JSON line now and then, the last one with the end."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    request = json.loads(sys.argv[1])
+    device, axis = list_devices()[request.pop("device")], request.pop("axis")
+
+    def tell(done: Done, *, last: bool = False) -> None:
+        answers.write(json.dumps({**done.record(), "last": last}) + "\n")
+        answers.flush()
+
+    tell(strain(device, axis, Strain(**request), tell), last=True)
+
+
+if __name__ == "__main__":
+    main()

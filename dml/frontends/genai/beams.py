@@ -1,0 +1,120 @@
+"""Beam search: several continuations of each sequence at a time, the best of which remain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.device_array import DeviceArray
+
+from .params import SearchOptions
+from .picking import Ids, Picker
+from .search import edits_for
+
+#: The score of beams that equal the first one, so that at first only that is continued.
+_EQUAL = -1e9
+
+
+class EndedSequence(NamedTuple):
+    """A sequence that has ended, without the token that ended it. score: by its length."""
+
+    score: float
+    tokens: npt.NDArray[np.int32]
+
+
+class BeamSearch:
+    """``num_beams`` rows for each sequence of the batch, chosen by the sum of their tokens' log probabilities.
+
+    An ended sequence's score is its sum divided by its length to the power of length_penalty.
+    """
+
+    def __init__(self, options: SearchOptions, picker: Picker, stops: Sequence[int], pad: int) -> None:
+        self._options = options
+        self._picker = picker
+        self._stops = tuple(stops)
+        self._pad = pad
+        self._beams = options.num_beams
+        rows = options.batch_size * self._beams
+        self._scores = np.full((options.batch_size, self._beams), _EQUAL, np.float64)
+        self._scores[:, 0] = 0.0
+        self._ended: list[list[EndedSequence]] = [[] for _ in range(options.batch_size)]
+        self._closed = np.zeros(options.batch_size, bool)
+        self._is_final = False
+        self.sequences = np.zeros((rows, 0), np.int32)
+        self.next_tokens = np.zeros(rows, np.int32)
+        self.done = False
+
+    def extend(self, tokens: npt.NDArray[np.int32]) -> None:
+        self.sequences = np.concatenate([self.sequences, tokens], axis=1)
+        self.next_tokens = tokens[:, -1].copy()
+        self.done = self.sequences.shape[1] >= self._options.max_length
+
+    def step(self, logits: DeviceArray) -> Sequence[int]:
+        beams = self._beams
+        edits = edits_for(self._options, self.sequences, self._stops)
+        best = self._picker.best(logits, 2 * beams, edits)
+        totals = (best.scores - best.scores[:, :1] - np.log(best.mass)).astype(np.float64)
+        totals += self._scores.reshape(-1, 1)
+        rows, chosen = [], []
+        for batch in range(self._options.batch_size):
+            found = self._step(batch, totals, best.tokens)
+            rows += [row for row, _ in found]
+            chosen += [token for _, token in found]
+        self.next_tokens = np.array(chosen, np.int32)
+        self.sequences = np.concatenate([self.sequences[rows], self.next_tokens[:, None]], axis=1)
+        self.done = bool(self._closed.all()) or self.sequences.shape[1] >= self._options.max_length
+        return rows
+
+    def _step(self, batch: int, totals: npt.NDArray[np.float64], tokens: Ids) -> list[tuple[int, int]]:
+        """The rows of one sequence's next beams, and their tokens."""
+        beams, first = self._beams, batch * self._beams
+        if self._closed[batch]:
+            return [(first + at, self._pad) for at in range(beams)]
+        own = totals[first : first + beams]
+        order = np.argsort(-own, axis=None, kind="stable")[: 2 * beams]
+        kept: list[tuple[int, int]] = []
+        for rank, place in enumerate(order):
+            at, column = divmod(int(place), own.shape[1])
+            token, score = int(tokens[first + at, column]), float(own[at, column])
+            if token in self._stops:
+                if rank < beams:
+                    self._end(batch, self.sequences[first + at], score)
+                continue
+            self._scores[batch, len(kept)] = score
+            kept.append((first + at, token))
+            if len(kept) == beams:
+                break
+        self._close(batch, float(own.flat[order[0]]))
+        return kept
+
+    def _end(self, batch: int, tokens: npt.NDArray[np.int32], score: float) -> None:
+        ended = self._ended[batch]
+        ended.append(EndedSequence(score / len(tokens) ** self._options.length_penalty, tokens.copy()))
+        ended.sort(key=lambda one: -one.score)
+        del ended[self._beams :]
+
+    def _close(self, batch: int, best: float) -> None:
+        """Stop where as many sequences as beams have ended, unless a better one may come."""
+        ended = self._ended[batch]
+        if len(ended) < self._beams:
+            return
+        length = self.sequences.shape[1]
+        if not self._options.early_stopping and ended[-1].score < best / length**self._options.length_penalty:
+            return
+        self._closed[batch] = True
+
+    def result(self, index: int) -> npt.NDArray[np.int32]:
+        """The sequence ``index`` of num_return_sequences for each of the batch, best first; before the end a beam."""
+        if not self.done:
+            return np.array(self.sequences[index])
+        if not self._is_final:
+            self._is_final = True
+            for open_ in np.flatnonzero(~self._closed).tolist():
+                for at in range(self._beams):
+                    row = self.sequences[open_ * self._beams + at]
+                    self._end(open_, row, float(self._scores[open_, at]))
+        batch, rank = divmod(index, self._options.num_return_sequences)
+        return self._ended[batch][rank].tokens.copy()

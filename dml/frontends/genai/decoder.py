@@ -1,0 +1,223 @@
+"""A decoder model with its caches of keys and values on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import dml.graph.operations as op
+from dml.api.device_array import DeviceArray
+from dml.errors import HRESULT, DMLError
+from dml.frontends.onnx.backend import PreparedModel
+from dml.frontends.onnx.dtypes import dtype_of
+from dml.graph.builder import Builder, Tensor
+from dml.tensors import data_type_of
+
+from .config import Config
+
+#: Operators that write a cache in place where past and present are one array.
+_WRITES_IN_PLACE = "GroupQueryAttention"
+#: Bytes of the logits of one run: a longer prompt goes in several.
+_LOGITS_BYTES = 64 * 2**20
+#: Prompt tokens per run: lower and upper bound.
+_CHUNK = (16, 512)
+#: Positions that a shared cache has room for at first; it doubles when it is full.
+_FIRST_ROOM = 256
+#: What genai_config.json calls inputs whose numbers follow from the lengths.
+_LENGTHS = ("attention_mask", "position_ids", "past_sequence_length", "total_sequence_length")
+_BATCH, _POSITIONS = 0, 2  # axes of a cache
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """An input for past keys or values with its output. shape: {heads, size of a head}."""
+
+    past: str
+    present: str
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def zeros(self, rows: int, positions: int) -> npt.NDArray[Any]:
+        return np.zeros((rows, self.shape[0], positions, self.shape[1]), self.dtype)
+
+
+class Decoder:
+    """The inputs and outputs of a decoder by their roles. Raises DMLError for one without token ids or logits."""
+
+    def __init__(self, prepared: PreparedModel, config: Config) -> None:
+        self.prepared = prepared
+        self.vocabulary = config.number("model.vocab_size")
+        given = config.section("model.decoder.inputs")
+        made = config.section("model.decoder.outputs")
+        self.ids = str(given.get("input_ids", "input_ids"))
+        self.logits = str(made.get("logits", "logits"))
+        for name, known in ((self.ids, prepared.inputs), (self.logits, prepared.outputs)):
+            if name not in known:
+                raise DMLError(f"{config.file('model.decoder')}: has no {name!r}; it has {', '.join(known)}")
+        #: Names of the inputs of _LENGTHS that the model has.
+        self.lengths = {role: name for role in _LENGTHS if (name := str(given.get(role, role))) in prepared.inputs}
+        graph = prepared.model.graph
+        self.types = {e.name: dtype_of(e.type.tensor_type.elem_type) for e in (*graph.input, *graph.output)}
+        self._ranks = {entry.name: len(entry.type.tensor_type.shape.dim) for entry in graph.input}
+        self.cache = self._caches(config, given, made)
+        writers = {
+            name: node.output[1 + at]
+            for node in graph.node
+            if node.op_type == _WRITES_IN_PLACE
+            for at, name in enumerate(node.input[3:5])
+        }
+        #: Whether attention can write every cache where the past lies.
+        self.can_share = bool(self.cache) and all(writers.get(one.past) == one.present for one in self.cache)
+
+    def _caches(self, config: Config, given: Mapping[str, Any], made: Mapping[str, Any]) -> list[CacheEntry]:
+        decoder = config.section("model.decoder")
+        heads, size = decoder.get("num_key_value_heads"), decoder.get("head_size")
+        entries = {entry.name: entry for entry in self.prepared.model.graph.input}
+        narrow = {
+            name
+            for node in self.prepared.model.graph.node
+            if any(a.name == "kv_cache_bit_width" and a.i == 4 for a in node.attribute)
+            for name in node.input
+        }
+        found = []
+        for layer in range(config.number("model.decoder.num_hidden_layers")):
+            for kind in ("key", "value"):
+                past = _of_layer(given.get(f"past_{kind}_names"), layer)
+                present = _of_layer(made.get(f"present_{kind}_names"), layer)
+                if past not in entries or present not in self.prepared.outputs:
+                    continue
+                sizes = [dim.dim_value for dim in entries[past].type.tensor_type.shape.dim]
+                width = size // 2 if past in narrow and isinstance(size, int) else size
+                count, each = (sizes[1] or heads, sizes[3] or width) if len(sizes) == 4 else (None, None)
+                if not (isinstance(count, int) and isinstance(each, int) and min(count, each) > 0):
+                    raise DMLError(f"{past}: heads and their size are not in genai_config.json: {count}, {each}")
+                found.append(CacheEntry(past, present, (count, each), self.types[past]))
+        return found
+
+    def numbers(self, role: str, rows: int, start: int, end: int, room: int) -> npt.NDArray[Any]:
+        """The input of a role in _LENGTHS for positions from start to end. room: what the mask is as long as."""
+        dtype = self.types[self.lengths[role]]
+        if role == "attention_mask":
+            return np.repeat((np.arange(room) < end)[None], rows, 0).astype(dtype)
+        if role == "position_ids":
+            return np.repeat(np.arange(start, end)[None], rows, 0).astype(dtype)
+        length = start if role == "past_sequence_length" else end
+        return np.full((1,) * self._ranks[self.lengths[role]], length, dtype)
+
+
+class DecoderState:
+    """The caches of some rows (sequences of equal lengths) on their way through a decoder.
+
+    share: write caches in place, where the decoder can. limit: the most positions there will be. chunk: prompt tokens
+    per run; 0 for as many as the memory for logits holds.
+    """
+
+    def __init__(self, decoder: Decoder, rows: int, limit: int, *, share: bool, chunk: int = 0) -> None:
+        self._decoder = decoder
+        self._rows = rows
+        self._limit = limit
+        self._shares = share and decoder.can_share
+        step = rows * decoder.vocabulary * decoder.types[decoder.logits].itemsize
+        self._chunk = chunk or max(_CHUNK[0], min(_CHUNK[1], _LOGITS_BYTES // step))
+        #: Positions in the caches.
+        self.length = 0
+        self._room = 0
+        self._cache: dict[str, Any] = {}
+        self._layouts: dict[Any, Any] = {}
+        #: The inputs and outputs of the last run.
+        self.inputs: dict[str, Any] = {}
+        self.outputs: dict[str, Any] = {}
+
+    def run(self, tokens: npt.NDArray[Any], extra: Mapping[str, Any]) -> DeviceArray:
+        """Append {rows, n} tokens; return the logits of the last run's positions. extra: further inputs by name.
+
+        Raises DMLError where the caches have no room for them.
+        """
+        for at in range(0, tokens.shape[1], self._chunk):
+            logits = self._run(tokens[:, at : at + self._chunk], extra)
+        return logits
+
+    def _run(self, tokens: npt.NDArray[Any], extra: Mapping[str, Any]) -> DeviceArray:
+        decoder, start, end = self._decoder, self.length, self.length + tokens.shape[1]
+        if end > self._limit:
+            raise DMLError(
+                f"the cache is full: it holds max_length = {self._limit} positions, {end} are needed",
+                HRESULT.E_OUTOFMEMORY,
+            )
+        self._make_room(end)
+        feeds = dict(extra)
+        feeds[decoder.ids] = tokens.astype(decoder.types[decoder.ids])
+        for role, name in decoder.lengths.items():
+            feeds[name] = decoder.numbers(role, self._rows, start, end, self._room if self._shares else end)
+        feeds |= self._cache
+        prepared = decoder.prepared
+        shared = {one.present: one.past for one in decoder.cache} if self._shares else None
+        found = dict(zip(prepared.outputs, prepared.run(feeds, keep=prepared.outputs, shared=shared), strict=True))
+        self._cache = {one.past: found[one.present] for one in decoder.cache}
+        self.inputs, self.outputs, self.length = feeds, found, end
+        logits: DeviceArray = found[decoder.logits]
+        return logits
+
+    def _make_room(self, positions: int) -> None:
+        """Have caches for ``positions``: at least doubled where they are written in place, else made as they grow."""
+        entries = self._decoder.cache
+        if not self._shares:
+            self._cache = self._cache or {one.past: one.zeros(self._rows, 0) for one in entries}
+        elif positions > self._room:
+            room = min(self._limit, max(_FIRST_ROOM, 1 << (positions - 1).bit_length()))
+            more = (0, 0, room - self._room, 0)
+            before, self._room = self._room, room
+            for one in entries:
+                if before:
+                    kept = self._laid_out(self._cache[one.past], room, lambda x: op.padding(x, (0,) * 4, more))
+                    self._cache[one.past] = kept
+                else:
+                    self._cache[one.past] = self._decoder.prepared.device.to_device(one.zeros(self._rows, room))
+
+    def rewind(self, length: int) -> None:
+        """Forget the positions from ``length`` on."""
+        self.length = min(self.length, length)
+        if self._shares:
+            return  # what lies behind is overwritten before it is read
+        for one in self._decoder.cache:
+            past = self._cache.get(one.past)
+            if past is None or past.shape[_POSITIONS] == self.length:
+                continue
+            if not self.length:
+                self._cache[one.past] = one.zeros(self._rows, 0)
+                continue
+            self._cache[one.past] = self._laid_out(past, self.length, self._first)
+
+    def _first(self, past: Tensor) -> Tensor:
+        """The positions that are kept."""
+        return op.slice_(past, (0,) * 4, (*past.sizes[:_POSITIONS], self.length, past.sizes[3]))
+
+    def reorder(self, rows: Sequence[int]) -> None:
+        """Give each row the caches of another."""
+        if list(rows) == list(range(self._rows)):
+            return
+        chosen = np.array(rows, np.uint32)
+        for name, past in self._cache.items():
+            self._cache[name] = self._laid_out(past, "rows", lambda x, i: op.gather(x, i, _BATCH), chosen)
+
+    def _laid_out(self, array: Any, what: Any, make: Any, *more: npt.NDArray[Any]) -> DeviceArray:
+        """An array of the device made anew there. make: from tensors of ``array`` and ``more``; what: names make."""
+        key = (array.shape, array.dtype, what)
+        if key not in self._layouts:
+            builder = Builder(self._decoder.prepared.device)
+            given: list[Tensor] = [
+                builder.input(str(at), one.shape, data_type_of(one.dtype)) for at, one in enumerate((array, *more))
+            ]
+            self._layouts[key] = builder.compile({"y": make(*given)})
+        feeds = {str(at): one for at, one in enumerate((array, *more))}
+        made: DeviceArray = self._layouts[key].dispatch(feeds, keep=["y"])["y"]
+        return made
+
+
+def _of_layer(pattern: Any, layer: int) -> str:
+    """The name that a pattern with %d gives a layer."""
+    return str(pattern).replace("%d", str(layer))

@@ -1,0 +1,193 @@
+"""onnxruntime-genai's Generator: tokens one after another."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.api.device_array import DeviceArray
+from dml.arguments import as_array, checked
+from dml.errors import HRESULT, DMLError
+
+from .beams import BeamSearch
+from .decoder import DecoderState
+from .model import Model
+from .params import GeneratorParams
+from .search import Search, TokenSearch
+
+
+class Generator:
+    """A generation. A batch has prompts of equal lengths, which are not masked where they are filled up.
+
+    Raises DMLError for search options that cannot be.
+    """
+
+    @checked
+    def __init__(self, model: Model, params: GeneratorParams) -> None:
+        self._model = model
+        self._options = options = dataclasses.replace(params.search)
+        options.check(model.context_length)
+        self._rows = options.batch_size * options.num_beams
+        stops = model.config.tokens("eos_token_id")
+        pad = (*model.config.tokens("pad_token_id"), *stops, 0)[0]
+        kind = BeamSearch if options.num_beams > 1 else TokenSearch
+        self._search: Search = kind(options, model.picker, stops, pad)
+        self._state = DecoderState(
+            model.decoder,
+            self._rows,
+            options.max_length,
+            share=options.past_present_share_buffer,
+            chunk=options.chunk_size,
+        )
+        self._extra: dict[str, Any] = {}
+        #: Those behind the last token; None while they are not computed.
+        self._logits: DeviceArray | None = None
+        self._is_terminated = False
+
+    # Tokens
+
+    @checked
+    def append_tokens(self, tokens: npt.ArrayLike) -> None:
+        """Append a prompt, and compute what follows it. tokens: ids, or {batch_size, n} of them.
+
+        Raises DMLError for ids beyond the vocabulary, and where they leave no room below max_length.
+        """
+        given = as_array(np.asarray(tokens), "Generator.append_tokens")
+        batch = self._options.batch_size
+        if not given.size or given.dtype.kind not in "iu" or given.ndim > 2 or given.size % batch:
+            raise DMLError(
+                f"Generator.append_tokens: takes token ids for batch_size = {batch}, "
+                f"found {given.dtype} of shape {given.shape}"
+            )
+        vocabulary = self._model.decoder.vocabulary
+        if given.min() < 0 or given.max() >= vocabulary:
+            wrong = given[(given < 0) | (given >= vocabulary)][0]
+            raise DMLError(f"Generator.append_tokens: ids are 0 to {vocabulary - 1}, found {wrong}")
+        new = given.reshape(batch, -1).astype(np.int32)
+        held, most = self.token_count(), self._options.max_length
+        if held + new.shape[1] > most:
+            raise DMLError(
+                f"Generator.append_tokens: the cache is full: {new.shape[1]} tokens after {held} exceed "
+                f"max_length = {most}",
+                HRESULT.E_OUTOFMEMORY,
+            )
+        if held and self._options.num_beams > 1:
+            raise DMLError("Generator.append_tokens: beams take one prompt", HRESULT.E_NOTIMPL)
+        self._search.extend(np.repeat(new, self._options.num_beams, 0))
+        self._logits = None
+        self._compute()
+
+    def generate_next_token(self) -> None:
+        """Choose the next tokens; nothing where the generation has ended."""
+        if not self.token_count():
+            raise DMLError("Generator.generate_next_token: append_tokens comes first", HRESULT.DXGI_ERROR_INVALID_CALL)
+        if self._search.done:
+            return
+        rows = self._search.step(self._compute())
+        self._logits = None
+        if rows is not None and not self._search.done:
+            self._state.reorder(rows)
+
+    def is_done(self) -> bool:
+        return self._is_terminated or self._search.done
+
+    def token_count(self) -> int:
+        """The length of the sequences so far."""
+        return int(self._search.sequences.shape[1])
+
+    def get_next_tokens(self) -> npt.NDArray[np.int32]:
+        """The tokens chosen last, one for each row."""
+        return self._search.next_tokens.copy()
+
+    @checked
+    def get_sequence(self, index: int) -> npt.NDArray[np.int32]:
+        """The tokens of a sequence, prompt included. Beams: num_return_sequences for each prompt, best first."""
+        options = self._options
+        count = options.batch_size * (options.num_return_sequences if self._search.done else options.num_beams)
+        if not 0 <= index < count:
+            raise DMLError(f"Generator.get_sequence: there are {count} sequences, found index {index}")
+        return self._search.result(index)
+
+    @checked
+    def rewind_to(self, new_length: int) -> None:
+        """Forget the tokens from a length on."""
+        if not 0 <= new_length <= self.token_count():
+            raise DMLError(f"Generator.rewind_to: takes 0 to {self.token_count()} tokens, found {new_length}")
+        if self._options.num_beams > 1:
+            raise DMLError("Generator.rewind_to: beams cannot be rewound", HRESULT.E_NOTIMPL)
+        kept = self._search.sequences[:, :new_length]
+        self._search.sequences = kept[:, :0]
+        self._logits = None
+        if new_length:
+            self._search.extend(kept)
+        # The last token is computed again: its logits are not kept.
+        self._state.rewind(max(0, new_length - 1))
+
+    # Logits and other tensors
+
+    def get_logits(self) -> npt.NDArray[np.float32]:
+        """The scores of the next tokens, {rows, 1, vocabulary}."""
+        if not self.token_count():
+            raise DMLError("Generator.get_logits: append_tokens comes first", HRESULT.DXGI_ERROR_INVALID_CALL)
+        return self._model.picker.last(self._compute())
+
+    @checked
+    def set_logits(self, logits: npt.ArrayLike) -> None:
+        """Replace the scores of the next tokens. Raises DMLError before they are computed."""
+        if self._logits is None:
+            raise DMLError(
+                "Generator.set_logits: there are none; append_tokens or get_logits computes them",
+                HRESULT.DXGI_ERROR_INVALID_CALL,
+            )
+        shape = (self._rows, 1, self._logits.shape[-1])
+        given = as_array(logits, "Generator.set_logits")
+        if given.size != np.prod(shape):
+            raise DMLError(f"Generator.set_logits: takes an array of shape {shape}, found {given.shape}")
+        self._logits = self._model.device.to_device(given.astype(np.float32).reshape(shape))
+
+    @checked
+    def get_output(self, name: str) -> npt.NDArray[Any]:
+        """An output of the model's last run, copied from the device."""
+        return _named(self._state.outputs, name, "output")
+
+    @checked
+    def get_input(self, name: str) -> npt.NDArray[Any]:
+        """An input of the model's last run."""
+        return _named(self._state.inputs, name, "input")
+
+    @checked
+    def set_model_input(self, name: str, value: npt.ArrayLike) -> None:
+        """Give an input that Generator does not make itself."""
+        self.set_inputs({name: value})
+
+    def set_inputs(self, inputs: Mapping[str, Any]) -> None:
+        known = self._model.decoder.prepared.inputs
+        for name, value in inputs.items():
+            if name not in known:
+                raise DMLError(f"Generator: the model has no input {name!r}; it has {', '.join(known)}")
+            self._extra[name] = np.asarray(value)
+
+    @checked
+    def set_runtime_option(self, name: str, value: str) -> None:
+        """terminate_session: "1" ends the generation, from any thread; "0" lets it go on."""
+        if name != "terminate_session":
+            raise DMLError(f"Generator.set_runtime_option: there is terminate_session, found {name!r}")
+        self._is_terminated = value == "1"
+
+    def _compute(self) -> DeviceArray:
+        """The logits behind the last token."""
+        if self._is_terminated:
+            raise DMLError("Generator: the session was terminated", HRESULT.E_ABORT)
+        if self._logits is None:
+            self._logits = self._state.run(self._search.sequences[:, self._state.length :], self._extra)
+        return self._logits
+
+
+def _named(arrays: Mapping[str, Any], name: str, what: str) -> npt.NDArray[Any]:
+    if name not in arrays:
+        raise DMLError(f"Generator: the last run had no {what} {name!r}; it had {', '.join(arrays) or 'none'}")
+    return np.asarray(arrays[name])

@@ -1,0 +1,126 @@
+"""The best tokens of logits, found on the device: what a search reads of a step is a few numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import dml.graph.operations as op
+from dml import enums
+from dml.api.device import Device
+from dml.api.device_array import DeviceArray
+from dml.graph.builder import Builder, Tensor
+from dml.tensors import data_type_of
+
+Ids = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float32]
+#: What replaces the score of a token that may not come.
+_LOWEST = float(np.finfo(np.float32).min)
+_FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
+_UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
+_LAST = -1  # axis
+#: Graphs kept: of the shapes that come most lately.
+_KEPT = 16
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What changes scores before tokens are picked.
+
+    penalized: {rows, n} tokens whose scores are divided by ``penalty`` where positive, multiplied where negative.
+    banned: tokens that may not come.
+    """
+
+    penalized: npt.NDArray[np.uint32] | None = None
+    penalty: float = 1.0
+    banned: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best tokens of each row in order. tokens, scores: {rows, k}; mass: {rows, 1}, the sum of
+    exp((score - best score) / temperature) over all tokens."""
+
+    tokens: Ids
+    scores: Numbers
+    mass: Numbers
+
+
+class Picker:
+    """Graphs that pick tokens, compiled for each shape of logits."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._graphs: dict[Any, Any] = {}
+
+    def likeliest(self, logits: DeviceArray, edits: Edits) -> Ids:
+        """The token of the largest score in each row of {rows, n, vocabulary} logits at the last position."""
+
+        def made(x: Tensor) -> dict[str, Tensor]:
+            return {"token": op.reduce(x, enums.DML_REDUCE_FUNCTION_ARGMAX, [1])}
+
+        tokens: Ids = self._run(logits, edits, ("likeliest",), made)["token"].astype(np.int64)
+        return tokens[:, 0]
+
+    def best(self, logits: DeviceArray, count: int, edits: Edits, temperature: float = 1.0) -> Best:
+        """The ``count`` best tokens of each row at the last position."""
+        count = min(count, logits.shape[_LAST])
+
+        def made(x: Tensor) -> dict[str, Tensor]:
+            scores, tokens = op.top_k(x, count, 1)
+            apart = (x - op.slice_(scores, (0, 0), (x.sizes[0], 1)).broadcast(x.sizes)) * (1.0 / temperature)
+            mass = op.reduce(op.exp(apart), enums.DML_REDUCE_FUNCTION_SUM, [1])
+            return {"scores": scores, "tokens": tokens, "mass": mass}
+
+        found = self._run(logits, edits, ("best", count, temperature), made)
+        return Best(found["tokens"].astype(np.int64), found["scores"], found["mass"])
+
+    def last(self, logits: DeviceArray) -> Numbers:
+        """The scores at the last position, {rows, 1, vocabulary}."""
+        found = self._run(logits, Edits(), ("last",), lambda x: {"scores": op.identity(x)})["scores"]
+        made: Numbers = found[:, None]
+        return made
+
+    def _run(self, logits: DeviceArray, edits: Edits, what: tuple[Any, ...], make: Any) -> dict[str, Any]:
+        feeds: dict[str, Any] = {"logits": logits}
+        if edits.penalized is not None:
+            feeds["penalized"] = edits.penalized
+        shapes = tuple((name, one.shape, one.dtype) for name, one in feeds.items())
+        key = (shapes, edits.penalty, edits.banned, what)
+        graph = self._graphs.pop(key, None)
+        if graph is None:
+            builder = Builder(self._device)
+            x = _last_position(builder.input("logits", logits.shape, data_type_of(logits.dtype)))
+            if edits.penalized is not None:
+                x = _penalized(x, builder.input("penalized", edits.penalized.shape, _UINT32), edits.penalty)
+            if edits.banned:
+                x = _banned(x, edits.banned)
+            graph = builder.compile(make(x))
+        self._graphs[key] = graph
+        if len(self._graphs) > _KEPT:
+            del self._graphs[next(iter(self._graphs))]
+        found: dict[str, Any] = graph.dispatch(feeds)
+        return found
+
+
+def _last_position(logits: Tensor) -> Tensor:
+    """{rows, n, vocabulary} in any float type: the last position as {rows, vocabulary} in FLOAT32."""
+    rows, count, vocabulary = logits.sizes
+    chosen = op.slice_(logits, (0, count - 1, 0), (rows, 1, vocabulary))
+    if chosen.data_type != _FLOAT32:
+        chosen = op.cast(chosen, _FLOAT32)
+    return chosen.reshape(rows, vocabulary)
+
+
+def _penalized(x: Tensor, tokens: Tensor, penalty: float) -> Tensor:
+    found = op.gather_elements(x, tokens, 1)
+    changed = op.if_(op.less_than(found, 0.0), found * penalty, found * (1.0 / penalty))
+    return op.scatter_elements(x, tokens, changed, 1)
+
+
+def _banned(x: Tensor, tokens: tuple[int, ...]) -> Tensor:
+    indices = np.tile(np.array(tokens, np.uint32), (x.sizes[0], 1))
+    return op.scatter_elements(x, x.builder.constant(indices), np.full(indices.shape, _LOWEST, np.float32), 1)

@@ -1,0 +1,30 @@
+"""onnxruntime-genai's Tensor and NamedTensors, over NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dml.arguments import as_array
+
+
+class Tensor:
+    """An array on the host."""
+
+    def __init__(self, array: npt.ArrayLike) -> None:
+        self._array = as_array(array, "Tensor")
+
+    def as_numpy(self) -> npt.NDArray[Any]:
+        return self._array
+
+    def shape(self) -> list[int]:
+        return list(self._array.shape)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self._array, dtype, copy=copy)
+
+
+class NamedTensors(dict[str, Any]):
+    """Model inputs by name."""

@@ -1,0 +1,113 @@
+"""Numbers of few bits packed in bytes, and their scales and zero points, as com.microsoft's operators take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+
+from dml import enums
+from dml.descriptors.elementwise import DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC
+from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
+from dml.errors import DMLError
+from dml.graph.builder import Tensor
+from dml.tensors import DML_BUFFER_TENSOR_DESC
+
+from .dtypes import FLOAT32, UINT8, Array, DType, storage
+from .functions import join, part
+from .node import Unsupported
+from .value import OnnxValue, cast, constant, expanded, reshape, unary
+
+INT4, UINT4 = np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)
+
+
+def narrow(x: OnnxValue, shape: Sequence[int], dtype: DType) -> OnnxValue:
+    """Bytes as the numbers packed in them, lower bits first, or back; nothing is computed."""
+    tensor = x.packed
+    desc = DML_BUFFER_TENSOR_DESC(
+        storage(dtype), tuple(shape), None, tensor.desc.TotalTensorSizeInBytes, Flags=tensor.desc.Flags
+    )
+    return x.made(Tensor(x.builder, tensor.source, desc), shape, dtype)
+
+
+def unpacked(x: OnnxValue, bits: int, count: int, *, as_bytes: bool = False) -> OnnxValue:
+    """The first ``count`` numbers of 2, 3, 4 or 8 bits in each row of bytes {..., bytes}, UINT4 or UINT8 {..., count}.
+
+    Four bits are read where they lie. DirectML has no narrower type: constants of fewer bits become UINT4 once, what is
+    no constant, or is wanted ``as_bytes``, UINT8.
+    """
+    if x.dtype != UINT8:
+        raise DMLError(f"packed numbers must come as uint8, found {x.dtype}")
+    if 8 * x.shape[-1] < count * bits:
+        raise DMLError(f"{count} numbers of {bits} bits do not fit rows of shape {x.shape}")
+    rows = x.shape[:-1]
+    if bits in (2, 3) and x.array is not None and not as_bytes:
+        padded = count + count % 2
+        held = x.builder.derived(x.array, ("widened", bits, count), lambda array: _widened(array, bits, count))
+        x, bits = constant(x.builder, held.reshape(*rows, padded // 2)), 4
+    if bits == 4:
+        numbers = narrow(x, (*rows, 2 * x.shape[-1]), UINT4)
+    elif bits == 8:
+        numbers = x
+    elif bits == 2:
+        numbers = _quarters(x)
+    else:
+        raise Unsupported(f"numbers of {bits} bits that are no constants are not mapped")
+    if numbers.shape[-1] == count:
+        return numbers
+    if numbers.dtype == UINT4:  # unused numbers at the ends of rows are skipped by the strides
+        strides = [step * numbers.shape[-1] for step in _row_strides(rows)]
+        return numbers.made(numbers.tensor.view((*rows, count), (*strides, 1)), (*rows, count))
+    return part(numbers, numbers.rank - 1, 0, count)
+
+
+def _row_strides(rows: Sequence[int]) -> list[int]:
+    strides, step = [0] * len(rows), 1
+    for axis in reversed(range(len(rows))):
+        strides[axis] = step
+        step *= rows[axis]
+    return strides
+
+
+def _widened(array: Array, bits: int, count: int) -> Array:
+    """Rows of narrower numbers as rows of 4-bit ones, two to a byte."""
+    flat = np.unpackbits(np.ascontiguousarray(array), axis=-1, bitorder="little")[..., : count * bits]
+    fields = flat.reshape(*array.shape[:-1], count, bits)
+    wide = np.zeros((*array.shape[:-1], count + count % 2, 4), np.uint8)
+    wide[..., :count, :bits] = fields
+    return np.packbits(wide.reshape(*array.shape[:-1], -1), axis=-1, bitorder="little")
+
+
+def _quarters(x: OnnxValue) -> OnnxValue:
+    """The 2-bit numbers of bytes that are no constants, as UINT8. Float32 holds a byte and its quarters exactly."""
+    left, fields = cast(x, FLOAT32), []
+    for _ in range(4):
+        rest = unary(DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, left * 0.25)
+        fields.append(reshape(cast(left - rest * 4, UINT8), (*x.shape, 1)))
+        left = rest
+    return reshape(join(fields, x.rank), (*x.shape[:-1], 4 * x.shape[-1]))
+
+
+def dequantized_blocks(x: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -> OnnxValue:
+    """(x - zero point) * scale, each of a block, in the scales' type. The parameters' sizes divide those of x; one zero
+    point does for all."""
+    if points is not None:
+        points = expanded(points, scales.shape)
+    tensors = [value.tensor for value in (scales, points) if value is not None]
+    made = x.builder.node(
+        DML_DEQUANTIZE_OPERATOR_DESC,
+        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(scales.dtype), x.shape)},
+        InputTensor=x.tensor,
+        QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
+        QuantizationTensors=tensors,
+    )
+    return x.made(made["OutputTensor"], x.shape, scales.dtype)
+
+
+def repeated_blocks(x: OnnxValue, axis: int, block: int, size: int) -> OnnxValue:
+    """Each parameter of a block along an axis as often as the block is long, ``size`` in all."""
+    shape = x.shape
+    before, behind = shape[: axis + 1], shape[axis + 1 :]
+    wide = expanded(reshape(x, (*before, 1, *behind)), (*before, block, *behind))
+    return part(reshape(wide, (*shape[:axis], shape[axis] * block, *behind)), axis, 0, size)

@@ -1,0 +1,96 @@
+"""The memory that a program takes on a device, foretold from its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dml.compiler.program import Program, Region, Space
+from dml.errors import HRESULT, DMLError
+from dml.runtime.arena import Islands, bound_regions
+from dml.runtime.memory_limit import VARIABLE
+from dml.words import bytes_text
+
+#: Tensors that messages name.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class MemoryNeeds:
+    """Bytes on the device while a program runs.
+
+    weights: constants, and what initialization keeps. constants: those of each constant, by name or number, the largest
+    first.
+    """
+
+    weights: int
+    inputs: int
+    outputs: int
+    intermediates: int
+    constants: tuple[tuple[str, int], ...]
+
+    @property
+    def by_use(self) -> Mapping[str, int]:
+        return {
+            "weights": self.weights,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "intermediates": self.intermediates,
+        }
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_use.values())
+
+    def __str__(self) -> str:
+        uses = ", ".join(f"{use} {bytes_text(size)}" for use, size in self.by_use.items() if size)
+        largest = ", ".join(f"{name} {bytes_text(size)}" for name, size in self.constants[:_NAMED])
+        return (
+            f"{bytes_text(self.total)} ({uses or 'nothing'}{f'; the largest constants: {largest}' if largest else ''})"
+        )
+
+
+def memory_needs(program: Program) -> MemoryNeeds:
+    """What runs of the program keep on the device; initialization may need more for a moment."""
+    # (equal constants are on the device once)
+    regions: dict[bytes, list[Region]] = {}
+    names: dict[bytes, str] = {}
+    for region in bound_regions(Space.CONSTANT, program.dispatches):
+        constant = program.constants[region.index]
+        regions.setdefault(constant.digest, []).append(region)
+        names.setdefault(constant.digest, constant.Name or f"constant {region.index}")
+    constants = [(names[digest], _covered(own)) for digest, own in regions.items()]
+    kept = _covered([*bound_regions(Space.PERSISTENT, program.dispatches), *program.owned.values()])
+    return MemoryNeeds(
+        weights=sum(size for _, size in constants) + kept,
+        inputs=sum(size for slot, size in enumerate(program.inputs) if size and slot not in program.owned),
+        outputs=sum(filter(None, program.outputs)),
+        intermediates=_covered(bound_regions(Space.TEMPORARY, program.dispatches)),
+        constants=tuple(sorted(constants, key=lambda item: -item[1])),
+    )
+
+
+def _covered(regions: list[Region]) -> int:
+    return sum(end - start for start, end in Islands(regions).spans)
+
+
+@contextmanager
+def explaining_needs(label: str, program: Program) -> Iterator[None]:
+    """Add to an error about missing memory what the program needs."""
+    try:
+        yield
+    except DMLError as error:
+        if error.hresult != HRESULT.E_OUTOFMEMORY:
+            raise
+        raise DMLError(f"{error.message}; {label} needs {memory_needs(program)}", error.hresult) from error
+
+
+def check_fits(label: str, program: Program, limit: int | None) -> None:
+    """Refuse a program that needs more memory than the limit, before anything of it is on the device."""
+    if limit is not None:
+        needs = memory_needs(program)
+        if needs.total > limit:
+            raise DMLError(
+                f"{label}: needs {needs}, more than the {bytes_text(limit)} of {VARIABLE}", HRESULT.E_OUTOFMEMORY
+            )

@@ -1,0 +1,210 @@
+"""What GPUs get whose invocations have fewer registers than an H100's: rules, and results with the smaller tiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+from desktop import DESKTOP
+from dml.compiler.features import Features, MatrixShape
+from dml.compiler.selection import devices
+from dml.compiler.selection.attention import AttentionShape, AttentionTiles, attention_sharing
+from dml.compiler.selection.bytes import DotProduct, byte_kernel
+from dml.compiler.selection.convolution import WindowSizes, depthwise_tile, implicit_tile
+from dml.compiler.selection.gemm import MatrixProduct, SharedProduct, product_kernel
+from dml.compiler.selection.lines import held_rows
+from dml.compiler.selection.product_tiles import half_steps
+from dml.compiler.selection.tiles import ProductSizes
+from dml.compiler.target import Target
+from harness import assert_exact, assert_sums, random, run, tensor
+
+_MATRIX = MatrixShape(8, 8, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+_FEATURES = Features(
+    float16=True, int8=True, integer_dot_product=True, memory_model=True, cooperative_matrices=(_MATRIX,)
+)
+#: What identifies a chip, as its driver tells it.
+CHIPS: dict[str, dict[str, int]] = {
+    "dg2": {"vendor": 0x8086, "device": 0x5690, "driver": 6, "min_subgroup_size": 8},
+    "lnl": {"vendor": 0x8086, "device": 0x64A0, "driver": 6, "min_subgroup_size": 16},
+    "a660": {"vendor": 0x5143, "device": 0x06060000, "driver": 18},
+    "a740": {"vendor": 0x5143, "device": 0x43050A01, "driver": 18},
+    "m1": {"vendor": 0x10005, "device": 0, "driver": 26},
+    "Mali": {"vendor": 0x13B5, "device": 0, "driver": 9},
+    "V3D": {"vendor": 0x14E4, "device": 0, "driver": 19},
+}
+H100 = replace(DESKTOP, vendor=0x10DE, device=0x2330, driver=4, min_subgroup_size=32, features=_FEATURES)
+
+
+def chip(name: str) -> Target:
+    return replace(DESKTOP, features=_FEATURES, **CHIPS[name])
+
+
+def product(target: Target, *, float16: bool = False) -> Any:
+    sizes = ProductSizes(4096, 4096, 4096, 1)
+    return product_kernel(target, sizes, a_along_columns=False, b_along_k=False, float16=float16, halves=float16)
+
+
+@pytest.mark.parametrize(
+    ("name", "registers", "in_step"),
+    [("dg2", 128, 32), ("lnl", 128, 64), ("a660", 128, 128), ("a740", 192, 192), ("m1", 128, 128)],
+)
+def test_registers(name: str, registers: int, in_step: int) -> None:
+    """Intel's subgroups share the registers of the narrowest one."""
+    assert devices.registers(chip(name)) == registers
+    assert devices.registers_in_step(chip(name)) == in_step
+
+
+def test_a_large_workgroup_has_fewer_registers() -> None:
+    assert devices.registers(H100, 512) == 128
+    assert devices.registers(chip("a660"), 512) == 64
+
+
+@pytest.mark.parametrize("target", [DESKTOP, H100], ids=["unknown", "H100"])
+def test_what_was_measured_stays(target: Target) -> None:
+    assert product(target) == SharedProduct(64, 128, blocks=(2, 2), slab=16)
+    assert held_rows(target, 40960, 4) is not None
+    assert half_steps(target.under(dml.DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION)) == (target is H100) * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [("dg2", (2, 1)), ("m1", (2, 1)), ("a660", (2, 1)), ("a740", (2, 2)), ("Mali", (1, 1)), ("V3D", (1, 1))],
+)
+def test_sums_of_products(name: str, blocks: tuple[int, int]) -> None:
+    found = product(chip(name))
+    assert isinstance(found, SharedProduct)
+    assert found.blocks == blocks
+
+
+def test_matrix_units_with_too_few_registers_are_left_alone() -> None:
+    assert isinstance(product(chip("dg2"), float16=True), SharedProduct)
+    lnl = product(chip("lnl"), float16=True)
+    assert isinstance(lnl, MatrixProduct)
+    assert (lnl.tile, lnl.own, lnl.slab) == ((32, 32), (16, 16), 32)
+    assert not devices.has_room_for_matrices(chip("lnl"))
+    assert devices.has_room_for_matrices(H100)
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_every_chip_has_a_kernel(name: str) -> None:
+    """Whatever is left out, what remains is not nothing."""
+    target = chip(name)
+    sizes = WindowSizes(8, 1, 64, 64, (1, 56, 56), (1, 3, 3), (1, 1, 1), (1, 1, 1))
+    assert implicit_tile(target, sizes) is not None
+    each = WindowSizes(1, 192, 1, 1, (1, 28, 28), (1, 3, 3), (1, 2, 2), (1, 1, 1))
+    assert depthwise_tile(target, each, 16, fours=False) is not None
+    assert byte_kernel(target, 2048, 2048, 2048, 1) is not None
+    few = ProductSizes(8, 4096, 1024, 1)
+    assert product_kernel(target, few, a_along_columns=False, b_along_k=False, b_per_vector=8) is not None
+
+
+@pytest.mark.parametrize("name", ["dg2", "m1"])
+def test_tiles_of_attention_are_smaller(name: str) -> None:
+    shape = AttentionShape(8, 256, 256, 64, 64, 4)
+    ours, usual = attention_sharing(chip(name), shape), attention_sharing(DESKTOP, shape)
+    assert isinstance(ours, AttentionTiles)
+    assert isinstance(usual, AttentionTiles)
+    assert ours.kept < usual.kept
+
+
+def test_rows_are_held_by_what_a_workgroup_has() -> None:
+    assert held_rows(chip("a660"), 40960, 4) is None
+    held = held_rows(chip("a660"), 4096, 4)
+    assert held is not None
+    assert 4 * held.steps <= devices.registers(chip("a660"), held.lanes)
+    nvk = replace(H100, driver=24)
+    assert held_rows(nvk, 40960, 4) is None
+
+
+@pytest.fixture(params=["dg2", "m1", "a740"])
+def as_chip(request: pytest.FixtureRequest, seen_as: Any) -> dml.Device:
+    """The device under test, with the kernels that such a chip gets of those that it can run."""
+    found: dml.Device = seen_as("discrete", **CHIPS[request.param])
+    return found
+
+
+def labels(device: dml.Device, desc: dml.OperatorDesc) -> list[str]:
+    program = device.compile_operator(device.create_operator(desc)).program
+    return [dispatch.label for dispatch in program.dispatches]
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("m, k, n, batch", [(64, 20, 130, 128), (64, 36, 64, 130), (35, 61, 37, 2), (4, 72, 24, 1)])
+def test_products(as_chip: dml.Device, dtype: str, m: int, k: int, n: int, batch: int) -> None:
+    """As many as fill a device with tiles of each size."""
+    rng = np.random.default_rng(0)
+    a, b = random(rng, dtype, (1, batch, m, k)), random(rng, dtype, (1, batch, n, k))
+    desc = dml.DML_GEMM_OPERATOR_DESC(
+        tensor(dtype, a.shape), tensor(dtype, b.shape), None, tensor(dtype, (1, batch, m, n)),
+        TransA=dml.DML_MATRIX_TRANSFORM_NONE, TransB=dml.DML_MATRIX_TRANSFORM_TRANSPOSE, Alpha=1.0, Beta=0.0,
+    )  # fmt: skip
+    result = run(as_chip, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
+    x, y = a.astype(np.float64), b.astype(np.float64).swapaxes(-1, -2)
+    assert_sums(result, x @ y, abs(x) @ abs(y), k)
+
+
+@pytest.mark.parametrize("m, k, n, batch", [(64, 70, 64, 130), (20, 33, 40, 1)])
+def test_products_of_bytes(as_chip: dml.Device, m: int, k: int, n: int, batch: int) -> None:
+    rng = np.random.default_rng(1)
+    a, b = random(rng, "UINT8", (batch, m, k), 0, 255), random(rng, "INT8", (batch, k, n), -128, 127)
+    desc = dml.DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC(
+        ATensor=tensor("UINT8", a.shape), BTensor=tensor("INT8", b.shape), OutputTensor=tensor("INT32", (batch, m, n))
+    )
+    result = run(as_chip, desc, {"ATensor": a, "BTensor": b})["OutputTensor"]
+    assert_exact(result, (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32))
+    if as_chip.vulkan.target.features.integer_dot_product:
+        assert isinstance(byte_kernel(as_chip.vulkan.target, m, n, k, batch), DotProduct)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+def test_attention(as_chip: dml.Device, dtype: str) -> None:
+    """Two heads of 70 rows by 90 keys of 64 columns: tiles at their edges."""
+    rng = np.random.default_rng(2)
+    heads, rows, keys, size = 2, 70, 90, 64
+    query = random(rng, dtype, (1, rows, heads * size), -1, 1)
+    key, value = (random(rng, dtype, (1, keys, heads * size), -1, 1) for _ in range(2))
+    desc = dml.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC(
+        QueryTensor=tensor(dtype, query.shape), KeyTensor=tensor(dtype, key.shape),
+        ValueTensor=tensor(dtype, value.shape), OutputTensor=tensor(dtype, query.shape), HeadCount=heads, Scale=0.125,
+        MaskFilterValue=-1e4,         MaskType=dml.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE,
+    )  # fmt: skip
+    if as_chip.vulkan.target.max_workgroup_invocations >= 256:
+        assert labels(as_chip, desc) == ["attention/tiles.comp"]
+    result = run(as_chip, desc, {"QueryTensor": query, "KeyTensor": key, "ValueTensor": value})["OutputTensor"]
+    q, k, v = (t.astype(np.float64).reshape(-1, heads, size).swapaxes(0, 1) for t in (query, key, value))
+    scores = q @ k.swapaxes(-1, -2) * 0.125
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(0, 1).reshape(query.shape)
+    # Averages of values below one in magnitude: the scores' sums of 64 and the weights' of 90 in float32, and a float16
+    # result's own rounding.
+    assert np.abs(result.astype(np.float64) - expected).max() < (1e-5 if dtype == "FLOAT32" else 1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("channels, groups, stride", [(24, 1, 1), (8, 8, 2)])
+def test_convolutions(as_chip: dml.Device, dtype: str, channels: int, groups: int, stride: int) -> None:
+    """A product of windows in smaller slabs, and depthwise ones with fewer rows."""
+    rng = np.random.default_rng(3)
+    size, made = 17, (17 - 1) // stride + 1
+    x = random(rng, dtype, (2, channels, size, size))
+    weights = random(rng, dtype, (channels, channels // groups, 3, 3))
+    desc = dml.DML_CONVOLUTION_OPERATOR_DESC(
+        InputTensor=tensor(dtype, x.shape), FilterTensor=tensor(dtype, weights.shape), BiasTensor=None,
+        OutputTensor=tensor(dtype, (2, channels, made, made)), Mode=dml.DML_CONVOLUTION_MODE_CROSS_CORRELATION,
+        Direction=dml.DML_CONVOLUTION_DIRECTION_FORWARD, Strides=(stride, stride), Dilations=(1, 1),
+        StartPadding=(1, 1), EndPadding=(1, 1), OutputPadding=(0, 0), GroupCount=groups,
+    )  # fmt: skip
+    result = run(as_chip, desc, {"InputTensor": x, "FilterTensor": weights})["OutputTensor"]
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::stride, ::stride]
+    grouped = windows.reshape(2, groups, channels // groups, *windows.shape[2:])
+    filters = weights.astype(np.float64).reshape(groups, channels // groups, channels // groups, 3, 3)
+
+    def sums(a: Any, b: Any) -> Any:
+        return np.einsum("bgiyxhw,goihw->bgoyx", a, b).reshape(result.shape)
+
+    assert_sums(result, sums(grouped, filters), sums(abs(grouped), abs(filters)), 9 * channels // groups)

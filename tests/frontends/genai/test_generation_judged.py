@@ -1,0 +1,86 @@
+"""Whole generations, token by token, beside onnxruntime-genai itself on its CPU provider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dml
+import dml.frontends.genai as ours
+from example_module import example
+
+theirs = pytest.importorskip("onnxruntime_genai", reason="onnxruntime-genai is not installed: tools/setup --zoo")
+
+PROMPTS = np.array([[3, 14, 15, 92, 65], [9, 8, 7, 6, 5]])
+SEARCHES: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "ends": {"min_length": 20},
+    "penalty": {"repetition_penalty": 1.4},
+    "batch": {"batch_size": 2},
+    "beams": {"num_beams": 3, "num_return_sequences": 3},
+    "beams to the end": {"num_beams": 4, "num_return_sequences": 2, "early_stopping": False, "length_penalty": 0.6},
+    "batch of beams": {"batch_size": 2, "num_beams": 2},
+    "beams with penalty": {"num_beams": 3, "repetition_penalty": 1.3, "min_length": 12},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("chat")
+    example("chat").write_folder(made)
+    return made
+
+
+def model(api: Any, folder: Path, **more: Any) -> Any:
+    config = api.Config(str(folder))
+    config.overlay('{"model": {"eos_token_id": [2, 77, 120, 200]}}')
+    return api.Model(config, **more)
+
+
+def written(api: Any, opened: Any, options: dict[str, Any]) -> list[list[int]]:
+    params = api.GeneratorParams(opened)
+    params.set_search_options(max_length=40, **options)
+    generator = api.Generator(opened, params)
+    rows = options.get("batch_size", 1)
+    generator.append_tokens(PROMPTS if rows == 2 else PROMPTS[0])
+    while not generator.is_done():
+        generator.generate_next_token()
+    return [[int(t) for t in generator.get_sequence(at)] for at in range(rows * options.get("num_return_sequences", 1))]
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_tokens_are_onnxruntime_genais(folder: Path, device: dml.Device, name: str) -> None:
+    found = written(ours, model(ours, folder, device=device), SEARCHES[name])
+    assert found == written(theirs, model(theirs, folder), SEARCHES[name])
+
+
+def test_a_conversation_is_onnxruntime_genais(folder: Path, device: dml.Device) -> None:
+    """Tokens appended after an end, and after an answer that was cut short."""
+    said = []
+    for api, opened in ((ours, model(ours, folder, device=device)), (theirs, model(theirs, folder))):
+        params = api.GeneratorParams(opened)
+        params.set_search_options(max_length=80)
+        generator = api.Generator(opened, params)
+        for prompt in PROMPTS:
+            generator.append_tokens(prompt)
+            for _ in range(10):
+                generator.generate_next_token()
+        said.append([int(token) for token in generator.get_sequence(0)])
+    assert said[0] == said[1]
+
+
+def test_ids_and_text_are_onnxruntime_genais(folder: Path, device: dml.Device) -> None:
+    text = "What is a fox? <s>Grüße</s>, 世界\n\n  12345"
+    message = '[{"role": "system", "content": "short"}, {"role": "user", "content": "Hi \\"you\\""}]'
+    found = []
+    for api, opened in ((ours, model(ours, folder, device=device)), (theirs, model(theirs, folder))):
+        tokenizer = api.Tokenizer(opened)
+        ids = tokenizer.encode(text)
+        batch = tokenizer.encode_batch([text, "fox"])
+        rows = np.asarray(batch.as_numpy()).tolist()
+        asked = tokenizer.apply_chat_template(message)
+        found.append((list(ids), tokenizer.decode(ids), asked, rows, tokenizer.decode_batch(batch)))
+    assert found[0] == found[1]

@@ -1,0 +1,285 @@
+"""dml.frontends.genai on a folder made on the spot: searches against NumPy, caches, errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import dml
+import dml.frontends.genai as og
+from example_module import example
+
+PROMPT = [3, 14, 15, 92, 65]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("chat")
+    example("chat").write_folder(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path, device: dml.Device) -> og.Model:
+    config = og.Config(folder)
+    config.overlay(json.dumps({"model": {"eos_token_id": [2, 77]}}))
+    return og.Model(config, device=device)
+
+
+def generator(model: og.Model, **options: Any) -> og.Generator:
+    params = og.GeneratorParams(model)
+    params.set_search_options(**{"max_length": 24, **options})
+    return og.Generator(model, params)
+
+
+def written(model: og.Model, prompt: Any = PROMPT, **options: Any) -> og.Generator:
+    made = generator(model, **options)
+    made.append_tokens(prompt)
+    while not made.is_done():
+        made.generate_next_token()
+    return made
+
+
+def whole(model: og.Model, sequence: list[int]) -> np.ndarray:
+    """The scores behind a sequence, computed without a cache, float64."""
+    made = generator(model)
+    made.append_tokens(sequence)
+    return made.get_logits()[0, 0].astype(np.float64)
+
+
+def expected(model: og.Model, pick: Callable[[list[int], np.ndarray], int], most: int) -> list[int]:
+    """A greedy search that computes every position anew."""
+    sequence = list(PROMPT)
+    while len(sequence) < most:
+        token = pick(sequence, whole(model, sequence))
+        if token in (2, 77):
+            break
+        sequence.append(token)
+    return sequence
+
+
+def test_greedy_is_the_likeliest_token_each_time(model: og.Model) -> None:
+    found = written(model, max_length=14).get_sequence(0)
+    assert list(found) == expected(model, lambda _, scores: int(scores.argmax()), 14)
+    assert found.dtype == np.int32
+
+
+def test_min_length_bans_the_stops(model: og.Model) -> None:
+    def pick(sequence: list[int], scores: np.ndarray) -> int:
+        if len(sequence) < 12:
+            scores[[2, 77]] = -np.inf
+        return int(scores.argmax())
+
+    assert list(written(model, max_length=14, min_length=12).get_sequence(0)) == expected(model, pick, 14)
+
+
+@pytest.mark.parametrize("penalty", [1.3, 0.6])
+def test_repetition_penalty(model: og.Model, penalty: float) -> None:
+    def pick(sequence: list[int], scores: np.ndarray) -> int:
+        seen = np.unique(sequence)
+        scores[seen] = np.where(scores[seen] < 0, scores[seen] * penalty, scores[seen] / penalty)
+        return int(scores.argmax())
+
+    assert list(written(model, max_length=12, repetition_penalty=penalty).get_sequence(0)) == expected(model, pick, 12)
+
+
+def test_one_beam_search_finds_the_best_of_all_sequences(model: og.Model) -> None:
+    """With as many beams as there is need for, two more tokens are the best pair of all."""
+    beams = 24
+    made = written(model, max_length=len(PROMPT) + 2, num_beams=beams, num_return_sequences=2, min_length=24)
+
+    def logs(sequence: list[int]) -> np.ndarray:
+        scores = whole(model, sequence)
+        scores[[2, 77]] = np.finfo(np.float32).min
+        return scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
+
+    first = logs(PROMPT)
+    kept = np.argsort(-first)[:beams]
+    pairs = {(int(a), int(b)): first[a] + second[b]
+             for a in kept for second in [logs([*PROMPT, int(a)])] for b in np.argsort(-second)[:beams]}  # fmt: skip
+    best = sorted(pairs, key=lambda pair: -pairs[pair])[:2]
+    assert [tuple(made.get_sequence(at)[len(PROMPT) :]) for at in range(2)] == best
+
+
+@pytest.mark.parametrize(
+    "options", [{"top_k": 5}, {"top_k": 0, "top_p": 0.6}, {"top_k": 8, "top_p": 0.5}, {"top_k": 0, "temperature": 0.5}]
+)
+def test_sampled_tokens_have_their_probabilities(model: og.Model, options: dict[str, Any]) -> None:
+    scores = whole(model, PROMPT) / options.get("temperature", 1.0)
+    order = np.argsort(-scores)[: options["top_k"] or None]
+    shares = np.exp(scores[order] - scores[order[0]])
+    shares /= shares.sum()
+    if "top_p" in options:
+        reached = np.minimum(np.cumsum(shares), options["top_p"])
+        shares = np.diff(reached, prepend=0.0) / options["top_p"]
+    made = generator(model, do_sample=True, random_seed=11, max_length=6, **options)
+    counts: dict[int, int] = {}
+    draws = 400
+    for _ in range(draws):
+        made.rewind_to(0)
+        made.append_tokens(PROMPT)
+        made.generate_next_token()
+        token = int(made.get_next_tokens()[0])
+        counts[token] = counts.get(token, 0) + 1
+    allowed = {int(token): share for token, share in zip(order, shares, strict=True) if share > 0}
+    assert counts.keys() <= allowed.keys()
+    for token, share in allowed.items():  # five standard deviations of a binomial count
+        assert abs(counts.get(token, 0) - draws * share) <= 5 * (draws * share * (1 - share)) ** 0.5 + 1, token
+
+
+def test_a_seed_gives_the_same_text(model: og.Model) -> None:
+    options = {"do_sample": True, "top_k": 40, "random_seed": 3}
+    first, second = (list(written(model, **options).get_sequence(0)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("chunk", [0, 2])
+@pytest.mark.parametrize("share", [True, False])
+def test_caches_written_in_place_or_grown_and_chunks_give_the_same(model: og.Model, share: bool, chunk: int) -> None:
+    made = written(model, max_length=16, past_present_share_buffer=share, chunk_size=chunk)
+    assert list(made.get_sequence(0)) == list(written(model, max_length=16).get_sequence(0))
+    length = 256 if share else made.token_count() - 1
+    assert made.get_output("present.0.key").shape[2] == min(16, length)
+
+
+def test_a_cache_grows_by_doubling_and_keeps_what_it_has(model: og.Model) -> None:
+    prompt = np.random.default_rng(1).integers(3, 300, 300)
+    made = generator(model, max_length=512)
+    made.append_tokens(prompt[:250])
+    assert made.get_input("past_key_values.0.key").shape[2] == 256
+    made.append_tokens(prompt[250:])
+    assert made.get_input("past_key_values.0.key").shape[2] == 512
+    alone = generator(model, max_length=512)
+    alone.append_tokens(prompt)
+    np.testing.assert_allclose(made.get_logits(), alone.get_logits(), rtol=1e-4, atol=1e-4)
+
+
+def test_steps_with_a_shared_cache_make_no_new_plans(model: og.Model) -> None:
+    made = generator(model, max_length=40, min_length=40)
+    made.append_tokens(PROMPT)
+    made.generate_next_token()
+    made.generate_next_token()
+    (part,) = model.decoder.prepared.parts
+    before = len(part.plans)
+    while not made.is_done():
+        made.generate_next_token()
+    assert len(part.plans) == before
+    assert all(isinstance(one, dml.DeviceArray) for one in made._state._cache.values())
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_rewinding_forgets(model: og.Model, share: bool) -> None:
+    made = generator(model, past_present_share_buffer=share)
+    made.append_tokens([*PROMPT, 8, 9, 10])
+    made.rewind_to(len(PROMPT))
+    made.generate_next_token()
+    assert list(made.get_sequence(0)) == list(written(model, max_length=len(PROMPT) + 1).get_sequence(0))
+    with pytest.raises(dml.DMLError, match="takes 0 to 6 tokens, found 7"):
+        made.rewind_to(7)
+
+
+def test_rows_of_a_batch_are_those_alone(model: og.Model) -> None:
+    prompts = np.array([PROMPT, [9, 8, 7, 6, 5]])
+    made = written(model, prompts, batch_size=2, max_length=14)
+    for row, prompt in enumerate(prompts):
+        alone = list(written(model, prompt, max_length=14).get_sequence(0))
+        assert list(made.get_sequence(row))[: len(alone)] == alone
+
+
+def test_logits_can_be_replaced(model: og.Model) -> None:
+    made = generator(model)
+    made.append_tokens(PROMPT)
+    scores = made.get_logits()
+    assert scores.shape == (1, 1, model.decoder.vocabulary)
+    np.testing.assert_array_equal(made.get_output("logits")[:, -1:], scores)
+    scores[...] = 0
+    scores[..., 42] = 1
+    made.set_logits(scores)
+    made.generate_next_token()
+    assert list(made.get_next_tokens()) == [42]
+    with pytest.raises(dml.DMLError, match="set_logits: there are none"):
+        made.set_logits(scores)
+
+
+def test_text_and_chat(model: og.Model) -> None:
+    tokenizer = og.Tokenizer(model)
+    text = "What is a fox? Grüße, 世界"
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    stream = tokenizer.create_stream()
+    assert "".join(stream.decode(int(one)) for one in ids) == text
+    batch = tokenizer.encode_batch(["fox", text]).as_numpy()
+    assert tokenizer.decode_batch(batch) == ["fox", text]
+    asked = tokenizer.apply_chat_template('[{"role": "user", "content": "hi"}]')
+    assert asked == "<s><|user|>hi</s><|assistant|>"
+    assert tokenizer.encode(asked)[0] == tokenizer.bos_token_id == 1
+    with pytest.raises(dml.DMLError, match="apply_chat_template: SecurityError"):
+        tokenizer.apply_chat_template("[]", template_str="{{ messages.__class__.__mro__ }}")
+
+
+def test_options_that_cannot_be(model: og.Model) -> None:
+    for options, message in [
+        ({"nonsense": 1}, "no option 'nonsense'"),
+        ({"max_length": "a"}, "max_length takes a value of type int"),
+        ({"max_length": 10**6}, "max_length must be 1 to the model's context_length, 512, found 1000000"),
+        ({"num_beams": 0}, "num_beams must be 1 to 32, found 0"),
+        ({"num_beams": 2, "do_sample": True}, "do_sample must be False with beams"),
+        ({"top_p": 1.5}, "top_p must be 0 to 1, found 1.5"),
+        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size is not supported"),
+    ]:
+        with pytest.raises(dml.DMLError, match=message):
+            generator(model, **options)
+    made = generator(model, max_length=8)
+    with pytest.raises(dml.DMLError, match="append_tokens comes first"):
+        made.generate_next_token()
+    made.append_tokens(PROMPT)
+    with pytest.raises(dml.DMLError, match="the cache is full: 4 tokens after 5 exceed max_length = 8"):
+        made.append_tokens([1, 2, 3, 4])
+    with pytest.raises(dml.DMLError, match=r"ids are 0 to \d+, found -1"):
+        made.append_tokens([-1])
+
+
+def test_folders_that_cannot_be(folder: Path, tmp_path: Path, device: dml.Device) -> None:
+    with pytest.raises(dml.DMLError, match="no such folder"):
+        og.Model(tmp_path / "none", device=device)
+    with pytest.raises(dml.DMLError, match=r"genai_config\.json: no such file"):
+        og.Model(tmp_path, device=device)
+    for change, message in [
+        ({"decoder": {"filename": "other.onnx"}}, r"other\.onnx: no such file"),
+        ({"decoder": {"filename": "../model.onnx"}}, "leaves the folder"),
+        ({"context_length": "long"}, "context_length must be a positive integer, found 'long'"),
+        ({"encoder": {"filename": "encoder.onnx"}}, "has encoder; models of one decoder are supported"),
+        ({"decoder": {"inputs": {"input_ids": "words"}}}, "has no 'words'; it has input_ids"),
+    ]:
+        config = og.Config(folder)
+        config.overlay(json.dumps({"model": change}))
+        with pytest.raises(dml.DMLError, match=message):
+            og.Model(config, device=device)
+
+
+def test_further_inputs_are_given(folder: Path, tmp_path: Path, device: dml.Device) -> None:
+    """An input that Generator does not know: the run names it until a program gives it."""
+    example("chat").write_folder(tmp_path)
+    proto = onnx.load(tmp_path / "model.onnx")
+    proto.graph.input.append(onnx.helper.make_tensor_value_info("bias", onnx.TensorProto.FLOAT, [1]))
+    last = proto.graph.node[-1]
+    last.output[0] = "unbiased"
+    proto.graph.node.append(onnx.helper.make_node("Add", ["unbiased", "bias"], ["logits"]))
+    onnx.save(proto, tmp_path / "model.onnx")
+    made = generator(og.Model(tmp_path, device=device))
+    with pytest.raises(dml.DMLError, match="bias"):
+        made.append_tokens(PROMPT)
+    made = generator(og.Model(tmp_path, device=device))
+    made.set_model_input("bias", np.array([3], np.float32))
+    made.append_tokens(PROMPT)
+    plain = generator(og.Model(folder, device=device))
+    plain.append_tokens(PROMPT)
+    np.testing.assert_allclose(made.get_logits(), plain.get_logits() + 3, rtol=1e-5, atol=1e-5)
+    with pytest.raises(dml.DMLError, match="the model has no input 'nonsense'"):
+        made.set_model_input("nonsense", 1)

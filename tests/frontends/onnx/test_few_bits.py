@@ -1,0 +1,251 @@
+"""Numbers of few bits in com.microsoft's operators: gathered rows and products, against ONNX Runtime's CPU provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import Array, assert_close, in_onnxruntime, node_model
+
+import dml
+from dml.frontends.onnx import prepare
+
+FLOAT, HALF = np.float32, np.float16
+
+
+def agree(
+    device: dml.Device,
+    op: str,
+    inputs: dict[str, Array | None],
+    rank: int,
+    tolerance: float,
+    constants: tuple[str, ...] = (),
+    dtype: Any = FLOAT,
+    **attributes: Any,
+) -> None:
+    while next(reversed(inputs.values())) is None:
+        inputs.popitem()
+    held = tuple(name for name in constants if inputs.get(name) is not None)
+    model, given_ = node_model(op, inputs, {"y": (rank, dtype)}, constants=held, version=21, **attributes)
+    found = prepare(model, device, fallback=False).run(given_)
+    assert_close(found, in_onnxruntime(model, given_), tolerance)
+
+
+# GatherBlockQuantized
+
+CONSTANTS = ("data", "scales", "zeros")
+
+
+@settings(max_examples=12)
+@given(
+    bits=st.sampled_from([2, 4, 8]), block=st.sampled_from([16, 32]), blocks=st.integers(1, 5), rows=st.integers(1, 9),
+    shape=st.sampled_from([(), (3,), (2, 3)]), zeros=st.booleans(), half=st.booleans(), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_rows_of_bytes(
+    device: dml.Device,
+    bits: int,
+    block: int,
+    blocks: int,
+    rows: int,
+    shape: tuple[int, ...],
+    zeros: bool,
+    half: bool,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    size, kind = block * blocks, HALF if half else FLOAT
+    inputs = {
+        "data": rng.integers(0, 256, (rows, size * bits // 8)).astype(np.uint8),
+        "indices": rng.integers(-rows, rows, shape),
+        "scales": rng.uniform(0.1, 2, (rows, blocks)).astype(kind),
+        "zeros": rng.integers(0, 256, (rows, -(-blocks * bits // 8))).astype(np.uint8) if zeros else None,
+    }
+    # one product of two numbers that float32 holds; float16 rounds it once
+    agree(device, "GatherBlockQuantized", inputs, len(shape) + 1, 2e-3 if half else 1e-6, CONSTANTS, kind,
+          bits=bits, block_size=block, quantize_axis=1, gather_axis=0)  # fmt: skip
+
+
+@settings(max_examples=12)
+@given(
+    kind=st.sampled_from([ml_dtypes.int4, ml_dtypes.uint4]), sizes=st.tuples(*[st.integers(1, 40)] * 3),
+    axes=st.tuples(st.integers(0, 2), st.integers(0, 2)), zeros=st.booleans(),
+    shape=st.sampled_from([(), (4,), (2, 3)]),
+)  # fmt: skip
+def test_slices_of_4_bit_tensors(
+    device: dml.Device, kind: Any, sizes: tuple[int, ...], axes: tuple[int, int], zeros: bool, shape: tuple[int, ...]
+) -> None:
+    """Any axis is gathered along and quantized along, and blocks may end beyond the tensor."""
+    rng = np.random.default_rng(sum(sizes))
+    gather_axis, quantize_axis = axes
+    if gather_axis == quantize_axis:
+        quantize_axis = (gather_axis + 1) % 3  # onnxruntime refuses one axis for both
+    limits = ml_dtypes.iinfo(kind)
+    held = list(sizes)
+    held[quantize_axis] = -(-sizes[quantize_axis] // 16)
+    inputs = {
+        "data": rng.integers(limits.min, limits.max + 1, sizes).astype(kind),
+        "indices": rng.integers(0, sizes[gather_axis], shape),
+        "scales": rng.uniform(0.1, 2, held).astype(FLOAT),
+        "zeros": rng.integers(limits.min, limits.max + 1, held).astype(kind) if zeros else None,
+    }
+    agree(device, "GatherBlockQuantized", inputs, 2 + len(shape), 1e-6, CONSTANTS,
+          block_size=16, quantize_axis=quantize_axis, gather_axis=gather_axis)  # fmt: skip
+
+
+def test_indices_out_of_range_give_zeros(device: dml.Device) -> None:
+    inputs = {"data": np.full((3, 16), 0x5A, np.uint8), "indices": np.array([0, 3, -3, -4, 99]),
+              "scales": np.full((3, 1), 0.5, FLOAT)}  # fmt: skip
+    model, given_ = node_model("GatherBlockQuantized", inputs, {"y": (2, FLOAT)}, constants=CONSTANTS[:2],
+                               block_size=32, quantize_axis=1, gather_axis=0)  # fmt: skip
+    (found,) = prepare(model, device, fallback=False).run(given_)
+    row = np.tile([1.0, -1.5], 16)
+    assert np.array_equal(found, [row, 0 * row, row, 0 * row, 0 * row])
+
+
+def test_a_table_of_8_bit_floats(device: dml.Device) -> None:
+    """One scale for all, as onnxruntime's specification has it (its CPU provider takes none)."""
+    rng = np.random.default_rng(5)
+    data = rng.uniform(-4, 4, (5, 8)).astype(ml_dtypes.float8_e4m3fn)
+    inputs = {"data": data, "indices": np.array([4, 0]), "scales": np.full((1, 1), 0.25, FLOAT)}
+    model, given_ = node_model("GatherBlockQuantized", inputs, {"y": (2, FLOAT)}, constants=CONSTANTS[:2],
+                               block_size=0, quantize_axis=1, gather_axis=0)  # fmt: skip
+    (found,) = prepare(model, device, fallback=False).run(given_)
+    assert np.array_equal(found, data.astype(FLOAT)[[4, 0]] * 0.25)
+
+
+def test_what_gather_refuses(device: dml.Device) -> None:
+    inputs = {"data": np.zeros((3, 16), np.uint8), "indices": np.array([0]), "scales": np.zeros((3, 2), FLOAT)}
+    for attributes, message in (
+        ({"bits": 5}, "attribute 'bits' must be 2, 4 or 8, found 5"),
+        ({"gather_axis": 1}, "gather_axis must not be the one along which numbers are packed"),
+        ({}, r"scales must have shape \(3, 1\), found \(3, 2\)"),
+    ):
+        model, given_ = node_model("GatherBlockQuantized", inputs, {"y": (2, FLOAT)}, block_size=32, **attributes)
+        with pytest.raises(dml.DMLError, match=message):
+            prepare(model, device, fallback=False).run(given_)
+
+
+# MatMulNBits
+
+
+def weights(n: int, k: int, bits: int, block: int, zeros: str, seed: int, kind: Any = FLOAT) -> dict[str, Array | None]:
+    rng = np.random.default_rng(seed)
+    blocks = -(-k // block)
+    packed = rng.integers(0, 256, (n, -(-blocks * bits // 8))).astype(np.uint8)
+    return {
+        "a": rng.uniform(-1, 1, (seed % 3 + 1, k)).astype(kind),
+        "b": rng.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8),
+        "scales": rng.uniform(0.01, 0.1, (n, blocks)).astype(kind),
+        "zeros": {"none": None, "packed": packed, "float": rng.uniform(0, 2**bits, (n, blocks)).astype(kind)}[zeros],
+        "g_idx": None,
+        "bias": rng.uniform(-1, 1, n).astype(kind) if seed % 2 else None,
+    }
+
+
+def dequantized(inputs: dict[str, Array | None], bits: int) -> Array:
+    """float64 {N, blocks * block}."""
+    b, scales, zeros = (inputs[name] for name in ("b", "scales", "zeros"))
+    assert b is not None
+    assert scales is not None
+    n, blocks = scales.shape
+
+    def numbers(packed: Array, count: int) -> Array:
+        fields = np.unpackbits(packed, axis=-1, bitorder="little")[..., : count * bits]
+        return fields.reshape(*packed.shape[:-1], count, bits) @ (1 << np.arange(bits)).astype(np.float64)
+
+    block = b.shape[2] * 8 // bits
+    points = np.full((n, blocks), 2.0 ** (bits - 1))
+    if zeros is not None:
+        points = numbers(zeros, blocks) if zeros.dtype == np.uint8 else zeros.astype(np.float64)
+    made = (numbers(b, block) - points[..., None]) * scales.astype(np.float64)[..., None]
+    return np.asarray(made.reshape(n, blocks * block))
+
+
+@settings(max_examples=16)
+@given(
+    bits=st.sampled_from([2, 4, 8]), block=st.sampled_from([16, 32, 64, 128, 256]), n=st.integers(1, 40),
+    k=st.integers(1, 300),
+    zeros=st.sampled_from(["none", "packed", "float"]), seed=st.integers(0, 99), constant=st.booleans(),
+    level=st.integers(0, 4), kind=st.sampled_from([FLOAT, HALF]),
+)  # fmt: skip
+def test_products(
+    device: dml.Device,
+    bits: int,
+    block: int,
+    n: int,
+    k: int,
+    zeros: str,
+    seed: int,
+    constant: bool,
+    level: int,
+    kind: Any,
+) -> None:
+    """Every number of bits, block size, accuracy level and kind of zero point, weights that are constants and not."""
+    inputs = weights(n, k, bits, block, zeros, seed, kind)
+    a, bias = inputs["a"], inputs["bias"]
+    assert a is not None
+    matrix = dequantized(inputs, bits)[:, :k]
+    expected = a.astype(np.float64) @ matrix.T + (0 if bias is None else bias.astype(np.float64))
+    while next(reversed(inputs.values())) is None:
+        inputs.popitem()
+    held = tuple(name for name in ("b", "scales", "zeros", "bias") if inputs.get(name) is not None) if constant else ()
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, kind)}, constants=held,
+                               N=n, K=k, bits=bits, block_size=block, accuracy_level=level)  # fmt: skip
+    (found,) = prepare(model, device, fallback=False).run(given_)
+    # float32 sums of k terms; float16 rounds weights, and with float zero points sums that cancel
+    terms = np.abs(a.astype(np.float64)) @ np.abs(dequantized(inputs | {"zeros": None}, bits)[:, :k]).T + 1
+    error = np.abs(found.astype(np.float64) - expected)
+    assert (error <= terms * (2e-6 if kind is FLOAT else 4e-3)).all(), error.max()
+
+
+def test_an_omitted_projection_is_its_bias(device: dml.Device) -> None:
+    inputs = weights(5, 64, 4, 32, "none", 1) | {"b": np.zeros((5, 0, 16), np.uint8), "scales": np.zeros(0, FLOAT)}
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=("b", "scales"),
+                               N=5, K=64, bits=4, block_size=32)  # fmt: skip
+    (found,) = prepare(model, device, fallback=False).run(given_)
+    assert np.array_equal(found, np.broadcast_to(given_["bias"], found.shape))
+
+
+# MatMulBnb4
+
+
+@settings(max_examples=12)
+@given(
+    n=st.integers(1, 20), k=st.integers(1, 70), block=st.sampled_from([16, 64]), kind=st.integers(0, 1),
+    transposed=st.integers(0, 1), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_products_of_bnb4(
+    device: dml.Device, n: int, k: int, block: int, kind: int, transposed: int, seed: int
+) -> None:
+    """Blocks go over the ends of rows. onnxruntime's CPU provider has transB = 1 alone."""
+    rng, count = np.random.default_rng(seed), n * k
+    inputs = {
+        "a": rng.uniform(-1, 1, (2, 3, k if transposed else n)).astype(FLOAT),
+        "b": rng.integers(0, 256, -(-count // 2)).astype(np.uint8),
+        "absmax": rng.uniform(0.1, 2, -(-count // block)).astype(FLOAT),
+    }
+    attributes = {"N": n, "K": k, "block_size": block, "quant_type": kind, "transB": transposed}
+    model, given_ = node_model("MatMulBnb4", inputs, {"y": (3, FLOAT)}, constants=("b", "absmax"), **attributes)
+    (found,) = prepare(model, device, fallback=False).run(given_)
+    if transposed:
+        assert_close([found], in_onnxruntime(model, given_), 1e-5)
+    else:
+        eye = inputs | {"a": np.eye(k, dtype=FLOAT)[None]}
+        transposing, one = node_model("MatMulBnb4", eye, {"y": (3, FLOAT)}, **{**attributes, "transB": 1})
+        weights = in_onnxruntime(transposing, one)[0][0].T  # {N, K}
+        assert_close([found], [given_["a"] @ weights], 1e-5)
+
+
+def test_what_bnb4_refuses(device: dml.Device) -> None:
+    inputs = {"a": np.zeros((2, 32), FLOAT), "b": np.zeros(48, np.uint8), "absmax": np.zeros(6, FLOAT)}
+    for changes, message in (
+        ({"b": np.zeros(47, np.uint8)}, "B be 48 bytes, found"),
+        ({"absmax": np.zeros(5, FLOAT)}, "absmax must have 6 elements, found"),
+    ):
+        model, given_ = node_model("MatMulBnb4", inputs | changes, {"y": (2, FLOAT)}, N=3, K=32, block_size=16)
+        with pytest.raises(dml.DMLError, match=message):
+            prepare(model, device, fallback=False).run(given_)

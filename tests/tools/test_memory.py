@@ -1,0 +1,32 @@
+"""tools/memory: its models are right, and their weights are on the device as they are in the file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_small_models_are_measured(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tools.memory_of_models", "--scale", "0.0625", "--json", str(tmp_path / "m.json")]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads((tmp_path / "m.json").read_text())
+    assert set(found) == {"llama", "llama-zeros", "bert-large", "vit-large", "unet"}
+    for name, one in found.items():
+        assert set(one["answers"]) == {"plain", "discrete", "onnxruntime"}, name
+        if name != "unet":  # (Winograd's weights are larger, of small convolutions alone)
+            assert one["device"]["weights"] <= 1.1 * one["weights"] + (1 << 20), name
+
+
+def test_an_unknown_model_is_refused() -> None:
+    command = [sys.executable, "-m", "tools.memory_of_models", "gpt-5"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "there is no model 'gpt-5'; there are llama" in ran.stderr

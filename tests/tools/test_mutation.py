@@ -1,0 +1,99 @@
+"""tools/mutate: which lines it breaks and how, and that the suite's cases notice a broken kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from dml.compiler.kernels import sources
+from tools.mutation import __main__ as command
+from tools.mutation.mutants import Mutant, files, mutants, sampled, write
+
+SHADER = """#version 450
+// A comment: i < n, barrier();
+#include "prelude.glsl"
+#define AT(i) ((i) + 1u)
+void main() {
+    for (uint i = 0u; i < COUNT; i += 4u) value[i + 1u] = 0.5 * x;  // i < n
+    memoryBarrierShared(); barrier();
+    [[unroll]] for (uint k = ZERO; k < TILE; ++k) sums[k] = ZERO;
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "gemm").mkdir()
+    (tmp_path / "gemm" / "own.comp").write_text(SHADER)
+    return tmp_path
+
+
+def test_each_kind_breaks_a_line_once(folder):
+    found = {(one.line, one.kind): one.after.strip() for one in mutants(folder, "gemm/own.comp")}
+    assert found == {
+        (4, "index"): "#define AT(i) ((i) - 1u)",
+        (4, "constant"): "#define AT(i) ((i) + 2u)",
+        (6, "index"): "for (uint i = 0u; i < COUNT; i += 4u) value[i - 1u] = 0.5 * x;  // i < n",
+        (6, "bound"): "for (uint i = 0u; i <= COUNT; i += 4u) value[i + 1u] = 0.5 * x;  // i < n",
+        (6, "constant"): "for (uint i = 1u; i < COUNT; i += 4u) value[i + 1u] = 0.5 * x;  // i < n",
+        (6, "float"): "for (uint i = 0u; i < COUNT; i += 4u) value[i + 1u] = (0.5 + 0.5) * x;  // i < n",
+        (7, "barrier"): "",
+        (8, "bound"): "[[unroll]] for (uint k = ZERO; k + 1u < TILE; ++k) sums[k] = ZERO;",
+    }
+
+
+def test_a_mutant_is_written_over_its_file(folder):
+    for mutant in mutants(folder, "gemm/own.comp"):
+        (folder / "gemm" / "own.comp").write_text(SHADER)
+        write(folder, mutant)
+        before, after = SHADER.splitlines(), (folder / "gemm" / "own.comp").read_text().splitlines()
+        assert [n for n, (a, b) in enumerate(zip(before, after, strict=True), 1) if a != b] == [mutant.line]
+
+
+def test_every_file_has_mutants_and_a_sample_is_always_the_same():
+    root = sources.directory()
+    assert {"gemm/vector.comp", "lib/math.glsl"} <= set(files(root))
+    every = list(mutants(root, "gemm/vector.comp"))
+    some = sampled(every, 2)
+    assert some == sampled(every, 2) != sampled(every, 2, seed=1)
+    assert {kind: sum(one.kind == kind for one in some) for kind in ("index", "bound", "barrier")} == {
+        "index": 2, "bound": 2, "barrier": 2,
+    }  # fmt: skip
+
+
+def test_what_a_shader_includes():
+    assert {"lib/for_each.glsl"} <= command.included("movement/gather.comp")
+    assert "lib/math.glsl" not in command.included("movement/copy_words.comp")
+
+
+@pytest.mark.parametrize(("change", "outcome"), [
+    (("return source_load(source_at(c));", "return source_load(source_at(c) + 1u);"), "caught"),
+    (("return source_load(source_at(c));", "return source_load(source_at(c))"), "invalid"),
+    (("return source_load(source_at(c));", "for (;;) source_store(0u);"), "invalid"),
+    (("// ", "//  "), "unused"),
+])  # fmt: skip
+def test_a_broken_kernel_is_caught(tmp_path, change, outcome):
+    file = "movement/reverse_subsequences.comp"
+    lines = (sources.directory() / file).read_text().splitlines()
+    at, line = next((at, line) for at, line in enumerate(lines) if change[0] in line or change[0] == "// " in line)
+    workers = command.Workers(tmp_path, "llvmpipe")
+    mutant = Mutant(file, at + 1, "index", line, line.replace(*change))
+    cases = [("plain", f"REVERSE_SUBSEQUENCES:type={kind}") for kind in ("FLOAT32", "INT8")]
+    try:
+        assert workers.outcome(mutant, cases, 2, 60.0)["outcome"] == outcome
+    finally:
+        workers.close()
+
+
+def test_the_score_and_the_page():
+    one = {"file": "a.comp", "line": 3, "kind": "bound", "before": "x < y", "after": "x <= y", "reason": "", "by": ""}
+    found = [{**one, "outcome": outcome} for outcome in ("caught", "caught", "caught", "survived", "invalid", "unused")]
+    assert command.score(found) == (3, 4)
+    assert command.summary(found).splitlines() == [
+        "a.comp:3 bound: x <= y",
+        "caught 3 of 4 (75.0%); 1 do not compile, 1 change no kernel that a case enters on this device",
+    ]
+    text = command.page(found, {"a.comp: x <= y": "y is even, and x odd"})
+    assert "Caught: 3 of 4, 75.0%; without those that change no result (Equal), 75.0%. Tried: 6 mutants in 1 of" in text
+    assert "(Equal), 100.0%" in command.page(found, {"a.comp: x <= y": "Equal: y is odd"})
+    assert "| a.comp:3 | `x <= y` | y is even, and x odd |" in text
+    assert "not yet known" in command.page(found, {})

@@ -1,0 +1,167 @@
+"""All kernels compiled for one chip, by processes that have the vendor's driver to themselves."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from dml.compiler.kernels import sources
+from dml.compiler.target import DeviceClass, Target
+from dml.errors import DMLError
+from dml.glslang import compile_many
+from dml.runtime.devices import VulkanDevice
+from tools.gpu_compilation.drivers import Installation, NoDriverError, Vendor
+from tools.gpu_compilation.figures import Figures
+from tools.gpu_compilation.pipelines import Kernel
+from tools.gpu_compilation.workloads import Workload
+
+_ROOT = Path(__file__).resolve().parents[2]
+#: Kernels that a process compiles: RADV 26.1 on its shim ends at the 517th pipeline, whatever it is.
+_KERNELS_OF_A_PROCESS = 400
+# One chip at a time has its GLSL compiled, on all cores; the others find it done.
+_lowering = threading.Lock()
+
+
+@dataclass
+class Report:
+    """mesa: the driver's version. kernels: by name. refused: what was not lowered or compiled, and why."""
+
+    vendor: str
+    chip: str
+    mesa: str
+    kernels: dict[str, Figures] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+class _Process:
+    """A worker that has told of its device."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        # The driver's own remarks would fill a pipe that nobody reads.
+        self._remarks: list[bytes] = []
+        self._listener = threading.Thread(target=lambda: self._remarks.extend(process.stderr or ()))
+        self._listener.start()
+        self.device = self.receive()
+
+    def send(self, message: Any) -> None:
+        assert self._process.stdin is not None
+        pickle.dump(message, self._process.stdin)
+        self._process.stdin.flush()
+
+    def receive(self) -> Any:
+        """The next message, None where the process has ended."""
+        assert self._process.stdout is not None
+        try:
+            return pickle.load(self._process.stdout)
+        except (EOFError, pickle.UnpicklingError):
+            return None
+
+    def last_line(self) -> str:
+        """The last line that a process which has ended printed."""
+        status = self._process.wait()
+        self._listener.join()
+        said = b"".join(self._remarks[-1:]).decode(errors="replace").strip()
+        return f"{said or 'no word'} (exit {status})"
+
+
+@contextmanager
+def _started(vendor: Vendor, installation: Installation, chip: str, *, loops: bool) -> Iterator[_Process]:
+    """Raises NoDriverError where the driver opens no device."""
+    command = [*installation.python, "-m", "tools.gpu_compilation.worker", vendor.name, *(["--loops"] if loops else [])]
+    pipe, environment = subprocess.PIPE, vendor.environment(installation, chip)
+    with subprocess.Popen(command, cwd=_ROOT, env=environment, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        try:
+            worker = _Process(process)
+            if not isinstance(worker.device, VulkanDevice):
+                raise NoDriverError(f"the driver opens no {chip}: {worker.last_line()}")
+            yield worker
+        finally:
+            process.kill()
+
+
+def compile_chip(
+    vendor: Vendor, installation: Installation, chip: str, workloads: Sequence[Workload], *, loops: bool = False
+) -> Report:
+    """loops: whether the figures tell of the innermost loops.
+
+    Raises NoDriverError where the driver opens no such chip."""
+    with _started(vendor, installation, chip, loops=loops) as worker:
+        device = worker.device
+    report = Report(vendor.name, chip, _version(device.driver))
+    with _lowering:
+        left = list(named_kernels(workloads, target_of(device), report.refused).items())
+    while left:
+        part = left[:_KERNELS_OF_A_PROCESS]
+        with _started(vendor, installation, chip, loops=loops) as worker:
+            worker.send([kernel for _, kernel in part])
+            for name, _ in part:
+                left.pop(0)
+                answer = worker.receive()
+                if isinstance(answer, Figures):
+                    report.kernels[name] = answer
+                    continue
+                if answer is not None:
+                    report.refused[name] = str(answer)
+                    continue
+                # The kernels after it get a process of their own.
+                report.refused[name] = f"ended the compiler: {worker.last_line()}"
+                break
+    return report
+
+
+def target_of_chip(vendor: Vendor, chip: str) -> Target:
+    """What the driver tells of a chip. Raises NoDriverError where it opens none."""
+    with _started(vendor, vendor.find(), chip, loops=False) as worker:
+        return target_of(worker.device)
+
+
+def _version(driver: str) -> str:
+    """26.1.6 of "radv Mesa 26.1.6-1": a distribution's own revision compiles nothing differently."""
+    found = re.search(r"\d+\.\d+\.\d+", driver)
+    return found[0] if found else driver
+
+
+def target_of(device: VulkanDevice) -> Target:
+    """As the device's own; a card where a shim made an integrated GPU of it."""
+    target = device.target
+    is_gpu = target.device_class in (DeviceClass.DISCRETE, DeviceClass.INTEGRATED)
+    return target if is_gpu else replace(target, device_class=DeviceClass.DISCRETE)
+
+
+def named_kernels(workloads: Sequence[Workload], target: Target, refused: dict[str, str]) -> dict[str, Kernel]:
+    """The distinct kernels of the workloads by workload, shader and, from a shader's second on, number.
+
+    A kernel that several have bears the name of the first. The names say nothing of the code, which may change.
+    refused: gets the workloads that cannot be lowered for the target.
+    """
+    dispatches = []
+    for workload in workloads:
+        try:
+            program = workload.lower(target)
+        except DMLError as error:
+            refused[workload.name] = str(error)
+            continue
+        every = (*program.adopt, *program.initialize, *program.dispatches)
+        dispatches += [(f"{workload.name}: {dispatch.label.removesuffix('.comp')}", dispatch) for dispatch in every]
+    spirv = compile_many([dispatch.source for _, dispatch in dispatches], include_dirs=(sources.directory(),))
+    named: dict[str, Kernel] = {}
+    known: set[Kernel] = set()
+    found: Counter[str] = Counter()
+    for (stem, dispatch), code in zip(dispatches, spirv, strict=True):
+        buffers = len(dispatch.bindings)
+        # The bindings' offsets stand before what the dispatch itself pushes.
+        kernel = Kernel(code, buffers, buffers + len(dispatch.push), bool(dispatch.parameters))
+        if kernel not in known:
+            known.add(kernel)
+            found[stem] += 1
+            named[stem if found[stem] == 1 else f"{stem} {found[stem]}"] = kernel
+    return named

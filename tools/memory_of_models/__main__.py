@@ -1,0 +1,100 @@
+"""tools/memory: time and memory of models of random weights at the sizes that people run, beside onnxruntime."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from dml.errors import DMLError
+from dml.frontends.onnx.inspect import inspect_model
+from dml.frontends.planning import planner
+from dml.runtime.needs import MemoryNeeds
+from dml.words import bytes_text
+from tools.memory_of_models.models import MODELS, Made
+
+#: How far the means of two results' absolute values may be apart.
+_TOLERANCE = 2e-3
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="tools/memory",
+        description="Time and memory of models of random weights at real sizes, each in a process of its own.",
+    )
+    parser.add_argument("models", nargs="*", help=f"of {', '.join(MODELS)}; all by default")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the models' widths; 0.25 takes seconds")
+    parser.add_argument("--who", default="plain,discrete,onnxruntime", help="default: %(default)s")
+    parser.add_argument("--device", help="part of the device's name, or its index")
+    parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    options = parser.parse_args()
+    for name in options.models:
+        if name not in MODELS:
+            parser.error(f"there is no model {name!r}; there are {', '.join(MODELS)}")
+    if options.device:
+        os.environ["DML_VULKAN_DEVICE"] = options.device
+    found: dict[str, Any] = {}
+    wrong = []
+    table = Table("model", "weights", "run by", "first, wall s", "first, CPU s", "steady, CPU s", "peak of the process")
+    for name in options.models or MODELS:
+        with tempfile.TemporaryDirectory() as folder:
+            made = MODELS[name](Path(folder), options.scale)
+            answers = {who: _run(who, made, Path(folder)) for who in options.who.split(",")}
+            found[name] = {"weights": made.bytes, "device": _foretold(made), "answers": answers}
+        for who, one in answers.items():
+            first, steady = one["first"], one["steady"]
+            cells = f"{first['wall']:.1f}", f"{first['cpu']:.1f}", f"{steady:.2f}", bytes_text(one["peak"])
+            table.add_row(name, bytes_text(made.bytes), who, *cells)
+        means = [one["mean"] for one in answers.values()]
+        if max(means) - min(means) > _TOLERANCE * max(means):
+            wrong.append(f"{name}: results differ: {dict(zip(answers, means, strict=True))}")
+    console = Console()
+    console.print(table)
+    console.print(_memory_table(found))
+    for line in wrong:
+        print(line, file=sys.stderr)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return 1 if wrong else 0
+
+
+def _run(who: str, made: Made, folder: Path) -> dict[str, Any]:
+    feeds = folder / "feeds.npz"
+    np.savez(feeds, **made.feeds)
+    command = [sys.executable, "-m", "tools.memory_of_models.run", who, str(made.path), str(feeds)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode:
+        raise SystemExit(f"{made.path.stem} by {who} failed:\n{ran.stderr}")
+    answer: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return answer
+
+
+def _foretold(made: Made) -> Mapping[str, int]:
+    """Bytes on the device by use, as `dml inspect` foretells them."""
+    summary = inspect_model(str(made.path), planner(os.environ.get("DML_VULKAN_DEVICE"))[0], inputs=made.feeds)
+    if summary.memory is None:
+        raise DMLError(f"{made.path.stem}: {summary.unplanned}")
+    return summary.memory
+
+
+def _memory_table(found: Mapping[str, Any]) -> Table:
+    uses = list(MemoryNeeds(0, 0, 0, 0, ()).by_use)
+    table = Table("model", *(f"{use} on the device" for use in uses), "weights there by those in the file")
+    for name, one in found.items():
+        ratio = one["device"]["weights"] / one["weights"]
+        table.add_row(name, *(bytes_text(one["device"][use]) for use in uses), f"{ratio:.2f}")
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

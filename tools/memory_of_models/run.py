@@ -1,0 +1,59 @@
+"""Runs one model in a process of its own: python -m tools.memory_of_models.run WHO MODEL FEEDS; prints JSON.
+
+WHO: onnxruntime, or an axis of dml/conformance/axes.py. FEEDS: an .npz file.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+_STEADY = 3
+
+
+def _cpu() -> float:
+    found = resource.getrusage(resource.RUSAGE_SELF)
+    return found.ru_utime + found.ru_stime
+
+
+def _session(who: str, path: str) -> Any:
+    if who == "onnxruntime":
+        import onnxruntime
+
+        return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    from dml.conformance.axes import open_as
+    from dml.frontends.onnx import prepare
+    from dml.runtime.devices import choose
+
+    return prepare(path, open_as(choose(None), who))
+
+
+def main() -> None:
+    who, path, feeds_path = sys.argv[1:]
+    feeds = dict(np.load(feeds_path))
+    start, cpu = time.perf_counter(), _cpu()
+    session = _session(who, path)
+
+    def run() -> Any:
+        return session.run(None, feeds) if who == "onnxruntime" else session.run(feeds)
+
+    results = run()
+    first = {"wall": time.perf_counter() - start, "cpu": _cpu() - cpu}
+    steady = []
+    for _ in range(_STEADY):
+        cpu = _cpu()
+        run()
+        steady.append(_cpu() - cpu)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    found = {"first": first, "steady": sorted(steady)[_STEADY // 2], "peak": peak}
+    mean = float(np.abs(np.asarray(results[-1], np.float64)).mean())
+    print(json.dumps({**found, "mean": mean}))
+
+
+if __name__ == "__main__":
+    main()

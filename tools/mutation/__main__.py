@@ -1,0 +1,252 @@
+"""tools/mutate: how many mutants of the shaders the default conformance run notices, and which it does not."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dml.compiler.kernels import sources
+from dml.conformance.axes import seen_as
+from dml.conformance.suite import Suite
+from dml.conformance.variants import kernel_of
+from dml.runtime.devices import choose
+from tools.mutation.mutants import Mutant, files, mutants, sampled, write
+
+_INCLUDE = re.compile(r'#\s*include\s+"([^"]+)"')
+#: Mutants of a worker: each leaves kernels with the device.
+_OF_A_WORKER = 60
+#: The reasons why mutants survive, by file and the line as it is.
+REASONS = Path(__file__).with_name("reasons.json")
+PAGE = Path(__file__).parents[1] / "documentation" / "guide" / "mutations.md"
+
+
+def main() -> None:
+    """Run the mutants that the options choose, and print the score and the survivors."""
+    options = _options()
+    root = sources.directory()
+    chosen = [
+        mutant
+        for file in files(root)
+        if options.filter in file
+        for mutant in sampled(list(mutants(root, file)), options.sample, options.seed)
+    ][options.part - 1 :: options.parts]
+    entered = Entered(options.device, options.axis or ["plain", "discrete"])
+    found: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="dml-mutants-") as folder:
+        workers = Workers(Path(folder), options.device)
+        for number, mutant in enumerate(chosen, 1):
+            cases = entered.cases(mutant.file)
+            if not cases:
+                outcome = {"outcome": "unused", "by": "", "reason": "no case enters it here", "run": 0}
+            else:
+                outcome = workers.outcome(mutant, cases, options.cases, options.seconds)
+            found.append({**vars(mutant), **outcome})
+            print(f"{number}/{len(chosen)} {mutant.name}: {outcome['outcome']} {outcome['by']}", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        workers.close()
+    print(summary(found))
+    if options.page:
+        PAGE.write_text(page(found, json.loads(REASONS.read_text(encoding="utf-8"))), encoding="utf-8")
+
+
+def score(found: list[dict[str, Any]]) -> tuple[int, int]:
+    """How many of the mutants that change a kernel were caught, and how many those are."""
+    counts = Counter(one["outcome"] for one in found)
+    return counts["caught"], counts["caught"] + counts["survived"]
+
+
+def summary(found: list[dict[str, Any]]) -> str:
+    """The score, and a line for each survivor."""
+    caught, of = score(found)
+    counts = Counter(one["outcome"] for one in found)
+    lines = [f"{one['file']}:{one['line']} {one['kind']}: {one['after'].strip()}" for one in _survivors(found)]
+    told = f"caught {caught} of {of} ({caught / max(1, of):.1%}); {counts['invalid']} do not compile, "
+    return "\n".join([*lines, told + f"{counts['unused']} change no kernel that a case enters on this device"])
+
+
+def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
+    """The page of the documentation: the score by kind, and each survivor with its reason."""
+    kinds: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in found:
+        kinds[one["kind"]].append(one)
+    caught, of = score(found)
+    equal = sum(reasons.get(key(one), "").startswith("Equal") for one in _survivors(found))
+    lines = [
+        "# Mutations",
+        "",
+        "`tools/mutate` breaks one line of each shader in turn (an index, a bound, a constant, a barrier) and runs the",
+        "cases of the default conformance run that enter the kernel, on lavapipe, plain and as a discrete GPU, until",
+        "one fails or is loose. Mutants that do not compile, and those that change the SPIR-V of no case's kernel, do",
+        "not count. This page is written by `tools/mutate --page`; the reasons stand in `tools/mutation/reasons.json`.",
+        "",
+        f"Caught: {caught} of {of}, {caught / max(1, of):.1%}; without those that change no result (Equal), "
+        f"{caught / max(1, of - equal):.1%}. Tried: {len(found)} mutants in {len({one['file'] for one in found})} of "
+        f"{len(files(sources.directory()))} files.",
+        "",
+        "| kind | caught | of |",
+        "| --- | --- | --- |",
+        *(f"| {kind} | {score(own)[0]} | {score(own)[1]} |" for kind, own in kinds.items()),
+        "",
+        "## Survivors",
+        "",
+        "| shader | broken line | why no case notices |",
+        "| --- | --- | --- |",
+    ]  # fmt: skip
+    for one in _survivors(found):
+        reason = reasons.get(key(one), "not yet known: a gap of the suite")
+        after = one["after"].strip().replace("|", "\\|")
+        lines.append(f"| {one['file']}:{one['line']} | `{after}` | {reason} |")
+    return "\n".join(lines) + "\n"
+
+
+def key(one: Mapping[str, Any]) -> str:
+    """What finds a survivor's reason again when lines above it change."""
+    return f"{one['file']}: {one['after'].strip()}"
+
+
+def _survivors(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    return (one for one in found if one["outcome"] == "survived")
+
+
+class Entered:
+    """The cases of the default run by the files of the kernels that they enter, over the axes of a device."""
+
+    def __init__(self, device: str, axes: list[str]) -> None:
+        vulkan, suite = choose(device), Suite()
+        by_kernel: dict[str, list[tuple[str, str, tuple[int, ...]]]] = defaultdict(list)
+        for axis in axes:
+            found = suite.coverage(seen_as(vulkan, axis).target)
+            assert found is not None
+            for case, at in found.entered.items():
+                for kernel in {kernel_of(found.names[one]) for one in at}:
+                    own = tuple(one for one in at if kernel_of(found.names[one]) == kernel)
+                    by_kernel[kernel].append((axis, case, own))
+        self._by_kernel = {kernel: _spread(cases) for kernel, cases in by_kernel.items()}
+
+    def cases(self, file: str) -> list[tuple[str, str]]:
+        """Those whose kernels include the file, of every variant one before more of the same."""
+        if file.endswith(".comp"):
+            return self._by_kernel.get(file, [])
+        # Generated heads include some of these as well: whether a kernel has it, its SPIR-V tells.
+        names = [
+            kernel for kernel in self._by_kernel if file in included(kernel) or file.startswith("lib/")
+        ]  # fmt: skip
+        found: dict[tuple[str, str], None] = {}
+        lists = [self._by_kernel[kernel] for kernel in sorted(names, key=lambda k: (file not in included(k), k))]
+        for at in range(max(map(len, lists), default=0)):
+            for cases in lists:
+                if at < len(cases):
+                    found[cases[at]] = None
+        return list(found)
+
+
+def _spread(cases: list[tuple[str, str, tuple[int, ...]]]) -> list[tuple[str, str]]:
+    """First the cases that bring a variant, then of each operator and data type some, then the rest."""
+    seen: set[Any] = set()
+    ranked = []
+    counts: Counter[str] = Counter()
+    for axis, case, variants in cases:
+        new = {(axis, one) for one in variants} - seen
+        seen |= new
+        kind = case.partition(",")[0]
+        counts[kind] += 1
+        ranked.append((not new, counts[kind], axis, case))
+    return [(axis, case) for _, _, axis, case in sorted(ranked)]
+
+
+@cache
+def included(file: str) -> frozenset[str]:
+    """The files that a shader includes, and those that these include."""
+    root = sources.directory()
+    found: set[str] = set()
+    for name in _INCLUDE.findall((root / file).read_text(encoding="utf-8")):
+        beside = posixpath.join(posixpath.dirname(file), name)
+        path = next((one for one in (beside, name) if (root / one).is_file()), None)
+        if path is not None:
+            found |= {path} | included(path)
+    return frozenset(found)
+
+
+class Workers:
+    """One process at a time, renewed when it ends or has run many."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        self._folder, self._device = folder, device
+        self._process: subprocess.Popen[str] | None = None
+        self._run = 0
+
+    def outcome(self, mutant: Mutant, cases: list[tuple[str, str]], most: int, seconds: float) -> dict[str, Any]:
+        """What became of a mutant; it is caught where it crashes the process."""
+        # Each has a folder of its own: what is kept of a file goes by its path and time.
+        root = self._folder / f"mutant{self._run}" / "shaders"
+        shutil.rmtree(root.parent, ignore_errors=True)
+        shutil.copytree(sources.directory(), root)
+        write(root, mutant)
+        self._run += 1
+        if self._process is None or self._run % _OF_A_WORKER == 0:
+            self.close()
+            self._process = self._start()
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        request = {"root": str(root), "cases": cases[: 40 * most], "most": most, "seconds": seconds}
+        with contextlib.suppress(OSError):
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+        began = time.monotonic()
+        line = process.stdout.readline()
+        shutil.rmtree(root.parent, ignore_errors=True)
+        if line:
+            return dict(json.loads(line))
+        self.close()
+        # A hang and many slow cases look alike: neither counts.
+        is_late = time.monotonic() - began >= seconds
+        return {"outcome": "late" if is_late else "caught", "by": "", "reason": "the process ended", "run": 0}
+
+    def _start(self) -> subprocess.Popen[str]:
+        environment = {**os.environ, "DML_CACHE_DIR": str(self._folder / "cache")}
+        return subprocess.Popen(
+            [sys.executable, "-m", "tools.mutation.worker", self._device], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tools/mutate", description=__doc__)
+    parser.add_argument("--sample", type=int, default=2, help="mutants of each kind in each file")
+    parser.add_argument("--filter", default="", help="a part of the shaders' paths")
+    parser.add_argument("--cases", type=int, default=100, help="cases that a mutant must survive")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for a mutant, which then does not count")
+    parser.add_argument("--part", type=int, default=1, help="which of --parts to run")
+    parser.add_argument("--parts", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="llvmpipe")
+    parser.add_argument("--as", dest="axis", action="append", help="plain and discrete where left out")
+    parser.add_argument("--json", type=Path, help="write each mutant and its outcome")
+    parser.add_argument("--page", action="store_true", help=f"write {PAGE.name} of the documentation")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -333,9 +333,9 @@ def array_of(tensor: Any, data: Stored | None = None) -> Array:
         if data is not None and sys.byteorder == "little" and _element_bits(tensor.data_type, tensor.name) >= 8:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
             return np.frombuffer(data, dtype).reshape(tuple(tensor.dims))
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        if data is not None:  # the tensor itself may lack it
             tensor = onnx.TensorProto(
-                name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(data or b"")
+                name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(data)
             )
         return np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:

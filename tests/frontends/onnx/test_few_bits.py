@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from models import Array, assert_close, in_onnxruntime, node_model
 
 import dml
+from dml.compiler.target import DeviceClass, Target
 from dml.frontends.onnx import prepare
+from dml.frontends.onnx.inspect import inspect_model
+from dml.frontends.planning import Planner
 
 FLOAT, HALF = np.float32, np.float16
 
@@ -200,6 +203,61 @@ def test_products(
     terms = np.abs(a.astype(np.float64)) @ np.abs(dequantized(inputs | {"zeros": None}, bits)[:, :k]).T + 1
     error = np.abs(found.astype(np.float64) - expected)
     assert (error <= terms * (2e-6 if kind is FLOAT else 4e-3)).all(), error.max()
+
+
+@settings(max_examples=10)
+@given(
+    # 4,096 numbers are those from which on a filled tensor is made on the device; 12 and 2 rows are streamed
+    n=st.sampled_from([127, 128, 129, 300]), blocks=st.sampled_from([31, 32, 33]),
+    rows=st.sampled_from([1, 2, 3, 12, 13]), zeros=st.sampled_from(["none", "packed", "float"]),
+    missing=st.sampled_from([0, 1, 31]), kind=st.sampled_from([FLOAT, HALF]),
+)  # fmt: skip
+def test_products_on_both_sides_of_every_threshold(
+    device: dml.Device, n: int, blocks: int, rows: int, zeros: str, missing: int, kind: Any
+) -> None:
+    """Nothing goes to the host, whatever the size; missing: numbers of the last block beyond K."""
+    bits, block, k = 4, 32, blocks * 32 - missing
+    inputs = weights(n, k, bits, block, zeros, n, kind)
+    inputs["a"] = a = np.random.default_rng(rows).uniform(-1, 1, (rows, k)).astype(kind)
+    expected = a.astype(np.float64) @ dequantized(inputs, bits)[:, :k].T
+    terms = np.abs(a.astype(np.float64)) @ np.abs(dequantized(inputs | {"zeros": None}, bits)[:, :k]).T + 1
+    if inputs["bias"] is not None:
+        expected = expected + inputs["bias"].astype(np.float64)
+    while next(reversed(inputs.values())) is None:
+        inputs.popitem()
+    held = tuple(name for name in ("b", "scales", "zeros", "bias") if inputs.get(name) is not None)
+    model, given_ = node_model("MatMulNBits", inputs, {"y": (2, kind)}, constants=held,
+                               N=n, K=k, bits=bits, block_size=block)  # fmt: skip
+    (found,) = prepare(model, device, fallback=False).run(given_)
+    error = np.abs(found.astype(np.float64) - expected)
+    assert (error <= terms * (2e-6 if kind is FLOAT else 4e-3)).all(), error.max()
+
+
+@pytest.mark.parametrize("kind", [DeviceClass.CPU, DeviceClass.DISCRETE])
+@pytest.mark.parametrize("zeros", ["none", "packed", "float"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 12, 13, 128])
+def test_weights_of_a_large_product_are_on_the_device_as_they_are_stored(
+    kind: DeviceClass, zeros: str, rows: int
+) -> None:
+    """The plan of 32 MiB of numbers keeps at most 1.1 times the initializers, and widens 16 MiB at a time."""
+    n, k, block = 8192, 8192, 32
+    points = {
+        "none": None,
+        "packed": np.zeros((n, k // block // 2), np.uint8),
+        "float": np.zeros((n, k // block), FLOAT),
+    }
+    inputs = {"a": np.zeros((rows, k), FLOAT), "b": np.zeros((n, k // block, block // 2), np.uint8),
+              "scales": np.ones((n, k // block), FLOAT), "zeros": points[zeros]}  # fmt: skip
+    if inputs["zeros"] is None:
+        del inputs["zeros"]
+    model, _ = node_model("MatMulNBits", inputs, {"y": (2, FLOAT)}, constants=tuple(inputs)[1:], version=21,
+                          N=n, K=k, bits=4, block_size=block)  # fmt: skip
+    found = inspect_model(model, Planner(Target(kind, subgroup_size=32)))
+    assert found.memory is not None, found.unplanned
+    assert {entry.how for entry in found.operators} == {"mapped"}
+    assert found.memory["weights"] <= 1.1 * found.weight_bytes
+    # GPUs lay small copies of the rows beside the part
+    assert found.memory["intermediates"] <= (16 << 20) + 3 * rows * (n + k)
 
 
 def test_an_omitted_projection_is_its_bias(device: dml.Device) -> None:

@@ -66,6 +66,28 @@ def test_loaded_is_what_protobuf_loads(kind: str, tmp_path: Path) -> None:
     assert not found.model.graph.initializer[0].raw_data
 
 
+@pytest.mark.parametrize("kind", ["bytes", "path"])
+@pytest.mark.parametrize("dtype", ["UINT4", "INT4"])
+@pytest.mark.parametrize("size", [4000, (2 << 20) - 8192, 2 << 20, (2 << 20) + 1, 2048 * 8192])
+def test_four_bits_of_any_size(dtype: str, size: int, kind: str, tmp_path: Path) -> None:
+    """Models below and above a mebibyte, where weights begin to be read apart, and a weight of a 1B language model."""
+    packed = np.random.default_rng(1).integers(0, 256, -(-size // 2)).astype(np.uint8)
+    packed[-1] &= 15 if size % 2 else 255
+    held = onnx.TensorProto(name="w", dims=[size], raw_data=packed.tobytes())
+    held.data_type = onnx.TensorProto.DataType.Value(dtype)
+    scale = helper.make_tensor("scale", onnx.TensorProto.FLOAT, [], [0.5])
+    node = helper.make_node("DequantizeLinear", ["w", "scale"], ["y"])
+    output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [size])
+    graph = helper.make_graph([node], "narrow", [], [output], [held, scale])
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    found = load(data if kind == "bytes" else path).initial["w"]
+    fields = np.stack([packed & 15, packed >> 4], 1).ravel()[:size].astype(np.int8)
+    expected = fields if dtype == "UINT4" else np.where(fields > 7, fields - 16, fields)
+    np.testing.assert_array_equal(found.astype(np.int8), expected)
+
+
 def test_a_wrong_size_is_found() -> None:
     model = large()
     model.graph.initializer[0].raw_data = bytes(512 * 600 * 4 - 1)

@@ -227,6 +227,8 @@ def with_device(device: dml.Device) -> dict[str, tuple[Callable[..., Any], dict[
         "Buffer.read": (buffer.read, {"dtype": np.float32, "count": 2, "offset": 0}),
         "set_name": (compiled.set_name, {"name": "x"}),
         "set_private_data": (compiled.set_private_data, {"guid": uuid.uuid4(), "data": b"x"}),
+        "set_private_data_interface": (compiled.set_private_data_interface, {"guid": uuid.uuid4(), "data": object()}),
+        "set_mute_debug_output": (device.set_mute_debug_output, {"mute": True}),
         "get_private_data": (device.get_private_data, {"guid": guid}),
         "create_device": (
             dml.create_device,

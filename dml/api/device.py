@@ -233,6 +233,11 @@ class Device(DMLObject):
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
         """What initializes these operators, which its ``reset`` may change.
 
+        The page asks that every operator be initialized exactly once before it is executed. Here it has to be where
+        PersistentResourceSize is not 0: each persistent resource belongs to the initialization that wrote it. It may be
+        initialized again, in the same place or another, to replace the tensors that DML owns. An operator without a
+        persistent resource has nothing to initialize, so that it executes without, too; programs that initialize it as
+        DirectML asks run as they are.
         Raises DMLError for operators of another device. Reference: idmldevice-createoperatorinitializer.
         """
         return OperatorInitializer(self, operators)
@@ -298,6 +303,16 @@ class Device(DMLObject):
         Raises DMLError for a type that DirectML does not have (a bool becomes a UINT8, a bfloat16 a FLOAT32).
         """
         return to_device(self.context, array)
+
+    def get_parent_device(self) -> VulkanDevice:
+        """The Vulkan device that it was made of, in the place of Direct3D's. Reference: idmldevice-getparentdevice."""
+        return self.vulkan
+
+    @checked
+    def set_mute_debug_output(self, mute: bool) -> None:
+        """Say whether messages are to be sent to Direct3D's queue of them. There is none: what is wrong is raised as a
+        DMLError, muted or not. Reference: idmldebugdevice-setmutedebugoutput.
+        """
 
     def get_device_removed_reason(self) -> HRESULT:
         """S_OK while the device works; else why it was lost."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from dml.arguments import checked
-from dml.errors import DMLError
+from dml.errors import HRESULT, DMLError
 
 if TYPE_CHECKING:
     from dml.api.device import Device
@@ -17,7 +17,8 @@ class DMLObject:
 
     def __init__(self) -> None:
         self._name = ""
-        self._private: dict[UUID, bytes] = {}
+        #: Bytes and objects.
+        self._private: dict[UUID, Any] = {}
 
     def __repr__(self) -> str:
         about = self._about()
@@ -37,17 +38,32 @@ class DMLObject:
 
     @checked
     def set_private_data(self, guid: UUID, data: bytes | bytearray | memoryview | None) -> None:
-        """Keep ``data`` under ``guid``; None removes it."""
+        """Keep a copy of ``data`` under ``guid``, in the place of what was there; None removes that.
+
+        Reference: idmlobject-setprivatedata.
+        """
+        self.set_private_data_interface(guid, None if data is None else bytes(data))
+
+    @checked
+    def set_private_data_interface(self, guid: UUID, data: object | None) -> None:
+        """Hold any Python object under ``guid``, in the place of what was there; None removes that.
+
+        An interface is a reference that counts, as every reference to a Python object is: the object lives until it is
+        replaced, or this object goes. Reference: idmlobject-setprivatedatainterface.
+        """
         if data is None:
             self._private.pop(guid, None)
         else:
-            self._private[guid] = bytes(data)
+            self._private[guid] = data
 
     @checked
-    def get_private_data(self, guid: UUID) -> bytes:
-        """What was kept under ``guid``. Raises DMLError where nothing was."""
+    def get_private_data(self, guid: UUID) -> Any:
+        """The bytes, or the object, kept under ``guid``.
+
+        Raises DMLError (DXGI_ERROR_NOT_FOUND) where nothing is. Reference: idmlobject-getprivatedata.
+        """
         if guid not in self._private:
-            raise DMLError(f"{type(self).__name__}: no private data under {guid}")
+            raise DMLError(f"{type(self).__name__}: no private data under {guid}", HRESULT.DXGI_ERROR_NOT_FOUND)
         return self._private[guid]
 
 

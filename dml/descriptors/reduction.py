@@ -72,7 +72,8 @@ class DML_NONZERO_COORDINATES_OPERATOR_DESC(OperatorDesc):
     """The coordinates of every element that is not zero, in row-major order, and how many there are.
 
     OutputCountTensor: one element, M. OutputCoordinatesTensor: {elements of InputTensor, its effective dimensions}, one
-    coordinate a row; rows from M on are not defined. Reference: dml_nonzero_coordinates_operator_desc.
+    coordinate a row; rows from M on, which the page leaves undefined, are zeros here.
+    Reference: dml_nonzero_coordinates_operator_desc.
     """
 
     InputTensor: Input

@@ -13,22 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
 from dml import enums
 from dml.arguments import as_array, checked
-from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.pattern import TracedConstant
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.elementwise import (
-    DML_ELEMENT_WISE_ADD_OPERATOR_DESC,
-    DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC,
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
-    DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC,
-    DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC,
-)
+from dml.descriptors.elementwise import DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
 from dml.descriptors.graph import (
     DML_GRAPH_DESC,
     DML_GRAPH_EDGE_DESC,
@@ -39,11 +32,10 @@ from dml.descriptors.graph import (
 )
 from dml.enums import DML_GRAPH_EDGE_TYPE, DML_TENSOR_DATA_TYPE
 from dml.errors import DMLError
+from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
-from dml.shapes import broadcast_sizes
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
-    DML_SCALE_BIAS,
     broadcast_strides,
     calc_buffer_tensor_size,
     data_type_of,
@@ -68,13 +60,11 @@ class DeviceLike(Protocol):
     ) -> Any: ...
 
 
-class Tensor:
+class Tensor(TensorArithmetic):
     """A value in a graph being built: where it comes from and how it is laid out.
 
-    Arithmetic works element by element on tensors and numbers, with NumPy's broadcasting.
+    Python's operators, NumPy's functions of elements (np.exp(x)) and ``x[...]`` add operators to the graph.
     """
-
-    __array_priority__ = 1000  # NumPy arrays leave the operators to this class
 
     def __init__(self, builder: Builder, source: tuple[str, int, int], desc: DML_BUFFER_TENSOR_DESC) -> None:
         self.builder = builder
@@ -136,57 +126,6 @@ class Tensor:
         if self.desc.is_packed:
             return self
         return self.builder.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, self.sizes, InputTensor=self, ScaleBias=None)
-
-    def _binary(self, cls: type[OperatorDesc], other: Operand, swap: bool = False) -> Tensor:
-        second = self.builder.like(other, self)
-        a, b = (second, self) if swap else (self, second)
-        sizes = broadcast_sizes(a.sizes, b.sizes)
-        return self.builder.one(cls, sizes, self.data_type, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes))
-
-    def _scaled(self, scale: float, bias: float) -> Tensor:
-        return self.builder.one(
-            DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
-            self.sizes,
-            self.data_type,
-            InputTensor=self,
-            ScaleBias=DML_SCALE_BIAS(scale, bias),
-        )
-
-    def _takes_scale(self, other: Operand) -> TypeGuard[int | float]:
-        return isinstance(other, int | float) and DATA_TYPES[self.data_type].kind == "float"
-
-    def __add__(self, other: Operand) -> Tensor:
-        if self._takes_scale(other):
-            return self._scaled(1.0, other)
-        return self._binary(DML_ELEMENT_WISE_ADD_OPERATOR_DESC, other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Operand) -> Tensor:
-        if self._takes_scale(other):
-            return self._scaled(1.0, -other)
-        return self._binary(DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other)
-
-    def __rsub__(self, other: Operand) -> Tensor:
-        if self._takes_scale(other):
-            return self._scaled(-1.0, other)
-        return self._binary(DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other, swap=True)
-
-    def __mul__(self, other: Operand) -> Tensor:
-        if self._takes_scale(other):
-            return self._scaled(other, 0.0)
-        return self._binary(DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Operand) -> Tensor:
-        return self._binary(DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, other)
-
-    def __rtruediv__(self, other: Operand) -> Tensor:
-        return self._binary(DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, other, swap=True)
-
-    def __neg__(self) -> Tensor:
-        return 0 - self if not self._takes_scale(1) else self._scaled(-1.0, 0.0)
 
 
 #: Most edges of a graph are those of the graph before it.
@@ -427,6 +366,9 @@ class Builder:
         An output that is an input, a constant or a strided view gets an identity that writes it packed.
         """
         named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
+        for name, tensor in named:
+            if tensor.builder is not self:
+                raise DMLError(f"Builder.build: output {name!r} is a tensor of another Builder")
         sources = [self._materialized(tensor).source for _, tensor in named]
         live = self._live([node for _, node, _ in sources])
         self.built = sorted(live)

@@ -1,7 +1,8 @@
 #version 450
 // The coordinates of the elements of x that are not zero, in row-major order. Each invocation has a chunk of elements.
 // COUNTS: only count those of each chunk, into `before`. Else `before` holds how many there are in all chunks before,
-// and the chunk's coordinates are written after theirs.
+// and the chunk's coordinates are written after theirs. Element i after n of them that are not zero comes after i - n that
+// are, and writes zeros into the row as far from the end: so all rows are written, each once.
 #include "prelude.glsl"
 
 bool is_nonzero(x_VALUE v) {
@@ -24,11 +25,13 @@ void main() {
     for (uint i = chunk * CHUNK; i < end; ++i) {
         uint c[RANK];
         coordinates(i, c);
-        if (!is_nonzero(x_load(x_at(c)))) continue;
+        bool found = is_nonzero(x_load(x_at(c)));
 #if !COUNTS
-        for (uint d = 0u; d < COLUMNS; ++d) y_store(y_BASE + n * y_STRIDE_0 + d * y_STRIDE_1, c[RANK - COLUMNS + d]);
+        uint row = found ? n : COUNT - 1u - (i - n);
+        for (uint d = 0u; d < COLUMNS; ++d)
+            y_store(y_BASE + row * y_STRIDE_0 + d * y_STRIDE_1, found ? c[RANK - COLUMNS + d] : 0u);
 #endif
-        ++n;
+        if (found) ++n;
     }
 #if COUNTS
     before_store(chunk, n);

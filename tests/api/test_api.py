@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import uuid
+import weakref
 
 import numpy as np
 import pytest
@@ -306,3 +308,68 @@ def test_layouts_of_arrays(device, dtype, layout):
         else:
             y = dml.dispatch(desc, {"InputTensor": x}, device)["OutputTensor"]
         np.testing.assert_array_equal(y.astype(np.float64), x.astype(np.float64))
+
+
+def test_private_objects_are_held_until_they_are_replaced(device):
+    """idmlobject-setprivatedatainterface; one GUID has either bytes or an object."""
+
+    class Held:
+        pass
+
+    compiled, guid = compiled_add(device), uuid.uuid4()
+    held = Held()
+    gone = weakref.ref(held)
+    compiled.set_private_data_interface(guid, held)
+    assert compiled.get_private_data(guid) is held
+    del held
+    gc.collect()
+    assert gone() is not None
+    compiled.set_private_data(guid, b"bytes")
+    gc.collect()
+    assert (gone(), compiled.get_private_data(guid)) == (None, b"bytes")
+    compiled.set_private_data_interface(guid, None)
+    with pytest.raises(dml.DMLError, match="no private data") as caught:
+        compiled.get_private_data(guid)
+    assert caught.value.hresult == dml.HRESULT.DXGI_ERROR_NOT_FOUND
+
+
+def test_the_parent_device(device):
+    assert device.get_parent_device() in dml.list_devices()
+    device.set_mute_debug_output(True)
+    with pytest.raises(dml.DMLError):
+        device.create_buffer(0)
+    device.set_mute_debug_output(False)
+
+
+def test_initialization_is_asked_for_where_something_persists(device):
+    """An operator without a persistent resource executes with and without one."""
+    compiled = compiled_add(device)
+    assert compiled.get_binding_properties().PersistentResourceSize == 0
+    initializer = device.create_operator_initializer([compiled])
+    commands, recorder = device.create_command_list(), device.create_command_recorder()
+    table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(initializer))
+    table.bind_inputs([None])
+    table.bind_outputs([None])
+    out = device.create_buffer(24)
+    ones = dml.DML_BUFFER_BINDING(device.create_buffer(np.ones(6, np.float32)))
+    for initialized in (0, 1, 2):
+        commands.reset()
+        for _ in range(initialized):
+            recorder.record_dispatch(commands, initializer, table)
+        own = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(compiled))
+        own.bind_inputs([ones, ones])
+        own.bind_outputs([dml.DML_BUFFER_BINDING(out)])
+        recorder.record_dispatch(commands, compiled, own)
+        commands.execute()
+        np.testing.assert_array_equal(out.read(np.float32), np.full(6, 2, np.float32))
+
+
+def test_an_initializer_of_nothing_does_nothing(device):
+    """idmldevice-createoperatorinitializer: "Executing such an initializer is a no-op"."""
+    initializer = device.create_operator_initializer()
+    table = device.create_binding_table(dml.DML_BINDING_TABLE_DESC(initializer))
+    table.bind_inputs()
+    table.bind_outputs()
+    commands = device.create_command_list()
+    device.create_command_recorder().record_dispatch(commands, initializer, table)
+    commands.execute()

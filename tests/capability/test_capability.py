@@ -156,8 +156,11 @@ def test_zero_points_become_optional_with_6_2():
 
 
 def test_in_place_operators():
-    assert cap.supports_in_place(dml.DML_OPERATOR_ELEMENT_WISE_ADD)
-    assert not cap.supports_in_place(dml.DML_OPERATOR_GEMM)
+    """What the pages promise, and where they do not speak of it, nothing."""
+    for promised in ("ELEMENT_WISE_ADD", "ACTIVATION_SWISH", "ACTIVATION_HARD_SWISH", "ACTIVATION_RELU"):
+        assert cap.supports_in_place(dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{promised}"]), promised
+    for silent in ("GEMM", "ACTIVATION_GELU", "ELEMENT_WISE_IS_INFINITY", "FILL_VALUE_CONSTANT", "FILL_VALUE_SEQUENCE"):
+        assert not cap.supports_in_place(dml.DML_OPERATOR_TYPE[f"DML_OPERATOR_{silent}"]), silent
 
 
 @pytest.mark.parametrize("wrong", [0, 178, "GRUU", "INVALID"])

@@ -18,7 +18,7 @@ def test_small_models_are_measured(tmp_path: Path) -> None:
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     found = json.loads((tmp_path / "m.json").read_text())
-    assert set(found) == {"llama", "llama-zeros", "bert-large", "vit-large", "unet"}
+    assert set(found) == {"llama", "llama-zeros", "bert-large", "vit-large", "whisper-small", "unet"}
     for name, one in found.items():
         assert set(one["answers"]) == {"plain", "discrete", "onnxruntime"}, name
         if name != "unet":  # (Winograd's weights are larger, of small convolutions alone)

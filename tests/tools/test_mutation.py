@@ -15,6 +15,7 @@ SHADER = """#version 450
 void main() {
     for (uint i = 0u; i < COUNT; i += 4u) value[i + 1u] = 0.5 * x;  // i < n
     memoryBarrierShared(); barrier();
+    [[unroll]] for (uint k = ZERO; k < TILE; ++k) sums[k] = ZERO;
 }
 """
 
@@ -36,6 +37,7 @@ def test_each_kind_breaks_a_line_once(folder):
         (6, "constant"): "for (uint i = 1u; i < COUNT; i += 4u) value[i + 1u] = 0.5 * x;  // i < n",
         (6, "float"): "for (uint i = 0u; i < COUNT; i += 4u) value[i + 1u] = (0.5 + 0.5) * x;  // i < n",
         (7, "barrier"): "",
+        (8, "bound"): "[[unroll]] for (uint k = ZERO; k + 1u < TILE; ++k) sums[k] = ZERO;",
     }
 
 
@@ -91,6 +93,7 @@ def test_the_score_and_the_page():
         "caught 3 of 4 (75.0%); 1 do not compile, 1 change no kernel that a case enters on this device",
     ]
     text = command.page(found, {"a.comp: x <= y": "y is even, and x odd"})
-    assert "Caught: 3 of 4, 75.0%." in text
+    assert "Caught: 3 of 4, 75.0%; without those that change no result (Equal), 75.0%. Tried: 6 mutants in 1 of" in text
+    assert "(Equal), 100.0%" in command.page(found, {"a.comp: x <= y": "Equal: y is odd"})
     assert "| a.comp:3 | `x <= y` | y is even, and x odd |" in text
     assert "not yet known" in command.page(found, {})

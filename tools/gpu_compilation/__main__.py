@@ -8,6 +8,7 @@
     tools/gpu_compile --check                against what is recorded: no spills, no growth by more than a quarter
     tools/gpu_compile --record               records these chips anew
     tools/gpu_compile --html FILE            a page of what is recorded: chips by kernels
+    tools/gpu_compile --conformance --check  the cases of the default conformance run: none refused, spilled or slow
     tools/gpu_compile --list                 vendors, chips, and which drivers are there
 
 Drivers are unpacked into the user's cache the first time. Exit status: 0 all is well; 1 a kernel is refused by a
@@ -33,7 +34,7 @@ from tools.gpu_compilation import drivers, page, record
 from tools.gpu_compilation.compiling import Report, compile_chip
 from tools.gpu_compilation.drivers import ELSEWHERE, VENDORS, Installation, NoDriverError, Vendor
 from tools.gpu_compilation.figures import Figures
-from tools.gpu_compilation.workloads import Workload, workloads
+from tools.gpu_compilation.workloads import Workload, conformance_cases, workloads
 
 _CHIPS = [chip for vendor in VENDORS for chip in vendor.chips]
 _SHOWN = 8
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.html.write_text(page.html(record.recorded()), encoding="utf-8")
         return 0
     start = time.monotonic()
-    chosen = [w for w in workloads() if options.filter.lower() in w.name.lower()]
+    every = conformance_cases() if options.conformance else workloads()
+    chosen = [w for w in every if options.filter.lower() in w.name.lower()]
     if not chosen:
         print(f"no kernel has {options.filter!r} in its name", file=sys.stderr)
         return 2
@@ -62,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for report in reports:
         _show(report, options.worst)
         if options.check:
-            verdict = record.judge(report, record.load(report.vendor))
+            known = record.Record() if options.conformance else record.load(report.vendor)
+            verdict = record.judge(report, known)
             _explain(report, verdict, partly=bool(options.filter))
             if verdict.failures:
                 status = status or 1
@@ -90,6 +93,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="compare with what is recorded, and show failures alone")
     parser.add_argument("--record", action="store_true", help="record these figures")
     parser.add_argument("--filter", default="", metavar="TEXT", help="only operators and cases with this in their name")
+    parser.add_argument("--conformance", action="store_true", help="the cases of the default conformance run instead")
     parser.add_argument("--worst", type=int, metavar="N", help="at most N kernels of each chip")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page of what is recorded, and no more")
@@ -98,6 +102,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.record and options.filter:
         parser.error("--record writes all kernels, and takes no --filter")
+    if options.record and options.conformance:
+        parser.error("--record takes no --conformance")
     if options.worst is None:
         options.worst = 0 if options.check or options.record else sys.maxsize
     return options

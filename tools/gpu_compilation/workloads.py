@@ -13,6 +13,8 @@ import dml
 from dml.compiler.lowering import compile_operator
 from dml.compiler.program import Program
 from dml.compiler.target import Target
+from dml.conformance.case import Case
+from dml.conformance.suite import Suite
 from dml.graph.builder import Builder
 from dml.graph.compile import compile_graph
 from dml.graph.model import read_graph
@@ -21,7 +23,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 # The samples and the cases are modules of the tests and of the benchmark, which are no packages.
 sys.path += [str(_ROOT / "tests"), str(_ROOT / "tools" / "benchmarks")]
 
-from cases import CASES, Case  # noqa: E402
+from cases import CASES  # noqa: E402
+from cases import Case as Benchmark  # noqa: E402
 
 from sample_descriptors import NAMES, sample  # noqa: E402
 from tools.gpu_compilation.variants import is_valid, multiplying_halves, variants  # noqa: E402
@@ -42,6 +45,17 @@ def workloads() -> tuple[Workload, ...]:
     operators += [Workload(f"{name} in halves", partial(_in_halves, desc)) for name, desc in multiplying_halves()]
     graphs = [Workload(f"benchmark {name}", partial(_graph, name)) for name in CASES]
     return (*operators, *graphs)
+
+
+@cache
+def conformance_cases() -> tuple[Workload, ...]:
+    """The cases of the default ``dml conformance``: every operator, data type and layout."""
+    cases = map(Case.parse, Suite().cases())
+    return tuple(Workload(case.id, partial(_conformance_case, case)) for case in cases)
+
+
+def _conformance_case(case: Case, target: Target) -> Program:
+    return compile_operator(case.desc, target)
 
 
 def _descriptors() -> Iterator[tuple[str, dml.OperatorDesc]]:
@@ -84,7 +98,7 @@ def _in_halves(desc: dml.OperatorDesc, target: Target) -> Program:
 
 
 @cache
-def _case(name: str) -> Case:
+def _case(name: str) -> Benchmark:
     return CASES[name]()
 
 

@@ -168,6 +168,25 @@ def vit_large(folder: Path, scale: float) -> Made:
     return _encoder(folder, "vit", 24, _to(1024 * scale, 64), max(1, round(16 * scale)), 197)
 
 
+def whisper_small(folder: Path, scale: float) -> Made:
+    """The encoder, on 30 seconds: two convolutions over 3,000 frames of 80 bands, then 12 layers."""
+    w = _Writer(folder, "whisper")
+    width, heads = _to(768 * scale, 64), max(1, round(12 * scale))
+    w.constant("heads", [0, 0, heads, -1])
+    w.constant("joined", [0, 0, -1])
+    w.constant("root", float((width // heads) ** 0.5), np.float32)
+    x, bands = w.input("x", ["batch", 80, 3000]), 80
+    for at, stride in enumerate((1, 2)):
+        weights = [w.floats(f"conv{at}.w", width, bands, 3), w.floats(f"conv{at}.b", width, size=0.01)]
+        convolved = w.node("Conv", [x, *weights], f"conv{at}", pads=[1, 1], strides=[stride])
+        x, bands = w.node("Gelu", [convolved], f"conv{at}.h"), width
+    x = w.node("Transpose", [x], "frames", perm=[0, 2, 1])
+    for layer in range(12):
+        x = w.encoder_layer(x, width, heads, f"layer{layer}")
+    w.output(w.normalized(x, width, "y"), ["batch", "rows", width])
+    return w.finish({"x": np.random.default_rng(1).standard_normal((1, 80, 3000), np.float32)})
+
+
 def unet(folder: Path, scale: float) -> Made:
     """The convolutions of Stable Diffusion 1.5's UNet, by levels, on 32 x 32."""
     w = _Writer(folder, "unet")
@@ -246,5 +265,6 @@ MODELS: dict[str, Callable[[Path, float], Made]] = {
     "llama-zeros": lambda folder, scale: _llama(folder, scale, zeros=True),
     "bert-large": bert_large,
     "vit-large": vit_large,
+    "whisper-small": whisper_small,
     "unet": unet,
 }

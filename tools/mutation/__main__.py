@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -84,6 +85,7 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
     for one in found:
         kinds[one["kind"]].append(one)
     caught, of = score(found)
+    equal = sum(reasons.get(key(one), "").startswith("Equal") for one in _survivors(found))
     lines = [
         "# Mutations",
         "",
@@ -92,7 +94,9 @@ def page(found: list[dict[str, Any]], reasons: Mapping[str, str]) -> str:
         "one fails or is loose. Mutants that do not compile, and those that change the SPIR-V of no case's kernel, do",
         "not count. This page is written by `tools/mutate --page`; the reasons stand in `tools/mutation/reasons.json`.",
         "",
-        f"Caught: {caught} of {of}, {caught / max(1, of):.1%}.",
+        f"Caught: {caught} of {of}, {caught / max(1, of):.1%}; without those that change no result (Equal), "
+        f"{caught / max(1, of - equal):.1%}. Tried: {len(found)} mutants in {len({one['file'] for one in found})} of "
+        f"{len(files(sources.directory()))} files.",
         "",
         "| kind | caught | of |",
         "| --- | --- | --- |",
@@ -187,7 +191,7 @@ class Workers:
         self._run = 0
 
     def outcome(self, mutant: Mutant, cases: list[tuple[str, str]], most: int, seconds: float) -> dict[str, Any]:
-        """What became of a mutant; it is caught where it ends the process or takes too long."""
+        """What became of a mutant; it is caught where it crashes the process."""
         # Each has a folder of its own: what is kept of a file goes by its path and time.
         root = self._folder / f"mutant{self._run}" / "shaders"
         shutil.rmtree(root.parent, ignore_errors=True)
@@ -204,12 +208,15 @@ class Workers:
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
+        began = time.monotonic()
         line = process.stdout.readline()
         shutil.rmtree(root.parent, ignore_errors=True)
         if line:
             return dict(json.loads(line))
         self.close()
-        return {"outcome": "caught", "by": "", "reason": "the process ended", "run": 0}
+        # A hang and many slow cases look alike: neither counts.
+        is_late = time.monotonic() - began >= seconds
+        return {"outcome": "late" if is_late else "caught", "by": "", "reason": "the process ended", "run": 0}
 
     def _start(self) -> subprocess.Popen[str]:
         environment = {**os.environ, "DML_CACHE_DIR": str(self._folder / "cache")}
@@ -230,7 +237,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=2, help="mutants of each kind in each file")
     parser.add_argument("--filter", default="", help="a part of the shaders' paths")
     parser.add_argument("--cases", type=int, default=100, help="cases that a mutant must survive")
-    parser.add_argument("--seconds", type=float, default=120.0, help="for a mutant, then it counts as caught")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for a mutant, which then does not count")
     parser.add_argument("--part", type=int, default=1, help="which of --parts to run")
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)

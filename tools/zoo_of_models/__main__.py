@@ -7,6 +7,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,9 @@ def main(
     report: Annotated[Path | None, typer.Option("--json", help="write the table there as JSON")] = None,
     page: Annotated[Path | None, typer.Option("--markdown", help="write the table there as Markdown")] = None,
     names: Annotated[bool, typer.Option("--list", help="show the models' names, and end")] = False,
+    language: Annotated[
+        bool, typer.Option("--language", help="language models as onnxruntime-genai's model builder writes them")
+    ] = False,
 ) -> None:
     """Export architectures with random weights, and compare what the device makes of them with onnxruntime.
 
@@ -40,6 +44,8 @@ def main(
         import_module("tools.zoo_of_models.models")
     except ModuleNotFoundError as error:
         _lack(f"needs {error.name}: tools/setup --zoo")
+    if language:
+        raise typer.Exit(_language(only or [], device, keep, report, page))
     exact = [part for part in only or [] if part in ENTRIES]
     parts = [part for part in only or [] if part not in ENTRIES]
     chosen = [e for name, e in ENTRIES.items() if not only or name in exact or any(part in name for part in parts)]
@@ -72,6 +78,33 @@ def main(
     if page is not None:
         write_text(page, markdown(rows))
     raise typer.Exit(1 if any(row.verdict not in (RIGHT, LEFT_OUT) for row in rows) else 0)
+
+
+def _language(only: list[str], device: str | None, keep: Path | None, report: Path | None, page: Path | None) -> int:
+    """tools/zoo --language; its exit status."""
+    from tools.zoo_of_models.language_table import (
+        NOT_BUILT,
+        NOT_JUDGED,
+        RIGHT,
+        language_json,
+        language_markdown,
+        language_rows,
+    )
+
+    for package in ("onnxruntime_genai", "tokenizers"):
+        if find_spec(package) is None:
+            _lack(f"needs {package}: tools/setup --zoo")
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = language_rows(only, keep or Path(scratch), device or "")
+    if not rows:
+        _lack(f"no folder's name has {' or '.join(only)} in it")
+    text = language_markdown(rows)
+    print(text)
+    if report is not None:
+        language_json(rows, report)
+    if page is not None:
+        write_text(page, text)
+    return 1 if any(row.verdict not in (RIGHT, NOT_BUILT, NOT_JUDGED) for row in rows) else 0
 
 
 def _lack(what: str) -> None:

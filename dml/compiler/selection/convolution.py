@@ -485,7 +485,11 @@ def depthwise_tile(target: Target, sizes: WindowSizes, bits: int, *, fours: bool
     for rows, columns, by_four in tiles:
         tile = DepthwiseTile(rows, columns, (_gap(sizes, 1), 1), by_four)
         down, across = elements_read(tile, sizes)
-        if down * across <= _MOST_READS and keeps(target, down * across) and (rows == 1 or sizes.places[1] > rows // 2):
+        if (
+            down * across <= _MOST_READS
+            and keeps(target, down * across + rows * columns)
+            and (rows == 1 or sizes.places[1] > rows // 2)
+        ):
             fitting.append(tile)
     if not fitting:
         return None

@@ -44,7 +44,7 @@ _PROFILES = {
     _ARM: Profile(64, 16384),
     _BROADCOM: Profile(32, 8192),
     _IMAGINATION: Profile(64, 16384),
-    _INTEL: Profile(128, 65536, by_thread=True),
+    _INTEL: Profile(128, 32768, by_thread=True),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dml.compiler.selection import max_steps, reads_texels
+from dml.compiler.selection.devices import has_few_registers, keeps
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
 
@@ -41,6 +42,8 @@ _MOST_STATE_OF_A_GPUS_WORKGROUP = 512
 _UNITS_OF_SLICES, _ROWS_OF_SLICES, _ROWS_OF_A_SLICE = 4, 32, 4
 #: Slices of the sums along k at most, and invocations.
 _MOST_SLICES, _MOST_INVOCATIONS_OF_SLICES = 32, 128
+#: The same where registers are few: the sums of all slices of a unit are on their way at once.
+_MOST_SLICES_OF_FEW_REGISTERS = 8
 #: Workgroups that fill a GPU.
 _ENOUGH_GROUPS = 96
 
@@ -203,6 +206,8 @@ def _cut_of_gpus(target: Target, sizes: RecurrenceSizes, fitting_rows: int) -> R
 def _cut_in_slices(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
     """A dispatch per step fills a GPU: small parts of the state, whose sums many invocations share along k."""
     units = min(_UNITS_OF_SLICES, sizes.hidden)
+    while units > 1 and not keeps(target, sizes.gates * units * min(_ROWS_OF_A_SLICE, sizes.batch)):
+        units //= 2
     tiles = -(-sizes.hidden // units)
     rows = min(_ROWS_OF_SLICES, 1 << (sizes.batch - 1).bit_length())
     while rows > _ROWS_OF_A_SLICE and sizes.directions * tiles * -(-sizes.batch // rows) < _ENOUGH_GROUPS:
@@ -210,7 +215,7 @@ def _cut_in_slices(target: Target, sizes: RecurrenceSizes) -> RecurrenceCut:
     block = min(rows, _ROWS_OF_A_SLICE)
     blocks = rows // block
     most = min(_MOST_INVOCATIONS_OF_SLICES, target.max_workgroup_invocations)
-    slices = _MOST_SLICES
+    slices = _MOST_SLICES_OF_FEW_REGISTERS if has_few_registers(target) else _MOST_SLICES
     while slices > 4 and (
         slices * blocks > most
         or slices > sizes.fours

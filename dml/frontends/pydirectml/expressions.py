@@ -30,7 +30,7 @@ class Expression:
 
     def __init__(self, tensor: Tensor | None = None, made: Tensor | None = None) -> None:
         self._tensor = tensor
-        self._made = made or tensor
+        self._made = tensor if made is None else made
 
     @property
     def tensor(self) -> Tensor:

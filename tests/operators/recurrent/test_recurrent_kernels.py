@@ -112,3 +112,14 @@ def test_slices(as_discrete: dml.Device, monkeypatch: pytest.MonkeyPatch, kind: 
     assert 4 <= cut.slices <= slices
     attributes = {"LinearBeforeReset": kind == "GRU"} if kind.startswith("GRU") else {}
     check(as_discrete, Case(kind.split(",")[0], (3, batch, 5, 37), "BIDIRECTIONAL", attributes=attributes))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_few_registers(seen_as: Callable[..., dml.Device], kind: str) -> None:
+    """Fewer units and slices of a workgroup, as an Adreno 618's."""
+    device = seen_as("discrete", vendor=0x5143, device=0x06010800, driver=18)
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
+    cut = recurrence_cut(device.vulkan.target, RecurrenceSizes(gates, 1, 2, 5, 132, 1))
+    assert cut.slices <= 8
+    assert 3 * gates * cut.units * cut.block <= 128
+    check(device, Case(kind, (2, 5, 3, 132), absent=OPTIONAL_INPUTS))

@@ -28,7 +28,9 @@ def check(found: dict[str, Array], x: Array, columns: int | None = None) -> None
     count = int(found["OutputCountTensor"].item())
     assert count == len(expected)
     coordinates = found["OutputCoordinatesTensor"]
-    assert_exact(coordinates.reshape(coordinates.shape[-2:])[:count], expected)
+    rows = coordinates.reshape(coordinates.shape[-2:])
+    assert_exact(rows[:count], expected)
+    assert not rows[count:].any()
 
 
 TYPES = ["FLOAT32", "FLOAT16", "INT32", "INT16", "INT8", "UINT32", "UINT16", "UINT8"]
@@ -73,3 +75,23 @@ def test_page_example(device: dml.Device) -> None:
 def test_columns(device: dml.Device, columns: int) -> None:
     x = np.random.default_rng(4).integers(0, 2, (1, 1, 12, 5)).astype(np.int32)
     check(harness.run(device, describe(like(x), columns), {"InputTensor": x}), x, columns)
+
+
+@pytest.mark.parametrize("size", [5, 4096, 100_003])
+def test_rows_past_the_count_hold_no_memory_of_the_process(each_kind: dml.Device, size: int) -> None:
+    """The page leaves them undefined; they are zeros, whatever the buffer held before."""
+    x = (np.random.default_rng(4).random(size) < 0.3).astype(np.uint8)
+    compiled = each_kind.compile_operator(each_kind.create_operator(describe(like(x))))
+    out = each_kind.create_buffer(np.full(size, 0xDEADBEEF, np.uint32))
+    table = each_kind.create_binding_table(dml.DML_BINDING_TABLE_DESC(compiled))
+    scratch = compiled.get_binding_properties().TemporaryResourceSize
+    padded = np.concatenate([x, np.zeros(-size % 4, np.uint8)])
+    table.bind_inputs([dml.DML_BUFFER_BINDING(each_kind.create_buffer(padded))])
+    table.bind_outputs([dml.DML_BUFFER_BINDING(each_kind.create_buffer(4)), dml.DML_BUFFER_BINDING(out)])
+    table.bind_temporary_resource(dml.DML_BUFFER_BINDING(each_kind.create_buffer(scratch)) if scratch else None)
+    commands = each_kind.create_command_list()
+    each_kind.create_command_recorder().record_dispatch(commands, compiled, table)
+    commands.execute()
+    expected = np.zeros(size, np.uint32)
+    expected[: np.count_nonzero(x)] = np.flatnonzero(x)
+    assert_exact(out.read(np.uint32), expected)

@@ -16,7 +16,7 @@ KERNEL = "reduction/nonzero.comp"
 
 @lowering(DML_NONZERO_COORDINATES_OPERATOR_DESC)
 def nonzero_coordinates(desc: DML_NONZERO_COORDINATES_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """NaN is not zero. Rows past the count stay as they are."""
+    """NaN is not zero. Rows past the count, which the page leaves undefined, are zeros: no memory of the process."""
     x, count, y = builder["InputTensor"], builder["OutputCountTensor"], builder["OutputCoordinatesTensor"]
     y = y.view(y.sizes[-2:], y.strides[-2:])
     chunk = nonzero_chunk(x.count)

@@ -1,0 +1,258 @@
+"""Python's operators on a graph's tensors: each adds the DirectML operator that computes it element by element.
+
+Numbers and NumPy arrays take part, broadcast as in NumPy; comparisons give UINT8, 1 for true. Where Python and
+DirectMLX differ Python decides: ``%`` has the sign of the divisor (DirectMLX: operations.modulus_truncate). ``~``
+inverts bits, as in both; operations.logical_not inverts truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+
+import numpy as np
+
+from dml import enums
+from dml.compiler.data_types import DATA_TYPES
+from dml.descriptors import elementwise as ew
+from dml.descriptors.base import OperatorDesc
+from dml.errors import DMLError
+from dml.graph.indexing import indexed
+from dml.shapes import broadcast_sizes
+from dml.tensors import DML_SCALE_BIAS, numpy_dtype
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from dml.enums import DML_TENSOR_DATA_TYPE
+    from dml.graph.builder import Builder, Operand, Tensor
+
+    #: A method of a binary operator, and of an operator of one operand.
+    Binary: TypeAlias = Callable[[Any, Any], "Tensor"]
+
+UINT8 = enums.DML_TENSOR_DATA_TYPE_UINT8
+
+
+def _operator(cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None, *, swap: bool = False) -> Binary:
+    """A method that adds ``cls`` of both operands, of the left one's data type where no other is given."""
+
+    def method(self: TensorArithmetic, other: Operand) -> Tensor:
+        if cls is ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC and not _is_operand(other):
+            return NotImplemented  # type: ignore[no-any-return]
+        return self._binary(cls, other, swap=swap, data_type=data_type)
+
+    return method
+
+
+def _is_operand(value: object) -> bool:
+    return isinstance(value, TensorArithmetic | int | float | np.ndarray | np.generic)
+
+
+class TensorArithmetic:
+    """What a ``Tensor`` does by operators. ``==`` is one as well: ``is`` tells tensors apart."""
+
+    __hash__ = object.__hash__
+
+    if TYPE_CHECKING:
+        builder: Builder
+
+        @property
+        def sizes(self) -> tuple[int, ...]: ...
+
+        @property
+        def data_type(self) -> DML_TENSOR_DATA_TYPE: ...
+
+        @property
+        def rank(self) -> int: ...
+
+        def broadcast(self, sizes: Any) -> Tensor: ...
+
+        def transpose(self, *axes: int) -> Tensor: ...
+
+    def _binary(
+        self,
+        cls: type[OperatorDesc],
+        other: Operand,
+        swap: bool = False,
+        data_type: DML_TENSOR_DATA_TYPE | None = None,
+    ) -> Tensor:
+        second = self.builder.like(other, self)  # type: ignore[arg-type]
+        a, b = (second, self) if swap else (self, second)
+        sizes = broadcast_sizes(a.sizes, b.sizes)
+        return self.builder.one(
+            cls, sizes, data_type or self.data_type, ATensor=a.broadcast(sizes), BTensor=b.broadcast(sizes)
+        )
+
+    def _scaled(self, scale: float, bias: float) -> Tensor:
+        return self.builder.one(
+            ew.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC,
+            self.sizes,
+            self.data_type,
+            InputTensor=self,
+            ScaleBias=DML_SCALE_BIAS(scale, bias),
+        )
+
+    def _takes_scale(self, other: object) -> TypeGuard[int | float]:
+        return isinstance(other, int | float) and self._is_float
+
+    @property
+    def _is_float(self) -> bool:
+        return DATA_TYPES[self.data_type].kind == "float"
+
+    def __add__(self, other: Operand) -> Tensor:
+        return self._scaled(1.0, other) if self._takes_scale(other) else _add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> Tensor:
+        return self._scaled(1.0, -other) if self._takes_scale(other) else _subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return self._scaled(-1.0, other) if self._takes_scale(other) else _subtract_from(self, other)
+
+    def __mul__(self, other: Operand) -> Tensor:
+        return self._scaled(other, 0.0) if self._takes_scale(other) else _multiply(self, other)
+
+    __rmul__ = __mul__
+
+    __truediv__ = _operator(ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC)
+    __rtruediv__ = _operator(ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, swap=True)
+    __mod__ = _operator(ew.DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC)
+    __rmod__ = _operator(ew.DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC, swap=True)
+    __and__ = __rand__ = _operator(ew.DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC)
+    __or__ = __ror__ = _operator(ew.DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC)
+    __xor__ = __rxor__ = _operator(ew.DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC)
+    __lshift__ = _operator(ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC)
+    __rlshift__ = _operator(ew.DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC, swap=True)
+    __rshift__ = _operator(ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC)
+    __rrshift__ = _operator(ew.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC, swap=True)
+    __lt__ = _operator(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC, UINT8)
+    __le__ = _operator(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC, UINT8)
+    __gt__ = _operator(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC, UINT8)
+    __ge__ = _operator(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC, UINT8)
+    __eq__ = _operator(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8)  # type: ignore[assignment]
+
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+        equal: Any = _equals(self, other)
+        if equal is NotImplemented:
+            return equal  # type: ignore[no-any-return]
+        return self._one(ew.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC, equal)
+
+    def __neg__(self) -> Tensor:
+        return self._scaled(-1.0, 0.0) if self._is_float else 0 - self
+
+    def __pos__(self) -> Tensor:
+        return self  # type: ignore[return-value]
+
+    def __abs__(self) -> Tensor:
+        return self._one(ew.DML_ELEMENT_WISE_ABS_OPERATOR_DESC, self, ScaleBias=None)
+
+    def __invert__(self) -> Tensor:
+        return self._one(ew.DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC, self)
+
+    def __pow__(self, exponent: Operand) -> Tensor:
+        from dml.graph.operations import pow_
+
+        return pow_(self, exponent)  # type: ignore[arg-type]
+
+    def __rpow__(self, base: Any) -> Tensor:
+        from dml.graph.operations import pow_
+
+        return pow_(self.builder.like(base, self), self)  # type: ignore[arg-type]
+
+    def __floordiv__(self, other: Operand) -> Tensor:
+        return _floor_divided(self, self.builder.like(other, self))  # type: ignore[arg-type]
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return _floor_divided(self.builder.like(other, self), self)  # type: ignore[arg-type]
+
+    def __matmul__(self, other: Operand) -> Tensor:
+        return _product(self, self.builder.like(other, self))  # type: ignore[arg-type]
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return _product(self.builder.like(other, self), self)  # type: ignore[arg-type]
+
+    def _one(self, cls: type[OperatorDesc], x: Any, **fields: Any) -> Tensor:
+        return self.builder.one(cls, x.sizes, x.data_type, InputTensor=x, **fields)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """Integers, slices, None and an ellipsis, as in NumPy; one element has sizes (1,).
+
+        Raises DMLError for what is out of range, empty, or an array of indices (operations.gather takes those).
+        """
+        return indexed(self, key)  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return self.sizes[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[at] for at in range(len(self)))
+
+    def __bool__(self) -> NoReturn:
+        raise DMLError(
+            "a graph's tensor is neither true nor false before the graph runs: write operations.if_ to choose, "
+            "operations.logical_and, logical_or and logical_not to combine conditions, `is` to compare objects"
+        )
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise DMLError(
+            "a graph's tensor has no values before the graph runs: Builder.compile and dispatch give them, and "
+            "dml.graph.operations has functions that take it"
+        )
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Tensor:
+        """np.exp(x), np.maximum(x, 0), array + x.
+
+        Raises DMLError for a function that DirectML does not have, for its methods (reduce, ...) and for options.
+        """
+        from dml.graph.ufuncs import apply_ufunc
+
+        return apply_ufunc(self, ufunc, method, inputs, options)  # type: ignore[arg-type]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """NumPy's name for ``sizes``."""
+        return self.sizes
+
+    @property
+    def ndim(self) -> int:
+        """NumPy's name for ``rank``."""
+        return self.rank
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of ``data_type``."""
+        return np.dtype(numpy_dtype(self.data_type))
+
+    @property
+    def T(self) -> Tensor:  # NumPy's name
+        """The dimensions in reverse."""
+        return self.transpose()
+
+
+_add = _operator(ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC)
+_subtract = _operator(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC)
+_subtract_from = _operator(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, swap=True)
+_multiply = _operator(ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC)
+_equals = _operator(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, UINT8)
+
+
+def _floor_divided(a: Any, b: Any) -> Tensor:
+    """Rounded towards minus infinity; of integers exactly."""
+    if a._is_float:
+        return a._one(ew.DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC, a / b, ScaleBias=None)  # type: ignore[no-any-return]
+    return (a - a % b) / b  # type: ignore[no-any-return]
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """NumPy's matmul: a tensor of one dimension is a row on the left and a column on the right."""
+    from dml.graph.operations import gemm
+
+    row, column = a.rank == 1, b.rank == 1
+    product = gemm(a.reshape(1, -1) if row else a, b.reshape(-1, 1) if column else b)
+    sizes = list(product.sizes)
+    if column:
+        del sizes[-1]
+    if row:
+        del sizes[len(sizes) - (1 if column else 2)]
+    return product.view(sizes or (1,)) if row or column else product

@@ -1,0 +1,78 @@
+"""A graph's tensor indexed as a NumPy array: integers, slices, None and an ellipsis."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from dml.errors import DMLError
+
+if TYPE_CHECKING:
+    from dml.graph.builder import Tensor
+
+
+def indexed(x: Tensor, key: Any) -> Tensor:
+    """The part of x that ``x[key]`` means, one SLICE1 for all of it; nothing is computed where it is the whole.
+
+    Raises DMLError as ``Tensor.__getitem__`` says.
+    """
+    from dml.graph.operations import slice_
+
+    keys = _expanded(x, key if isinstance(key, tuple) else (key,))
+    offsets, windows, steps, sizes = [], [], [], []
+    axis = 0
+    for one in keys:
+        if one is None:
+            sizes.append(1)
+            continue
+        size = x.sizes[axis]
+        axis += 1
+        if isinstance(one, slice):
+            taken = _range(x, one, size)
+            low, high = min(taken[0], taken[-1]), max(taken[0], taken[-1])
+            offsets.append(low)
+            windows.append(high - low + 1)
+            steps.append(taken.step if len(taken) > 1 else 1)
+            sizes.append(len(taken))
+        else:
+            at = _index(x, one)
+            if not -size <= at < size:
+                raise DMLError(f"index {at} is out of range for a dimension of size {size} of sizes {x.sizes}")
+            offsets.append(at % size)
+            windows.append(1)
+            steps.append(1)
+    whole = windows == list(x.sizes) and all(step == 1 for step in steps)
+    part = x if whole else slice_(x, offsets, windows, steps)
+    return part if tuple(sizes) == part.sizes else part.reshape(*(sizes or (1,)))
+
+
+def _expanded(x: Tensor, keys: tuple[Any, ...]) -> list[Any]:
+    """A key for each dimension and each new one, an ellipsis written out."""
+    dots = [at for at, key in enumerate(keys) if key is Ellipsis]
+    given = sum(key is not None and key is not Ellipsis for key in keys)
+    if len(dots) > 1 or given > x.rank:
+        raise DMLError(f"{len(keys)} indices do not fit sizes {x.sizes}")
+    at = dots[0] if dots else len(keys)
+    return [*keys[:at], *[slice(None)] * (x.rank - given), *keys[at + 1 :]]
+
+
+def _range(x: Tensor, key: slice, size: int) -> range:
+    try:
+        taken = range(*key.indices(size))
+    except (TypeError, ValueError) as error:
+        raise DMLError(f"{key}: {error}") from None
+    if not taken:
+        raise DMLError(f"{key} takes nothing of a dimension of size {size} of sizes {x.sizes}: no tensor is empty")
+    return taken
+
+
+def _index(x: Tensor, key: Any) -> int:
+    if not isinstance(key, bool):
+        try:
+            return operator.index(key)
+        except TypeError:
+            pass
+    raise DMLError(
+        f"a graph's tensor takes integers, slices, None and ... as indices, found {type(key).__name__}; "
+        "operations.gather takes tensors of indices, operations.if_ conditions"
+    )

@@ -1,0 +1,126 @@
+"""Peak memory of a process until the first result of a model with large weights, by format."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from dml.compiler.target import DeviceClass
+from dml.runtime.devices import VulkanDevice
+
+SIZE, LAYERS = 2560, 8
+WEIGHTS = LAYERS * SIZE * SIZE * 4
+#: What may be in memory for a moment: a part of the weights on its way, and what compilers take.
+PASSING = 64 << 20
+
+#: Prints the most memory the process had before the large model, and with its first result; and the result's sum.
+PROGRAM = """
+    import json
+    import sys
+    from pathlib import Path
+
+    import numpy as np
+
+    from dml.conformance.axes import open_as
+    from dml.frontends.onnx import prepare
+    from dml.frontends.openvino import read_model
+    from dml.runtime.devices import choose
+
+
+    def peak():
+        # in bytes; getrusage's would be the parent's where that had more
+        (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+
+
+    def result(path, size):
+        x = np.ones((1, size), np.float32)
+        if Path(path).suffix == ".xml":
+            (y,) = read_model(path).compile(device)({"x": x}).values()
+        else:
+            (y,) = prepare(path, device).run([x])
+        return y
+
+
+    small, large, index, axis, size = *sys.argv[1:5], int(sys.argv[5])
+    device = open_as(choose(index), axis)
+    result(small, 64)
+    before = peak()
+    y = result(large, size)
+    print(json.dumps([before, peak(), float(abs(y).sum())]))
+"""
+
+
+def matrices(size: int) -> Iterator[np.ndarray]:
+    """Random weights of each layer."""
+    rng = np.random.default_rng(0)
+    for _ in range(LAYERS):
+        yield rng.standard_normal((size, size), np.float32) / np.float32(size**0.5)
+
+
+def result_of_ones(size: int) -> float:
+    """The sum of what products with the matrices, each with a ReLU, make of ones."""
+    expected = np.ones((1, size))
+    for weights in matrices(size):
+        expected = np.maximum(expected @ weights, 0)
+    return float(expected.sum())
+
+
+def onnx_model(folder: Path, name: str, size: int, *, external: bool = False) -> Path:
+    path = folder / f"{name}.onnx"
+    nodes, held, last = [], [], "x"
+    for at, weights in enumerate(matrices(size)):
+        held.append(numpy_helper.from_array(weights, f"w{at}"))
+        nodes.append(helper.make_node("MatMul", [last, f"w{at}"], [f"product{at}"]))
+        last = f"r{at}"
+        nodes.append(helper.make_node("Relu", [f"product{at}"], [last]))
+    entries = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", size]) for name in ("x", last)]
+    graph = helper.make_graph(nodes, "large", entries[:1], entries[1:], held)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, path, save_as_external_data=external, location=f"{path.stem}.data", size_threshold=0)
+    return path
+
+
+def openvino_model(folder: Path, name: str, size: int) -> Path:
+    ov = pytest.importorskip("openvino", reason="the openvino package is a test dependency (extra `test`)")
+    opset = pytest.importorskip("openvino.opset13")
+    x = last = opset.parameter([1, size], np.float32, name="x")
+    for weights in matrices(size):
+        last = opset.relu(opset.matmul(last, opset.constant(weights), False, False))
+    ov.save_model(ov.Model([opset.result(last)], [x], "large"), folder / f"{name}.xml", compress_to_fp16=False)
+    return folder / f"{name}.xml"
+
+
+FORMATS = {"in the file": onnx_model, "external": partial(onnx_model, external=True), "OpenVINO": openvino_model}
+
+
+@pytest.mark.slow
+@pytest.mark.no_validation
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("axis", ["plain", "discrete"])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_weights_are_in_memory_once(vulkan: VulkanDevice, tmp_path: Path, kind: str, axis: str) -> None:
+    """On a CPU's driver device memory is the host's, so a second copy on either side would show."""
+    if vulkan.device_class is not DeviceClass.CPU:
+        pytest.skip("device memory is not the process's")
+    small, large = (FORMATS[kind](tmp_path, name, size) for name, size in (("small", 64), ("large", SIZE)))
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), small, large, str(vulkan.index), axis, str(SIZE)],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    before, peak, found = json.loads(run.stdout)
+    # Products of 2,560 terms in float32, of either sign: 1e-5 of a sum of positive numbers is generous
+    assert found == pytest.approx(result_of_ones(SIZE), rel=1e-5)
+    assert peak - before < 1.2 * WEIGHTS + PASSING

@@ -1,0 +1,131 @@
+"""Folders of language models as onnxruntime-genai's model builder writes them, from small random configurations."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PRECISIONS = ("int4", "fp16", "fp32")
+PROVIDERS = ("cpu", "dml", "webgpu", "cuda")
+VOCABULARY = 384
+_COMMON = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 512,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+_LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+           "original_max_position_embeddings": 128, "rope_theta": 500000.0}  # fmt: skip
+_YARN = {"rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "rope_theta": 150000.0,
+         "original_max_position_embeddings": 4096}  # fmt: skip
+_LONG = {"rope_type": "longrope", "type": "longrope", "short_factor": [1.0] * 8, "long_factor": [1.5] * 8,
+         "rope_theta": 10000.0, "original_max_position_embeddings": 128}  # fmt: skip
+_LONG_EXPERTS = {**_LONG, "short_mscale": 1.0, "long_mscale": 1.0, "short_factor": [1.0] * 16,
+                 "long_factor": [1.5] * 16}  # fmt: skip
+_HEADS_OF_32 = {"head_dim": 32}
+_GEMMA2 = {**_HEADS_OF_32, "query_pre_attn_scalar": 32, "sliding_window": 8}
+
+#: transformers' configuration of each family, and what differs from _COMMON.
+FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "llama": ("LlamaConfig", {}),
+    "llama3": ("LlamaConfig", {"rope_parameters": _LLAMA3}),
+    "qwen2": ("Qwen2Config", {}),
+    "qwen3": ("Qwen3Config", _HEADS_OF_32),
+    "mistral": ("MistralConfig", {"sliding_window": 8}),
+    "gemma": ("GemmaConfig", {**_HEADS_OF_32, "hidden_activation": "gelu_pytorch_tanh"}),
+    "gemma2": ("Gemma2Config", _GEMMA2),
+    "gemma3": ("Gemma3TextConfig", _GEMMA2),
+    "phi3": ("Phi3Config", {"original_max_position_embeddings": 512}),
+    "phi3long": ("Phi3Config", {"original_max_position_embeddings": 128, "rope_parameters": _LONG}),
+    "phi4": ("Phi3Config", {"original_max_position_embeddings": 512, "num_key_value_heads": 1}),
+    "phimoe": (
+        "PhimoeConfig",
+        {
+            "num_local_experts": 4,
+            "original_max_position_embeddings": 128,
+            "hidden_size": 128,
+            "rope_parameters": _LONG_EXPERTS,
+        },
+    ),
+    "gptoss": (
+        "GptOssConfig",
+        {
+            "head_dim": 64,
+            "num_local_experts": 4,
+            "num_experts_per_tok": 2,
+            "sliding_window": 8,
+            "hidden_size": 128,
+            "max_position_embeddings": 16384,
+            "rope_parameters": _YARN,
+        },
+    ),
+    "granite": ("GraniteConfig", {"embedding_multiplier": 2.0, "logits_scaling": 3.0, "residual_multiplier": 0.5}),
+    "olmo": ("OlmoConfig", {}),
+    "smollm3": ("SmolLM3Config", {}),
+    "nemotron": ("NemotronConfig", {"hidden_size": 128, "norm_eps": 1e-5, "partial_rotary_factor": 0.5}),
+    "ernie": ("Ernie4_5Config", _HEADS_OF_32),
+    "phi": ("PhiConfig", {"hidden_size": 128, "partial_rotary_factor": 0.5}),
+}
+#: Entries of config.json by the names that the builder knows, where transformers' are newer.
+_AS_BUILT: Mapping[str, Mapping[str, Any]] = {
+    "phimoe": {"architectures": ["PhiMoEForCausalLM"]},
+    "gemma3": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}, "rope_local_base_freq": 1e4},
+}
+_TEXTS = ["The quick brown fox jumps over the lazy dog.", "Hello world! How are you today?"]
+
+
+def checkpoint(family: str, folder: Path) -> None:
+    """A model of a family with random weights and a tokenizer, as transformers keeps them."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    name, more = FAMILIES[family]
+    configuration = getattr(transformers, name)(**{**_COMMON, **more})
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(configuration).eval()
+    with torch.no_grad():  # logits far enough apart that rounding seldom changes the likeliest token
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0, 1.5 / parameter.shape[-1] ** 0.5)
+    model.save_pretrained(folder)
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    special = ["<pad>", "<s>", "</s>"]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator(_TEXTS, trainer)
+    named = {"pad_token": special[0], "bos_token": special[1], "eos_token": special[2]}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named).save_pretrained(folder)
+    path = folder / "config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**settings, **_AS_BUILT.get(family, {})}), encoding="utf-8")
+
+
+def build(source: Path, folder: Path, precision: str, provider: str, cache: Path) -> None:
+    """Have the model builder write a checkpoint's folder. Raises whatever the builder raises."""
+    from onnxruntime_genai.models.builder import create_model, parse_extra_options
+
+    place = ("", str(source), str(folder), precision, provider, str(cache))
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            options = parse_extra_options(*place, [])
+            create_model(*place, **options)
+    finally:
+        logging.disable(before)

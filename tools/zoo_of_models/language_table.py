@@ -1,0 +1,138 @@
+"""tools/zoo --language: families of language models, built, generated with and compared; a row each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import onnx
+
+from dml.files import write_text
+from tools.zoo_of_models.families import FAMILIES, PRECISIONS, PROVIDERS, build, checkpoint
+
+RIGHT, WRONG, REFUSED, NOT_BUILT, NOT_JUDGED = "right", "wrong", "refused", "not built", "not judged"
+#: The builder has no fp16 for CPUs.
+PAIRS = [
+    (precision, provider)
+    for precision in PRECISIONS
+    for provider in PROVIDERS
+    if (precision, provider) != ("fp16", "cpu")
+]
+#: Seconds that one model may take.
+_PATIENCE = 300
+
+
+@dataclass
+class LanguageRow:
+    """A folder. error: the largest difference of logits by the largest logit, over the prompt's end and eight steps.
+
+    judge: what it is compared with. same: positions of nine at which the likeliest token is the same.
+    """
+
+    family: str
+    precision: str
+    provider: str
+    verdict: str = NOT_BUILT
+    why: str = ""
+    judge: str = ""
+    error: float = 0.0
+    same: int = 0
+    on_host: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"{self.family}-{self.precision}-{self.provider}"
+
+
+def run_family(row: LanguageRow, place: Path, device: str) -> None:
+    """Build a folder unless it is there, and compare it in a process of its own."""
+    source, folder = place / "src" / row.family, place / row.name
+    try:
+        if not (source / "config.json").exists():
+            checkpoint(row.family, source)
+        if not (folder / "genai_config.json").exists():
+            build(source, folder, row.precision, row.provider, place / "cache")
+    except Exception as error:  # whatever builders raise
+        row.why = f"{type(error).__name__}: {_one_line(str(error))}"
+        return
+    unmade = _unmade(folder)
+    if unmade:
+        row.why = f"nothing makes {unmade[0]} in the builder's file"
+        return
+    command = [sys.executable, "-m", "tools.zoo_of_models.generating", str(folder), str(source), row.precision, device]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        row.verdict, row.why = REFUSED, f"took more than {_PATIENCE} s"
+        return
+    if done.returncode:
+        row.verdict, row.why = REFUSED, _one_line((done.stderr.strip().splitlines() or ["ended without a word"])[-1])
+        return
+    found = json.loads(done.stdout.splitlines()[-1])
+    row.verdict = RIGHT if found["right"] else WRONG if found["judge"] else NOT_JUDGED
+    row.why = "" if found["judge"] else _one_line(found["refused"])
+    row.judge, row.error, row.same, row.on_host = (found[name] for name in ("judge", "error", "same", "on_host"))
+
+
+def _unmade(folder: Path) -> list[str]:
+    """Outputs of the decoder that no node makes: the file is not valid ONNX."""
+    graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
+    made = {name for node in graph.node for name in node.output}
+    return [output.name for output in graph.output if output.name not in made]
+
+
+def language_rows(only: Sequence[str], place: Path, device: str) -> list[LanguageRow]:
+    """Rows of the families whose names contain one of ``only``; of all where there is none."""
+    rows = []
+    for family in FAMILIES:
+        for precision, provider in PAIRS:
+            row = LanguageRow(family, precision, provider)
+            if only and not any(part in row.name for part in only):
+                continue
+            run_family(row, place, device)
+            print(f"{row.name}: {row.verdict} {row.why or f'{row.error:.1e}'}", file=sys.stderr, flush=True)
+            rows.append(row)
+    return rows
+
+
+def language_markdown(rows: Sequence[LanguageRow]) -> str:
+    """A line for each family and a column for each kind of folder: the error, or what came instead."""
+    kinds = list(dict.fromkeys((row.precision, row.provider) for row in rows))
+    found = {(row.family, row.precision, row.provider): row for row in rows}
+    heads = ["family", *(f"{precision} {provider}" for precision, provider in kinds), "on the host"]
+    lines = [heads, ["---"] * len(heads)]
+    for family in dict.fromkeys(row.family for row in rows):
+        own = [row for row in rows if row.family == family]
+        cells = [_cell(found.get((family, *kind))) for kind in kinds]
+        on_host = sorted({name for row in own for name in row.on_host})
+        lines.append([family, *cells, ", ".join(on_host) or ("nothing" if any(row.judge for row in own) else "")])
+    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row.why:
+            reasons.setdefault(f"{row.verdict}: {row.why}", []).append(row.name)
+    notes = "".join(f"- {', '.join(names)}: {why}\n" for why, names in reasons.items())
+    built = [row for row in rows if row.verdict not in (NOT_BUILT, NOT_JUDGED)]
+    right = sum(row.verdict == RIGHT for row in built)
+    return f"{text}\n{right} of {len(built)} folders are right.\n\n{notes}"
+
+
+def language_json(rows: Sequence[LanguageRow], path: Path) -> None:
+    write_text(path, json.dumps([asdict(row) for row in rows], indent=1))
+
+
+def _cell(row: LanguageRow | None) -> str:
+    if row is None:
+        return ""
+    if not row.judge:
+        return row.verdict
+    marked = "" if row.verdict == RIGHT else f"{row.verdict}, "
+    return f"{marked}{row.error:.0e}{' (transformers)' if row.judge == 'transformers' else ''}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:200].replace("|", "\\|")

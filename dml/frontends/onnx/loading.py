@@ -217,7 +217,9 @@ class ModelFolder:
         return self._opened[path]
 
 
-def check_tensor(tensor: Any, where: str, folder: ModelFolder, fill: bool, apart: Stored | None = None) -> Stored | None:
+def check_tensor(
+    tensor: Any, where: str, folder: ModelFolder, fill: bool, apart: Stored | None = None
+) -> Stored | None:
     """A tensor's data fills its dimensions; fill: what lies elsewhere is put into it. apart: its ``raw_data`` if read
     before.
 

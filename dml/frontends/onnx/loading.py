@@ -82,7 +82,7 @@ def _loaded(source: ModelSource, fill: bool) -> Loaded:
     if not model.HasField("graph"):
         raise DMLError(f"{name} has no graph")
     own = len(model.graph.initializer)  # which come first
-    files = Folder(folder)
+    files = ModelFolder(folder)
     read = [
         check_tensor(tensor, where, files, fill or at >= own or prod(tensor.dims) <= _SMALL, apart.get(at))
         for at, (where, tensor) in enumerate(tensors(model))
@@ -203,7 +203,7 @@ def _node_tensors(nodes: Any) -> Iterator[tuple[str, Any]]:
                 yield from _graph_tensors(graph)
 
 
-class Folder:
+class ModelFolder:
     """The folder of a model, or None, and the files of external data in it that have been opened."""
 
     def __init__(self, path: Path | None) -> None:
@@ -217,7 +217,9 @@ class Folder:
         return self._opened[path]
 
 
-def check_tensor(tensor: Any, where: str, folder: Folder, fill: bool, apart: Stored | None = None) -> Stored | None:
+def check_tensor(
+    tensor: Any, where: str, folder: ModelFolder, fill: bool, apart: Stored | None = None
+) -> Stored | None:
     """A tensor's data fills its dimensions; fill: what lies elsewhere is put into it. apart: its ``raw_data`` if read
     before.
 
@@ -270,7 +272,7 @@ def _element_bits(data_type: int, where: str) -> int:
         raise DMLError(f"{where}: unknown data type {data_type}") from None
 
 
-def _external(tensor: Any, size: int, where: str, folder: Folder) -> Stored:
+def _external(tensor: Any, size: int, where: str, folder: ModelFolder) -> Stored:
     if folder.path is None:
         raise DMLError(f"{where}: has external data, which needs the model's path")
     entries = {entry.key: entry.value for entry in tensor.external_data}

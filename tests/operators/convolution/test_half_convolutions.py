@@ -69,7 +69,7 @@ def test_without_a_table(computes_in_halves: dml.Device, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("case", CONVOLUTIONS)
 def test_large_weights_stay_halves(device: dml.Device, case: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On CPUs' drivers those above a bound, on other devices all."""
+    """Those above a bound in the direct kernel, all in the implicit one."""
     monkeypatch.setattr(selection, "_WIDENED_WEIGHTS", 0)
     check(device, *build("FLOAT16", 2, **case))
 

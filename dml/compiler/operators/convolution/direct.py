@@ -51,7 +51,7 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
     tiles = groups * -(-outputs // tile.channels)
     stage = builder.prepare(sums.weights)
     is_half = sums.weights.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
-    keeps = is_half and not widens_halves(builder.target, 2 * sums.weights.count)
+    keeps = is_half and not widens_halves(2 * sums.weights.count)
     words = DML_TENSOR_DATA_TYPE_FLOAT16 if keeps else sum_type(sums.result)[1]
     tiled = stage.temporary(words, (tiles, inputs, *sums.windows.taps, tile.channels))
     *planes_and_rows, taps = sums.windows.taps

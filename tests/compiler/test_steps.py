@@ -291,6 +291,7 @@ def values(case: Case) -> dict[str, Array]:
 #: Loops whose length no size of a tensor decides.
 OF_ANY_SIZE = {
     "activation/softmax_held.comp": "what an invocation holds of a row",
+    "attention/insert.comp": "the elements of a word",
     "normalization/held.comp": "what an invocation holds of a row",
     "convolution/pad.comp": "four elements",
     "convolution/weights_in_fours.comp": "four elements",

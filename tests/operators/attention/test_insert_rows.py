@@ -66,7 +66,7 @@ def test_into_takes_what_fits_alone(device: dml.Device) -> None:
     given = {"RowsTensor": np.zeros((1, 1, 1, 2), np.float32), "PositionsTensor": np.zeros(1, np.int32)}
     for array, message in (
         (np.zeros((1, 1, 4, 2), np.float32), "into takes Mapping.*DeviceArray"),
-        (device.to_device(np.zeros((1, 1, 4, 2), np.float16)), "into: output 'OutputTensor': takes FLOAT32"),
+        (device.to_device(np.zeros((1, 1, 4, 2), np.float16)), "into: output 'OutputTensor': takes .*FLOAT32"),
         (device.to_device(np.zeros((1, 1, 5, 2), np.float32)), r"of sizes \(1, 1, 4, 2\)"),
     ):
         with pytest.raises(dml.DMLError, match=message):

@@ -87,6 +87,8 @@ def test_or_shortly(suite, choice, count):
 NOT_AT_ALL = {
     "tests/frontends/onnx/test_onnx_mutations.py",
     "tests/frontends/torch/test_torch_backend.py",
+    "tests/frontends/genai/test_generation_judged.py",
+    "tests/frontends/test_large_weights.py",
     "tests/runtime/test_large_models.py",
 }
 

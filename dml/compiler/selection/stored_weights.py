@@ -17,6 +17,8 @@ _FEW_ROWS = 2
 _FEW_ROWS_OF_CPUS = 12
 #: Bytes of weights that are made wider at a time: working memory, whatever the size of the model.
 _PART_BYTES = 16 << 20
+#: Bytes of FLOAT16 weights that may be kept as FLOAT32.
+_KEPT_WIDER = 1 << 20
 #: Rows from which on CPUs' drivers make weights of FLOAT16 wider.
 _WORTH_WIDENING = 32
 #: A part has a multiple of so many columns: whole tiles of every kernel.
@@ -55,6 +57,11 @@ def block_product(target: Target, m: int) -> VectorProduct | ColumnsProduct:
 def keeps_halves(target: Target) -> bool:
     """Whether weights that are made wider for a product of FLOAT16 are made FLOAT16. CPUs' kernels want FLOAT32."""
     return not target.is_cpu
+
+
+def keeps_wider(size: int) -> bool:
+    """Whether weights of FLOAT16, of so many bytes, may be kept as FLOAT32 where a kernel wants that."""
+    return size <= _KEPT_WIDER
 
 
 def widens_halves(target: Target, m: int) -> bool:

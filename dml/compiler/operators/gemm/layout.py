@@ -10,6 +10,7 @@ from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf
 from dml.compiler.selection.gemm import is_worth_packing
+from dml.compiler.selection.stored_weights import keeps_wider
 from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT32
 
 
@@ -51,16 +52,17 @@ def quads(operand: Operand, *, store: bool = False, of: int = 4) -> str | None:
 def readable(builder: ProgramBuilder, operand: Operand, uses: int) -> Operand:
     """The operand, or a copy in 32-bit words, read four elements at a time, where each is used often enough.
 
-    No wider copy is kept of what never changes: it is made each time.
+    A wider copy of what never changes is kept where it is small; else it is made each time.
     """
     whole_words = DATA_TYPES[operand.data_type].bits == 32
-    is_worth = is_worth_packing(builder.target, uses, known=operand.is_static and whole_words)
+    keeps = whole_words or keeps_wider(operand.region.size)
+    is_worth = is_worth_packing(builder.target, uses, known=operand.is_static and keeps)
     if not is_worth or (whole_words and quads(operand) is not None):
         return operand
     if operand.strides[-1] > operand.strides[-2]:
         return transposed(readable(builder, transposed(operand), uses))
     distinct = tuple(1 if stride == 0 else size for size, stride in zip(operand.sizes, operand.strides, strict=True))
-    stage = builder.prepare(operand) if whole_words else builder
+    stage = builder.prepare(operand) if keeps else builder
     copy = with_rows_of_fours(stage, operand.data_type if whole_words else DML_TENSOR_DATA_TYPE_FLOAT32, distinct)
     apply(stage, Leaf(0), copy, [operand.view(distinct, operand.strides)])
     return copy.broadcast(operand.sizes)

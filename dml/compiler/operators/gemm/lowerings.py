@@ -12,7 +12,7 @@ from dml.compiler.operators.gemm.blocks import Blocks, product_of_blocks
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.program import Operand
-from dml.compiler.selection.stored_weights import widens_halves
+from dml.compiler.selection.stored_weights import keeps_wider, widens_halves
 from dml.descriptors.activation import DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, DML_ACTIVATION_SOFTMAX_OPERATOR_DESC
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.enums import DML_MATRIX_TRANSFORM_TRANSPOSE, DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
@@ -56,7 +56,7 @@ def gemm(desc: DML_GEMM_OPERATOR_DESC, builder: ProgramBuilder) -> None:
 
 
 def _is_stored_half(b: Operand) -> bool:
-    return b.is_static and b.data_type == DML_TENSOR_DATA_TYPE_FLOAT16
+    return b.is_static and b.data_type == DML_TENSOR_DATA_TYPE_FLOAT16 and not keeps_wider(b.region.size)
 
 
 def _matrix(operand: Operand) -> Operand:

@@ -341,13 +341,23 @@ def test_a_body_whose_input_has_the_name_of_the_nodes_output(device: dml.Device,
     assert_close(prepare(model, device).run(inputs), in_onnxruntime(model, inputs), 1e-6)
 
 
-@pytest.mark.parametrize("shape", [(0, 64), (0, 8, 8)])
-def test_a_size_that_is_inferred_beside_a_zero(device: dml.Device, shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    "shape, wanted, made",
+    [
+        ((0, 64), (0, -1), (0, 64)),
+        ((0, 8, 8), (0, -1), (0, 64)),
+        ((0, 64), (-1, 64), (0, 64)),
+        ((0, 8, 8), (-1, 4), (0, 4)),
+    ],
+)
+def test_a_size_that_is_inferred_of_a_tensor_without_elements(
+    device: dml.Device, shape: tuple[int, ...], wanted: tuple[int, ...], made: tuple[int, ...]
+) -> None:
     """As onnxruntime infers it, of shapes that are known when it runs."""
     x = np.ones(shape, np.float32)
     model = model_of([node("Reshape", ["x", "s"], ["y"])], {"x": x}, ["y"], 17, symbolic=True,
-                     initializers={"s": np.array([0, -1])}, ranks={"y": 2})  # fmt: skip
-    assert prepare(model, device).run({"x": x})[0].shape == (0, 64)
+                     initializers={"s": np.array(wanted)}, ranks={"y": 2})  # fmt: skip
+    assert prepare(model, device).run({"x": x})[0].shape == made
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])

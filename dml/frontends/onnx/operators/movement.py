@@ -70,9 +70,10 @@ def reshape_(node: OnnxNode) -> OnnxValue:
     if sizes.count(-1) > 1 or any(size < -1 for size in sizes):
         raise DMLError(f"{node}: shape {tuple(wanted)} must have one -1 at most")
     if -1 in sizes:
-        # (with zeros among the sizes, what the others leave, as onnxruntime infers it)
-        rest = prod(size for size in sizes if size not in (-1, 0))
-        sizes[sizes.index(-1)] = prod(size for size in x.shape if size or x.size) // rest
+        given, own = [size for size in sizes if size != -1], x.shape
+        if not all(given):  # what the sizes other than 0 leave, as onnxruntime infers it
+            given, own = [size for size in given if size], tuple(size for size in own if size)
+        sizes[sizes.index(-1)] = prod(own) // prod(given)
     return reshape(x, sizes)
 
 

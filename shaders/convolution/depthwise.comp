@@ -18,11 +18,13 @@ const uint ROWS = (TILE_Y - 1u) * MOVED_1 + (TAPS_1 - 1u) * DILATED_1 + 1u;
 const uint COLUMNS = (TILE_X - 1u) * MOVED_2 + (TAPS_2 - 1u) * DILATED_2 + 1u;
 
 #if FOURS
+#if RESULT_PAIRS
+#include "gemm/half_pair.glsl"
+#endif
 // Four neighbouring elements.
 FOUR x_four(uint i) {
 #if RESULT_PAIRS
-    uint low = x_word(i >> 1), high = x_word((i >> 1) + 1u);
-    return FOUR(half_decode(low & 0xffffu), half_decode_high(low), half_decode(high & 0xffffu), half_decode_high(high));
+    return FOUR(half_pair(x_word(i >> 1)), half_pair(x_word((i >> 1) + 1u)));
 #else
     return FOUR_OF_BITS(x_vector(i >> 2));
 #endif

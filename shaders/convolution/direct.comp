@@ -8,6 +8,9 @@
 // channels, batch, depth, tile of rows, tile of columns}.
 #include "prelude.glsl"
 #include "lib/sums.glsl"
+#if WEIGHTS_HALVES
+#include "gemm/half_pair.glsl"
+#endif
 
 // The loops that store a tile: over channels or, where it has one, over rows; and the rows in each round. Where they are
 // loops (STORES_IN_LOOPS), drivers compile what finishes four sums once and not for each four of the tile. They choose
@@ -26,14 +29,6 @@ const uint INNER = TILE_C > 1u ? TILE_Y : 1u;
 #define WINDOW(i, k) windows[i][k]
 #else
 #define WINDOW(i, k) ELEMENT(i, k)
-#endif
-
-#if WEIGHTS_HALVES
-// Four weights of FLOAT16, from a word on.
-FOUR four_halves_at(uint word) {
-    uint low = weights_word(word), high = weights_word(word + 1u);
-    return FOUR(half_decode(low & 0xffffu), half_decode_high(low), half_decode(high & 0xffffu), half_decode_high(high));
-}
 #endif
 
 void main() {
@@ -66,7 +61,8 @@ void main() {
 #if WEIGHTS_WIDE
             [[unroll]] for (uint m = 0u; m < TILE_C; m += 4u) {
 #if WEIGHTS_HALVES
-                FOUR four = four_halves_at((weight + k * TILE_C + m) >> 1);
+                uint word = (weight + k * TILE_C + m) >> 1;
+                FOUR four = FOUR(half_pair(weights_word(word)), half_pair(weights_word(word + 1u)));
 #else
                 FOUR four = FOUR_OF_BITS(weights_vector((weight + k * TILE_C + m) >> 2));
 #endif

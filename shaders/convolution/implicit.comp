@@ -35,8 +35,8 @@ ONE_KEPT next_b[LOADS_B];
 #define FILTER_FOUR(i) four_halves(uvec2(filter_word((i) >> 1), filter_word(((i) >> 1) + 1u)))
 #define X_ONE(i) unpackFloat2x16(x_word((i) >> 1) >> (((i) & 1u) << 4)).x
 #elif FILTER_HALVES
-vec2 filter_pair(uint word) { return vec2(half_decode(word & 0xffffu), half_decode_high(word)); }
-#define FILTER_FOUR(i) FOUR(filter_pair(filter_word((i) >> 1)), filter_pair(filter_word(((i) >> 1) + 1u)))
+#include "gemm/half_pair.glsl"
+#define FILTER_FOUR(i) FOUR(half_pair(filter_word((i) >> 1)), half_pair(filter_word(((i) >> 1) + 1u)))
 #define X_ONE(i) SUM(x_load(i))
 #else
 #define FILTER_FOUR(i) FOUR_OF_BITS(filter_vector((i) >> 2))

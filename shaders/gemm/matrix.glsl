@@ -11,9 +11,7 @@
 #define COLUMN 2
 
 #include "lib/sum.glsl"
-
-// The two halves of a word.
-vec2 half_pair(uint word) { return vec2(half_decode(word & 0xffffu), half_decode_high(word)); }
+#include "gemm/half_pair.glsl"
 
 // Elements i to i + 3 of a, and of b: two functions, since GLSL passes no buffers to functions.
 FOUR a_four(uint i) {

@@ -216,11 +216,18 @@ def memory(program: Program) -> dict[Space, int]:
     return found
 
 
-def packed_weights(graph: Builder, n: int, k: int) -> Tensor:
-    """A constant of UINT4 {n, k}: its bytes alone."""
+def packed_weights(graph: Builder, n: int, k: int, block: int) -> Tensor:
+    """Weights {n, k} of UINT4, held as their bytes alone, dequantized to FLOAT16 by blocks with a scale each."""
     held = graph.constant(np.frombuffer(bytes(n * k // 2), np.uint8))
     desc = dml.DML_BUFFER_TENSOR_DESC(dml.DML_TENSOR_DATA_TYPE_UINT4, (n, k))
-    return Tensor(graph, held.source, desc)
+    return graph.one(
+        dml.DML_DEQUANTIZE_OPERATOR_DESC,
+        (n, k),
+        dml.DML_TENSOR_DATA_TYPE_FLOAT16,
+        InputTensor=Tensor(graph, held.source, desc),
+        QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
+        QuantizationTensors=[graph.constant(np.zeros((n, k // block), np.float16))],
+    )
 
 
 @pytest.mark.parametrize("kind", list(TARGETS))
@@ -228,15 +235,7 @@ def packed_weights(graph: Builder, n: int, k: int) -> Tensor:
 def test_256_mib_of_four_bits_take_no_more_than_300(kind, m):
     n, k, block = 32768, 16384, 128
     graph = Builder(Planner(TARGETS[kind]))
-    tensors = [graph.constant(np.zeros((n, k // block), np.float16))]
-    made = graph.one(
-        dml.DML_DEQUANTIZE_OPERATOR_DESC,
-        (n, k),
-        dml.DML_TENSOR_DATA_TYPE_FLOAT16,
-        InputTensor=packed_weights(graph, n, k),
-        QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
-        QuantizationTensors=tensors,
-    )
+    made = packed_weights(graph, n, k, block)
     a = graph.input("a", (m, k), dml.DML_TENSOR_DATA_TYPE_FLOAT16)
     program = graph.compile({"y": op.gemm(a, made, transpose_b=True)}).program
     found = memory(program)
@@ -297,14 +296,7 @@ def test_a_gather_of_a_large_table_takes_no_table_more():
     rows, k, block = 128256, 4096, 32
     for target in TARGETS.values():
         graph = Builder(Planner(target))
-        made = graph.one(
-            dml.DML_DEQUANTIZE_OPERATOR_DESC,
-            (rows, k),
-            dml.DML_TENSOR_DATA_TYPE_FLOAT16,
-            InputTensor=packed_weights(graph, rows, k),
-            QuantizationType=dml.DML_QUANTIZATION_TYPE_SCALE,
-            QuantizationTensors=[graph.constant(np.zeros((rows, k // block), np.float16))],
-        )
+        made = packed_weights(graph, rows, k, block)
         indices = graph.input("i", (1, 16), dml.DML_TENSOR_DATA_TYPE_UINT32)
         program = graph.compile({"y": op.gather(made, indices, axis=0)}).program
         found = memory(program)

@@ -21,6 +21,7 @@ from dml.compiler.operators.gemm.layout import transposed, with_rows_of_fours
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.key_value_cache import insert
 from dml.compiler.operators.movement.views import trailing
+from dml.compiler.parts import narrow
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
 from dml.compiler.selection.attention import attention_softmax
@@ -118,11 +119,8 @@ class _Rows:
         """Their part of an operand. batch, queries: which dimensions these are."""
         if operand is None:
             return None
-        sizes, offset = list(operand.sizes), 0
-        for axis, (first, count) in ((batch, self.batch), (queries, self.queries)):
-            if axis is not None:
-                sizes[axis], offset = count, offset + first * operand.strides[axis]
-        return operand.view(tuple(sizes), operand.strides, offset)
+        axes, box = ((batch,), (self.batch,)) if queries is None else ((batch, queries), (self.batch, self.queries))
+        return narrow(operand, axes, box)
 
 
 def _mask_of(desc: AttentionDesc, mask: Operand | None, rows: _Rows) -> Operand | None:

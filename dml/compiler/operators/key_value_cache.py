@@ -6,7 +6,7 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.data_types import DATA_TYPES
 from dml.compiler.kernels.prelude import read, update
 from dml.compiler.lowering import lowering
-from dml.compiler.parts import crop
+from dml.compiler.parts import crop, narrow
 from dml.compiler.program import Operand
 from dml.descriptors.attention import OWN_INSERT_ROWS_OPERATOR_DESC
 
@@ -27,14 +27,12 @@ def insert(builder: ProgramBuilder, rows: Operand, positions: Operand, cache: Op
         return
     for b in range(batch):
         for head in range(heads):
-            own = crop(_head(cache, b, head), 0)
+            box = ((b, 1), (head, 1))
+            own = crop(narrow(cache, (0, 1), box), 0)
             own_bias = bias and bias.view((1, size), bias.strides, head * bias.strides[0])
-            _insert(builder, _head(rows, b, head), positions.view((1,), (1,), b * positions.strides[0]), own, own_bias)
-
-
-def _head(operand: Operand, batch: int, head: int) -> Operand:
-    by_batch, by_head, *_ = operand.strides
-    return operand.view((1, 1, *operand.sizes[2:]), operand.strides, batch * by_batch + head * by_head)
+            _insert(
+                builder, narrow(rows, (0, 1), box), positions.view((1,), (1,), b * positions.strides[0]), own, own_bias
+            )
 
 
 def _insert(builder: ProgramBuilder, rows: Operand, positions: Operand, cache: Operand, bias: Operand | None) -> None:

@@ -12,7 +12,7 @@ from dml.descriptors.elementwise import DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC
 from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.graph.builder import Tensor
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_strides
 
 from .dtypes import FLOAT32, UINT8, Array, DType, storage
 from .functions import join, part
@@ -57,17 +57,9 @@ def unpacked(x: OnnxValue, bits: int, count: int, *, as_bytes: bool = False) -> 
     if numbers.shape[-1] == count:
         return numbers
     if numbers.dtype == UINT4:  # unused numbers at the ends of rows are skipped by the strides
-        strides = [step * numbers.shape[-1] for step in _row_strides(rows)]
-        return numbers.made(numbers.tensor.view((*rows, count), (*strides, 1)), (*rows, count))
+        strides = packed_strides(numbers.shape)
+        return numbers.made(numbers.tensor.view((*rows, count), strides), (*rows, count))
     return part(numbers, numbers.rank - 1, 0, count)
-
-
-def _row_strides(rows: Sequence[int]) -> list[int]:
-    strides, step = [0] * len(rows), 1
-    for axis in reversed(range(len(rows))):
-        strides[axis] = step
-        step *= rows[axis]
-    return strides
 
 
 def _widened(array: Array, bits: int, count: int) -> Array:
@@ -97,7 +89,7 @@ def dequantized_blocks(x: OnnxValue, scales: OnnxValue, points: OnnxValue | None
     tensors = [value.tensor for value in (scales, points) if value is not None]
     made = x.builder.node(
         DML_DEQUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(scales.dtype), x.shape)},
+        {"OutputTensor": DML_BUFFER_TENSOR_DESC(storage(scales.dtype), x.shape or (1,))},
         InputTensor=x.tensor,
         QuantizationType=enums.DML_QUANTIZATION_TYPE(len(tensors)),
         QuantizationTensors=tensors,

@@ -13,6 +13,7 @@ from dml.descriptors.base import OperatorDesc
 from dml.descriptors.gemm import DML_GEMM_OPERATOR_DESC
 from dml.descriptors.movement import (
     DML_FILL_VALUE_CONSTANT_OPERATOR_DESC,
+    DML_GATHER_ELEMENTS_OPERATOR_DESC,
     DML_GATHER_OPERATOR_DESC,
     DML_JOIN_OPERATOR_DESC,
     DML_SLICE1_OPERATOR_DESC,
@@ -144,6 +145,11 @@ def gather(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
         IndexDimensions=index.rank,
     )
     return reshape(made, shape)
+
+
+def gather_elements(x: OnnxValue, indices: OnnxValue, axis: int) -> OnnxValue:
+    """For each index, the element of x that lies there along the axis and at the index's own place otherwise."""
+    return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=axis)
 
 
 def fill(builder: Builder, number: Any, shape: Sequence[int], dtype: DType) -> OnnxValue:

@@ -10,11 +10,12 @@ import numpy as np
 from dml import enums
 from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.quantization import DML_DEQUANTIZE_OPERATOR_DESC, DML_QUANTIZE_OPERATOR_DESC
+from dml.descriptors.quantization import DML_QUANTIZE_OPERATOR_DESC
 from dml.graph.builder import Tensor
 from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
 from ..dtypes import BFLOAT16, BOOL, FLOAT8, FLOAT32, HELD_AS_FLOAT32, INT32, UINT32, DType, dtype_of, storage
+from ..few_bits import dequantized_blocks
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
 from ..value import OnnxValue, binary, cast, constant, unary, where
@@ -50,16 +51,7 @@ def _cast(node: OnnxNode, x: OnnxValue, dtype: DType) -> OnnxValue:
 
 def widened(x: OnnxValue, dtype: DType) -> OnnxValue:
     """4-bit integers as floating-point numbers: dequantized with a scale of 1."""
-    desc = DML_BUFFER_TENSOR_DESC(storage(dtype), x.shape or (1,))
-    scale = x.filled(1, (1,) * max(1, x.rank), dtype)
-    made = x.builder.node(
-        DML_DEQUANTIZE_OPERATOR_DESC,
-        {"OutputTensor": desc},
-        InputTensor=x.tensor,
-        QuantizationType=enums.DML_QUANTIZATION_TYPE_SCALE,
-        QuantizationTensors=[scale.tensor],
-    )
-    return x.made(made["OutputTensor"], dtype=dtype)
+    return dequantized_blocks(x, x.filled(1, (1,) * max(1, x.rank), dtype), None)
 
 
 def narrowed(x: OnnxValue, dtype: DType) -> OnnxValue:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from dml.descriptors.movement import DML_GATHER_ELEMENTS_OPERATOR_DESC
 from dml.errors import DMLError
 
 from ..dtypes import BOOL, FLOAT32, INT32, UINT8, Array
-from ..functions import gather, join, matmul, part, resized
+from ..functions import gather, gather_elements, join, matmul, part, resized
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, expanded, maximum, one, reshape, transpose, where
+from ..value import OnnxValue, cast, expanded, maximum, reshape, transpose, where
 from .attention import both, refuse, refuse_attributes
 from .attention_products import products
-from .key_value_cache import inserted, inserted_in_place
+from .key_value_cache import full_cache, written
 from .rotary import turned
 
 
@@ -52,9 +51,7 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[OnnxValue | None
             if past is None:
                 raise DMLError(f"{node}: past_key and past_value must be given where past_sequence_length is")
             _check_room(node, 7, past.shape[2])
-            presents.append(
-                inserted_in_place(row, past.shape, past_length) if shared else inserted(row, past, past_length)
-            )
+            presents.append(written(row, past, past_length, in_place=shared))
         opened = _up_to(node, past_length, presents[0].shape[2])
     held = [cast(_of_beams(node, x, 8, 9), FLOAT32) for x in presents]
     bias = _bias(node, 3, 4, presents[0].shape[2])
@@ -86,8 +83,7 @@ def decoder_masked_self_attention(node: OnnxNode) -> list[OnnxValue | None]:
         else:
             _check_room(node, 6, past.shape[3])
             length = _past_length(node, 6, 2 * batch)
-            in_place = node.writes_in_place({4: 1})
-            present = inserted_in_place(rows, flat, length) if in_place else inserted(rows, reshape(past, flat), length)
+            present = written(rows, reshape(past, flat), length, in_place=node.writes_in_place({4: 1}))
             opened = _up_to(node, part(length, 0, 0, batch), past.shape[3])
     held = [cast(_of_beams(node, part(present, 0, at * batch, batch), 7, 8), FLOAT32) for at in range(2)]
     made = products(node, query, held, opened, _bias(node, 3, 5, present.shape[2]))
@@ -100,15 +96,11 @@ def multi_head_over_cache(node: OnnxNode, query: OnnxValue, key: OnnxValue, valu
     query, key, value = _biased(node, 3, (query, key, value))
     pasts = [node.input(at, rank=4) for at in (6, 7)]
     room = pasts[0].shape[2]
-    full = f"the cache holds {room} positions, and no longer sequence"
-    node.limit(8, room, steps, full)
+    node.limit(8, room, steps, full_cache(room))
     lengths = _past_length(node, 8, batch)
     shared = node.writes_in_place({6: 1, 7: 2})
     presents = [
-        inserted_in_place(_split(x, heads), past.shape, lengths)
-        if shared
-        else inserted(_split(x, heads), past, lengths)
-        for x, past in zip((key, value), pasts, strict=True)
+        written(_split(x, heads), past, lengths, in_place=shared) for x, past in zip((key, value), pasts, strict=True)
     ]
     if node.integer("unidirectional", 0):
         own = reshape(lengths, (batch, 1)) + node.constant(np.arange(steps, dtype=np.int32)[None])
@@ -149,13 +141,12 @@ def _past_length(node: OnnxNode, at: int, batch: int) -> OnnxValue:
 
 
 def _check_room(node: OnnxNode, at: int, room: int) -> None:
-    node.limit(at, room, 1, f"the cache holds {room} positions, and no longer sequence")
+    node.limit(at, room, 1, full_cache(room))
 
 
 def _up_to(node: OnnxNode, last: OnnxValue, total: int) -> OnnxValue:
     """The keys up to each batch element's last position, {B, 1, 1, T}."""
-    keys = node.constant(np.arange(total, dtype=np.int32).reshape(1, 1, 1, total))
-    return keys <= reshape(last, (last.size, 1, 1, 1))
+    return _up_to_each(node, reshape(last, (last.size, 1)), total)
 
 
 def _bias(node: OnnxNode, mask: int, bias: int, total: int) -> OnnxValue | None:
@@ -187,7 +178,7 @@ def _from_beams(node: OnnxNode, x: OnnxValue, indirection: int, beams: int) -> O
     came = resized(came, 2, total)
     first = node.constant((np.arange(batch // beams, dtype=np.int32) * beams).reshape(-1, 1, 1))
     rows = expanded(reshape(came + first, (batch, 1, total, 1)), (batch, heads, total, size))
-    return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, x.shape, InputTensor=x, IndicesTensor=rows, Axis=0)
+    return gather_elements(x, rows, 0)
 
 
 @onnx_op("SparseAttention", domain="com.microsoft")
@@ -204,9 +195,8 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
         widths = (heads * size, key_heads * size, key_heads * size)
         query, key, value = (part(query, 2, sum(widths[:at]), width) for at, width in enumerate(widths))
     batch, steps = query.shape[:2]
-    full = f"the cache holds {room} positions, and no longer sequence"
-    node.limit(8, room, 0, full)
-    node.check(steps <= room, f"{full}, found {steps} new positions")
+    node.limit(8, room, 0, full_cache(room))
+    node.check(steps <= room, f"{full_cache(room)}, found {steps} new positions")
     lengths = reshape(cast(node.input(8), INT32), (batch,)) - steps
     lengths = maximum(lengths, lengths.filled(0))
     if node.integer("do_rotary", 0):
@@ -215,7 +205,7 @@ def sparse_attention(node: OnnxNode) -> list[OnnxValue | None]:
     presents = []
     for x, past in ((key, past_key), (value, past_value)):
         rows = cast(_split(x, key_heads), past.dtype)
-        presents.append(inserted_in_place(rows, past.shape, lengths) if shared else inserted(rows, past, lengths))
+        presents.append(written(rows, past, lengths, in_place=shared))
     own = reshape(lengths, (batch, 1)) + node.constant(np.arange(steps, dtype=np.int32)[None])
     opened = both(_blocks(node, own, heads, room), _up_to_each(node, own, room))
     held = [cast(x, FLOAT32) for x in presents]

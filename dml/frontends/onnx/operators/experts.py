@@ -11,16 +11,15 @@ import numpy as np
 from dml import enums
 from dml.descriptors.activation import DML_ACTIVATION_RELU_OPERATOR_DESC, DML_ACTIVATION_SWISH_OPERATOR_DESC
 from dml.descriptors.elementwise import DML_ELEMENT_WISE_ABS_OPERATOR_DESC, DML_ELEMENT_WISE_CLIP_OPERATOR_DESC
-from dml.descriptors.movement import DML_GATHER_ELEMENTS_OPERATOR_DESC
 from dml.descriptors.reduction import DML_TOP_K1_OPERATOR_DESC
 from dml.errors import DMLError
 
 from ..dtypes import FLOAT16, FLOAT32, UINT8, UINT32
 from ..few_bits import dequantized_blocks, unpacked
-from ..functions import gather, join, matmul, part, slice_, total
+from ..functions import gather, gather_elements, join, matmul, part, slice_, total
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, constant, emit, expanded, maximum, minimum, one, reshape, unary, where
+from ..value import OnnxValue, cast, constant, emit, expanded, maximum, minimum, reshape, unary, where
 from .activation import softmax_along, tanh_gelu
 
 #: Bytes that the results of all experts may take at once; more tokens go one part after another.
@@ -160,7 +159,7 @@ def _routed(node: OnnxNode, scores: OnnxValue, k: int, router_weights: OnnxValue
         return _sparsely_mixed(node, scores, k)
     _, chosen = _highest(scores, k)
     given = softmax_along(scores, 1) if router_weights is None else cast(router_weights, FLOAT32)
-    shares = _picked(given, chosen)
+    shares = gather_elements(given, chosen, 1)
     if node.integer("normalize_routing_weights", 0):
         shares = shares / total(shares, [1])
     return chosen, shares
@@ -176,7 +175,7 @@ def _sparsely_mixed(node: OnnxNode, scores: OnnxValue, k: int) -> tuple[OnnxValu
         factor = maximum(unary(DML_ELEMENT_WISE_ABS_OPERATOR_DESC, scores), most)
         near = (most - scores) / factor <= 2 * _JITTER
         near = where(left > _TAKEN, near, near.filled(0))
-        shares.append(_picked(softmax_along(where(near, left, left.filled(_TAKEN)), 1), index))
+        shares.append(gather_elements(softmax_along(where(near, left, left.filled(_TAKEN)), 1), index, 1))
         chosen.append(index)
         left = where(experts.equals(index), left.filled(_TAKEN), left)
     return join(chosen, 1), join(shares, 1)
@@ -190,10 +189,6 @@ def _highest(x: OnnxValue, k: int) -> tuple[OnnxValue, OnnxValue]:
         x.builder, InputTensor=x, Axis=1, K=k, AxisDirection=enums.DML_AXIS_DIRECTION_DECREASING,
     )  # fmt: skip
     return made["OutputValueTensor"], made["OutputIndexTensor"]
-
-
-def _picked(x: OnnxValue, indices: OnnxValue) -> OnnxValue:
-    return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=1)
 
 
 def _spread(chosen: OnnxValue, shares: OnnxValue, experts: int) -> OnnxValue:

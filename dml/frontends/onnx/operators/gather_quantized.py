@@ -17,6 +17,7 @@ from ..node import OnnxNode
 from ..registry import onnx_op
 from ..value import OnnxValue, cast, constant, expanded, reshape, where
 from .attention import both
+from .casts import widened
 
 
 @onnx_op("GatherBlockQuantized", domain="com.microsoft")
@@ -75,11 +76,7 @@ def _gathered(x: OnnxValue, indices: OnnxValue, axis: int, bits: int, count: int
     if axis != last and x.shape[last] % 2 == 0:
         rows = gather(narrow(x, (*x.shape[:-1], x.shape[-1] // 2), UINT8), indices, axis)
         return narrow(rows, (*rows.shape[:-1], 2 * rows.shape[-1]), x.dtype)
-    return gather(_as_floats(x), indices, axis)
-
-
-def _as_floats(x: OnnxValue) -> OnnxValue:
-    return dequantized_blocks(x, constant(x.builder, np.ones((1,) * x.rank, np.float32)), None)
+    return gather(widened(x, FLOAT32), indices, axis)
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ class _Blocks:
         if self.shape[along] % self.block == 0:
             return made
         at = along if along < axis else along - 1 + indices.rank
-        plain = _as_floats(made) if made.dtype in (INT4, UINT4) else made
+        plain = widened(made, FLOAT32) if made.dtype in (INT4, UINT4) else made
         return repeated_blocks(plain, at, self.block, self.shape[along])
 
 
@@ -118,13 +115,13 @@ def _dequantized(rows: OnnxValue, scales: OnnxValue, points: OnnxValue | None) -
     if rows.dtype != FLOAT32 and (points is None or points.dtype == rows.dtype):
         return dequantized_blocks(rows, scales, points)
     if rows.dtype != FLOAT32:
-        rows = _as_floats(rows)
+        rows = widened(rows, FLOAT32)
     numbers = rows if points is None else rows - _spread(_plain(points), rows.shape)
     return numbers * _spread(cast(scales, FLOAT32), rows.shape)
 
 
 def _plain(x: OnnxValue) -> OnnxValue:
-    return _as_floats(x) if x.dtype in (INT4, UINT4) else cast(x, FLOAT32)
+    return widened(x, FLOAT32) if x.dtype in (INT4, UINT4) else cast(x, FLOAT32)
 
 
 def _spread(x: OnnxValue, shape: tuple[int, ...]) -> OnnxValue:

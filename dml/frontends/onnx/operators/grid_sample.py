@@ -12,15 +12,14 @@ from math import prod
 from operator import add, mul
 from typing import Any
 
-from dml.descriptors.movement import DML_GATHER_ELEMENTS_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.frontends.neighbours import neighbours
 
 from ..dtypes import FLOAT32, INT32
-from ..functions import part
+from ..functions import gather_elements, part
 from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import OnnxValue, cast, expanded, one, reshape
+from ..value import OnnxValue, cast, expanded, reshape
 
 
 @onnx_op("GridSample", since=16)
@@ -60,7 +59,7 @@ def _gathered(image: OnnxValue, index: OnnxValue) -> OnnxValue:
     """{N, C, points} of {N, C, pixels}, by {N, points}."""
     shape = (*image.shape[:2], index.shape[1])
     places = expanded(reshape(cast(index, INT32), (index.shape[0], 1, index.shape[1])), shape)
-    return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, image, shape, InputTensor=image, IndicesTensor=places, Axis=2)
+    return gather_elements(image, places, 2)
 
 
 def _neighbours(points: OnnxValue, *of: Any) -> list[tuple[OnnxValue, OnnxValue | None]]:

@@ -25,7 +25,7 @@ from ..value import (
 )
 from .attention import boolean_mask, both, refuse, refuse_attributes
 from .attention_products import CLOSED, products
-from .key_value_cache import KeyValueCache, inserted, inserted_in_place
+from .key_value_cache import KeyValueCache, full_cache, inserted, inserted_in_place
 from .normalization import root_mean_square
 from .rotary import turned
 from .window_cache import windowed
@@ -87,7 +87,7 @@ def _in_place(
     """The outputs where past and present lie in the same memory, a cache of as many positions as it will ever have."""
     query, key, value = parts
     steps, key_heads, room = query.shape[1], past_key.shape[1], past_key.shape[2]
-    full = f"the cache holds {room} positions, and no longer sequence"
+    full = full_cache(room)
     node.limit(5, room, 1, full)
     node.limit(6, room, 0, full)
     node.check(steps <= room, f"{full}, found {steps} new positions")

@@ -14,10 +14,9 @@ from dml.descriptors.elementwise import (
     DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC,
     DML_ELEMENT_WISE_ROUND_OPERATOR_DESC,
 )
-from dml.descriptors.movement import DML_GATHER_ELEMENTS_OPERATOR_DESC
 
 from ..dtypes import FLOAT32, INT32, UINT8
-from ..functions import join, slice_
+from ..functions import gather_elements, join, slice_
 from ..node import OnnxNode, Unsupported
 from ..value import OnnxValue, cast, constant, expanded, maximum, minimum, one, reshape, unary, where
 
@@ -31,10 +30,7 @@ def inserted(new: OnnxValue, past: OnnxValue, at: OnnxValue) -> OnnxValue:
         moved = expanded(new, past.shape)
     else:
         row = minimum(maximum(places, places.filled(0)), places.filled(steps - 1))
-        moved = one(
-            DML_GATHER_ELEMENTS_OPERATOR_DESC, new, past.shape, InputTensor=new,
-            IndicesTensor=expanded(row, past.shape), Axis=2,
-        )  # fmt: skip
+        moved = gather_elements(new, expanded(row, past.shape), 2)
     return where(places < 0, past, where(places < steps, moved, moved.filled(0)))
 
 
@@ -43,6 +39,16 @@ def inserted_in_place(new: OnnxValue, shape: Sequence[int], at: OnnxValue) -> On
     return one(
         OWN_INSERT_ROWS_OPERATOR_DESC, new, shape, RowsTensor=new, PositionsTensor=reshape(cast(at, INT32), (at.size,))
     )
+
+
+def written(new: OnnxValue, past: OnnxValue, at: OnnxValue, *, in_place: bool) -> OnnxValue:
+    """The past with new rows from ``at`` on: where the past lies, or in a tensor of its own."""
+    return inserted_in_place(new, past.shape, at) if in_place else inserted(new, past, at)
+
+
+def full_cache(room: int) -> str:
+    """What the error about a longer sequence says."""
+    return f"the cache holds {room} positions, and no longer sequence"
 
 
 @dataclass(frozen=True)

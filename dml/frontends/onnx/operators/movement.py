@@ -12,7 +12,6 @@ from dml.descriptors.movement import (
     DML_DIAGONAL_MATRIX1_OPERATOR_DESC,
     DML_DIAGONAL_MATRIX_OPERATOR_DESC,
     DML_FOLD_OPERATOR_DESC,
-    DML_GATHER_ELEMENTS_OPERATOR_DESC,
     DML_GATHER_ND1_OPERATOR_DESC,
     DML_ONE_HOT_OPERATOR_DESC,
     DML_PADDING1_OPERATOR_DESC,
@@ -37,7 +36,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 from dml.traced import whole
 
 from ..dtypes import BOOL, INT64, dtype_of, storage
-from ..functions import fill, gather, join, part, scalar, slice_
+from ..functions import fill, gather, gather_elements, join, part, scalar, slice_
 from ..loading import array_of
 from ..node import OnnxNode, Unsupported
 from ..registry import onnx_op
@@ -212,10 +211,9 @@ def gather_(node: OnnxNode) -> OnnxValue:
 
 
 @onnx_op("GatherElements", since=11)
-def gather_elements(node: OnnxNode) -> OnnxValue:
-    x, indices = node.input(0), node.input(1)
-    axis = node.axis("axis", 0, x.rank)
-    return one(DML_GATHER_ELEMENTS_OPERATOR_DESC, x, indices.shape, InputTensor=x, IndicesTensor=indices, Axis=axis)
+def gather_elements_(node: OnnxNode) -> OnnxValue:
+    x = node.input(0)
+    return gather_elements(x, node.input(1), node.axis("axis", 0, x.rank))
 
 
 @onnx_op("GatherND", since=11)

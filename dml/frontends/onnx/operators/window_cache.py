@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from dml.descriptors.movement import DML_GATHER_ELEMENTS_OPERATOR_DESC
-
 from ..dtypes import FLOAT32, INT32
-from ..functions import join
+from ..functions import gather_elements, join
 from ..node import OnnxNode
-from ..value import OnnxValue, cast, expanded, maximum, minimum, one, reshape, transpose, where
+from ..value import OnnxValue, cast, expanded, maximum, minimum, reshape, transpose, where
 from .attention import both
 from .attention_products import products
 from .key_value_cache import KeyValueCache
@@ -55,7 +51,7 @@ def windowed(node: OnnxNode, query: OnnxValue, key: OnnxValue, value: OnnxValue)
         rows = cache.stored(transpose(reshape(x, (batch, steps, heads, size)), (0, 2, 1, 3)))
         rows = join([past, cast(rows, past.dtype)], 2)
         held.append(cast(cache.loaded(rows), FLOAT32))
-        presents.append(_picked(rows, reshape(source, (batch, 1, room, 1)), past.shape))
+        presents.append(gather_elements(rows, expanded(reshape(source, (batch, 1, room, 1)), past.shape), 2))
     return [products(node, query, held, opened, bias), *presents]
 
 
@@ -74,12 +70,4 @@ def _bias_columns(bias: OnnxValue, positions: OnnxValue, shape: tuple[int, int, 
     """A bias whose columns are positions, for keys at such positions."""
     bias = expanded(cast(bias, FLOAT32), (*shape[:3], bias.shape[3]))
     columns = minimum(positions, positions.filled(bias.shape[3] - 1))
-    return _picked(bias, columns, shape, axis=3)
-
-
-def _picked(x: OnnxValue, indices: OnnxValue, shape: Sequence[int], axis: int = 2) -> OnnxValue:
-    """Elements of x along an axis, by indices that broadcast to the result's shape."""
-    return one(
-        DML_GATHER_ELEMENTS_OPERATOR_DESC, x, shape,
-        InputTensor=x, IndicesTensor=expanded(indices, shape), Axis=axis,
-    )  # fmt: skip
+    return gather_elements(bias, expanded(columns, shape), 3)

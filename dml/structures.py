@@ -1,9 +1,8 @@
-"""How the structures of directml.h are made: which fields are given in which order, and of which types.
+"""Construction of directml.h's structures: the order of their fields, and their types.
 
-Fields are given by name, or by position in C's order. Counts follow from their arrays and may be left out, by position
-too: an array in the place where C has the first count means that all counts are left out. A field that a structure
-lacks, one given twice or not at all, and a value of another type raise a DMLError at once. Whether a value of the right
-type is in range is for the validator to say.
+Fields are given by name, or by position in C's order. Counts follow from their arrays and may be omitted, also by
+position: an array in the place of C's first count means that all counts are omitted. An unknown, repeated or missing
+field and a value of another type raise a DMLError at once. The validator checks whether values are in range.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _LEFT_OUT = object()
 
 
 class HashedOnce:
-    """A key that is looked up again and again: equal to those of equal values, and its hash is computed once."""
+    """A lookup key with the equality of its value, hashed once."""
 
     __slots__ = ("_hash", "_value")
 
@@ -50,8 +49,8 @@ class HashedOnce:
 class Signature:
     """The fields of a structure.
 
-    in_c: all of them in directml.h's order. short: the order that leaves out the counts before arrays, or has them
-    last. defaults: of the fields that need not be given.
+    in_c: all, in directml.h's order. short: the order without the counts before arrays, or with counts last. defaults:
+    of optional fields.
     """
 
     def __init__(self, name: str, in_c: tuple[str, ...], short: tuple[str, ...], defaults: dict[str, Any]) -> None:
@@ -61,13 +60,13 @@ class Signature:
         self._short = short
         self._fields = frozenset(in_c)
         self._required = [field for field in in_c if field not in defaults]
-        #: The first place where the orders differ: an array in the short one, a number in C's.
+        #: The first position at which the orders differ: an array in the short one, a number in C's.
         self._differs = next((at for at, pair in enumerate(zip(in_c, short, strict=False)) if pair[0] != pair[1]), None)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The given values by field.
+        """Return the values by field.
 
-        Raises DMLError where they are not the structure's.
+        Raises DMLError if they do not match the structure.
         """
         values = self._by_position(args) if args else {}
         for field in kwargs:
@@ -114,7 +113,8 @@ def _may_be_count(value: object) -> bool:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name, where one that is known is near."""
-    from difflib import get_close_matches  # only where something is wrong already: it takes long to import
+    # Return the end of a message about an unknown name, suggesting a similar known one; "" if there is none.
+    from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""

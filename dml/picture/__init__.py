@@ -1,4 +1,4 @@
-"""A model as a picture that people can read: one self-contained HTML page of nodes, fusion, kernels and times."""
+"""Pictures of models: one self-contained HTML page of nodes, fusion, kernels and times."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Signature:
         return values
 
     def takes_in_order(self, count: int) -> bool:
-        """Whether so many values by position are the structure's first fields, in either order, and all it needs."""
+        """Whether `count` positional values suffice, in either order."""
         return self._differs is None and len(self._required) <= count <= len(self._in_c)
 
     def _by_position(self, args: tuple[Any, ...]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Signature:
         return dict(zip(order, args, strict=False))
 
     def _has_number_for_array(self, args: tuple[Any, ...]) -> bool:
-        """Whether a number stands where the short order has an array and C's its count."""
+        """Whether a number stands where the short order has an array and C's a count."""
         return self._differs is not None and len(args) > self._differs and _may_be_count(args[self._differs])
 
     def _orders(self) -> str:
@@ -112,8 +112,8 @@ def _may_be_count(value: object) -> bool:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name, where one that is known is near."""
-    # Return the end of a message about an unknown name, suggesting a similar known one; "" if there is none.
+    """Return the end of a message about an unknown name, suggesting a similar known one; "" if there is none."""
+    # only after an error: it is slow to import
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)

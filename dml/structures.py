@@ -121,10 +121,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Kind]], type[_Kind]]:
-    """Make a dataclass a structure of directml.h, whose values are checked against its annotations.
+    """Decorate a dataclass as a structure of directml.h, whose values are checked against its annotations.
 
-    in_c: C's order of the fields where it is not the dataclass's. converted: fields that ``__post_init__`` checks
-    itself, because it accepts more types than it stores.
+    in_c: C's field order if it differs from the dataclass's. converted: fields that ``__post_init__`` checks itself,
+    because it accepts more types than it stores.
     """
 
     def decorate(kind: type[_Kind]) -> type[_Kind]:
@@ -139,7 +139,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             nonlocal checks
-            if checks is None:  # only now, since annotations may name what their module defines further down
+            if checks is None:  # deferred, since annotations may name later definitions of their module
                 held = set(names) - set(converted)
                 checks = {name: check for name, check in field_checks(make, kind.__name__).items() if name in held}
                 in_order.extend((checks.get(name), defaults.get(name, _LEFT_OUT)) for name in names)
@@ -163,7 +163,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
 
 
 def convert(where: str, value: Any, converter: Callable[[Any], Any], wanted: str) -> Any:
-    """What the converter makes of a value, else the error of ``not_converted``."""
+    """Convert a value, or raise the error of ``not_converted``."""
     try:
         return converter(value)
     except (TypeError, ValueError, OverflowError):
@@ -171,16 +171,16 @@ def convert(where: str, value: Any, converter: Callable[[Any], Any], wanted: str
 
 
 def not_converted(where: str, value: Any, wanted: str, kind: type[Enum] | None = None) -> DMLError:
-    """What to raise where a converter raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``.
+    """Return the error for a failed conversion: ``where`` must be ``wanted``.
 
-    kind: the enumeration that it is to be of; names near the one found are told.
+    kind: the expected enumeration; similar names of it are suggested.
     """
     hint = nearby(kind, value) if kind is not None and isinstance(value, str) else ""
     return DMLError(f"{where}: must be {wanted}, found {described(value)}{hint}")
 
 
 def integer(value: Any) -> int:
-    """An int from whatever is an index, but no boolean. Raises TypeError."""
+    """Convert any index except a boolean to an int. Raises TypeError."""
     if type(value) is int:
         return value
     if isinstance(value, bool):
@@ -189,7 +189,7 @@ def integer(value: Any) -> int:
 
 
 def sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """A converter of ordered iterables other than text into tuples, each item by the given converter."""
+    """Return a converter of ordered iterables other than text into tuples, with a converter for the items."""
 
     def convert_all(value: Any) -> tuple[Any, ...]:
         if isinstance(value, str | bytes | dict | set | frozenset):
@@ -203,12 +203,12 @@ _integers = sequence(integer)
 
 
 def integers(value: Any) -> tuple[int, ...]:
-    """A tuple of ints."""
+    """Convert to a tuple of ints."""
     return value if type(value) is tuple and set(map(type, value)) <= {int} else _integers(value)
 
 
 def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
-    """A converter into members of that enumeration, from their numbers and names too. Names that are none raise a
+    """Return a converter into members of an enumeration; it takes their numbers and names too. Unknown names raise a
     ValueError."""
 
     def convert_number(value: Any) -> _Enum:
@@ -225,7 +225,7 @@ def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
 
 
 def derive_count(desc: Any, field: str, length: int, counted: str) -> None:
-    """Fill in a count that was left out, and refuse one that contradicts what it counts, the field ``counted``."""
+    """Fill in an omitted count; refuse one that contradicts the length of the field ``counted``."""
     given = getattr(desc, field)
     if given is None:
         object.__setattr__(desc, field, length)

@@ -1,4 +1,4 @@
-"""What a device may have beyond Vulkan 1.1's core, for kernels that use it where it is there."""
+"""Optional device features beyond Vulkan 1.1's core, for kernels that can use them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dml.errors import DMLError
 
 
 class FloatMode(NamedTuple):
-    """An execution mode of SPIR-V's float controls, for floats of so many bits."""
+    """An execution mode of SPIR-V's float controls, for floats of ``bits`` bits."""
 
     name: str
     bits: int
@@ -20,7 +20,7 @@ class FloatMode(NamedTuple):
 
 
 class MatrixShape(NamedTuple):
-    """A product that a subgroup makes at once (VkCooperativeMatrixPropertiesKHR): m x k by k x n, plus m x n.
+    """A matrix product that a subgroup computes at once (VkCooperativeMatrixPropertiesKHR): m x k by k x n, plus m x n.
 
     a, b, c, result: data types by DirectML's names, as "FLOAT16" or "INT32".
     """

@@ -97,10 +97,10 @@ def test_rules() -> None:
         tanh,
     )
     case = Case("GRU", (2, 2, 3, 4))
-    softmax1 = replace(describe(case, data(case)), ActivationDescs=(tanh, REDUCING["SOFTMAX1"]))  # type: ignore[call-arg]
+    softmax1 = replace(describe(case, data(case)), ActivationDescs=(tanh, REDUCING["SOFTMAX1"]))
     with pytest.raises(dml.DMLError, match=r"can be fused from feature level 5_1 on"):
         dml.validate(softmax1, "5_0")
-    hardmax = replace(describe(case, data(case)), ActivationDescs=(tanh, REDUCING["HARDMAX"]))  # type: ignore[call-arg]
+    hardmax = replace(describe(case, data(case)), ActivationDescs=(tanh, REDUCING["HARDMAX"]))
     dml.validate(hardmax, "1_0")
 
 

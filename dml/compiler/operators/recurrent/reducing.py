@@ -6,7 +6,7 @@ products, activations and element-wise kernels; the directions run one after the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dml.compiler.apply import apply
@@ -14,13 +14,13 @@ from dml.compiler.builder import ProgramBuilder
 from dml.compiler.lowering import lower
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
+from dml.compiler.operators.movement.copies import reverse
 from dml.compiler.operators.movement.views import drop, fill, part
 from dml.compiler.operators.recurrent.cells import Cell
 from dml.compiler.operators.recurrent.projection import project
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Leaf, node
 from dml.descriptors.base import OperatorDesc
-from dml.descriptors.movement import DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from dml.enums import DML_RECURRENT_NETWORK_DIRECTION, DML_TENSOR_DATA_TYPE_FLOAT32
 from dml.validator.base import REDUCING_ACTIVATIONS
@@ -180,7 +180,9 @@ def _one_direction(
     )
     starts = ["HiddenInitTensor"]
     ends = ["OutputSingleTensor"]
-    run = direction.gru if isinstance(desc, DML_GRU_OPERATOR_DESC) else direction.rnn
+    run: Callable[..., tuple[Operand, ...]] = (
+        direction.gru if isinstance(desc, DML_GRU_OPERATOR_DESC) else direction.rnn
+    )
     if isinstance(desc, DML_LSTM_OPERATOR_DESC):
         starts, ends, run = [*starts, "CellMemInitTensor"], [*ends, "OutputCellSingleTensor"], direction.lstm
     states = [_started(direction, own(name, 1)) for name in starts]
@@ -231,6 +233,5 @@ def _reversed(builder: ProgramBuilder, source: Operand, lengths: Operand) -> Ope
     """The steps {step, row, ...} of each row up to its length in reverse order, the rest in their places."""
     result = builder.temporary(source.data_type, source.sizes)
     of_rows = lengths.view((1, *lengths.sizes), (0, *lengths.strides))
-    scope = builder.scope({"InputTensor": source, "SequenceLengthsTensor": of_rows, "OutputTensor": result})
-    lower(DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC(None, None, None, Axis=0), scope)
+    reverse(builder, result, source, of_rows, 0)
     return result

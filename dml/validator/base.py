@@ -51,19 +51,19 @@ FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
     _O.DML_OPERATOR_ACTIVATION_SHRINK,
     _O.DML_OPERATOR_ACTIVATION_GELU,
 })  # fmt: skip
-#: Activations that need all elements along an axis.
-REDUCING_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
-    _O.DML_OPERATOR_ACTIVATION_HARDMAX,
-    _O.DML_OPERATOR_ACTIVATION_HARDMAX1,
-    _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX,
-    _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
-    _O.DML_OPERATOR_ACTIVATION_SOFTMAX,
-    _O.DML_OPERATOR_ACTIVATION_SOFTMAX1,
-})  # fmt: skip
 #: What recurrent networks take beside the fusable ones: their pages exclude no activation. Those of two tensors
 #: (PARAMETERIZED_RELU, RELU_GRAD) cannot be given as ActivationDescs, whose tensors are None.
 _ALSO_IN_NETWORKS: dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL] = dict.fromkeys(
-    (*sorted(REDUCING_ACTIVATIONS), _O.DML_OPERATOR_ACTIVATION_SWISH, _O.DML_OPERATOR_ACTIVATION_HARD_SWISH),
+    (
+        _O.DML_OPERATOR_ACTIVATION_HARDMAX,
+        _O.DML_OPERATOR_ACTIVATION_HARDMAX1,
+        _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX,
+        _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
+        _O.DML_OPERATOR_ACTIVATION_SOFTMAX,
+        _O.DML_OPERATOR_ACTIVATION_SOFTMAX1,
+        _O.DML_OPERATOR_ACTIVATION_SWISH,
+        _O.DML_OPERATOR_ACTIVATION_HARD_SWISH,
+    ),
     DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
 )
 #: What some operators can fuse in addition, and from which level on, where that is after the activation itself came
@@ -330,5 +330,5 @@ def _because(why: str) -> str:
 
 
 __all__ = [
-    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "REDUCING_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of",
+    "ALSO_FUSABLE", "FUSABLE_ACTIVATIONS", "Check", "Rule", "plain", "rule", "rule_of",
 ]  # fmt: skip

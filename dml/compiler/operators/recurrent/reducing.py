@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dml.compiler.apply import apply
 from dml.compiler.builder import ProgramBuilder
-from dml.compiler.lowering import lower
+from dml.compiler.lowering import elementwise_of, lower
 from dml.compiler.operators.gemm.layout import transposed
 from dml.compiler.operators.gemm.matmul import matmul
 from dml.compiler.operators.movement.copies import reverse
@@ -23,7 +23,6 @@ from dml.compiler.scalar import Leaf, node
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.recurrent import DML_GRU_OPERATOR_DESC, DML_LSTM_OPERATOR_DESC, DML_RNN_OPERATOR_DESC
 from dml.enums import DML_RECURRENT_NETWORK_DIRECTION, DML_TENSOR_DATA_TYPE_FLOAT32
-from dml.validator.base import REDUCING_ACTIVATIONS
 
 RecurrentDesc = DML_GRU_OPERATOR_DESC | DML_LSTM_OPERATOR_DESC | DML_RNN_OPERATOR_DESC
 _BACKWARD = DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_BACKWARD
@@ -31,7 +30,7 @@ _BACKWARD = DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_BACK
 
 def has_reducing_activation(desc: RecurrentDesc) -> bool:
     """Whether an activation needs all units of a gate at once."""
-    return any(activation.OPERATOR_TYPE in REDUCING_ACTIVATIONS for activation in desc.ActivationDescs)
+    return any(elementwise_of(activation) is None for activation in desc.ActivationDescs)
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,9 @@ def _one_direction(
     run: Callable[..., tuple[Operand, ...]] = (
         direction.gru if isinstance(desc, DML_GRU_OPERATOR_DESC) else direction.rnn
     )
-    if isinstance(desc, DML_LSTM_OPERATOR_DESC):
+    if isinstance(desc, DML_GRU_OPERATOR_DESC):
+        run = direction.gru
+    elif isinstance(desc, DML_LSTM_OPERATOR_DESC):
         starts, ends, run = [*starts, "CellMemInitTensor"], [*ends, "OutputCellSingleTensor"], direction.lstm
     states = [_started(direction, own(name, 1)) for name in starts]
     for step in range(steps):

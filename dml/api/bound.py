@@ -8,11 +8,11 @@ written, and a recording is there for each such pair.
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 
 from dml.api.device_array import Lease
 from dml.api.working import fits, grown
+from dml.recent import Recent
 from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Recording
@@ -26,7 +26,7 @@ class BoundRecordings:
 
     def __init__(self) -> None:
         #: The key holds the buffers, so that no other takes the identity of one.
-        self._recordings: OrderedDict[tuple[Buffer, ...], Recording] = OrderedDict()
+        self._recordings: Recent[tuple[Buffer, ...], Recording] = Recent(MOST_RECORDINGS)
         #: Counts what was made and forgotten.
         self.changes = 0
 
@@ -37,11 +37,10 @@ class BoundRecordings:
         """The recording over these buffers, made where it is not there."""
         found = self._recordings.get(buffers)
         if found is None:
-            while len(self._recordings) >= MOST_RECORDINGS:
-                self._recordings.popitem(last=False)
+            self._recordings.shrink(MOST_RECORDINGS - 1)
             self.changes += 1
-            found = self._recordings[buffers] = make()
-        self._recordings.move_to_end(buffers)
+            found = make()
+            self._recordings.put(buffers, found)
         return found
 
     def clear(self) -> None:
@@ -50,11 +49,11 @@ class BoundRecordings:
 
     @property
     def recordings(self) -> list[Recording]:
-        return list(self._recordings.values())
+        return [recording for _, recording in self._recordings.items()]
 
     @property
     def buffers(self) -> set[Buffer]:
-        return {buffer for key in self._recordings for buffer in key}
+        return {buffer for key, _ in self._recordings.items() for buffer in key}
 
 
 class OutputBuffers:

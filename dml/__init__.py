@@ -1,8 +1,8 @@
 """DirectML's descriptor API on Vulkan compute.
 
-Structures, enumerations and constants keep their DirectML names and are all names of this package. Making descriptors,
-validating them and asking what a feature level supports need neither Vulkan nor Kompute: what does is imported when it
-is first used.
+Structures, enumerations and constants keep their DirectML names and are names of this package. Making descriptors,
+validating them and asking what a feature level supports need neither Vulkan nor Kompute; the rest is imported at its
+first use.
 """
 
 from __future__ import annotations

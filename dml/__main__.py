@@ -1,15 +1,15 @@
-"""`dml` and `python -m dml`: the commands of `dml.cli`, or one line that says what they need."""
+"""`dml` and `python -m dml`: the commands of `dml.cli`, or one line that names their missing packages."""
 
 import sys
 import warnings
 
 
 def main() -> None:
-    """Run the command line. Exits with 1 where the packages that it alone needs are not installed, 130 after Ctrl-C."""
+    """Run the command line. Exits with 1 if its own packages are missing, 130 after Ctrl-C."""
     try:
         _run()
     except KeyboardInterrupt:
-        sys.exit(130)  # as dml.cli.app has it, which may not be there yet
+        sys.exit(130)  # as dml.cli.app does, which may not be loaded yet
 
 
 def _run() -> None:
@@ -21,7 +21,7 @@ def _run() -> None:
         from dml.words import to_install
 
         sys.exit(f"the dml command needs {error.name}, which is not installed: {to_install('cli')}")
-    # A line for who reads it, without the place in dml that it comes from
+    # One line for readers, without the source location
     warnings.formatwarning = lambda message, *_, **__: f"dml: {message}\n"
     app()
 

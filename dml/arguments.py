@@ -1,4 +1,4 @@
-"""Misuse ends in a DMLError: arguments of public functions are checked against the functions' annotations."""
+"""Argument checks of public functions, from their annotations: misuse raises a DMLError."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ _Test = Callable[[Any], bool]
 
 
 def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The function, which refuses an argument of another type than annotated with a DMLError that names the argument.
+    """Decorate a function so that arguments of other types than annotated raise a DMLError that names the argument.
 
-    A class accepts its instances; ``int`` whatever can be an index, except booleans; sequences and mappings are checked
-    item by item. An enumeration accepts also the numbers of its members, and their names, which the function gets as
-    members (``X | str`` says so to type checkers); one of flags accepts any of them together, and no other bits. A
-    one-dimensional array is a sequence, text is not. Any, protocols, array-likes and names that are imported for type
-    checkers alone accept everything.
+    A class accepts its instances; ``int`` any index, except booleans; sequences and mappings are checked item by item.
+    An enumeration also accepts members' numbers and names, which become members (``X | str`` tells type checkers); a
+    flags enumeration accepts any combination of its bits. A one-dimensional array is a sequence, text is not. Any,
+    protocols, array-likes and names imported for type checkers alone accept everything.
     """
     parameters: dict[str, _Parameter] = {}
     positional: list[_Parameter] = []
@@ -52,15 +51,15 @@ def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
         for name, value in kwargs.items():
             parameter_ = parameters.get(name)
             if parameter_ is not None and parameter_.takes is not None and not parameter_.takes(value):
-                kwargs[name] = parameter_.named(value)  # the dictionary is this call's own
+                kwargs[name] = parameter_.named(value)  # the dictionary belongs to this call
         return function(*(args if converted is None else converted), **kwargs)
 
     return call
 
 
 def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable[[Any], Any]]:
-    """For each parameter of ``make``, a structure's constructor, what checks a value against the annotation and returns
-    it, an enumerator's name as the enumerator."""
+    """Return a check per parameter of ``make``, a structure's constructor; a check returns the value, with an
+    enumerator's name as the enumerator."""
     return {
         name: replace(parameter, where=f"{structure}.{name}:").check_one
         for name, parameter in _parameters(make).items()
@@ -70,7 +69,7 @@ def field_checks(make: Callable[..., Any], structure: str) -> dict[str, Callable
 
 @dataclass(frozen=True)
 class _Parameter:
-    """rest: it takes all further positional arguments. names: the enumeration whose members it takes by name, too."""
+    """rest: it takes all further positional arguments. names: the enumeration whose members may be given by name."""
 
     where: str
     written: str
@@ -79,11 +78,11 @@ class _Parameter:
     names: type[Enum] | None = None
 
     def check_one(self, value: Any) -> Any:
-        """The value, an enumerator's name as the enumerator."""
+        """Check the value and return it, with an enumerator's name as the enumerator."""
         return value if self.takes is None or self.takes(value) else self.named(value)
 
     def named(self, value: Any) -> Enum:
-        """The enumerator of that name, for a value that the parameter does not take as it is."""
+        """Return the enumerator named by a value of the wrong type."""
         if self.names is None or not isinstance(value, str):
             self.refuse(value)
         return named(self.names, value, self.where.removesuffix(":"))
@@ -93,7 +92,7 @@ class _Parameter:
 
 
 def described(value: object) -> str:
-    """A value as messages show it: itself where that is short, else its type and the types of its items."""
+    """Format a value for messages: short ones verbatim, else its type and its items' types."""
     if value is None or isinstance(value, str | int | float):
         return repr(value)[:80]
     held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -116,7 +115,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, _Parameter]:
 
 
 def _enumeration(hint: Any) -> type[Enum] | None:
-    """The enumeration of integers that the annotation names, alone or in a union."""
+    """Return the integer enumeration in an annotation, alone or in a union."""
     for one in typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,):
         if isinstance(one, type) and issubclass(one, Enum) and issubclass(one, int):
             return one
@@ -124,25 +123,25 @@ def _enumeration(hint: Any) -> type[Enum] | None:
 
 
 def is_number(value: object, number: int) -> bool:
-    """Whether a value of any type is that integer."""
+    """Whether a value of any type equals that integer."""
     return _is_index(value) and operator.index(value) == number
 
 
 def as_array(value: npt.ArrayLike, where: str) -> npt.NDArray[Any]:
-    """``value`` as an array of numbers. Raises DMLError, starting with ``where``, for what is none."""
+    """Convert ``value`` to an array of numbers. Raises DMLError, starting with ``where``, if it is none."""
     try:
         given: Any = value
         foreign = hasattr(given, "__dlpack__") and not hasattr(given, "__array__")
         array = np.from_dlpack(given) if foreign else np.asarray(given)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise DMLError(f"{where}: takes an array, found {type(value).__name__} ({error})") from None
-    if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: those of ml_dtypes
+    if array.dtype.kind not in "biufV" or array.dtype.names or array.dtype.hasobject:  # V: the types of ml_dtypes
         raise DMLError(f"{where}: takes an array of numbers, found {type(value).__name__}")
     return array
 
 
 class _Names(dict[str, Any]):
-    """The names of a function's module; Any for those that it imports for type checkers alone."""
+    """The names in a function's module; Any for those imported for type checkers alone."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -156,7 +155,7 @@ _UNIONS = (typing.Union, types.UnionType)
 
 
 def _test(hint: Any, names: type[Enum] | None = None) -> _Test | None:
-    """Whether a value is what the annotation says; None where everything is. names: text is a name of its members."""
+    """Return a predicate for an annotation; None if it accepts everything. names: an enumeration to accept by name."""
     if hint is Any or hint is npt.ArrayLike or hint is npt.DTypeLike or hint is object or isinstance(hint, TypeVar):
         return None
     if hint is None or hint is type(None):
@@ -173,7 +172,7 @@ def _test(hint: Any, names: type[Enum] | None = None) -> _Test | None:
         key, item = _test(of[0]), _test(of[1])
         return lambda value: isinstance(value, Mapping) and _all(value, key) and _all(value.values(), item)
     if origin is type:
-        # (type[np.floating[Any]] names a class with arguments, of which there are no subclasses)
+        # (type[np.floating[Any]] names a parametrized class, which has no subclasses)
         base = typing.get_origin(of[0]) or of[0]
         return lambda value: isinstance(value, type) and issubclass(value, base)
     kind = hint if origin is None else origin

@@ -1,4 +1,4 @@
-"""The one exception of the package, the result codes it carries, and the one warning."""
+"""The package's only exception, its result codes, and its only warning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class HRESULT(IntEnum):
-    """The result codes DirectML answers with, at their Windows values.
+    """DirectML's result codes, with their Windows values.
 
     Reference: dml-errors ("Handling errors and device removal in DirectML").
     """
@@ -51,9 +51,9 @@ class DMLError(Exception):
 
 
 class HostNodesWarning(UserWarning):
-    """Some nodes of a model run on the host, since no DirectML operators say what they do.
+    """Some nodes of a model run on the host, since no DirectML operators express them.
 
-    Said once of a model; here, so that a program can filter it without importing a front end.
+    Issued once per model; defined here so that a program can filter it without importing a front end.
     """
 
 

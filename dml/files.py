@@ -1,4 +1,4 @@
-"""Files that people name, read and written. What the system refuses of one ends in a DMLError that names it."""
+"""Reading and writing of user files. A system error becomes a DMLError that names the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dml.errors import HRESULT, DMLError
 
 @contextlib.contextmanager
 def reading(path: object) -> Iterator[None]:
-    """Raises DMLError in place of an OSError in its block, and of a ValueError: no file can have such a path."""
+    """Convert an OSError, or a ValueError for an impossible path, into a DMLError."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -27,21 +27,21 @@ def reading(path: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(path: object) -> Iterator[None]:
-    """Raises DMLError in place of an OSError in its block."""
+    """Convert an OSError into a DMLError."""
     try:
         yield
     except OSError as error:
         raise DMLError(f"{path}: cannot be written: {_reason(error)}", HRESULT.E_ACCESSDENIED) from error
 
 
-#: Bytes that do not change: an object's own, or those of a file (see ``mapped``).
+#: Immutable bytes: an object's own, or a mapped file's (see ``mapped``).
 Stored = bytes | memoryview
 
 
 def mapped(path: Path) -> memoryview:
-    """The bytes of a file, which are read when they are looked at. Raises OSError where it cannot be opened.
+    """Map a file; its bytes are read when accessed. Raises OSError if it cannot be opened.
 
-    The file must not become shorter while anybody has them.
+    The file must not be truncated while the bytes are in use.
     """
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
@@ -50,7 +50,7 @@ def mapped(path: Path) -> memoryview:
 
 
 def unload(data: Stored) -> None:
-    """Free the memory that reading a mapped file's bytes took; they are read from the file when needed again."""
+    """Release the physical memory of a mapped file's bytes; they are read again when accessed."""
     if isinstance(data, memoryview) and isinstance(data.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         whole = np.frombuffer(data.obj, np.uint8).ctypes.data
         start = np.frombuffer(data, np.uint8).ctypes.data - whole if len(data) else 0
@@ -63,36 +63,36 @@ def _reason(error: Exception) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Raise DMLError where a file cannot be written there, before what it is to hold takes its time to be made."""
+    """Raise DMLError if the file cannot be written; call it before computing its contents."""
     with writing(path):
         path = Path(os.path.realpath(path))
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not path.exists() or path.is_file():
-            # (a file of its own, as ``whole_file`` writes: what is there may be read-only, and its folder decides)
+            # (writes a new file, as ``whole_file`` does: the folder's rights decide, not those of an existing file)
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=path.parent):
                 pass
 
 
 def write_whole(path: Path, data: bytes, *, through_links: bool = True) -> None:
-    """Write a file as ``whole_file`` does."""
+    """Write a file atomically; see ``whole_file``."""
     with whole_file(path, through_links=through_links) as file:
         file.write(data)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file of UTF-8 as ``whole_file`` does."""
+    """Write a UTF-8 file atomically; see ``whole_file``."""
     write_whole(path, text.encode())
 
 
 @contextlib.contextmanager
 def whole_file(path: Path, *, through_links: bool = True) -> Iterator[BinaryIO]:
-    """A file to write; it, and the folders it needs, are there in one step, at the end: who reads it meanwhile sees all
-    of it or what was before. A link stays one, and what is no file (/dev/null, a pipe) is written to.
+    """Write a file, and the folders it needs, in one step at the end: readers see all of it or the previous contents. A
+    link stays a link, and what is not a file (/dev/null, a pipe) is written to.
 
-    through_links: False replaces whatever is at the path, a link or a pipe too, except a folder.
-    Raises DMLError where it cannot be written; then, as after any other error, nothing is left behind.
+    through_links: False replaces whatever is at the path, except a folder. Raises DMLError if it cannot be written;
+    then, as after any other error, nothing is left behind.
     """
     with writing(path):
         path = Path(os.path.realpath(path)) if through_links else path
@@ -103,7 +103,7 @@ def whole_file(path: Path, *, through_links: bool = True) -> Iterator[BinaryIO]:
             return
         temporary = path.parent / f"{os.urandom(8).hex()}.tmp"
         try:
-            with open(temporary, "xb") as file:  # with the rights that the user's other files get
+            with open(temporary, "xb") as file:  # with the access rights of the user's other files
                 yield file
             os.replace(temporary, path)
         except BaseException:

@@ -1,9 +1,9 @@
-"""Arithmetic of sizes: each formula that validator, compiler, graphs and front ends must agree on, written once.
+"""Shape arithmetic: each formula shared by validator, compiler, graphs and front ends, once.
 
-Sizes, strides, paddings and the like are sequences of integers with one item per dimension, slowest first
-({N, C, H, W}); results are tuples. Nothing here judges what an operator accepts. A stride or block of 0 counts as 1, so
-that a wrong one reaches the validator, which refuses it by its name. Sequences that describe the same dimensions must
-have the same length: DMLError otherwise. How tensors lie in memory is the business of `tensors`.
+Sizes, strides, paddings and the like are sequences of integers with one item per dimension, slowest first ({N, C, H,
+W}); results are tuples. Nothing here judges what an operator accepts. A stride or block of 0 counts as 1, so that the
+validator can refuse it by name. Sequences for the same dimensions must have equal lengths: DMLError otherwise. Memory
+layouts are in `tensors`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Sizes = tuple[int, ...]
 
 
 def each_dimension(*values: Sequence[int]) -> list[tuple[int, ...]]:
-    """What several sequences say of each dimension. Raises DMLError where they differ in length."""
+    """Zip per-dimension values. Raises DMLError if their lengths differ."""
     try:
         return list(zip(*values, strict=True))
     except ValueError:
@@ -31,9 +31,9 @@ def each_dimension(*values: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def checked_axis(axis: int, rank: int, name: str = "") -> int:
-    """An axis counted from the front; a negative one counts from behind the last.
+    """Return a nonnegative axis; a negative one counts from the end.
 
-    Raises DMLError, which begins with ``name``, where a tensor of that rank has no such dimension.
+    Raises DMLError, starting with ``name``, if a tensor of that rank has no such dimension.
     """
     if not -rank <= axis < rank:
         raise DMLError(f"{name}{name and ': '}axis {axis} is no dimension of a tensor of rank {rank}")
@@ -41,54 +41,54 @@ def checked_axis(axis: int, rank: int, name: str = "") -> int:
 
 
 def replaced(sizes: Sequence[int], axis: int, others: Sequence[int]) -> Sizes:
-    """The sizes with any number of others in place of the one at ``axis`` (counted from the front)."""
+    """Replace the size at ``axis`` (nonnegative) by any number of others."""
     return (*sizes[:axis], *others, *sizes[axis + 1 :])
 
 
 def with_size(sizes: Sequence[int], axis: int, size: int) -> Sizes:
-    """The sizes with another size along one axis (counted from the front)."""
+    """Replace the size at ``axis`` (nonnegative)."""
     return replaced(sizes, axis, (size,))
 
 
 def without_axis(sizes: Sequence[int], axis: int) -> Sizes:
-    """The sizes without the one at ``axis`` (counted from the front)."""
+    """Remove the size at ``axis`` (nonnegative)."""
     return replaced(sizes, axis, ())
 
 
 def with_axis(sizes: Sequence[int], axis: int, size: int = 1) -> Sizes:
-    """The sizes with a new dimension in front of the one at ``axis`` (counted from the front)."""
+    """Insert a size before the one at ``axis`` (nonnegative)."""
     return (*sizes[:axis], size, *sizes[axis:])
 
 
 def ones_along(sizes: Sequence[int], axes: Sequence[int]) -> Sizes:
-    """The sizes, 1 along the axes: those of a reduction that keeps its dimensions."""
+    """Set the sizes along the axes to 1, as a reduction that keeps its dimensions does."""
     return tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
 
 
 def with_rank(sizes: Sequence[int], rank: int, fill: int = 1) -> Sizes:
-    """The sizes (or strides) with ``fill`` in front up to ``rank`` dimensions; none go where there are more."""
+    """Prepend ``fill`` up to ``rank`` dimensions; longer sequences are unchanged."""
     return (*(fill,) * (rank - len(sizes)), *sizes)
 
 
 def trailing(sizes: Sequence[int], rank: int, fill: int = 1) -> Sizes:
-    """The last ``rank`` sizes (or strides), with ``fill`` in front where there are fewer."""
+    """Return the last ``rank`` sizes (or strides), with ``fill`` prepended to shorter sequences."""
     aligned = with_rank(sizes, rank, fill)
     return aligned[len(aligned) - rank :]
 
 
 def with_spatial(sizes: Sequence[int], spatial: int, fill: int = 1) -> Sizes:
-    """{N, C, spatial...} with at least ``spatial`` spatial dimensions; ``fill`` in front of the first of them."""
+    """Return {N, C, spatial...} with at least ``spatial`` spatial dimensions; ``fill`` is inserted before the first."""
     return (*sizes[:2], *(fill,) * (spatial + 2 - len(sizes)), *sizes[2:])
 
 
 def effective_rank(sizes: Sequence[int]) -> int:
-    """The number of dimensions from the first on whose size is not 1."""
+    """Count the dimensions from the first one whose size is not 1."""
     return next((len(sizes) - axis for axis, size in enumerate(sizes) if size != 1), 0)
 
 
 @checked
 def broadcast_sizes(*sizes: Sequence[int]) -> Sizes:
-    """The sizes that all broadcast to, as in NumPy. Raises DMLError where there are none."""
+    """Broadcast the sizes as NumPy does. Raises DMLError if they do not broadcast."""
     rank = max(map(len, sizes), default=0)
     found: list[int] = [1] * rank
     for own in sizes:
@@ -105,22 +105,23 @@ def broadcast_sizes(*sizes: Sequence[int]) -> Sizes:
 
 
 def window_reach(taps: int, dilation: int = 1) -> int:
-    """The elements from a window's first tap to its last, both counted; ``dilation`` of 1: taps are neighbours."""
+    """Return the elements that a window spans, from its first tap to its last; with ``dilation`` 1 taps are
+    adjacent."""
     return (taps - 1) * dilation + 1
 
 
 def window_count(size: int, reach: int, stride: int) -> int:
-    """How many positions a window has in ``size`` elements, padding included; 0 where it does not fit."""
+    """Count a window's positions in ``size`` elements, padding included; 0 if it does not fit."""
     return 0 if reach > size else (size - reach) // max(1, stride) + 1
 
 
 def covered_size(count: int, reach: int, stride: int) -> int:
-    """The elements from the first of ``count`` windows to the last one's end: the least size that has them."""
+    """Return the least size that holds ``count`` windows: from the first one's start to the last one's end."""
     return (count - 1) * stride + reach
 
 
 def same_padding(size: int, reach: int, stride: int) -> int:
-    """The padding, both ends together, with which there is a window for each ``stride`` elements begun (auto_pad)."""
+    """Return the total padding that gives one window per ``stride`` elements, rounded up (auto_pad)."""
     step = max(1, stride)
     return max(0, covered_size(-(-size // step), reach, step) - size)
 
@@ -133,10 +134,9 @@ def window_counts(
     start: Sequence[int],
     end: Sequence[int],
 ) -> Sizes:
-    """How many positions a window has along each spatial dimension.
+    """Count a window's positions along each spatial dimension.
 
-    sizes: of the spatial dimensions. window: taps in each. dilations: None where taps are neighbours. start, end:
-    padding.
+    sizes: spatial sizes. window: taps per dimension. dilations: None if taps are adjacent. start, end: padding.
     """
     gaps = (1,) * len(window) if dilations is None else dilations
     dimensions = each_dimension(sizes, window, strides, gaps, start, end)
@@ -154,7 +154,7 @@ def pooled_sizes(
     start: Sequence[int],
     end: Sequence[int],
 ) -> Sizes:
-    """The sizes that pooling {N, C, spatial...} gives; arguments as for `window_counts`."""
+    """Return the sizes after pooling {N, C, spatial...}; arguments as for `window_counts`."""
     return (*sizes[:2], *window_counts(sizes[2:], window, strides, dilations, start, end))
 
 
@@ -167,9 +167,9 @@ def convolved_sizes(
     end: Sequence[int],
     output_padding: Sequence[int] | None = None,
 ) -> Sizes:
-    """The sizes that a forward convolution of {N, C, spatial...} with {outputs, C / groups, window...} gives.
+    """Return the sizes of a forward convolution of {N, C, spatial...} with {outputs, C / groups, window...}.
 
-    output_padding: elements behind those that windows make; None for none.
+    output_padding: elements added after those that windows compute; None for none.
     """
     counts = window_counts(sizes[2:], weights[2:], strides, dilations, start, end)
     more = (0,) * len(counts) if output_padding is None else output_padding
@@ -186,9 +186,9 @@ def transposed_sizes(
     output_padding: Sequence[int] | None = None,
     groups: int = 1,
 ) -> Sizes:
-    """The sizes that a backward (transposed) convolution gives: those whose forward convolution has ``sizes``.
+    """Return the sizes of a backward (transposed) convolution: those whose forward convolution has ``sizes``.
 
-    weights: {C, outputs / groups, window...}. output_padding: which of the several sizes that is; None for the least.
+    weights: {C, outputs / groups, window...}. output_padding: selects among several such sizes; None for the least.
     """
     more = (0,) * (len(sizes) - 2) if output_padding is None else output_padding
     dimensions = each_dimension(sizes[2:], weights[2:], strides, dilations, start, end, more)
@@ -207,7 +207,8 @@ def unfolded_sizes(
     start: Sequence[int],
     end: Sequence[int],
 ) -> Sizes:
-    """The sizes of the columns of {N, C, spatial...}: {N, C x taps, windows}; arguments as for `window_counts`."""
+    """Return the sizes of {N, C, spatial...} unfolded to columns, {N, C x taps, windows}; arguments as for
+    `window_counts`."""
     counts = window_counts(sizes[2:], window, strides, dilations, start, end)
     return (sizes[0], sizes[1] * prod(window), prod(counts))
 
@@ -216,22 +217,22 @@ def unfolded_sizes(
 
 
 def sliced_sizes(window: Sequence[int], strides: Sequence[int]) -> Sizes:
-    """How many elements every ``strides``-th of a window of these sizes is. Negative strides run from its end."""
+    """Return the sizes of a strided slice of a window. Negative strides start at its end."""
     return tuple(window_count(size, 1, abs(stride)) for size, stride in each_dimension(window, strides))
 
 
 def padded_sizes(sizes: Sequence[int], start: Sequence[int], end: Sequence[int]) -> Sizes:
-    """The sizes with padding before and behind each dimension."""
+    """Add padding before and after each dimension."""
     return tuple(map(sum, each_dimension(sizes, start, end)))
 
 
 def scaled_sizes(sizes: Sequence[int], factors: Sequence[int]) -> Sizes:
-    """The sizes times whole factors, as tiling and upsampling give them."""
+    """Multiply the sizes by whole factors, as tiling and upsampling do."""
     return tuple(map(prod, each_dimension(sizes, factors)))
 
 
 def joined_sizes(parts: Sequence[Sequence[int]], axis: int) -> Sizes:
-    """The sizes of parts one after another along an axis; those of the first decide along all others."""
+    """Join sizes along an axis; the first part gives all others."""
     return with_size(parts[0], axis, sum(part[axis] for part in parts))
 
 
@@ -243,23 +244,24 @@ def _image(sizes: Sequence[int]) -> tuple[int, int, int, int]:
 
 
 def depth_to_space_sizes(sizes: Sequence[int], block: int) -> Sizes:
-    """The sizes of {N, C, H, W} whose channels become blocks of ``block`` by ``block`` pixels."""
+    """Return the sizes of {N, C, H, W} after channels become blocks of ``block`` by ``block`` pixels."""
     batch, channels, height, width = _image(sizes)
     return batch, channels // max(1, block**2), height * block, width * block
 
 
 def space_to_depth_sizes(sizes: Sequence[int], block: int) -> Sizes:
-    """The sizes of {N, C, H, W} whose blocks of ``block`` by ``block`` pixels become channels."""
+    """Return the sizes of {N, C, H, W} after blocks of ``block`` by ``block`` pixels become channels."""
     batch, channels, height, width = _image(sizes)
     return batch, channels * block**2, height // max(1, block), width // max(1, block)
 
 
 def gather_kept(sizes: Sequence[int], indices: Sequence[int], axis: int, index_dimensions: int) -> tuple[int, int]:
-    """Which dimensions of its input and its indices the output of GATHER has: (first, count).
+    """Return which dimensions of input and indices GATHER's output keeps: (first, count).
 
-    The input's sizes, with the last ``index_dimensions`` sizes of the indices in place of the one at ``axis``, may be
-    more than the dimension count. Then leading ones go, first of the input, then of the indices (the page's example 3).
-    first: the first dimension of the input that stays. count: how many of the indices' dimensions, the last, stay.
+    The input's sizes, with the last ``index_dimensions`` sizes of the indices in place of the one at ``axis``, may
+    exceed the dimension count. Then leading ones are dropped, first of the input, then of the indices (the page's
+    example 3). first: first dimension of the input to keep. count: number of trailing dimensions of the indices to
+    keep.
     """
     excess = index_dimensions - 1
     first = 0
@@ -272,17 +274,18 @@ def gather_kept(sizes: Sequence[int], indices: Sequence[int], axis: int, index_d
 
 
 def gathered_sizes(sizes: Sequence[int], indices: Sequence[int], axis: int, index_dimensions: int) -> Sizes:
-    """The sizes that GATHER gives, without the ones that fill them up to the dimension count.
+    """Return the sizes of GATHER's output, without leading ones.
 
-    More of them than the input has where too few leading sizes are 1: the validator refuses that.
+    They exceed the input's rank if too few leading sizes are 1; the validator refuses that.
     """
     first, count = gather_kept(sizes, indices, axis, index_dimensions)
     return replaced(sizes, axis, indices[len(indices) - count :])[first:]
 
 
 def gathered_nd_sizes(sizes: Sequence[int], indices: Sequence[int], batches: int = 0) -> Sizes:
-    """The sizes that GATHER_ND gives: for each tuple, the last dimension of the indices, what it leaves of the input.
+    """Return the sizes of GATHER_ND's output: per tuple (the last dimension of the indices), the input's remaining
+    dimensions.
 
-    batches: leading dimensions that input and indices share.
+    batches: leading dimensions shared by input and indices.
     """
     return (*indices[:-1], *sizes[batches + indices[-1] :])

@@ -1,4 +1,4 @@
-"""Where the time goes until a model answers: stages that are timed, and told of, while somebody collects them."""
+"""Timed stages of preparing and running a model, reported while somebody collects them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-#: Told (stage, done, of how many) as work goes on, from whichever thread does it.
+#: Called with (stage, done, total) as work proceeds, from any thread.
 Watcher = Callable[[str, int, int], None]
 
 
 @dataclass
 class Spent:
-    """Of one stage: how often it was entered, and seconds by the wall's clock and of all CPUs."""
+    """A stage's entries, wall seconds and CPU seconds."""
 
     count: int = 0
     wall: float = 0.0
@@ -25,20 +25,21 @@ class Spent:
 
 @dataclass
 class Collected:
-    """What ``collect`` found. stages: in the order in which they first came. distinct: what was seen, by kind."""
+    """Results of ``collect``. stages: in order of first entry. distinct: objects seen, by kind."""
 
     stages: dict[str, Spent] = field(default_factory=dict)
     distinct: dict[str, set[Hashable]] = field(default_factory=dict)
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process, all threads, and of the child processes that it has waited for."""
+    """Return the CPU time of this process and of the child processes it has waited for."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
 
 class _Collector:
-    """Times stages of its own thread, each without those inside it, so that they add up; of others it counts them."""
+    """Times the stages of its own thread, exclusive of inner ones, so that they add up; counts those of other
+    threads."""
 
     def __init__(self, watcher: Watcher | None) -> None:
         self.collected = Collected()
@@ -65,7 +66,7 @@ class _Collector:
             self._stack.pop()
 
     def _charge(self) -> None:
-        """The time since the last change of stage goes to the innermost one."""
+        """Charge the time since the last change to the innermost stage."""
         now = time.perf_counter(), cpu_seconds()
         if self._stack:
             self._stack[-1].wall += now[0] - self._since[0]
@@ -83,7 +84,7 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 
 @contextlib.contextmanager
 def collect(watcher: Watcher | None = None) -> Iterator[Collected]:
-    """Time the stages that this thread goes through. One at a time in a process: an inner one hides the outer one."""
+    """Time this thread's stages. One collector at a time: an inner one hides the outer one."""
     global _collector
     outer = _collector
     _collector = inner = _Collector(watcher)
@@ -94,18 +95,18 @@ def collect(watcher: Watcher | None = None) -> Iterator[Collected]:
 
 
 def stage(name: str) -> AbstractContextManager[None]:
-    """What is done inside belongs to that stage."""
+    """Attribute the work inside to a stage."""
     return _NOTHING if _collector is None else _collector.stage(name)
 
 
 def saw(kind: str, what: Hashable) -> None:
-    """Something of that kind was used; equal ones count once."""
+    """Record the use of an object; equal ones count once."""
     if _collector is not None:
         _collector.saw(kind, what)
 
 
 def progress(name: str, done: int, total: int) -> None:
-    """Tell whoever waits how far a stage is."""
+    """Report the progress of a stage."""
     if _collector is not None and _collector.watcher is not None:
         _collector.watcher(name, done, total)
 

@@ -1,9 +1,8 @@
-"""How the structures of directml.h are made: which fields are given in which order, and of which types.
+"""Construction of directml.h's structures: the order of their fields, and their types.
 
-Fields are given by name, or by position in C's order. Counts follow from their arrays and may be left out, by position
-too: an array in the place where C has the first count means that all counts are left out. A field that a structure
-lacks, one given twice or not at all, and a value of another type raise a DMLError at once. Whether a value of the right
-type is in range is for the validator to say.
+Fields are given by name, or by position in C's order. Counts follow from their arrays and may be omitted, also by
+position: an array in the place of C's first count means that all counts are omitted. An unknown, repeated or missing
+field and a value of another type raise a DMLError at once. The validator checks whether values are in range.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _LEFT_OUT = object()
 
 
 class HashedOnce:
-    """A key that is looked up again and again: equal to those of equal values, and its hash is computed once."""
+    """A lookup key with the equality of its value, hashed once."""
 
     __slots__ = ("_hash", "_value")
 
@@ -50,8 +49,8 @@ class HashedOnce:
 class Signature:
     """The fields of a structure.
 
-    in_c: all of them in directml.h's order. short: the order that leaves out the counts before arrays, or has them
-    last. defaults: of the fields that need not be given.
+    in_c: all, in directml.h's order. short: the order without the counts before arrays, or with counts last. defaults:
+    of optional fields.
     """
 
     def __init__(self, name: str, in_c: tuple[str, ...], short: tuple[str, ...], defaults: dict[str, Any]) -> None:
@@ -61,13 +60,13 @@ class Signature:
         self._short = short
         self._fields = frozenset(in_c)
         self._required = [field for field in in_c if field not in defaults]
-        #: The first place where the orders differ: an array in the short one, a number in C's.
+        #: The first position at which the orders differ: an array in the short one, a number in C's.
         self._differs = next((at for at, pair in enumerate(zip(in_c, short, strict=False)) if pair[0] != pair[1]), None)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The given values by field.
+        """Return the values by field.
 
-        Raises DMLError where they are not the structure's.
+        Raises DMLError if they do not match the structure.
         """
         values = self._by_position(args) if args else {}
         for field in kwargs:
@@ -89,7 +88,7 @@ class Signature:
         return values
 
     def takes_in_order(self, count: int) -> bool:
-        """Whether so many values by position are the structure's first fields, in either order, and all it needs."""
+        """Whether `count` positional values suffice, in either order."""
         return self._differs is None and len(self._required) <= count <= len(self._in_c)
 
     def _by_position(self, args: tuple[Any, ...]) -> dict[str, Any]:
@@ -100,7 +99,7 @@ class Signature:
         return dict(zip(order, args, strict=False))
 
     def _has_number_for_array(self, args: tuple[Any, ...]) -> bool:
-        """Whether a number stands where the short order has an array and C's its count."""
+        """Whether a number stands where the short order has an array and C's a count."""
         return self._differs is not None and len(args) > self._differs and _may_be_count(args[self._differs])
 
     def _orders(self) -> str:
@@ -113,18 +112,19 @@ def _may_be_count(value: object) -> bool:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name, where one that is known is near."""
-    from difflib import get_close_matches  # only where something is wrong already: it takes long to import
+    """Return the end of a message about an unknown name, suggesting a similar known one; "" if there is none."""
+    # only after an error: it is slow to import
+    from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Kind]], type[_Kind]]:
-    """Make a dataclass a structure of directml.h, whose values are checked against its annotations.
+    """Decorate a dataclass as a structure of directml.h, whose values are checked against its annotations.
 
-    in_c: C's order of the fields where it is not the dataclass's. converted: fields that ``__post_init__`` checks
-    itself, because it accepts more types than it stores.
+    in_c: C's field order if it differs from the dataclass's. converted: fields that ``__post_init__`` checks itself,
+    because it accepts more types than it stores.
     """
 
     def decorate(kind: type[_Kind]) -> type[_Kind]:
@@ -139,7 +139,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             nonlocal checks
-            if checks is None:  # only now, since annotations may name what their module defines further down
+            if checks is None:  # deferred, since annotations may name later definitions of their module
                 held = set(names) - set(converted)
                 checks = {name: check for name, check in field_checks(make, kind.__name__).items() if name in held}
                 in_order.extend((checks.get(name), defaults.get(name, _LEFT_OUT)) for name in names)
@@ -163,7 +163,7 @@ def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Ki
 
 
 def convert(where: str, value: Any, converter: Callable[[Any], Any], wanted: str) -> Any:
-    """What the converter makes of a value, else the error of ``not_converted``."""
+    """Convert a value, or raise the error of ``not_converted``."""
     try:
         return converter(value)
     except (TypeError, ValueError, OverflowError):
@@ -171,16 +171,16 @@ def convert(where: str, value: Any, converter: Callable[[Any], Any], wanted: str
 
 
 def not_converted(where: str, value: Any, wanted: str, kind: type[Enum] | None = None) -> DMLError:
-    """What to raise where a converter raises TypeError, ValueError or OverflowError: ``where`` must be ``wanted``.
+    """Return the error for a failed conversion: ``where`` must be ``wanted``.
 
-    kind: the enumeration that it is to be of; names near the one found are told.
+    kind: the expected enumeration; similar names of it are suggested.
     """
     hint = nearby(kind, value) if kind is not None and isinstance(value, str) else ""
     return DMLError(f"{where}: must be {wanted}, found {described(value)}{hint}")
 
 
 def integer(value: Any) -> int:
-    """An int from whatever is an index, but no boolean. Raises TypeError."""
+    """Convert any index except a boolean to an int. Raises TypeError."""
     if type(value) is int:
         return value
     if isinstance(value, bool):
@@ -189,7 +189,7 @@ def integer(value: Any) -> int:
 
 
 def sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """A converter of ordered iterables other than text into tuples, each item by the given converter."""
+    """Return a converter of ordered iterables other than text into tuples, with a converter for the items."""
 
     def convert_all(value: Any) -> tuple[Any, ...]:
         if isinstance(value, str | bytes | dict | set | frozenset):
@@ -203,12 +203,12 @@ _integers = sequence(integer)
 
 
 def integers(value: Any) -> tuple[int, ...]:
-    """A tuple of ints."""
+    """Convert to a tuple of ints."""
     return value if type(value) is tuple and set(map(type, value)) <= {int} else _integers(value)
 
 
 def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
-    """A converter into members of that enumeration, from their numbers and names too. Names that are none raise a
+    """Return a converter into members of an enumeration; it takes their numbers and names too. Unknown names raise a
     ValueError."""
 
     def convert_number(value: Any) -> _Enum:
@@ -225,7 +225,7 @@ def enumerator(kind: type[_Enum]) -> Callable[[Any], _Enum]:
 
 
 def derive_count(desc: Any, field: str, length: int, counted: str) -> None:
-    """Fill in a count that was left out, and refuse one that contradicts what it counts, the field ``counted``."""
+    """Fill in an omitted count; refuse one that contradicts the length of the field ``counted``."""
     given = getattr(desc, field)
     if given is None:
         object.__setattr__(desc, field, length)

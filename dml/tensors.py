@@ -1,8 +1,8 @@
-"""Tensor descriptions and the small structures that operators hold, with the arithmetic of how tensors lie in memory.
+"""Tensor descriptions, the small structures that operators hold, and the arithmetic of memory layouts.
 
 Sizes and strides count elements and go from the slowest dimension to the fastest ({N, C, H, W}). Nothing here judges
-whether a tensor is acceptable: that is the validator's work. What sizes an operator's output has is in `shapes`.
-References: dml_buffer_tensor_desc, dml-strides, dml-helper-functions, dml_scalar_union.
+whether a tensor is acceptable; the validator does. Output sizes of operators are in `shapes`. References:
+dml_buffer_tensor_desc, dml-strides, dml-helper-functions, dml_scalar_union.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .structures import derive_count, did_you_mean, enumerator, integer, integer
 
 _T = DML_TENSOR_DATA_TYPE
 
-#: Every data type that has elements: the bits of one in a buffer, and NumPy's type for it.
+#: Bits per element in a buffer and NumPy type of every data type that has elements.
 _ELEMENTS: dict[DML_TENSOR_DATA_TYPE, tuple[int, type[Any]]] = {
     _T.DML_TENSOR_DATA_TYPE_FLOAT64: (64, np.float64),
     _T.DML_TENSOR_DATA_TYPE_FLOAT32: (32, np.float32),
@@ -53,7 +53,7 @@ _DATA_TYPE = {dtype: data_type for data_type, dtype in _NUMPY.items()}
 
 @checked
 def numpy_dtype(data_type: DML_TENSOR_DATA_TYPE) -> np.dtype[Any]:
-    """The NumPy dtype of a tensor data type; INT4 and UINT4 are ml_dtypes' (one element per byte in memory)."""
+    """Return the NumPy dtype of a tensor data type; INT4 and UINT4 are ml_dtypes' (one element per byte in memory)."""
     try:
         return _NUMPY[data_type]
     except KeyError:
@@ -61,7 +61,7 @@ def numpy_dtype(data_type: DML_TENSOR_DATA_TYPE) -> np.dtype[Any]:
 
 
 def data_type_of(dtype: npt.DTypeLike) -> DML_TENSOR_DATA_TYPE:
-    """The tensor data type of a NumPy dtype in the machine's byte order. Booleans are UINT8, as in ONNX tensors."""
+    """Return the tensor data type of a NumPy dtype in native byte order. Booleans are UINT8, as in ONNX tensors."""
     try:
         resolved = np.dtype(dtype)
     except (TypeError, ValueError):
@@ -76,14 +76,14 @@ def data_type_of(dtype: npt.DTypeLike) -> DML_TENSOR_DATA_TYPE:
 
 @checked
 def nearest_float(value: float, dtype: type[np.floating[Any]] = np.float32) -> float:
-    """The number as a FLOAT, or another floating-point type, holds it: rounded, infinite beyond the type's range."""
+    """Round to FLOAT, or another floating-point type; infinite beyond the type's range."""
     with np.errstate(over="ignore"):
         return float(dtype(value))
 
 
 @checked
 def element_bits(data_type: DML_TENSOR_DATA_TYPE) -> int:
-    """Bits one element takes in a buffer: 4 to 64."""
+    """Return the bits of one element in a buffer: 4 to 64."""
     try:
         return ELEMENT_BITS[data_type]
     except (KeyError, TypeError):
@@ -92,7 +92,7 @@ def element_bits(data_type: DML_TENSOR_DATA_TYPE) -> int:
 
 @checked
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a tensor without gaps: the last dimension has stride 1."""
+    """Return the strides of a tensor without gaps: the last dimension has stride 1."""
     return _packed_strides(sizes)
 
 
@@ -105,7 +105,7 @@ def _packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 @checked
 def ordered_strides(sizes: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a tensor without gaps whose dimensions lie in memory in `order`, slowest first."""
+    """Return the strides of a tensor without gaps whose dimensions lie in memory in `order`, slowest first."""
     if sorted(order) != list(range(len(sizes))):
         raise DMLError(f"order {tuple(order)} is not a permutation of the {len(sizes)} dimensions")
     strides = [0] * len(sizes)
@@ -118,7 +118,7 @@ def ordered_strides(sizes: Sequence[int], order: Sequence[int]) -> tuple[int, ..
 
 @checked
 def nhwc_strides(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a channels-last layout for sizes given as {N, C, spatial...}; any rank of at least 2."""
+    """Return channels-last strides for sizes given as {N, C, spatial...}; any rank of at least 2."""
     if len(sizes) < 2:
         raise DMLError(f"a channels-last layout needs at least the dimensions N and C, found sizes {tuple(sizes)}")
     return ordered_strides(sizes, (0, *range(2, len(sizes)), 1))
@@ -126,10 +126,10 @@ def nhwc_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 
 @checked
 def broadcast_strides(sizes: Sequence[int], to: Sequence[int], strides: Sequence[int] | None = None) -> tuple[int, ...]:
-    """Strides that make a tensor of `sizes` (and `strides`, packed when None) read as one of sizes `to`.
+    """Return strides that broadcast a tensor of `sizes` (and `strides`; None if packed) to the sizes `to`.
 
-    Dimensions are aligned at the right as in NumPy; a dimension of size 1, or one that `sizes` lacks, gets stride 0
-    where `to` is larger. DMLError where the sizes do not broadcast.
+    Dimensions are aligned at the right as in NumPy; a dimension of size 1 or missing from `sizes` gets stride 0 if `to`
+    is larger. Raises DMLError if the sizes do not broadcast.
     """
     own = packed_strides(sizes) if strides is None else tuple(strides)
     if len(own) != len(sizes):
@@ -152,9 +152,9 @@ def broadcast_strides(sizes: Sequence[int], to: Sequence[int], strides: Sequence
 def calc_buffer_tensor_size(
     data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
-    """DMLCalcBufferTensorSize: the fewest bytes that hold such a tensor, a multiple of 4.
+    """Return the least buffer size for a tensor in bytes, a multiple of 4 (DMLCalcBufferTensorSize).
 
-    One past the last element's index times the element size; 4-bit elements lie two to a byte.
+    The index after the last element's, times the element size; two 4-bit elements share a byte.
     """
     if strides is not None and len(strides) != len(sizes):
         raise DMLError(f"{len(strides)} strides for {len(sizes)} sizes")
@@ -162,7 +162,7 @@ def calc_buffer_tensor_size(
 
 
 def spanned_elements(sizes: Sequence[int], strides: Sequence[int]) -> int:
-    """One past the index of the last element of a tensor."""
+    """Return the index after the last element's."""
     return sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
 
 
@@ -174,7 +174,7 @@ def _size_in_bytes(bits: int, sizes: Sequence[int], strides: Sequence[int] | Non
 _data_type = enumerator(DML_TENSOR_DATA_TYPE)
 _flags = enumerator(DML_TENSOR_FLAGS)
 
-#: For each field what converts it, and into what.
+#: Converter and expected type, in words, of each field.
 _FIELDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "DataType": (_data_type, "a DML_TENSOR_DATA_TYPE"),
     "Flags": (_flags, "DML_TENSOR_FLAGS"),
@@ -195,8 +195,8 @@ class DML_BUFFER_TENSOR_DESC:
     """A tensor in a buffer.
 
     DataType, Flags: an enumerator, its number or its name ("FLOAT32"). Sizes, Strides: sequences of one number per
-    dimension, kept as tuples; Strides None means packed. TotalTensorSizeInBytes: computed with
-    `calc_buffer_tensor_size` when None. DimensionCount: derived from Sizes; a given one must agree. By position in this
+    dimension, stored as tuples; Strides None means packed. TotalTensorSizeInBytes: computed with
+    `calc_buffer_tensor_size` if None. DimensionCount: derived from Sizes; a given one must agree. By position in this
     order, (DataType, Sizes, Strides, ...), or in C's, (DataType, Flags, DimensionCount, Sizes, Strides, ...).
     Reference: dml_buffer_tensor_desc.
     """
@@ -230,12 +230,12 @@ class DML_BUFFER_TENSOR_DESC:
 
     @property
     def in_words(self) -> str:
-        """(FLOAT32, (1, 3, 5, 5)), and what else is not as it is where it is left out."""
+        """Return (FLOAT32, (1, 3, 5, 5)) and every field that is not the default."""
         more = [f", {name}={value}" for name, value in self._given().items()]
         return f"({short_name(self.DataType)}, {self.Sizes}{''.join(more)})"
 
     def _given(self) -> dict[str, object]:
-        """Of the fields that may be left out, those that say something."""
+        """Return the optional fields that are not the default."""
         given: dict[str, object] = {} if self.Strides is None else {"Strides": self.Strides}
         if self.TotalTensorSizeInBytes != self._implied_size():
             given["TotalTensorSizeInBytes"] = self.TotalTensorSizeInBytes
@@ -250,11 +250,11 @@ class DML_BUFFER_TENSOR_DESC:
 
     @cached_property
     def _hash(self) -> int:
-        """Kept, since descriptions are looked up again and again while a graph is compiled."""
+        """Cached: graph compilation looks descriptions up often."""
         return hash((self.DataType, self.Sizes, self.Strides, self.TotalTensorSizeInBytes, self.Flags))
 
     def _implied_size(self) -> int:
-        """The computed size, or 0 for a description that the validator will refuse anyway."""
+        """Return the computed size, or 0 for a description that the validator will refuse."""
         if self.DataType not in ELEMENT_BITS or not self.Sizes:
             return 0
         if self.Strides is not None and len(self.Strides) != len(self.Sizes):
@@ -268,17 +268,17 @@ class DML_BUFFER_TENSOR_DESC:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The strides in elements, the packed ones where none were given."""
+        """Strides in elements; packed if none were given."""
         return _packed_strides(self.Sizes) if self.Strides is None else self.Strides
 
     @cached_property
     def element_count(self) -> int:
-        """The number of logical elements, broadcast ones counted as often as they are read."""
+        """Number of logical elements; broadcast ones count as often as they are read."""
         return prod(self.Sizes)
 
     @cached_property
     def is_packed(self) -> bool:
-        """Whether the elements lie in row-major order without gaps (dimensions of size 1 may have any stride)."""
+        """Whether the elements are in row-major order without gaps (dimensions of size 1 may have any stride)."""
         return self.Strides is None or all(
             size == 1 or stride == packed
             for size, stride, packed in zip(self.Sizes, self.Strides, _packed_strides(self.Sizes), strict=True)
@@ -302,14 +302,15 @@ class DML_BUFFER_TENSOR_DESC:
 
 @lru_cache(maxsize=8192)
 def packed_tensor(data_type: DML_TENSOR_DATA_TYPE, sizes: tuple[int, ...]) -> DML_BUFFER_TENSOR_DESC:
-    """The description of a tensor without gaps; the same object for the same ones, of which models have many."""
+    """Return the description of a tensor without gaps; equal arguments give the same object, since models repeat
+    them."""
     return DML_BUFFER_TENSOR_DESC(data_type, sizes)
 
 
 @structure(converted=("Type",))
 @dataclass(frozen=True)
 class DML_TENSOR_DESC:
-    """A tensor description of a given type; accepted wherever a DML_BUFFER_TENSOR_DESC is.
+    """A tensor description with its type; accepted wherever a DML_BUFFER_TENSOR_DESC is.
 
     Reference: dml_tensor_desc.
     """
@@ -348,11 +349,11 @@ _UNION_FORMATS = {
 
 @dataclass(frozen=True, init=False)
 class DML_SCALAR_UNION:
-    """Eight bytes read as a number of one data type or another, little-endian.
+    """Eight bytes that can be read as a number of any data type, little-endian.
 
     One member is given by name, `DML_SCALAR_UNION(Float32=1.5)`, and fills the leading bytes; the others are zero.
-    Every member can be read afterwards, whichever was given. FLOAT16 has no member: its bits go through UInt16.
-    Equal when the bytes are equal. Reference: dml_scalar_union.
+    Every member can be read afterwards. FLOAT16 has no member: its bits go through UInt16. Unions are equal if their
+    bytes are. Reference: dml_scalar_union.
     """
 
     Bytes: bytes
@@ -387,7 +388,7 @@ class DML_SCALAR_UNION:
 
     @checked
     def value(self, data_type: DML_TENSOR_DATA_TYPE) -> int | float:
-        """The number that the leading bytes hold in `data_type`; 4-bit types take the low half of the first byte."""
+        """Return the leading bytes as a number of `data_type`; 4-bit types take the low half of the first byte."""
         if data_type == _T.DML_TENSOR_DATA_TYPE_UINT4:
             return self.Bytes[0] & 15
         if data_type == _T.DML_TENSOR_DATA_TYPE_INT4:

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of work that takes long: how far it is and, if asked for, where the time went."""
+"""Terminal output of long work: progress and, on request, the time of each stage."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rich.table import Table
 
 from .stages import Collected, Spent, collect, cpu_seconds
 
-#: Seconds until something is shown.
+#: Seconds before progress is shown.
 PATIENCE = 1.0
 
 _WORDS = {"glslang": "compiling kernels", "pipelines": "making pipelines", "first run": "first run of each kernel"}
 
 
 class Waiting:
-    """While inside, a terminal shows how many kernels are done of all, once that takes longer than PATIENCE.
+    """Context in which a terminal shows how many kernels are compiled, once that takes longer than PATIENCE.
 
-    console: where; nothing is shown where it is no terminal. verbose: afterwards it says what each stage took.
+    console: nothing is shown if it is not a terminal. verbose: prints the time of each stage at the end.
     """
 
     def __init__(self, console: Console, *, verbose: bool = False) -> None:
@@ -50,7 +50,7 @@ class Waiting:
             self._console.print(where_time_went(self._collected, taken))
 
     def say(self, print_: Callable[[str], None], text: str) -> None:
-        """Print a line in between."""
+        """Print a line while the progress bar is shown."""
         self._hide()
         print_(text)
         self._wait()
@@ -71,7 +71,7 @@ class Waiting:
         with self._lock:
             if self._timer is None:
                 return
-            # What is printed goes where it would go otherwise
+            # Other output keeps its destination
             self._progress = Progress(
                 TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                 console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False,
@@ -81,7 +81,7 @@ class Waiting:
             self._progress.start()
 
     def _draw(self, *, at_once: bool) -> None:
-        """at_once: rather than with the next of ten pictures a second."""
+        """at_once: now, instead of at the next of ten updates a second."""
         stage, done, total = self._at
         if self._progress is not None:
             words, is_seen = _WORDS.get(stage, stage), done < total
@@ -100,7 +100,7 @@ class Waiting:
 
 
 def where_time_went(collected: Collected, taken: Spent) -> Table:
-    """A row per stage, the rest, and all of it."""
+    """Build a table of the stages' times, the remainder and the total."""
     table = Table(title="Where the time went", title_justify="left")
     for column in ("stage", "times", "seconds", "CPU seconds"):
         table.add_column(column, justify="left" if column == "stage" else "right")

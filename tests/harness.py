@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 
 import dml
 import last_run
@@ -103,6 +102,8 @@ def whole(buffer: Buffer) -> dml.DML_BUFFER_BINDING:
 
 def refuse(desc: dml.OperatorDesc, *words: str, level: dml.DML_FEATURE_LEVEL = dml.DML_FEATURE_LEVEL_6_4) -> None:
     """The validator refuses the description, at this feature level, with a message that has these words."""
+    import pytest  # (the documentation is built with `tensor`, where pytest is not installed)
+
     with pytest.raises(dml.DMLError) as caught:
         dml.validate(desc, level)
     assert caught.value.hresult == dml.HRESULT.E_INVALIDARG

@@ -1,1 +1,1 @@
-"""The objects of DirectML's API: device, operators, bindings, command recorder; and what short ways lead past them."""
+"""DirectML's API objects: device, operators, bindings, command recorder; and the shortcuts past them."""

@@ -1,4 +1,4 @@
-"""NumPy arrays to and from the bytes that a tensor description says."""
+"""Conversion between NumPy arrays and the bytes of a tensor description."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def _strided(words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> Array:
-    """The tensor's elements within the buffer that starts with it."""
+    """Return a view of the tensor's elements in the buffer that starts with it."""
     dtype = numpy_dtype(desc.DataType)
     steps = [stride * dtype.itemsize for stride in desc.strides]
     return np.ndarray(desc.Sizes, dtype, words, strides=steps)
@@ -25,13 +25,13 @@ def _nibbles(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
 
 
 class TensorMemory:
-    """A tensor within the words that begin with it, to be written from arrays and read into them again and again."""
+    """A tensor at the start of a buffer's words, repeatedly written from arrays and read into them."""
 
     def __init__(self, words: npt.NDArray[np.uint32], desc: DML_BUFFER_TENSOR_DESC) -> None:
         self._words = words
         self._desc = desc
         self._elements = None if element_bits(desc.DataType) == 4 else _strided(words, desc)
-        #: Along a stride of 0 the first element counts. None where there is none such.
+        #: Index of the first element along strides of 0, which counts; None without such strides.
         self._once: tuple[slice, ...] | None = None
         self._written = self._elements
         if 0 in desc.strides:
@@ -39,13 +39,13 @@ class TensorMemory:
             self._written = None if self._elements is None else self._elements[self._once]
 
     def clear(self) -> None:
-        """Make zero what no element covers. Elements may become zero with it."""
+        """Zero the bytes between elements; elements may be zeroed too."""
         elements = self._elements
         covered = elements.nbytes if elements is not None and elements.flags.c_contiguous else 0
         self._words[covered // 4 :] = 0
 
     def store(self, array: Array) -> None:
-        """Lay the elements out by the tensor's strides."""
+        """Write the array's elements by the tensor's strides."""
         if self._once is not None:
             array = array[self._once]
         if self._written is not None:
@@ -57,7 +57,7 @@ class TensorMemory:
         self._words.view(np.uint8)[:] = flat[0::2] | flat[1::2] << 4
 
     def load(self) -> Array:
-        """A packed copy of the elements."""
+        """Return a packed copy of the elements."""
         if self._elements is not None:
             return self._elements.copy()
         desc = self._desc
@@ -68,7 +68,7 @@ class TensorMemory:
 
 
 def packed_bytes(array: Array, desc: DML_BUFFER_TENSOR_DESC) -> npt.NDArray[np.uint8]:
-    """All of the tensor's bytes with the elements laid out by its strides; the array's own where they are the same."""
+    """Return all bytes of the tensor, with elements placed by its strides; the array's own if they are equal."""
     size = int(desc.TotalTensorSizeInBytes or 0)
     if element_bits(desc.DataType) != 4 and desc.strides == packed_strides(desc.Sizes) and array.nbytes == size:
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""Binding tables (IDMLBindingTable): which buffers a dispatchable reads and writes."""
+"""Binding tables (IDMLBindingTable): the buffers that a dispatchable reads and writes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ AnyBinding = DML_BINDING_DESC | DML_BUFFER_BINDING | DML_BUFFER_ARRAY_BINDING | 
 
 
 class BindingTable(DeviceChild):
-    """Buffers bound for one dispatchable. What was bound is read when a dispatch is recorded, or when it is executed,
-    for operators compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE.
+    """Buffers bound for one dispatchable. Bindings are read when a dispatch is recorded, or when it is executed for
+    operators compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE.
 
     Reference: idmlbindingtable.
     """
@@ -41,9 +41,9 @@ class BindingTable(DeviceChild):
 
     @checked
     def reset(self, desc: DML_BINDING_TABLE_DESC | None = None) -> None:
-        """Forget all bindings, and be for another dispatchable; without one the table is empty and refuses bindings.
+        """Remove all bindings and assign another dispatchable; without one the table is empty and refuses bindings.
 
-        Dispatches that were recorded with the bindings keep them. Reference: idmlbindingtable-reset.
+        Dispatches already recorded keep their bindings. Reference: idmlbindingtable-reset.
         """
         dispatchable = None
         if desc is not None:
@@ -70,7 +70,7 @@ class BindingTable(DeviceChild):
 
     @property
     def bound(self) -> BoundResources:
-        """What is bound until the next ``reset``. Raises DMLError for an empty table."""
+        """The bindings until the next ``reset``. Raises DMLError for an empty table."""
         self._device.require_open()
         if self._bound is None:
             raise DMLError("BindingTable: it is for no dispatchable; reset it with a DML_BINDING_TABLE_DESC")
@@ -84,9 +84,10 @@ class BindingTable(DeviceChild):
     def bind_inputs(self, bindings: Sequence[AnyBinding] | None = ()) -> None:
         """Bind the inputs in the order of the descriptor's fields, tensor arrays one after another.
 
-        Nothing unbinds all. A compiled operator takes a buffer binding for each present tensor, and none for absent
-        ones and those that DML owns; an initializer an array binding per operator. Offsets are multiples of 16, and of
-        the tensor's GuaranteedBaseOffsetAlignment. References: idmlbindingtable-bindinputs, dml_buffer_tensor_desc.
+        An empty sequence unbinds all. A compiled operator takes a buffer binding per present tensor, and none for
+        absent ones and those that DML owns; an initializer takes an array binding per operator. Offsets are multiples
+        of 16, and of the tensor's GuaranteedBaseOffsetAlignment. References: idmlbindingtable-bindinputs,
+        dml_buffer_tensor_desc.
         """
         bound, dispatchable = self.bound, self.dispatchable
         given = [_unwrap(binding) for binding in (() if bindings is None else bindings)]
@@ -127,9 +128,8 @@ class BindingTable(DeviceChild):
 
     @checked
     def bind_outputs(self, bindings: Sequence[AnyBinding] | None = ()) -> None:
-        """Bind the outputs in the order of the fields, for an initializer the operators' persistent resources; nothing
-        unbinds all. Offsets as for ``bind_inputs``. Reference: idmlbindingtable-bindoutputs.
-        """
+        """Bind the outputs in the order of the fields; for an initializer, the operators' persistent resources. An
+        empty sequence unbinds all. Offsets as for ``bind_inputs``. Reference: idmlbindingtable-bindoutputs."""
         bound, dispatchable = self.bound, self.dispatchable
         given = [_unwrap(binding) for binding in (() if bindings is None else bindings)]
         places: list[BoundRange | None] = []
@@ -153,7 +153,7 @@ class BindingTable(DeviceChild):
 
     @checked
     def bind_temporary_resource(self, binding: AnyBinding) -> None:
-        """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256; None where it needs none.
+        """Bind scratch memory of at least TemporaryResourceSize bytes, at a multiple of 256; None if it needs none.
 
         Reference: idmlbindingtable-bindtemporaryresource.
         """
@@ -181,8 +181,8 @@ class BindingTable(DeviceChild):
         alignment: int,
         tensor: DML_BUFFER_TENSOR_DESC | None = None,
     ) -> BoundRange | None:
-        """What is bound: ``size`` bytes at a multiple of ``alignment``. refused: why nothing may be bound, else empty;
-        then something must be. None where nothing is."""
+        """Return the bound range: ``size`` bytes at a multiple of ``alignment``; None if nothing is bound. refused: why
+        nothing may be bound; if empty, something must be."""
         if binding is None or (isinstance(binding, DML_BUFFER_BINDING) and binding.Buffer is None):
             if not refused:
                 raise DMLError(f"{where}: a buffer must be bound")
@@ -211,7 +211,7 @@ class BindingTable(DeviceChild):
 
 
 def _alignment(tensor: DML_BUFFER_TENSOR_DESC | None) -> int:
-    """What the offset of a tensor's binding must be a multiple of, in bytes: powers of two."""
+    """Return the alignment in bytes, a power of two, that the offset of a tensor's binding needs."""
     guaranteed = 0 if tensor is None else tensor.GuaranteedBaseOffsetAlignment
     return max(enums.DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT, guaranteed)
 

@@ -1,8 +1,6 @@
-"""Runs over buffers that change from one to the next: the recordings of the last sets of buffers, and outputs that
-callers keep.
+"""Runs over changing buffers: recordings for the most recent sets of buffers, and outputs that callers keep.
 
-A loop that feeds an output back as an input gets its few buffers again and again: one is read while another is
-written, and a recording is there for each such pair.
+A loop that feeds an output back as an input alternates between few buffers, and each pair has its recording.
 """
 
 from __future__ import annotations
@@ -17,24 +15,24 @@ from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.runtime.recording import Recording
 
-#: How many recordings an operator keeps, and how many buffers for one of its outputs.
+#: Maximum recordings of an operator, and buffers of one output.
 MOST_RECORDINGS, MOST_BUFFERS = 8, 4
 
 
 class BoundRecordings:
-    """Recordings by the buffers that they are over, those used last. Not safe from several threads."""
+    """Recent recordings by their buffers. Not thread-safe."""
 
     def __init__(self) -> None:
-        #: The key holds the buffers, so that no other takes the identity of one.
+        #: Keys hold the buffers, so that no other object takes a buffer's identity.
         self._recordings: Recent[tuple[Buffer, ...], Recording] = Recent(MOST_RECORDINGS)
-        #: Counts what was made and forgotten.
+        #: Number of recordings made or dropped so far.
         self.changes = 0
 
     def __len__(self) -> int:
         return len(self._recordings)
 
     def get(self, buffers: tuple[Buffer, ...], make: Callable[[], Recording]) -> Recording:
-        """The recording over these buffers, made where it is not there."""
+        """Return the recording over these buffers; make it if missing."""
         found = self._recordings.get(buffers)
         if found is None:
             self._recordings.shrink(MOST_RECORDINGS - 1)
@@ -57,16 +55,16 @@ class BoundRecordings:
 
 
 class OutputBuffers:
-    """Buffers for outputs that callers keep: one that nobody has any more is given out again."""
+    """Buffers for outputs that callers keep; a buffer that has no lease any more is reused."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._given: dict[int, list[tuple[Buffer, weakref.ref[Lease]]]] = {}
-        #: Counts the buffers that were made.
+        #: Number of buffers made so far.
         self.changes = 0
 
     def take(self, slot: int, size: int) -> tuple[Buffer, Lease]:
-        """A buffer that nobody has, of ``size`` bytes at least, with what says that it is had."""
+        """Return a free buffer of at least ``size`` bytes and its lease."""
         given = self._given.setdefault(slot, [])
         lease = Lease()
         free = [buffer for buffer, holder in given if holder() is None and fits(size, buffer.size)]
@@ -76,7 +74,7 @@ class OutputBuffers:
             buffer = grown(size, [buffer.size for buffer, _ in given], self._context.buffer)
         given[:] = [entry for entry in given if entry[0] is not buffer]
         given.append((buffer, weakref.ref(lease)))
-        del given[:-MOST_BUFFERS]  # (theirs whoever has them)
+        del given[:-MOST_BUFFERS]  # (leased ones live on with their holders)
         return buffer, lease
 
     @property

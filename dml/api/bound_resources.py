@@ -1,4 +1,4 @@
-"""What a binding table has bound for one dispatchable, apart from the table, which may be reset meanwhile."""
+"""A dispatchable's bindings, independent of the table, which may be reset."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dml.runtime.recording import Place
 
 
 class BoundResources:
-    """The ranges bound for a dispatchable; None where nothing is.
+    """The ranges bound for a dispatchable; None if nothing is bound.
 
-    They stay what they are when the table is reset: its page says that this does not modify previous bindings.
-    Dispatches recorded with late binding read them when they are executed. Reference: idmlbindingtable-reset.
+    Resetting the table does not change them: its page says that previous bindings are not modified. Dispatches recorded
+    with late binding read them when executed. Reference: idmlbindingtable-reset.
     """
 
     def __init__(self, dispatchable: Dispatchable) -> None:
         self.dispatchable = dispatchable
-        #: Of a compiled operator one list; of an initializer one for each of its operators.
+        #: One list for a compiled operator; one per operator for an initializer.
         self.inputs: list[list[BoundRange | None]] | None = None
         self.outputs: list[BoundRange | None] | None = None
         self.temporary: BoundRange | None = None
@@ -33,9 +33,9 @@ class BoundResources:
         return inputs, self.outputs and tuple(self.outputs), self.temporary, self.persistent
 
     def resolve(self, operator: int, region: Region) -> Place:
-        """Where a region of the dispatchable's ``operator``-th operator lies.
+        """Return the place of a region of the dispatchable's ``operator``-th operator.
 
-        Raises DMLError where nothing was bound for it.
+        Raises DMLError if nothing is bound for it.
         """
         bound: BoundRange | None
         if region.space is Space.INPUT:
@@ -55,7 +55,7 @@ class BoundResources:
         return bound.place
 
     def check_hazards(self) -> None:
-        """Raise DMLError where a dispatch with these bindings would read or write bytes that another one writes."""
+        """Raise DMLError if a dispatch with these bindings would write bytes that it also reads or writes elsewhere."""
         inputs = [bound for each in self.inputs or () for bound in each if bound is not None]
         outputs = [bound for bound in self.outputs or () if bound is not None]
         if isinstance(self.dispatchable, CompiledOperator):
@@ -64,7 +64,7 @@ class BoundResources:
             hazards.check_initialization(inputs, outputs)
 
     def persistent_uses(self) -> list[PersistentUse]:
-        """The persistent resources that a dispatch with these bindings initializes or reads."""
+        """Return the persistent resources that a dispatch with these bindings initializes or reads."""
         if isinstance(self.dispatchable, OperatorInitializer):
             written = zip(self.dispatchable.operators, self.outputs or (), strict=False)
             return [PersistentUse(compiled, bound, True) for compiled, bound in written if bound is not None]

@@ -1,4 +1,4 @@
-"""Devices (IDMLDevice) and the two short ways in: ``dispatch`` and ``list_devices``."""
+"""Devices (IDMLDevice) and two shortcuts: ``dispatch`` and ``list_devices``."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ __all__ = ["Device", "create_device", "dispatch", "list_devices"]
 
 
 class Device(DMLObject):
-    """A Vulkan device that behaves as a DirectML runtime of one feature level. Made by ``create_device``.
+    """A Vulkan device that behaves as a DirectML runtime of one feature level. ``create_device`` makes it.
 
-    What it makes belongs to it and works with this Device object only, except for buffers: as Direct3D's resources
-    they belong to the physical device, and all its Device objects share them.
+    Its objects work with this Device object alone, except buffers: like Direct3D's resources, these belong to the
+    physical device, and all its Device objects share them.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class Device(DMLObject):
         super().__init__()
         self.vulkan = vulkan
         self.feature_level = feature_level
-        #: Of all that it compiles, beside those that a call gives: front ends give none.
+        #: Added to the flags of every compilation, front ends' included.
         self.execution_flags = DML_EXECUTION_FLAGS(execution_flags)
         self._context: Context | None = open_context(vulkan)
-        #: What ``dispatch`` compiled for it.
+        #: Operators compiled by ``dispatch``.
         self.dispatched = Dispatched()
         self._context.spare.add(self.dispatched)
         self._children: weakref.WeakSet[DeviceChild] = weakref.WeakSet()
@@ -82,13 +82,13 @@ class Device(DMLObject):
 
     @property
     def context(self) -> Context:
-        """The physical device's context, which every Device object of it shares. Raises DMLError after ``close``."""
+        """The physical device's context, shared by its Device objects. Raises DMLError after ``close``."""
         if self._context is None:
             raise DMLError(f"Device: this device ({self.vulkan.name}) is closed", HRESULT.DXGI_ERROR_INVALID_CALL)
         return self._context
 
     def _target(self, flags: DML_EXECUTION_FLAGS) -> Target:
-        """What to compile for under these flags and its own."""
+        """Return the target under these flags and the device's own."""
         return self.vulkan.target.under(self.execution_flags | flags)
 
     def _binds_late(self, flags: DML_EXECUTION_FLAGS) -> bool:
@@ -99,20 +99,20 @@ class Device(DMLObject):
         return self._context is None
 
     def require_open(self) -> None:
-        """Raise DMLError where the device is closed."""
+        """Raise DMLError if the device is closed."""
         _ = self.context
 
     def adopt(self, child: DeviceChild) -> None:
-        """Remember an object as one to release when the device is closed. Raises DMLError where it is."""
+        """Register an object to release when the device is closed. Raises DMLError if it is closed."""
         self.require_open()
         self._children.add(child)
 
     def close(self) -> None:
         """Free the device memory of everything it made: compiled operators, command lists, binding tables.
 
-        These and the device can do no more: compiling, binding, recording and executing raise DMLError. Buffers stay:
-        they can be read, written, and bound on another Device object of the physical device, and are freed with the
-        last reference. Other Device objects go on working. Closing again does nothing.
+        Afterwards these and the device raise DMLError when compiling, binding, recording or executing. Buffers stay
+        valid: they can be read, written, and bound on another Device object of the physical device, and are freed with
+        the last reference. Other Device objects are not affected. Closing twice does nothing.
         """
         if self._context is not None:
             self._context.queue.finish()
@@ -130,9 +130,9 @@ class Device(DMLObject):
 
     @checked
     def evict(self, objects: Sequence[Dispatchable]) -> None:
-        """Say that compiled operators and initializers of this device need no device memory for now.
+        """Declare that compiled operators and initializers of this device need no device memory for now.
 
-        They are only checked: with Vulkan the driver moves memory by itself, and an evicted object can still be used.
+        They are only checked: a Vulkan driver moves memory by itself, and an evicted object can still be used.
         Reference: idmldevice-evict.
         """
         for one in objects:
@@ -140,7 +140,7 @@ class Device(DMLObject):
 
     @checked
     def make_resident(self, objects: Sequence[Dispatchable]) -> None:
-        """Say that evicted objects are needed again. They are only checked. Reference: idmldevice-makeresident."""
+        """Declare that evicted objects are needed again. They are only checked. Reference: idmldevice-makeresident."""
         for one in objects:
             require_device(one, self, "Device.make_resident")
 
@@ -151,13 +151,13 @@ class Device(DMLObject):
     ) -> DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_DATA_FEATURE_LEVELS:
         """Answer DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT or DML_FEATURE_FEATURE_LEVELS.
 
-        Raises DMLError for another feature or query, and where none of the levels asked for is supported.
-        Reference: idmldevice-checkfeaturesupport.
+        Raises DMLError for another feature or query, and if none of the requested levels is supported. Reference:
+        idmldevice-checkfeaturesupport.
         """
         return check_feature_support(feature, query, self.feature_level)
 
     def create_operator(self, desc: OperatorDesc | DML_OPERATOR_DESC) -> Operator:
-        """A validated operator. Raises DMLError where the description breaks a rule at this feature level.
+        """Create a validated operator. Raises DMLError if the description breaks a rule at this feature level.
 
         Reference: idmldevice-createoperator.
         """
@@ -169,13 +169,12 @@ class Device(DMLObject):
     def compile_operator(
         self, operator: Operator, flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE
     ) -> CompiledOperator:
-        """The operator's program for this device.
+        """Compile an operator for this device.
 
-        flags: DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION lets FLOAT16 be computed with in halves, where the
-        device does so faster; without it arithmetic is float32's. DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE lets bindings
-        be set and changed between recording and execution. DML_EXECUTION_FLAG_DISABLE_META_COMMANDS changes nothing:
-        there are none. The device's own flags are added.
-        Raises DMLError for other bits, and where the device's limits do not hold it.
+        flags: DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION allows FLOAT16 arithmetic in halves if the device is
+        faster so; otherwise arithmetic is float32's. DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE lets bindings change
+        between recording and execution. DML_EXECUTION_FLAG_DISABLE_META_COMMANDS has no effect: there are none. The
+        device's own flags are added. Raises DMLError for other bits, and if the operator exceeds the device's limits.
         References: idmldevice-compileoperator, dml_execution_flags.
         """
         require_device(operator, self, "Device.compile_operator")
@@ -202,14 +201,13 @@ class Device(DMLObject):
         inputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
         outputs: Sequence[DML_BUFFER_TENSOR_DESC] | None = None,
     ) -> CompiledOperator:
-        """One program for a graph of operators. Its inputs and outputs go by their edges' names, or by index.
+        """Compile a graph of operators to one program. Inputs and outputs go by their edges' names, or by index.
 
-        flags: as for ``compile_operator``. optimize: False runs each operator as it stands, to compare with. inputs,
-        outputs: how ``dispatch`` sees the graph's own tensors, of the same bytes; as the first operator on them does,
-        where not given.
-        Raises DMLError where the graph breaks a rule of DML_GRAPH_DESC, has operators of another device, or is more
-        than the device's limits hold, and where ``inputs`` or ``outputs`` are not so many or not of these bytes.
-        Reference: idmldevice1-compilegraph.
+        flags: as for ``compile_operator``. optimize: False runs each operator separately, for comparisons. inputs,
+        outputs: other tensors of the same bytes through which ``dispatch`` sees the graph's own; by default those of
+        the first operator on them. Raises DMLError if the graph breaks a rule of DML_GRAPH_DESC, has operators of
+        another device, or exceeds the device's limits, or if ``inputs`` or ``outputs`` differ from the graph's in
+        number or bytes. Reference: idmldevice1-compilegraph.
         """
         graph = read_graph(desc, self.feature_level)
         self.require_open()
@@ -231,42 +229,41 @@ class Device(DMLObject):
 
     @checked
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
-        """What initializes these operators, which its ``reset`` may change.
+        """Create an initializer for these operators; its ``reset`` may change them.
 
-        The page asks that every operator be initialized exactly once before it is executed. Here it has to be where
+        The page asks that every operator be initialized exactly once before execution. Here that is required if
         PersistentResourceSize is not 0: each persistent resource belongs to the initialization that wrote it. It may be
         initialized again, in the same place or another, to replace the tensors that DML owns. An operator without a
-        persistent resource has nothing to initialize, so that it executes without, too; programs that initialize it as
-        DirectML asks run as they are.
-        Raises DMLError for operators of another device. Reference: idmldevice-createoperatorinitializer.
+        persistent resource has nothing to initialize and executes without; programs that initialize it as DirectML asks
+        run unchanged. Raises DMLError for operators of another device. Reference: idmldevice-createoperatorinitializer.
         """
         return OperatorInitializer(self, operators)
 
     @checked
     def create_binding_table(self, desc: DML_BINDING_TABLE_DESC | None = None) -> BindingTable:
-        """A table with nothing bound; without a description it is for nothing until it is ``reset``.
+        """Create a table without bindings; without a description it needs a ``reset`` before use.
 
-        Raises DMLError for a dispatchable of another device, and for fewer descriptors than it needs.
-        Reference: idmldevice-createbindingtable.
+        Raises DMLError for a dispatchable of another device, and for fewer descriptors than it needs. Reference:
+        idmldevice-createbindingtable.
         """
         return BindingTable(self, desc)
 
     def create_command_recorder(self) -> CommandRecorder:
-        """What records dispatches into command lists. Reference: idmldevice-createcommandrecorder."""
+        """Create a recorder of dispatches into command lists. Reference: idmldevice-createcommandrecorder."""
         return CommandRecorder(self)
 
     @checked
     def create_command_list(self, *, timed: bool = False) -> CommandList:
-        """An empty list for a recorder to fill. Direct3D's part in DirectML programs. timed: it can be profiled."""
+        """Create an empty command list, as Direct3D does for DirectML programs. timed: it can be profiled."""
         return CommandList(self, timed=timed)
 
     @checked
     def execute_command_lists(self, command_lists: Sequence[CommandList], *, wait: bool = True) -> Fence:
-        """Run the lists in order, in one submission where that is not too long for a desktop's watchdog.
+        """Run the lists in order, in one submission if that is short enough for a desktop's watchdog.
 
-        wait: False returns at once. Direct3D's ExecuteCommandLists and Signal in one. Returns the fence that tells when
-        they are done. Raises DMLError for a list of another device, before anything runs where a dispatch needs an
-        initialization that was not executed before it, and where the device is lost.
+        Combines Direct3D's ExecuteCommandLists and Signal. wait: False returns at once. Returns the fence that signals
+        their completion. Raises DMLError for a list of another device; if a dispatch needs an initialization that was
+        not executed, before anything runs; and if the device is lost.
         """
         self.require_open()
         for given in command_lists:
@@ -278,14 +275,14 @@ class Device(DMLObject):
 
     @property
     def has_timestamps(self) -> bool:
-        """Whether profiles are of the device's own clock; else they are of the host's, around each submission."""
+        """Whether profiles use the device's clock; otherwise the host's, around each submission."""
         return self.context.has_timestamps
 
     def create_buffer(self, data: int | npt.ArrayLike) -> Buffer:
-        """A buffer of that many zero bytes, or holding an array's bytes. Direct3D's part in DirectML programs.
+        """Create a buffer of that many zero bytes, or with an array's bytes, as Direct3D does for DirectML programs.
 
-        data: an integer of any kind is a size in bytes; an array is data, one without dimensions too. Raises DMLError
-        for sizes below 1 and other numbers, and (E_OUTOFMEMORY) for what the device cannot hold.
+        data: an integer of any kind is a size in bytes; an array is data, even without dimensions. Raises DMLError for
+        sizes below 1 and other numbers, and (E_OUTOFMEMORY) for more than the device has.
         """
         context = self.context
         if isinstance(data, int | np.integer) and not isinstance(data, bool):
@@ -298,24 +295,23 @@ class Device(DMLObject):
         return buffer
 
     def to_device(self, array: npt.ArrayLike) -> DeviceArray:
-        """The array on the device, to be given to dispatches instead of it, as often as they like.
+        """Copy an array to the device; dispatches take the result in its place, any number of times.
 
-        Raises DMLError for a type that DirectML does not have (a bool becomes a UINT8, a bfloat16 a FLOAT32).
+        Raises DMLError for a type that DirectML lacks (a bool becomes a UINT8, a bfloat16 a FLOAT32).
         """
         return to_device(self.context, array)
 
     def get_parent_device(self) -> VulkanDevice:
-        """The Vulkan device that it was made of, in the place of Direct3D's. Reference: idmldevice-getparentdevice."""
+        """Return the Vulkan device, in the place of Direct3D's. Reference: idmldevice-getparentdevice."""
         return self.vulkan
 
     @checked
     def set_mute_debug_output(self, mute: bool) -> None:
-        """Say whether messages are to be sent to Direct3D's queue of them. There is none: what is wrong is raised as a
-        DMLError, muted or not. Reference: idmldebugdevice-setmutedebugoutput.
-        """
+        """Turn Direct3D's message queue on or off. There is none here: errors raise DMLError either way. Reference:
+        idmldebugdevice-setmutedebugoutput."""
 
     def get_device_removed_reason(self) -> HRESULT:
-        """S_OK while the device works; else why it was lost."""
+        """Return S_OK while the device works, else why it was lost."""
         return self.context.removed_reason
 
 
@@ -326,7 +322,7 @@ def _buffer_size(size: int) -> int:
 
 
 def _seen_as(fields: Sequence[GraphField], tensors: Sequence[DML_BUFFER_TENSOR_DESC] | None) -> list[GraphField]:
-    """The fields with other descriptions of the same bytes."""
+    """Return the fields with other descriptions of the same bytes."""
     if tensors is None:
         return list(fields)
     if len(tensors) != len(fields):
@@ -356,10 +352,10 @@ def create_device(
     """Open a Vulkan device.
 
     device: its index or a part of its name; None takes DML_VULKAN_DEVICE from the environment, else the best: discrete,
-    integrated, virtual, then CPU. feature_level: behave as a runtime of that level, also by name, "3_0". flags are
-    accepted: validation is always on. execution_flags: of all that it compiles, models of front ends too.
-    Raises DMLError (DXGI_ERROR_UNSUPPORTED) where there is no Vulkan, no such device, or ``minimum_feature_level`` is
-    above ``feature_level``; (E_INVALIDARG) for what is no feature level. Reference: dmlcreatedevice1.
+    integrated, virtual, then CPU. feature_level: behave as a runtime of that level, also by name, "3_0". flags have no
+    effect: validation is always on. execution_flags: added to every compilation, models of front ends included. Raises
+    DMLError (DXGI_ERROR_UNSUPPORTED) without Vulkan or such a device, or if ``minimum_feature_level`` is above
+    ``feature_level``; (E_INVALIDARG) for an unknown feature level. Reference: dmlcreatedevice1.
     """
     minimum, level = level_of(minimum_feature_level), level_of(feature_level)
     if minimum > level:
@@ -374,7 +370,7 @@ _default: Device | None = None
 
 
 def _default_device() -> Device:
-    """The device for calls that name none, opened once."""
+    """Return the device for calls that name none, opened once."""
     global _default
     if _default is None or _default.is_closed:
         _default = create_device()
@@ -391,11 +387,10 @@ def dispatch(
 ) -> dict[str, Any]:
     """Validate, compile and run a description on NumPy arrays: tensor name -> array, both ways.
 
-    device: None opens the default device once. See ``CompiledOperator.dispatch``; here the tensors that DML owns are
-    given each time. What was compiled of the most recent descriptions is kept with its buffers for the next call, up to
-    a number of bytes, until the device is closed.
-    Raises DMLError for a description that breaks a rule at the device's feature level, a missing, unknown or wrong
-    array, and a closed or lost device.
+    device: None opens the default device once. See ``CompiledOperator.dispatch``; here tensors that DML owns are given
+    each time. The most recently dispatched operators are kept with their buffers, up to a number of bytes, until the
+    device is closed. Raises DMLError for a description that breaks a rule at the device's feature level, a missing,
+    unknown or wrong array, and a closed or lost device.
     """
     device = device or _default_device()
     device.require_open()

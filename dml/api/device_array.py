@@ -16,7 +16,7 @@ from dml.runtime.buffer import Buffer
 from dml.runtime.context import Context
 from dml.tensors import DML_BUFFER_TENSOR_DESC, data_type_of, numpy_dtype, packed_tensor
 
-#: Types of which DirectML has none, and what holds their values on the device.
+#: Types that DirectML lacks, and the types that hold their values on the device.
 HELD_AS: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.bool_): np.dtype(np.uint8),
     np.dtype(ml_dtypes.bfloat16): np.dtype(np.float32),
@@ -25,16 +25,16 @@ _CPU = 1  # DLPack's kDLCPU
 
 
 class Lease:
-    """While somebody has it, the buffer it was given out with is not written again."""
+    """While it is referenced, its buffer is not written again."""
 
 
 class DeviceArray:
-    """An array on the device: what ``Device.to_device`` uploads, and what a dispatch with ``keep`` leaves there.
+    """An array on the device: the result of ``Device.to_device``, or of a dispatch with ``keep``.
 
-    It can be given to operators, graphs and models of its device wherever they take an array, and is never written
-    again unless a caller asks for that, with ``into`` or by binding it as an output too. shape, dtype: those of the
-    array that ``numpy`` and NumPy's functions get, a copy; a bool is a UINT8 on the device, a bfloat16 a FLOAT32. Its
-    memory is free for others when the last reference is gone.
+    Operators, graphs and models of its device take it in place of an array. It is never written again unless a caller
+    asks for it, with ``into`` or by binding it as an output too. shape, dtype: those of the copy that ``numpy`` and
+    NumPy's functions return; a bool is a UINT8 on the device, a bfloat16 a FLOAT32. Its memory is freed with the last
+    reference.
     """
 
     def __init__(
@@ -77,18 +77,18 @@ class DeviceArray:
         return f"DeviceArray({self._dtype}, {self._shape})"
 
     def seen_as(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> DeviceArray:
-        """The same memory as an array of another shape, or of a type that its own holds."""
+        """View the same memory as an array of another shape, or of a type that its own holds."""
         return DeviceArray(self.desc, self.buffer, self._lease, shape=shape, dtype=dtype)
 
     def held(self) -> Array:
-        """A copy on the host, as the device has it."""
+        """Return a copy on the host, in the type held on the device."""
         if self.desc is None or self.buffer is None:
             return np.zeros(self._shape, HELD_AS.get(self._dtype, self._dtype))
         words = self.buffer.read(np.uint32, int(self.desc.TotalTensorSizeInBytes or 0) // 4)
         return TensorMemory(words, self.desc).load()
 
     def numpy(self) -> Array:
-        """A copy on the host. Waits for what the device does."""
+        """Return a copy on the host. Waits for the device."""
         return self.held().reshape(self._shape).astype(self._dtype, copy=False)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
@@ -97,7 +97,7 @@ class DeviceArray:
         return self.numpy().astype(dtype or self._dtype, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:
-        """For ``from_dlpack`` of any library: the memory itself where the host shares it, else a copy."""
+        """Export to ``from_dlpack`` of any library: the memory itself if the host shares it, else a copy."""
         return self._on_host().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -121,7 +121,7 @@ def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class _Shared:
-    """What NumPy keeps as the owner of an array over a buffer's own memory."""
+    """The owner, for NumPy, of an array over a buffer's own memory."""
 
     def __init__(self, array: DeviceArray, view: npt.NDArray[np.uint8]) -> None:
         self._array = array
@@ -130,8 +130,7 @@ class _Shared:
 
 
 class ArrayCheck:
-    """Takes arrays of a tensor's data type and sizes, on the host or the device. where: how messages about others
-    begin."""
+    """Checks arrays, on host or device, against a tensor's data type and sizes. where: the start of error messages."""
 
     def __init__(self, desc: DML_BUFFER_TENSOR_DESC, where: str, context: Context) -> None:
         self._desc = desc
@@ -140,7 +139,7 @@ class ArrayCheck:
         self._dtype = numpy_dtype(desc.DataType)
 
     def __call__(self, value: npt.ArrayLike | DeviceArray) -> Array | DeviceArray:
-        """``value`` as an array. Raises DMLError where it is another one, or none."""
+        """Return ``value`` as an array. Raises DMLError if it does not match."""
         desc = self._desc
         if isinstance(value, DeviceArray):
             return self._on_device(value)
@@ -163,7 +162,7 @@ class ArrayCheck:
 
 
 def to_device(context: Context, value: npt.ArrayLike) -> DeviceArray:
-    """An array in a buffer of its own. Raises DMLError for what is none, or of a type that DirectML does not have."""
+    """Copy an array to a buffer of its own. Raises DMLError if it is none, or of a type that DirectML lacks."""
     if isinstance(value, DeviceArray):
         return value
     array = as_array(value, "Device.to_device")

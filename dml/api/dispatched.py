@@ -1,4 +1,4 @@
-"""What ``dml.dispatch`` keeps from one call to the next: operators that it compiled, with the buffers they run on."""
+"""The operators that ``dml.dispatch`` keeps between calls, with their buffers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dml.recent import Recent
 if TYPE_CHECKING:
     from dml.api.operator import CompiledOperator
 
-#: How many operators are kept of a Device, and how many bytes they may hold on the physical one, kernels included.
+#: Maximum operators kept per Device, and their bytes on the physical device, kernels included.
 MOST_OPERATORS, MOST_BYTES = 256, 128 << 20
 
 
 class Dispatched:
-    """The compiled operators that were dispatched most recently, by description. Safe from any thread."""
+    """The most recently dispatched operators, by description. Thread-safe."""
 
     def __init__(self) -> None:
         self._kept: Recent[Hashable, CompiledOperator] = Recent(MOST_OPERATORS, MOST_BYTES)
@@ -25,11 +25,11 @@ class Dispatched:
         return len(self._kept)
 
     def find(self, desc: OperatorDesc) -> CompiledOperator | None:
-        """The operator that was compiled of an equal description, if it is still there."""
+        """Return the operator compiled from an equal description; None if it is gone."""
         return self._kept.get(desc.key)
 
     def keep(self, desc: OperatorDesc, compiled: CompiledOperator) -> None:
-        """Keep an operator that was dispatched, and forget those that were not for longest, as far as it takes."""
+        """Keep a dispatched operator; drop the least recent ones as needed."""
         program = compiled.program
         size = compiled.memory + program.persistent_size + sum(len(constant.Data) for constant in program.constants)
         self._kept.put(desc.key, compiled, size)

@@ -1,9 +1,9 @@
-"""Which bindings of one dispatch may share bytes of a buffer: what the pages of BindInputs and BindOutputs allow.
+"""Overlaps between the bindings of one dispatch that the pages of BindInputs and BindOutputs allow.
 
-What is only read may overlap what is only read. All else may not, except that an operator that executes in place may
-write an output over an input of exactly the same bytes. What a binding reads or writes are its tensor's
-TotalTensorSizeInBytes, or the bytes that a temporary or persistent resource needs, however long the range bound is.
-References: idmlbindingtable-bindinputs, idmlbindingtable-bindoutputs.
+Ranges that are only read may overlap. No others may, except that an operator that executes in place may write an output
+over an input of exactly the same bytes. A binding reads or writes its tensor's TotalTensorSizeInBytes, or the bytes
+that a temporary or persistent resource needs, however long the bound range is. References: idmlbindingtable-bindinputs,
+idmlbindingtable-bindoutputs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BoundRange:
-    """``size`` bytes of a buffer that a dispatch uses. name: for messages. tensor: what lies there, where it is one."""
+    """``size`` bytes of a buffer that a dispatch uses. name: for messages. tensor: the tensor in it, if any."""
 
     name: str
     place: Place
@@ -48,7 +48,7 @@ def check_execution(
     temporary: BoundRange | None,
     persistent: BoundRange | None,
 ) -> None:
-    """Raise DMLError where a dispatch of the operator cannot have these bindings."""
+    """Raise DMLError if a dispatch of the operator cannot have these bindings."""
     for output in outputs:
         for one in inputs:
             if output.overlaps(one):
@@ -68,7 +68,7 @@ def check_execution(
 
 
 def check_initialization(inputs: Sequence[BoundRange], outputs: Sequence[BoundRange]) -> None:
-    """Raise DMLError where an initializer cannot have these bindings. outputs: the persistent resources."""
+    """Raise DMLError if an initializer cannot have these bindings. outputs: the persistent resources."""
     for output in outputs:
         for one in inputs:
             if output.place.buffer is one.place.buffer:
@@ -83,11 +83,11 @@ def _require_apart(one: BoundRange, other: BoundRange) -> None:
 
 
 def _not_in_place(compiled: CompiledOperator, one: BoundRange, output: BoundRange) -> str:
-    """Why the output may not be written over the input; nothing where it may.
+    """Return why the output may not overwrite the input; "" if it may.
 
-    DirectML's pages promise it of single operators, never of graphs, whose nodes read an input again after another node
-    has written an output. Of operators they leave open what layouts do: an element must lie where its result goes, or
-    another invocation reads it too late. ADAM_OPTIMIZER's page excepts its training step, which all elements read.
+    DirectML's pages allow it for single operators, never for graphs, whose nodes may read an input after another node
+    has written an output. They do not mention layouts: an element must lie where its result goes, or another invocation
+    would read it too late. ADAM_OPTIMIZER's page excepts its training step, which all elements read.
     """
     if not compiled.in_place:
         return f"{compiled.label} does not execute in place"
@@ -101,5 +101,5 @@ def _not_in_place(compiled: CompiledOperator, one: BoundRange, output: BoundRang
 
 
 def _layout(tensor: DML_BUFFER_TENSOR_DESC) -> tuple[int, list[tuple[int, int]]]:
-    """The element's bits, and size and stride of each dimension that has a second element."""
+    """Return an element's bits, and size and stride of each dimension of more than one element."""
     return tensor.element_bits, [pair for pair in zip(tensor.Sizes, tensor.strides, strict=True) if pair[0] > 1]

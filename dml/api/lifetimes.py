@@ -1,9 +1,9 @@
-"""Whether a persistent resource holds what an operator's initialization wrote, followed in the order of execution.
+"""Tracking, in execution order, of which persistent resources hold an operator's initialization.
 
-It belongs to one operator at one place: DirectML's page says that once initialized it is opaque and cannot be copied or
-moved, so bytes that a program wrote there itself, whatever they are, do not count. Initializing again is allowed, and
-another operator initialized over the same bytes ends what was there. What else a program writes over it is its own
-concern. Reference: idmlbindingtable-bindpersistentresource.
+A persistent resource belongs to one operator at one place: DirectML's page calls it opaque and forbids copying or
+moving it, so bytes that a program writes there itself do not count. Repeated initialization is allowed; initializing
+another operator over the same bytes invalidates the first. Other writes are not tracked. Reference:
+idmlbindingtable-bindpersistentresource.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PersistentUse:
-    """An operator's persistent resource, as it is initialized or else read by a dispatch."""
+    """An operator's persistent resource, initialized or read by a dispatch."""
 
     compiled: CompiledOperator
     bound: BoundRange
     initializes: bool
 
 
-#: The persistent resources in a buffer: first byte -> end, and the operator that was initialized there.
+#: The persistent resources in a buffer: first byte -> end, and the operator initialized there.
 _Resources = dict[int, tuple[int, "weakref.ref[CompiledOperator]"]]
 
 _initialized: weakref.WeakKeyDictionary[Buffer, _Resources] = weakref.WeakKeyDictionary()
@@ -39,9 +39,9 @@ _lock = threading.Lock()
 
 
 def follow(uses: Sequence[PersistentUse], where: str) -> None:
-    """Note what is about to be initialized and read, in this order.
+    """Record initializations and reads that are about to execute, in this order.
 
-    Raises DMLError, starting with ``where``, and notes nothing, where a dispatch would read what was not initialized.
+    Raises DMLError, starting with ``where``, and records nothing if a dispatch would read an uninitialized resource.
     """
     with _lock:
         after: dict[Buffer, _Resources] = {}

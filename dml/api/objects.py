@@ -1,4 +1,4 @@
-"""What every object of the API can do: carry a name and private data (IDMLObject)."""
+"""The common part of all API objects: a name and private data (IDMLObject)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class DMLObject:
-    """An object with a name for messages and bytes that a program hangs on it. Reference: idmlobject."""
+    """An object with a name for messages, and private data of the program. Reference: idmlobject."""
 
     def __init__(self) -> None:
         self._name = ""
-        #: Bytes and objects.
+        #: Bytes and objects, by GUID.
         self._private: dict[UUID, Any] = {}
 
     def __repr__(self) -> str:
@@ -26,11 +26,11 @@ class DMLObject:
         return f"<{type(self).__name__}{name}{f': {about}' if about else ''}>"
 
     def _about(self) -> str:
-        """What its ``repr`` says of it."""
+        """Return what its ``repr`` says about it."""
         return ""
 
     def set_name(self, name: str) -> None:
-        """Have its ``repr`` say this name. Reference: idmlobject-setname."""
+        """Set the name that its ``repr`` shows. Reference: idmlobject-setname."""
         self._name = str(name)
 
     def get_name(self) -> str:
@@ -38,7 +38,7 @@ class DMLObject:
 
     @checked
     def set_private_data(self, guid: UUID, data: bytes | bytearray | memoryview | None) -> None:
-        """Keep a copy of ``data`` under ``guid``, in the place of what was there; None removes that.
+        """Store a copy of ``data`` under ``guid``, replacing any other; None removes it.
 
         Reference: idmlobject-setprivatedata.
         """
@@ -46,10 +46,10 @@ class DMLObject:
 
     @checked
     def set_private_data_interface(self, guid: UUID, data: object | None) -> None:
-        """Hold any Python object under ``guid``, in the place of what was there; None removes that.
+        """Store any Python object under ``guid``, replacing any other; None removes it.
 
-        An interface is a reference that counts, as every reference to a Python object is: the object lives until it is
-        replaced, or this object goes. Reference: idmlobject-setprivatedatainterface.
+        As with a reference-counted interface, the object lives until it is replaced or this object goes. Reference:
+        idmlobject-setprivatedatainterface.
         """
         if data is None:
             self._private.pop(guid, None)
@@ -58,9 +58,9 @@ class DMLObject:
 
     @checked
     def get_private_data(self, guid: UUID) -> Any:
-        """The bytes, or the object, kept under ``guid``.
+        """Return the bytes or the object stored under ``guid``.
 
-        Raises DMLError (DXGI_ERROR_NOT_FOUND) where nothing is. Reference: idmlobject-getprivatedata.
+        Raises DMLError (DXGI_ERROR_NOT_FOUND) if there is none. Reference: idmlobject-getprivatedata.
         """
         if guid not in self._private:
             raise DMLError(f"{type(self).__name__}: no private data under {guid}", HRESULT.DXGI_ERROR_NOT_FOUND)
@@ -70,7 +70,7 @@ class DMLObject:
 class DeviceChild(DMLObject):
     """An object that belongs to a device. Reference: idmldevicechild.
 
-    Raises DMLError where the device is closed.
+    Raises DMLError if the device is closed.
     """
 
     def __init__(self, device: Device) -> None:
@@ -79,18 +79,17 @@ class DeviceChild(DMLObject):
         self._device = device
 
     def get_device(self) -> Device:
-        """The device that it belongs to. Reference: idmldevicechild-getdevice."""
+        """Return its device. Reference: idmldevicechild-getdevice."""
         return self._device
 
     def release(self) -> None:
-        """Let go of device memory: the device is being closed. Most objects hold none."""
+        """Release device memory when the device is closed; most objects hold none."""
 
 
 def require_device(child: DeviceChild, device: Device, where: str) -> None:
-    """Raise DMLError, starting with ``where``, unless ``child`` belongs to ``device``, and ``device`` is open.
+    """Raise DMLError, starting with ``where``, unless ``child`` belongs to ``device`` and ``device`` is open.
 
-    As in DirectML, where objects are their IDMLDevice's: two Device objects do not share them, though both may stand
-    for one physical device.
+    As in DirectML, where objects belong to one IDMLDevice: two Device objects of one physical device do not share them.
     """
     device.require_open()
     owner = child.get_device()

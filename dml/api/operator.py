@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from dml.api.device import Device
 
 
-#: Which accesses read, and which write.
+#: Accesses that read, and accesses that write.
 _DIRECTIONS = ((Access.READ, Access.READ_WRITE), (Access.WRITE, Access.READ_WRITE))
 
 
 class Operator(DeviceChild):
-    """A validated description, not yet compiled. Made by ``Device.create_operator``."""
+    """A validated description, not yet compiled. ``Device.create_operator`` makes it."""
 
     def __init__(self, device: Device, desc: OperatorDesc) -> None:
         super().__init__(device)
@@ -42,14 +42,14 @@ class Operator(DeviceChild):
 
 
 class Dispatchable(DeviceChild):
-    """What a command recorder can record: a compiled operator or an initializer."""
+    """An object that a command recorder can record: a compiled operator or an initializer."""
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
         raise NotImplementedError
 
 
 class Slot:
-    """An input or output binding point: its name, how messages call it, and the tensor bound there (None: absent)."""
+    """A binding point of an input or output: its name, its name in messages, and its tensor (None if absent)."""
 
     def __init__(self, name: str, where: str, tensor: DML_BUFFER_TENSOR_DESC | None) -> None:
         self.name = name
@@ -62,7 +62,7 @@ Field = tuple[str | int, DML_BUFFER_TENSOR_DESC | tuple[DML_BUFFER_TENSOR_DESC, 
 
 
 def _slots(fields: Sequence[Field], label: str, graphs: str) -> list[Slot]:
-    """graphs: "input" or "output" of a graph, whose names are no fields; else empty."""
+    """graphs: "input" or "output" for those of a graph, whose names are not fields; else empty."""
     slots: list[Slot] = []
     for name, tensor in fields:
         if isinstance(tensor, tuple):
@@ -74,7 +74,7 @@ def _slots(fields: Sequence[Field], label: str, graphs: str) -> list[Slot]:
 
 
 def _of_fields(slots: Sequence[Slot], fields: Iterable[Field]) -> list[Slot]:
-    """The slots with the tensors of a graph's fields, of which each has one."""
+    """Return the slots with the tensors of a graph's fields, one each."""
     return [
         slot if slot.tensor is tensor or isinstance(tensor, tuple) else Slot(slot.name, slot.where, tensor)
         for slot, (_, tensor) in zip(slots, fields, strict=True)
@@ -82,11 +82,11 @@ def _of_fields(slots: Sequence[Slot], fields: Iterable[Field]) -> list[Slot]:
 
 
 class CompiledOperator(Dispatchable):
-    """A program for one device. Made by ``Device.compile_operator`` or ``Device.compile_graph``.
+    """A program for one device. ``Device.compile_operator`` or ``Device.compile_graph`` makes it.
 
-    label: the operator's name in messages. inputs, outputs: its fields. in_place: whether an output may be bound where
-    an input lies. is_graph: the fields are inputs and outputs of a graph. binds_late: command lists read what is bound
-    when they are executed.
+    label: the operator's name in messages. inputs, outputs: its fields. in_place: whether an output may be bound over
+    an input. is_graph: the fields are inputs and outputs of a graph. binds_late: command lists read the bindings when
+    executed.
     """
 
     def __init__(
@@ -114,15 +114,15 @@ class CompiledOperator(Dispatchable):
         kernels = spirv(every)
         self.kernels = kernels[: len(program.dispatches)]
         self.initialize_kernels = kernels[len(program.dispatches) :]
-        #: The driver makes the pipelines meanwhile: recordings find them.
+        #: The driver makes the pipelines in the background; recordings find them.
         self._pipelines: object = device.context.pipelines.begin(every, kernels)
-        #: With which other programs ``dispatch`` shares memory, none where None: those run by turns.
+        #: Memory shared with other programs by ``dispatch``, which then run one at a time; None for its own.
         self.shared: SharedMemory | None = None
         self._resident: Resident | None = None
         self._making = threading.Lock()
 
     def of_sizes(self, program: Program, inputs: Iterable[Field], outputs: Iterable[Field]) -> CompiledOperator:
-        """The same kernels, in a program for a graph's tensors of other sizes."""
+        """Return a program with the same kernels for a graph's tensors of other sizes."""
         made = object.__new__(CompiledOperator)
         made.__dict__.update(self.__dict__)
         DeviceChild.__init__(made, self._device)
@@ -136,19 +136,19 @@ class CompiledOperator(Dispatchable):
 
     @cached_property
     def constants(self) -> Constants:
-        """Where the constants lie that the program's dispatches read."""
+        """The constants that the program's dispatches read."""
         return Constants(self._device.context, self.program, self.program.dispatches)
 
     @property
     def initialization(self) -> tuple[list[Dispatch], list[bytes]]:
-        """What an initializer runs: dispatches and their kernels."""
+        """The dispatches that an initializer runs, and their kernels."""
         program = self.program
-        # `dispatch` writes owned inputs to their places itself: only a recorded initialization needs the kernels that
-        # adopt them, so they are compiled here
+        # `dispatch` copies owned inputs itself, so only a recorded initialization needs, and compiles, the kernels that
+        # adopt them
         return [*program.adopt, *program.initialize], [*spirv(program.adopt), *self.initialize_kernels]
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
-        """Descriptors, and bytes of temporary and persistent resource, that a dispatch needs."""
+        """Return the descriptors and the bytes of temporary and persistent resource that a dispatch needs."""
         count = len(self.input_slots) + len(self.output_slots)
         program = self.program
         return DML_BINDING_PROPERTIES(
@@ -180,25 +180,25 @@ class CompiledOperator(Dispatchable):
 
     @property
     def kept(self) -> dict[object, int]:
-        """What ``dispatch`` keeps on the device for this operator, and the bytes of each: buffers, and kernels, which
-        operators may share. Not constants and weights, which they share where they are the same."""
+        """Return what ``dispatch`` keeps on the device for this operator, with bytes: buffers, and kernels, which
+        operators may share. Constants and weights, shared if equal, are not included."""
         return {} if self._resident is None else self._resident.kept
 
     @property
     def memory(self) -> int:
-        """The bytes of all that ``dispatch`` keeps (see ``kept``)."""
+        """The bytes of everything that ``dispatch`` keeps (see ``kept``)."""
         return sum(self.kept.values())
 
     def forget_constants(self) -> None:
-        """Let go of the host's copy of the constants, where ``dispatch`` has put them on the device.
+        """Drop the host's copy of the constants once ``dispatch`` has uploaded them.
 
-        For programs that nothing records and that own no inputs: these would need them again.
+        For programs that are never recorded and own no inputs, which would need them again.
         """
         if self._resident is not None and not self.program.owned:
             self.program.constants = []
 
     def describe(self) -> str:
-        """The program in words: a line per dispatch, with regions and bytes."""
+        """Describe the program: a line per dispatch, with regions and bytes."""
         return f"{self.label}: {self.program.describe()}"
 
     @checked
@@ -211,35 +211,34 @@ class CompiledOperator(Dispatchable):
     ) -> dict[Any, Any]:
         """Run on NumPy arrays by tensor name and return the outputs by name.
 
-        A graph's inputs and outputs go by the names of their edges, or by index where they have none; inputs by index
-        in any case.
+        A graph's inputs and outputs go by the names of their edges, or by index if unnamed; inputs always also by
+        index.
 
         inputs: for each present input tensor an array of its sizes and data type; for a tensor array a sequence of
-        them. Tensors owned by DML are given to the first dispatch, and again only to replace them. Outputs are new
-        packed arrays. A DeviceArray of this device does for an array; keep: names of outputs that become DeviceArrays,
-        in buffers that are used again when nobody has them any more. into: DeviceArrays that outputs are written to, by
-        name; what the program does not write of them stays, as in MULTIHEAD_ATTENTION1's cache. Buffers, pipelines and
-        recordings are kept for the next call.
-        Raises DMLError for a missing, unknown or wrong array, before anything runs.
+        them. Tensors owned by DML are given to the first dispatch, and later only to replace them. Outputs are new
+        packed arrays. A DeviceArray of this device can replace an array. keep: names of outputs to return as
+        DeviceArrays, whose buffers are reused once unreferenced. into: DeviceArrays to write outputs to, by name; bytes
+        that the program does not write stay, as in MULTIHEAD_ATTENTION1's cache. Buffers, pipelines and recordings are
+        kept for the next call. Raises DMLError for a missing, unknown or wrong array, before anything runs.
         """
         return self._own().dispatch(inputs, keep=keep, into=into)
 
     def dispatch_all(self, inputs: Mapping[Any, Any], keep: Sequence[str | int]) -> dict[Any, Any]:
-        """As ``dispatch``, where every input has to be given, as for the first dispatch."""
+        """Like ``dispatch``, but every input must be given, as for the first dispatch."""
         return self._own().dispatch(inputs, every=True, keep=keep)
 
     @checked
     def profile(self, inputs: Mapping[Any, Any]) -> list[KernelTime]:
         """Run as ``dispatch`` does; return (node, kernel, nanoseconds) for each of the program's dispatches, in order.
 
-        The device's timestamps measure where it has them; ``Device.has_timestamps`` says whether. Else each dispatch is
-        submitted on its own and the host's clock measures, submission and waiting included. Compilation is not counted:
-        the first profile runs twice.
+        Uses the device's timestamps if it has them (``Device.has_timestamps``). Otherwise each dispatch is submitted
+        alone and timed by the host, submission and waiting included. Compilation is excluded: the first profile runs
+        twice.
         """
         return self._own().profile(inputs)
 
     def _own(self) -> Resident:
-        """The buffers and recordings of ``dispatch``: one set, whichever thread asks for it first."""
+        """Return the buffers and recordings of ``dispatch``, made once for all threads."""
         with self._making:
             if self._resident is None:
                 check_fits(self.label, self.program, self._device.context.memory_limit)
@@ -248,9 +247,9 @@ class CompiledOperator(Dispatchable):
             return self._resident
 
     def run_again(self) -> None:
-        """Run on what the last ``dispatch`` left in the device's buffers, and move nothing to or from the host.
+        """Run on the contents that the last ``dispatch`` left in the device's buffers, without transfers.
 
-        Raises DMLError where nothing was dispatched yet.
+        Raises DMLError if nothing was dispatched yet.
         """
         self._device.require_open()
         if self._resident is None:
@@ -259,10 +258,10 @@ class CompiledOperator(Dispatchable):
 
 
 class OperatorInitializer(Dispatchable):
-    """Prepares compiled operators: copies what DML owns into their persistent resources.
+    """Prepares compiled operators: copies the tensors that DML owns into their persistent resources.
 
-    Its binding table takes one input binding per operator (a DML_BUFFER_ARRAY_BINDING of that operator's inputs, empty
-    where DML does not own them) and one output binding per operator (its persistent resource).
+    Its binding table takes one input binding per operator (a DML_BUFFER_ARRAY_BINDING of its inputs, empty for those
+    that DML does not own) and one output binding per operator (its persistent resource).
     """
 
     def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
@@ -280,6 +279,6 @@ class OperatorInitializer(Dispatchable):
         return ", ".join(compiled.label for compiled in self.operators)
 
     def get_binding_properties(self) -> DML_BINDING_PROPERTIES:
-        """What an initialization needs bound. Temporaries of the operators' initializations lie one after another."""
+        """Return what an initialization needs bound. The operators' temporaries are laid out one after another."""
         count = sum(len(compiled.input_slots) + 1 for compiled in self.operators)
         return DML_BINDING_PROPERTIES(count, 0, 0)

@@ -1,4 +1,4 @@
-"""Compiled graphs of traced sizes, and those that they are for plain ones."""
+"""Compiled graphs with traced sizes, and their instances for plain sizes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class CompiledPattern:
 
     @property
     def numbers(self) -> Iterator[int]:
-        """Those that are not the same for all of its graphs."""
+        """Yield the numbers that differ between its instances."""
         yield from self._program.numbers
         yield from numbers_in([self._compiled.input_fields, self._compiled.output_fields])
 
     def filled(self, numbers: Numbers) -> CompiledOperator:
-        """The graph with these for its ``numbers``."""
+        """Return the graph for these ``numbers``."""
         compiled = self._compiled
         inputs, outputs = filled([compiled.input_fields, compiled.output_fields], numbers)
         return compiled.of_sizes(self._program.filled(numbers), inputs, outputs)

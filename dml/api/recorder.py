@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class RecordedDispatch:
-    """A dispatch in a command list: its recordings over what is bound, once for each of an initializer's operators.
+    """A dispatch in a command list: its recordings over the bound buffers, one per operator of an initializer.
 
-    late: what is bound may change until each execution; else it is what it is now. Raises DMLError where, as it is
-    recorded, a needed binding is missing or bindings overlap that may not.
+    late: bindings may change until each execution; otherwise those of now are used. Raises DMLError, when recorded, for
+    a missing binding or forbidden overlaps.
     """
 
     def __init__(self, context: Context, bound: BoundResources, *, timed: bool, late: bool) -> None:
@@ -38,7 +38,7 @@ class RecordedDispatch:
             self._record(bound)
 
     def current(self) -> tuple[list[Recording], list[PersistentUse]]:
-        """The recordings, and the persistent resources that they initialize and read."""
+        """Return the recordings, and the persistent resources that they initialize and read."""
         if self._late is not None and self._state != self._late.state:
             self._record(self._late)
             self._state = self._late.state
@@ -66,9 +66,9 @@ class RecordedDispatch:
 
 
 class CommandList(DeviceChild):
-    """Recorded dispatches in order; ``execute`` runs them all and waits. Each sees what the ones before it wrote.
+    """Recorded dispatches in order; ``execute`` runs them all and waits. Each sees the writes of earlier ones.
 
-    timed: for ``profile`` as well.
+    timed: ``profile`` is available too.
     """
 
     def __init__(self, device: Device, *, timed: bool = False) -> None:
@@ -85,10 +85,10 @@ class CommandList(DeviceChild):
         self._dispatches.append(dispatch)
 
     def current(self) -> tuple[tuple[Recording | JoinedRecordings, ...], list[PersistentUse]]:
-        """What to run, in order: all at once, where there are several whose kernels have run. And the persistent
-        resources that are initialized and read.
+        """Return the recordings to run, joined if there are several whose kernels have run, and the persistent
+        resources that they initialize and read.
 
-        Raises DMLError where what is bound late cannot be executed.
+        Raises DMLError if late bindings cannot be executed.
         """
         with self._joining:
             dispatches = [dispatch.current() for dispatch in self._dispatches]
@@ -102,19 +102,18 @@ class CommandList(DeviceChild):
 
     @checked
     def execute(self, *, wait: bool = True) -> Fence:
-        """Run everything recorded, after all that was executed before. It can be run again.
+        """Run everything recorded, after all earlier executions. It can be run again.
 
-        wait: False returns at once, with a fence that tells when the work is done. Reads and writes of buffers by the
-        host wait for it in any case. Returns the fence.
-        Raises DMLError, before anything runs, where a dispatch needs an initialization that was not executed before it
-        or what is bound late is missing or overlaps, and (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
+        wait: False returns at once. Returns the fence that signals completion; reads and writes of buffers by the host
+        wait for it anyway. Raises DMLError if a dispatch needs an initialization that was not executed or a late
+        binding is missing or overlaps, before anything runs; and (DXGI_ERROR_DEVICE_REMOVED) if the device is lost.
         """
         return self._device.execute_command_lists([self], wait=wait)
 
     def profile(self) -> list[KernelTime]:
-        """Execute, and return (node, kernel, nanoseconds) for each dispatch of the programs recorded, in order.
+        """Execute; return (node, kernel, nanoseconds) for each dispatch of the recorded programs, in order.
 
-        Raises DMLError where the list was not made with ``timed``. See ``CompiledOperator.profile``.
+        Raises DMLError for a list made without ``timed``. See ``CompiledOperator.profile``.
         """
         if not self.timed:
             raise DMLError("CommandList.profile: only of a list made with create_command_list(timed=True)")
@@ -124,7 +123,7 @@ class CommandList(DeviceChild):
         return [taken for one in recordings if isinstance(one, Recording) for taken in one.profile()]
 
     def reset(self) -> None:
-        """Forget what was recorded."""
+        """Remove all recorded dispatches."""
         self._dispatches.clear()
         self._joined = None
 
@@ -137,14 +136,13 @@ class CommandRecorder(DeviceChild):
 
     @checked
     def record_dispatch(self, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
-        """Append a dispatch of ``dispatchable`` with the buffers now bound in ``bindings``.
+        """Append a dispatch of ``dispatchable`` with the current bindings of ``bindings``.
 
         The table may be changed or reset afterwards. An operator compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE
-        reads what is bound at each execution instead, up to the table's next reset; what is missing or may not overlap
-        is found there. Initializers, which no flag is for, never do.
-        Raises DMLError where a needed binding is missing, bindings overlap that may not, the table is for another
-        dispatchable, or one of the three belongs to another device.
-        References: idmlcommandrecorder-recorddispatch, dml_execution_flags.
+        reads its bindings at each execution instead, until the table's next reset, and execution reports missing or
+        overlapping ones. Initializers take no flags and never do. Raises DMLError for a missing binding, forbidden
+        overlaps, a table of another dispatchable, or objects of different devices. References:
+        idmlcommandrecorder-recorddispatch, dml_execution_flags.
         """
         for used in (command_list, dispatchable, bindings):
             require_device(used, self._device, "CommandRecorder.record_dispatch")

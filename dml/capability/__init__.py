@@ -51,7 +51,7 @@ class Same:
     properties: tuple[str, ...]
 
 
-#: Enumerators younger than their enumeration, and the level they came with.
+#: Enumerators added after their enumeration, with their feature levels.
 _YOUNGER: dict[IntEnum, DML_FEATURE_LEVEL] = {
     DML_PADDING_MODE.DML_PADDING_MODE_SYMMETRIC: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_3_0,
     DML_PADDING_MODE.DML_PADDING_MODE_WRAP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4,
@@ -66,7 +66,8 @@ _INTRODUCED = {(type(enumerator), int(enumerator)): level for enumerator, level 
 
 
 def feature_level(level: DML_FEATURE_LEVEL | int | str) -> DML_FEATURE_LEVEL:
-    """The feature level as an enumerator, by its number or name ("3_0"); DMLError for what is none."""
+    """Return the feature level as an enumerator, given its number or name ("3_0"). Raises DMLError for an unknown
+    one."""
     if type(level) is DML_FEATURE_LEVEL:
         return level
     if isinstance(level, str):
@@ -85,10 +86,11 @@ def _table(file: str) -> dict[str, dict[str, Any]]:
 
 
 def operator_type(kind: DML_OPERATOR_TYPE | int | str) -> DML_OPERATOR_TYPE:
-    """The operator type as an enumerator, by its number or name ("GRU"); DMLError for what names no operator."""
+    """Return the operator type as an enumerator, given its number or name ("GRU"). Raises DMLError for an unknown
+    one."""
     if isinstance(kind, str):
         kind = named(DML_OPERATOR_TYPE, kind, "operator type")
-    if isinstance(kind, OWN_OPERATOR_TYPE):  # by its enumerator alone: no name or number means it
+    if isinstance(kind, OWN_OPERATOR_TYPE):  # by enumerator alone: no number or name denotes it
         return cast(DML_OPERATOR_TYPE, kind)
     try:
         found = kind if type(kind) is DML_OPERATOR_TYPE else DML_OPERATOR_TYPE(kind)
@@ -113,12 +115,12 @@ def _entry_of(operator_type: DML_OPERATOR_TYPE) -> dict[str, Any]:
 
 
 def operator_introduced(operator_type: DML_OPERATOR_TYPE | str) -> DML_FEATURE_LEVEL:
-    """The feature level an operator came with."""
+    """Return the feature level that introduced an operator."""
     return _level(_entry(operator_type)["introduced"])
 
 
 def enumerator_introduced(enumerator: IntEnum) -> DML_FEATURE_LEVEL:
-    """The feature level an enumerator came with: 1_0 unless it is younger than its enumeration."""
+    """Return the feature level that introduced an enumerator: 1_0 unless it was added to its enumeration later."""
     oldest = DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0
     return _INTRODUCED.get((type(enumerator), int(enumerator)), oldest)
 
@@ -130,7 +132,7 @@ def supports_in_place(operator_type: DML_OPERATOR_TYPE | str) -> bool:
 
 @cache
 def same_properties(operator_type: DML_OPERATOR_TYPE) -> tuple[Same, ...]:
-    """The documented equality constraints between an operator's tensors."""
+    """Return the documented equality constraints between an operator's tensors."""
     return tuple(Same(tuple(s["tensors"]), tuple(s["properties"])) for s in _entry(operator_type)["same"])
 
 
@@ -139,11 +141,10 @@ def operator_support(
     feature_level: DML_FEATURE_LEVEL | str = LATEST,
     function: DML_REDUCE_FUNCTION | str | None = None,
 ) -> OperatorSupport | None:
-    """What each tensor of an operator may be at a feature level, by name; None where that level lacks the operator.
+    """Return what a feature level accepts for each tensor of an operator, by name; None if it lacks the operator.
 
-    Enumerators may be given by name: ``operator_support("GRU", "3_0")``.
-    REDUCE depends on its function as well: without one, the answer is what any of its functions accepts. `function` is
-    ignored for other operators.
+    Enumerators may be given by name: ``operator_support("GRU", "3_0")``. REDUCE depends on its function too; without
+    one, the result covers any of its functions. `function` is ignored for other operators.
     """
     try:
         if isinstance(function, str):
@@ -177,7 +178,7 @@ def _support(
 
 
 def _at_level(table: dict[str, Any], level: DML_FEATURE_LEVEL) -> dict[str, TensorSupport] | None:
-    """The tensors of the table's highest level that is not above `level`."""
+    """Return the tensors of the table's highest level up to `level`."""
     reached = [name for name in table if _level(name) <= level]
     if not reached:
         return None
@@ -211,7 +212,7 @@ def _level(name: str) -> DML_FEATURE_LEVEL:
 def tensor_data_type_supported(
     data_type: DML_TENSOR_DATA_TYPE | str, feature_level: DML_FEATURE_LEVEL | str = LATEST
 ) -> bool:
-    """Whether tensors of a data type exist at a feature level (for some operator)."""
+    """Whether some operator takes tensors of a data type at a feature level."""
     if isinstance(data_type, str):
         data_type = named(DML_TENSOR_DATA_TYPE, data_type, "DataType")
     try:
@@ -224,7 +225,7 @@ def tensor_data_type_supported(
 
 
 def highest_feature_level(requested: Iterable[DML_FEATURE_LEVEL], supported: DML_FEATURE_LEVEL) -> DML_FEATURE_LEVEL:
-    """The highest requested level that a device of level `supported` has."""
+    """Return the highest requested level that a device of level `supported` has."""
     levels = [_checked_level(level) for level in requested]
     if not levels:
         raise DMLError("RequestedFeatureLevels: at least one feature level must be requested, found none")
@@ -243,8 +244,8 @@ def check_feature_support(
 ) -> DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT | DML_FEATURE_DATA_FEATURE_LEVELS:
     """IDMLDevice::CheckFeatureSupport of a device of feature level `supported`.
 
-    `query` is the feature's DML_FEATURE_QUERY_* structure, the answer its DML_FEATURE_DATA_* structure. DMLError with
-    DXGI_ERROR_UNSUPPORTED for an unknown feature, with E_INVALIDARG for another query.
+    Takes the feature's DML_FEATURE_QUERY_* structure and returns its DML_FEATURE_DATA_* structure. Raises DMLError
+    (DXGI_ERROR_UNSUPPORTED) for an unknown feature, (E_INVALIDARG) for another query.
     """
     if is_number(feature, DML_FEATURE.DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT):
         if isinstance(query, DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT):

@@ -1,4 +1,4 @@
-"""What a feature level accepts that an older one did not."""
+"""Differences between two feature levels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .support import TensorSupport
 
 @dataclass(frozen=True)
 class SupportDifference:
-    """What changed of an operator. is_new: the older level lacks it.
+    """Changes to one operator. is_new: the older level lacks it.
 
-    tensors: those that differ, as the older level takes them (None where it has none) and as the newer does; of a new
+    tensors: those that differ, as the older level takes them (None if it has none) and as the newer does; for a new
     operator all.
     """
 
@@ -25,7 +25,7 @@ class SupportDifference:
     tensors: Mapping[str, tuple[TensorSupport | None, TensorSupport]]
 
     def changes(self) -> dict[str, str]:
-        """What each tensor that differs may be now and could not be, in words."""
+        """Return what each changed tensor may newly be, in words."""
         return {name: "; ".join(_changes(old, new)) for name, (old, new) in self.tensors.items()}
 
 
@@ -34,9 +34,9 @@ def support_difference(
     newer: DML_FEATURE_LEVEL | str,
     operators: Iterable[DML_OPERATOR_TYPE | str] | None = None,
 ) -> list[SupportDifference]:
-    """The operators, of these or of all, that differ between two feature levels, which may be given in either order.
+    """Return the operators, of these or of all, that differ between two feature levels in either order.
 
-    Raises DMLError for what is no level or no operator.
+    Raises DMLError for an unknown level or operator.
     """
     low, high = sorted((feature_level(older), feature_level(newer)))
     found = []

@@ -1,4 +1,4 @@
-"""What a feature level accepts of one operator, as the answer to a question: values, words and a table."""
+"""What a feature level accepts for one operator: values, words and a table."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from ..enums.naming import short_name
 
 @dataclass(frozen=True)
 class TensorSupport:
-    """What one tensor of an operator may be at a feature level.
+    """What a feature level accepts for one tensor of an operator.
 
-    sizes: the reference's symbolic sizes where it gives them, ("[BatchCount]", "M", "K"); those in brackets may be left
-    out.
-    array: the field holds several such tensors.
+    sizes: the reference's symbolic sizes if given, ("[BatchCount]", "M", "K"); bracketed ones are optional. array: the
+    field holds several such tensors.
     """
 
     dimension_counts: range
@@ -48,9 +47,9 @@ class TensorSupport:
 
 
 class OperatorSupport(Mapping[str, TensorSupport]):
-    """What each tensor of an operator may be at a feature level, by the tensor's name.
+    """What a feature level accepts for each tensor of an operator, by the tensor's name.
 
-    function: the one of REDUCE that it is about; None for all of them, and for other operators.
+    function: the REDUCE function; None for all of them, and for other operators.
     """
 
     def __init__(
@@ -81,12 +80,12 @@ class OperatorSupport(Mapping[str, TensorSupport]):
         return f"{short_name(self.operator)}{of} at feature level {short_name(self.level)}"
 
     def columns(self) -> list[str]:
-        """The columns of its table."""
+        """Column titles of the table."""
         sizes = ["sizes ([X] may be left out)"] if any(tensor.sizes for tensor in self.values()) else []
         return ["tensor", "kind", "dimensions", "data types", *sizes]
 
     def rows(self) -> list[list[str]]:
-        """The rows of its table, a tensor each."""
+        """Rows of the table, one per tensor."""
         cells = [
             [name, tensor.kind_in_words, tensor.counts_in_words, tensor.data_types_in_words, tensor.sizes_in_words]
             for name, tensor in self.items()

@@ -30,8 +30,8 @@ from dml.descriptors.graph import (
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
-from dml.enums import DML_GRAPH_EDGE_TYPE, DML_TENSOR_DATA_TYPE
-from dml.errors import DMLError
+from dml.enums import DML_GRAPH_EDGE_TYPE, DML_TENSOR_DATA_TYPE, DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
 from dml.tensors import (
@@ -141,6 +141,13 @@ def _edge_between(*fields: Any) -> DML_GRAPH_EDGE_DESC:
 
 
 @lru_cache(maxsize=8192)
+def _most_dimensions(desc: OperatorDesc) -> int:
+    """The dimensions of the tensor of a description that has most."""
+    tensors = [tensor for _, given in (*desc.inputs(), *desc.outputs()) if given is not None
+               for tensor in (given if isinstance(given, tuple) else (given,))]  # fmt: skip
+    return max((tensor.rank for tensor in tensors if tensor is not None), default=0)
+
+
 def _viewed(
     seen: DML_BUFFER_TENSOR_DESC, sizes: tuple[int, ...], strides: tuple[int, ...] | None
 ) -> DML_BUFFER_TENSOR_DESC:
@@ -261,7 +268,7 @@ class Builder:
         """Add an operator: Tensors (or sequences of them, or None) for its inputs, values for its attributes.
 
         Returns output name -> Tensor, or a list of them for a tensor array.
-        Raises DMLError where the description breaks a rule.
+        Raises DMLError where the description breaks a rule: DXGI_ERROR_UNSUPPORTED for more than eight dimensions.
         """
         described: dict[str, Any] = {}
         sources: list[Tensor | None] = []
@@ -277,7 +284,13 @@ class Builder:
             else:
                 described[field] = None if value is None else value.desc
         described.update({field: outputs.get(field) for field in cls.output_names})
-        operator = self.device.create_operator(cls(**described, **fields))
+        desc = cls(**described, **fields)
+        try:
+            operator = self.device.create_operator(desc)
+        except DMLError as error:
+            if _most_dimensions(desc) > DML_TENSOR_DIMENSION_COUNT_MAX1:  # no operator takes so many
+                raise DMLError(error.message, HRESULT.DXGI_ERROR_UNSUPPORTED) from error
+            raise
         index = len(self._nodes)
         self._nodes.append(DML_OPERATOR_GRAPH_NODE_DESC(operator, name))
         for at, tensor in enumerate(sources):

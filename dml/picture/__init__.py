@@ -1,4 +1,4 @@
-"""A model as a picture that people can read: one self-contained HTML page of nodes, fusion, kernels and times."""
+"""Pictures of models: one self-contained HTML page of nodes, fusion, kernels and times."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _FIRST, _SECOND, _BESIDE, _LINE, _WIDEST = 8.0, 6.7, 22.0, 17.0, 260.0
 
 
 def write_picture(picture: Picture, path: Path) -> None:
-    """Write the page of a picture (``dml.picture.onnx.onnx_picture`` makes them).
+    """Write a picture's page (``dml.picture.onnx.onnx_picture`` makes pictures).
 
-    Raises DMLError where jinja2 is missing, or where the file cannot be written.
+    Raises DMLError if jinja2 is missing or the file cannot be written.
     """
     write_text(path, page(picture))
 
 
 def page(picture: Picture) -> str:
-    """The page of a picture as text."""
+    """Return a picture's page as HTML."""
     texts = [_lines(node) for node in picture.nodes]
     boxes = [_box(node, lines) for node, lines in zip(picture.nodes, texts, strict=True)]
     lines = layout(boxes, picture.edges)
@@ -59,7 +59,7 @@ def _plain(part: Any) -> dict[str, Any]:
 
 
 def _lines(node: PictureNode) -> list[str]:
-    """The text of a box: what it is, its name, and its time where one was measured."""
+    """Return a box's text: what it is, its name, and its time if measured."""
     if node.kind != "node":
         return [_shortened(node.name), node.kind]
     name = [_shortened(node.name)] if node.name else []
@@ -68,7 +68,7 @@ def _lines(node: PictureNode) -> list[str]:
 
 
 def _shortened(text: str) -> str:
-    """The end of a long name tells more than its start."""
+    """Shorten a long name at its start, which tells less than its end."""
     most = int((_WIDEST - _BESIDE) / _SECOND)
     return text if len(text) <= most else f"…{text[1 - most :]}"
 

@@ -1,4 +1,4 @@
-"""The picture of a model's file, by its format."""
+"""Pictures of model files, by format."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .model import Picture
 
 
 def picture_of(path: Path, device: Device, options: Options, *, profile: bool = False) -> Picture:
-    """The picture of an ONNX model, or of an OpenVINO IR model as the graph of DirectML operators that it becomes.
+    """Draw an ONNX model, or an OpenVINO IR model as the graph of DirectML operators that it becomes.
 
-    options: its inputs, where their values or sizes matter; zeros stand for the others. profile: run the model, and say
-    what each kernel took. Raises DMLError for another suffix, and where the model cannot be read or compiled.
+    options: inputs whose values or sizes matter; others are zeros. profile: run the model and show each kernel's time.
+    Raises DMLError for another suffix, or if the model cannot be read or compiled.
     """
     inputs = options.arrays()
     if path.suffix.lower() == ".onnx":

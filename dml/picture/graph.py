@@ -1,4 +1,4 @@
-"""A DML_GRAPH_DESC as a picture: its operators beside the kernels of the program that it was compiled to."""
+"""The picture of a DML_GRAPH_DESC: its operators and the kernels that it was compiled to."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .model import Picture, PictureNode, PictureValue, relate, shortened
 def graph_picture(
     desc: DML_GRAPH_DESC, compiled: CompiledOperator, device: Device, title: str, times: Sequence[KernelTime] = ()
 ) -> Picture:
-    """The picture of a graph that ``Device.compile_graph`` compiled.
+    """Draw a graph that ``Device.compile_graph`` compiled.
 
-    times: what ``compiled.profile`` measured. A Builder has the description of what it compiled (``Builder.graph``).
+    times: results of ``compiled.profile``. A Builder holds the description of what it compiled (``Builder.graph``).
     """
     made: list[Any] = [wrapper.Desc for wrapper in desc.Nodes]
-    # (any, for a graph that was compiled has the right kind of edge in each place)
+    # (Any: a compiled graph has the right kind of edge in each place)
     incoming: list[Any] = [wrapper.Desc for wrapper in desc.InputEdges]
     between: list[Any] = [wrapper.Desc for wrapper in desc.IntermediateEdges]
     outgoing: list[Any] = [wrapper.Desc for wrapper in desc.OutputEdges]

@@ -1,4 +1,4 @@
-"""The kernels of a compiled graph for its picture: which nodes each computes, its bytes, its time."""
+"""A compiled graph's kernels for its picture: the nodes each computes, its bytes and time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _LABEL = re.compile(r"(?:^| \+ )node (\d+) \(")
 
 
 def kernels_of(compiled: CompiledOperator | None, owner: Mapping[int, int]) -> list[PictureKernel]:
-    """Those that run once, then those that run with the model. owner: node of the graph -> node of the picture."""
+    """Return the kernels that run once, then those that run each time. owner: node of the graph -> node of the
+    picture."""
     if compiled is None:
         return []
     program = compiled.program
@@ -32,7 +33,7 @@ def kernels_of(compiled: CompiledOperator | None, owner: Mapping[int, int]) -> l
 
 
 def add_times(kernels: Sequence[PictureKernel], times: Sequence[KernelTime]) -> None:
-    """Give the kernels that run with the model what ``CompiledOperator.profile`` measured, in order."""
+    """Add the measured times of ``CompiledOperator.profile`` to the kernels that run each time, in order."""
     for kernel, time in zip((one for one in kernels if not one.once), times, strict=True):
         kernel.nanoseconds = time.nanoseconds
 
@@ -40,7 +41,7 @@ def add_times(kernels: Sequence[PictureKernel], times: Sequence[KernelTime]) -> 
 def facts_of(
     device: Device, operators: Sequence[OperatorDesc], compiled: Sequence[CompiledOperator], *, profile: bool
 ) -> list[tuple[str, str]]:
-    """What stands beside a picture: the device, the level that takes all operators, memory, and what measured."""
+    """Return a picture's facts: device, lowest feature level, memory, measurements."""
     facts = [("device", f"{device.vulkan.name}, {device.vulkan.driver}")]
     if operators:
         facts.append(("feature level", short_name(max(map(needed_level, operators)))))

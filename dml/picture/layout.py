@@ -1,7 +1,7 @@
-"""Where the boxes and lines of a graph lie: in layers from top to bottom, with few crossings and straight chains.
+"""Graph layout: layers from top to bottom, with few crossings and straight chains.
 
-Sugiyama's way: a layer per box by the longest path, bends where a line passes a layer, an order within each layer by
-the neighbours' places, and then coordinates that draw neighbours below each other.
+Sugiyama's method: a layer per box by the longest path, a bend where a line passes a layer, an order within each layer
+by the neighbours' positions, then coordinates that align neighbours vertically.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from itertools import pairwise
 
 from dml.errors import DMLError
 
-#: Between boxes beside each other, a box and a line, and lines, in pixels; and between layers.
+#: Gaps in pixels: between boxes, between a box and a line, between lines; and between layers.
 BOX_GAP, LINE_GAP, LAYER_GAP = 28.0, 14.0, 44.0
-#: How often the order of layers, and the places in them, are made better.
+#: Iterations that improve the order of layers, and the positions in them.
 ORDER_SWEEPS, PLACE_SWEEPS = 8, 12
-#: How much a line resists being moved, where a box does by 1.
+#: Weight of a line relative to a box when positions compete.
 LINE_WEIGHT = 0.01
 
 
 @dataclass
 class Box:
-    """A box of this size in pixels; layout gives its place, the upper left corner, and its layer.
+    """A box of this size in pixels; layout sets its upper left corner and its layer.
 
-    late: it goes right above its first reader, as inputs and constants do, rather than right below what it reads.
+    late: place it directly above its first reader, as inputs and constants are, instead of directly below what it
+    reads.
     """
 
     width: float
@@ -38,13 +39,13 @@ class Box:
 
 @dataclass(eq=False)
 class _Place:
-    """A box in its layer, or the bend of a line that passes it."""
+    """A position in a layer: a box, or the bend of a line that passes."""
 
     width: float
     height: float
     layer: int
     box: int | None = None
-    x: float = 0.0  # of its middle
+    x: float = 0.0  # of its centre
     above: list[_Place] = field(default_factory=list)
     below: list[_Place] = field(default_factory=list)
 
@@ -52,14 +53,14 @@ class _Place:
 Point = tuple[float, float]
 
 
-#: From a box to another, and what flows there.
+#: From one box to another, and the value's name.
 Edge = tuple[int, int, str]
 
 
 def layout(boxes: Sequence[Box], edges: Sequence[Edge]) -> list[list[Point]]:
-    """Give every box its place; return the points of each edge's line, downwards.
+    """Place every box; return the points of each edge's line, downwards.
 
-    Lines of one value share their way as far as they go together. Raises DMLError where the edges make a circle.
+    Lines of one value share their path as far as possible. Raises DMLError if the edges form a cycle.
     """
     _layers(boxes, edges)
     places = [_Place(box.width, box.height, box.layer, at) for at, box in enumerate(boxes)]
@@ -91,14 +92,14 @@ def layout(boxes: Sequence[Box], edges: Sequence[Edge]) -> list[list[Point]]:
 
 
 def _layers(boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
-    """The longest path to each box; late ones then sink to where they are needed."""
+    """Assign layers by the longest path to each box; then lower the late ones to their readers."""
     after: dict[int, list[int]] = defaultdict(list)
     waits = [0] * len(boxes)
     for start, end, _ in edges:
         after[start].append(end)
         waits[end] += 1
     order = [at for at, count in enumerate(waits) if not count]
-    for at in order:  # (grows as it goes)
+    for at in order:  # (extended in the loop)
         for end in after[at]:
             boxes[end].layer = max(boxes[end].layer, boxes[at].layer + 1)
             waits[end] -= 1
@@ -112,7 +113,7 @@ def _layers(boxes: Sequence[Box], edges: Sequence[Edge]) -> None:
 
 
 def _bends(places: list[_Place], edges: Sequence[Edge]) -> list[list[_Place]]:
-    """A bend in every layer that a line passes, shared by the lines of the same value."""
+    """Make a bend in every layer that a line passes; lines of the same value share them."""
     passing: dict[tuple[int, str, int], _Place] = {}
     joined: set[tuple[int, int]] = set()
     ways = []
@@ -132,7 +133,7 @@ def _bends(places: list[_Place], edges: Sequence[Edge]) -> list[list[_Place]]:
 
 
 def _rows(places: list[_Place]) -> list[list[_Place]]:
-    """The places of each layer, in the order in which one meets them from the first box on."""
+    """Return the positions of each layer, in traversal order from the first box."""
     layers: list[list[_Place]] = [[] for _ in range(1 + max((place.layer for place in places), default=-1))]
     seen: set[int] = set()
     roots = [place for place in places if not place.above]
@@ -147,7 +148,7 @@ def _rows(places: list[_Place]) -> list[list[_Place]]:
 
 
 def _order(layers: list[list[_Place]]) -> None:
-    """Sort each layer by the middle of its neighbours' places, downwards and upwards in turn."""
+    """Sort each layer by the barycentre of its neighbours, alternating downwards and upwards."""
     best, fewest = [list(layer) for layer in layers], _crossings(layers)
     for sweep in range(ORDER_SWEEPS):
         if not fewest:
@@ -169,12 +170,12 @@ def _order(layers: list[list[_Place]]) -> None:
 
 
 def _crossings(layers: list[list[_Place]]) -> int:
-    """How many lines cross between layers that follow each other."""
+    """Count the crossings between adjacent layers."""
     count = 0
     for upper, lower in pairwise(layers):
         number = {id(place): at for at, place in enumerate(lower)}
         ends = [at for place in upper for at in sorted(number[id(other)] for other in place.below)]
-        # inversions, by a tree of counts
+        # inversions, by a Fenwick tree
         tree = [0] * (len(lower) + 1)
         for seen, at in enumerate(ends):
             smaller, place = 0, at + 1
@@ -190,7 +191,7 @@ def _crossings(layers: list[list[_Place]]) -> int:
 
 
 def _coordinates(layers: list[list[_Place]]) -> None:
-    """Move each place towards the middle of its neighbours as far as those beside it allow."""
+    """Move each position towards its neighbours' centre as far as adjacent ones allow."""
     for layer in layers:
         x = 0.0
         for before, place in zip([None, *layer], layer, strict=False):
@@ -204,14 +205,14 @@ def _coordinates(layers: list[list[_Place]]) -> None:
             wanted = []
             for place in layer:
                 near = (place.above if down else place.below) or (place.below if down else place.above)
-                # A chain of boxes is straight; a line that skips some of them makes its way around.
+                # Chains of boxes stay straight; a line that skips some of them goes around.
                 near = [other for other in near if other.box is not None and place.box is not None] or near
                 wanted.append(_median(sorted(other.x for other in near)) if near else place.x)
             _settle(layer, wanted)
 
 
 def _straighten(layers: list[list[_Place]], ways: list[list[_Place]]) -> None:
-    """Draw a line straight past its layers, at the place of one of its bends, where nothing stands in the way."""
+    """Straighten a line through its layers, at one of its bends' positions, if nothing is in the way."""
     beside = {
         id(place): (before, after)
         for layer in layers
@@ -234,9 +235,9 @@ def _straighten(layers: list[list[_Place]], ways: list[list[_Place]]) -> None:
 
 
 def _settle(layer: list[_Place], wanted: list[float]) -> None:
-    """The places nearest to what is wanted that keep order and distance: neighbours that collide move as one.
+    """Return the positions nearest to the wanted ones that keep order and distance; colliding neighbours move as one.
 
-    Least squares in one pass, the pool-adjacent-violators way. Lines give way to boxes.
+    Least squares in one pass (pool adjacent violators). Lines yield to boxes.
     """
     blocks: list[tuple[float, float, int]] = []  # (weighted mean, weight, members), after removing the distances
     shift, shifts = 0.0, []

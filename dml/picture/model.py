@@ -1,4 +1,4 @@
-"""What a picture shows of a model: its nodes, the values between them, and the kernels that compute them."""
+"""The contents of a picture: a model's nodes, the values between them, and the kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class PictureValue:
-    """A value on an edge, in words, and its bytes. known: known before the model runs, as weights are."""
+    """A value on an edge, in words, and its bytes. known: constant before the model runs, as weights are."""
 
     name: str
     shape: tuple[int, ...]
@@ -19,13 +19,12 @@ class PictureValue:
 
 @dataclass
 class PictureNode:
-    """A node as the model's file has it.
+    """A node of the model's file.
 
-    kind: node, input or output. operators: DirectML's, that it became; level: the feature level that takes them. inner:
-    the nodes of its body or function. fate: what became of it (see ``fate_of``). kernels: indices of those that compute
-    it, fused ones too. group: the number of the group of nodes that a kernel computes together, None where it is alone.
-    nanoseconds: of the kernels that begin with it, so that all nodes' add up; None where none was measured. on_host:
-    what runs it on the host, where it does not run on the device.
+    kind: node, input or output. operators: the DirectML operators it became; level: their feature level. inner: nodes
+    of its body or function. fate: see ``fate_of``. kernels: indices of its kernels, fused ones included. group: number
+    of the nodes that a kernel computes together; None if alone. nanoseconds: time of the kernels that begin with it, so
+    that nodes add up; None if not measured. on_host: what runs it on the host; "" on the device.
     """
 
     kind: str
@@ -46,10 +45,9 @@ class PictureNode:
 
 @dataclass
 class PictureKernel:
-    """A dispatch: what it runs, which nodes it computes, and the bytes it binds.
+    """A dispatch: its kernel, its nodes, and the bytes it binds.
 
-    once: it runs at initialization alone. weights: bytes read of what is known before the model runs. nanoseconds: None
-    where nothing was measured.
+    once: it runs at initialization alone. weights: bytes read of constants. nanoseconds: None if not measured.
     """
 
     kernel: str
@@ -65,7 +63,7 @@ class PictureKernel:
 
 @dataclass
 class Picture:
-    """The whole of it. edges: (from, to, the value's name), nodes by index. facts: (name, text), for the head."""
+    """A whole picture. edges: (from, to, the value's name), nodes by index. facts: (name, text), for the head."""
 
     title: str
     nodes: list[PictureNode]
@@ -74,22 +72,22 @@ class Picture:
     facts: list[tuple[str, str]]
 
 
-#: Characters of an attribute that are shown.
+#: Maximum characters shown of an attribute.
 _LONGEST = 200
 
 
 def shortened(text: str) -> str:
-    """An attribute's value, or its beginning."""
+    """Return the text of an attribute, or its beginning."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def measured(kernels: Iterable[PictureKernel]) -> list[int]:
-    """The times of the kernels that were measured, in nanoseconds."""
+    """Return the measured kernels' times in nanoseconds."""
     return [kernel.nanoseconds for kernel in kernels if kernel.nanoseconds is not None]
 
 
 def relate(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None:
-    """Tell the nodes of their kernels: which they are, their times, what they fuse, and each node's fate."""
+    """Set each node's kernels, time, fusions and fate."""
     for at, kernel in enumerate(kernels):
         for number in kernel.nodes:
             nodes[number].kernels.append(at)
@@ -102,7 +100,7 @@ def relate(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None:
 
 
 def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None:
-    """Number the groups of nodes that kernels which run with the model compute together."""
+    """Number the groups of nodes that one kernel computes together in each run."""
     leader = list(range(len(nodes)))
 
     def found(at: int) -> int:
@@ -125,8 +123,8 @@ def _join_groups(nodes: list[PictureNode], kernels: list[PictureKernel]) -> None
 
 
 def fate_of(node: PictureNode, kernels: list[PictureKernel]) -> str:
-    """fused: computed together with others; kernel: by kernels of its own; once: at initialization alone; known: its
-    results are, before the model runs; view: it only looks at what others made, and nothing runs; host: runs there."""
+    """Classify a node. fused: computed together with others; kernel: by kernels of its own; once: at initialization
+    alone; known: a constant; view: another layout of a value, without a kernel; host: on the host."""
     if node.kind != "node":
         return node.kind
     if node.on_host:

@@ -1,4 +1,4 @@
-"""An ONNX model as a picture: its nodes beside the kernels of the program that it was compiled to."""
+"""The picture of an ONNX model: its nodes and the kernels that it was compiled to."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .model import Picture, PictureKernel, PictureNode, PictureValue, relate, sh
 def onnx_picture(
     model: PreparedModel, title: str, inputs: Mapping[str, Array] | None = None, *, profile: bool = False
 ) -> Picture:
-    """The picture of a model as it is compiled for these inputs (zeros for those not given, as ``dml explain``).
+    """Draw a model as compiled for these inputs (zeros for missing ones, as ``dml explain``).
 
-    profile: run it, and say what each kernel took. Raises DMLError where it cannot be compiled.
+    profile: run it and show each kernel's time. Raises DMLError if it cannot be compiled.
     """
     drawing = _Drawing()
     parts = walk(model, inputs, profile=profile)
@@ -43,7 +43,7 @@ def onnx_picture(
 
 
 class _Drawing:
-    """What was drawn so far, and which node made which value."""
+    """The picture so far, and the node that made each value."""
 
     def __init__(self) -> None:
         self.nodes: list[PictureNode] = []
@@ -52,7 +52,7 @@ class _Drawing:
         self._made_by: dict[str, int] = {}
 
     def add(self, node: PictureNode, reads: Iterable[str], makes: Iterable[str]) -> int:
-        """Add a node with edges from what made the values that it reads; its number. A value is drawn once."""
+        """Add a node with edges from the makers of its inputs; return its number. A value is drawn once."""
         if node.kind == "input" and node.name in self._made_by:
             return self._made_by[node.name]
         at = len(self.nodes)
@@ -62,7 +62,7 @@ class _Drawing:
         return at
 
     def known(self, name: str) -> list[PictureValue]:
-        """The value of a name, where a node that was drawn makes it."""
+        """Return the value of that name if a drawn node makes it; else none."""
         at = self._made_by.get(name)
         return [] if at is None else [value for value in self.nodes[at].outputs if value.name == name]
 

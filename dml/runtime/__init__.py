@@ -1,1 +1,1 @@
-"""Kompute: devices and their limits, buffers, pipelines and recordings. Knows no operator."""
+"""The runtime: devices and their limits, buffers, pipelines and recordings, through Kompute. It knows no operator."""

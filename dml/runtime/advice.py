@@ -1,4 +1,4 @@
-"""What to install where no Vulkan device is found, in one place: every such error says it."""
+"""Advice for machines without a Vulkan device: what to install. Every such error includes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dml.errors import HRESULT, DMLError
 
-#: Of each distribution (ID or ID_LIKE of os-release): how its loader and Mesa's drivers are installed.
+#: Install commands for the Vulkan loader and Mesa's drivers, by distribution (ID or ID_LIKE of os-release).
 _PACKAGES = {
     "debian": "apt-get install libvulkan1 mesa-vulkan-drivers",
     "ubuntu": "apt-get install libvulkan1 mesa-vulkan-drivers",
@@ -16,7 +16,7 @@ _PACKAGES = {
     "arch": "pacman -S vulkan-icd-loader vulkan-swrast, and vulkan-radeon or vulkan-intel for such a GPU",
     "suse": "zypper install libvulkan1 libvulkan_lvp, and libvulkan_radeon or libvulkan_intel for such a GPU",
 }
-#: What makes Vulkan's loader see only some drivers.
+#: Environment variables that hide drivers from the Vulkan loader.
 _VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE")
 
 
@@ -28,12 +28,12 @@ class NoVulkanDevice(DMLError):
 
 
 def no_vulkan(problem: str) -> NoVulkanDevice:
-    """The error for a machine without Vulkan: the problem, then what to do."""
+    """Build the error for a machine without Vulkan: the problem, then the remedy."""
     return NoVulkanDevice(f"{problem}; {what_to_install()}")
 
 
 def what_to_install() -> str:
-    """Which packages bring Vulkan's loader and drivers to this distribution, and what hides drivers from the loader."""
+    """Name the packages that bring Vulkan to this distribution, and any variable that hides drivers from the loader."""
     command = next((_PACKAGES[name] for name in _distribution() if name in _PACKAGES), None)
     drivers = "Mesa's for AMD, Intel and the CPU, or NVIDIA's own"
     advice = (
@@ -46,7 +46,7 @@ def what_to_install() -> str:
 
 
 def _distribution() -> list[str]:
-    """This distribution's name, and those of the ones that it is like; where OS_RELEASE or /etc/os-release says so."""
+    """Return this distribution's ID and those it derives from, as OS_RELEASE or /etc/os-release gives them."""
     try:
         text = Path(os.environ.get("OS_RELEASE") or "/etc/os-release").read_text("utf-8")
     except (OSError, ValueError):

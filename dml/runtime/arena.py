@@ -1,7 +1,7 @@
 """Memory for the regions of one resource.
 
-Regions that do not overlap get buffers of their own. So no buffer is larger than a group of regions that do, and bytes
-that nothing binds take no memory.
+Regions that do not overlap get separate buffers. No buffer is larger than one group of overlapping regions, and bytes
+that no dispatch binds take no memory.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dml.runtime.recording import Place
 
 
 def bound_regions(space: Space, dispatches: Iterable[Dispatch]) -> list[Region]:
-    """The regions of a space that the dispatches bind."""
+    """Return the regions of a space that the dispatches bind."""
     return [b.region for dispatch in dispatches for b in dispatch.bindings if b.region.space is space]
 
 
 class Islands:
-    """The stretches of a resource that regions cover. Regions that share bytes lie in the same one.
+    """The contiguous byte ranges of a resource that regions cover. Overlapping regions share an island.
 
-    spans: the first byte of each, and its end. starts: the first byte alone.
+    spans: first byte and end of each island. starts: the first bytes alone.
     """
 
     def __init__(self, regions: Iterable[Region]) -> None:
@@ -37,12 +37,12 @@ class Islands:
         self.starts = [start for start, _ in found]
 
     def number(self, region: Region) -> int:
-        """The number of the island that a region lies in."""
+        """Return the index of the island that contains the region."""
         return bisect_right(self.starts, region.offset) - 1
 
 
 class Arena:
-    """A buffer for each island: those given, or new ones, whose contents are undefined."""
+    """One buffer per island: the buffers given, or new ones with undefined contents."""
 
     def __init__(self, context: Context, islands: Islands, buffers: list[Buffer] | None = None) -> None:
         self.islands = islands
@@ -50,5 +50,6 @@ class Arena:
         self._places = [Place(buffer, -start) for buffer, start in zip(self.buffers, islands.starts, strict=True)]
 
     def place(self, region: Region) -> Place:
-        """Where byte 0 of the region's resource would lie in the region's buffer: possibly before the buffer begins."""
+        """Return the place of the resource's byte 0 relative to the region's buffer; it may lie before the buffer
+        begins."""
         return self._places[bisect_right(self.islands.starts, region.offset) - 1]

@@ -1,4 +1,4 @@
-"""Buffers: bytes on a device that the host writes and reads."""
+"""Device buffers that the host can write and read."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 Words = npt.NDArray[np.uint32]
 
-#: Larger transfers are made in parts of this many bytes, so that the staging memory for a large buffer stays small.
+#: Larger transfers are split into parts of this many bytes, which bounds the staging memory.
 TRANSFER_PART = 32 << 20
 
 
 class Buffer:
-    """``size`` bytes on a device, zero at first where ``zero`` asks for it.
+    """``size`` bytes on a device, zeroed if ``zero`` is set.
 
-    Where the host shares the device's memory it works on the buffer itself; elsewhere only the bytes that are written
-    or read are moved, through staging memory. Transfers happen in the order of submissions to the device: a write is
-    seen by what is executed after it, a read waits for what was executed before.
+    If host and device share memory, the host works on the buffer itself; otherwise only the bytes written or read move,
+    through staging memory. Transfers happen in submission order: later work sees a write, and a read waits for earlier
+    work.
     """
 
     def __init__(self, context: Context, size: int, *, host: bool = True, zero: bool = True) -> None:
@@ -48,9 +48,9 @@ class Buffer:
 
     @checked
     def write(self, data: npt.ArrayLike, offset: int = 0) -> None:
-        """Copy an array's bytes (row-major) to ``offset`` bytes from the start, and nothing else.
+        """Copy an array's bytes (row-major) into the buffer, ``offset`` bytes from its start.
 
-        Raises DMLError where they do not fit.
+        Raises DMLError if they do not fit.
         """
         source = np.ascontiguousarray(as_array(data, "Buffer.write")).reshape(-1).view(np.uint8)
         self._check(offset, source.size)
@@ -59,9 +59,9 @@ class Buffer:
 
     @checked
     def read(self, dtype: npt.DTypeLike = np.uint8, count: int | None = None, offset: int = 0) -> npt.NDArray[Any]:
-        """A copy of ``count`` elements (all that fit) of ``dtype`` from ``offset`` bytes on.
+        """Return ``count`` elements of ``dtype`` from byte ``offset`` on, as a copy; by default as many as fit.
 
-        Raises DMLError where the buffer has fewer.
+        Raises DMLError if the buffer holds fewer.
         """
         try:
             width = np.dtype(dtype).itemsize
@@ -78,11 +78,10 @@ class Buffer:
 
 
 class Mirror:
-    """What the host writes or reads where a recording copies to or from a buffer: staging memory, or the buffer itself
-    where host and device share memory.
+    """The host's side of a copy that a recording makes: staging memory, or the buffer itself if memory is shared.
 
-    use: Use.UPLOAD or Use.READBACK. size: how many of the buffer's first bytes it is about; all of them if None.
-    staging: memory for that use to copy through, new if None; its contents are whatever was there.
+    use: Use.UPLOAD or Use.READBACK. size: number of bytes to copy from the buffer's start; None for all. staging:
+    memory to copy through; None allocates it. Its contents are undefined.
     """
 
     def __init__(self, buffer: Buffer, use: Use, size: int | None = None, staging: Piece | None = None) -> None:
@@ -90,9 +89,9 @@ class Mirror:
         size = buffer.size if size is None else size
         if staging is None and not buffer.context.unified:
             staging = buffer.context.take(use, size)
-        #: Staging memory, None where there is nothing to copy.
+        #: Staging memory; None if memory is shared.
         self.staging = staging
         view = (staging or buffer.piece).view
         assert view is not None
-        #: Those bytes as 32-bit words.
+        #: The copied bytes as 32-bit words.
         self.words: Words = view.view(np.uint32)[: -(-size // 4)]

@@ -1,4 +1,4 @@
-"""The barriers that recordings are made of: plain facts, of no device, each made once."""
+"""The barriers of recordings: device-independent values, each made once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dml.runtime.native import kompute
 
 @cache
 def between() -> Any:
-    """Dispatches after it see what dispatches before it wrote, and may overwrite what those read."""
+    """Make later dispatches see the writes of earlier ones, and wait for their reads before overwriting."""
     kp = kompute()
     access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
     return kp.OpBarrier(
@@ -20,10 +20,10 @@ def between() -> Any:
 
 @cache
 def before_all() -> Any:
-    """As ``between``, for everything submitted before it, copies included, and for what uniform buffers show.
+    """Like ``between``, but against all earlier submissions, their copies included, and for uniform buffers.
 
-    Without it the device may run a submission while the one before still writes: a queue keeps the order in which
-    work begins, not that in which it ends.
+    Without it a submission may run while the previous one still writes: a queue orders when work begins, not when it
+    ends.
     """
     kp = kompute()
     access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
@@ -38,7 +38,7 @@ def before_all() -> Any:
 
 @cache
 def to_host() -> Any:
-    """The host sees what was written before it, once it has waited for the submission."""
+    """Make earlier writes visible to the host once it has waited for the submission."""
     kp = kompute()
     access, stage = kp.AccessFlagBits, kp.PipelineStageFlagBits
     return kp.OpBarrier(

@@ -25,23 +25,23 @@ from dml.runtime.pipelines import Pipelines
 from dml.runtime.queue import ASKING, Fence, Gate, Queue
 from dml.runtime.texels import buffer_size
 
-#: Pieces of at least so many bytes get an allocation of their own. On devices with much memory it takes more, so that
-#: even a full one holds at most so many allocations: every driver allows that many.
+#: Pieces of at least this many bytes get their own allocation. On devices with much memory the threshold rises, so that
+#: even a full device stays below the number of allocations that every driver allows.
 OWN_ALLOCATION, MOST_OWN_ALLOCATIONS = 8 << 20, 1024
 
 
 class Spare(Protocol):
-    """What holds device memory that nobody needs."""
+    """An owner of device memory that can be released."""
 
     def clear(self) -> None: ...
 
 
 class Context:
-    """A device opened through Kompute. Make one with ``open_context``, so that a process opens a device once."""
+    """A device opened through Kompute. ``open_context`` makes it, once per process."""
 
     def __init__(self, device: VulkanDevice) -> None:
         self.device = device
-        #: Whether Vulkan's objects get names (see ``names``).
+        #: Whether Vulkan objects get debug names (see ``names``).
         self.named = names.are_wanted()
         kp = kompute()
         with vulkan_errors(f"opening {device.name}"):
@@ -53,22 +53,22 @@ class Context:
                 features=structures,
                 api_version=features.packed(features.INSTANCE_VERSION),
             )
-        #: Whether the host works on the device's own buffers.
+        #: Whether host and device share memory.
         self.unified = device.device_class in (DeviceClass.CPU, DeviceClass.INTEGRATED)
-        #: Whether the driver compiles a kernel when it first runs, so that nothing can interrupt that.
+        #: Whether the driver compiles a kernel at its first run, during which nothing can interrupt it.
         self.compiles_late = device.device_class is DeviceClass.CPU
-        #: Whether the device tells how long a dispatch took.
+        #: Whether the device can time a dispatch.
         self.has_timestamps = device.timestamp_bits > 0
-        #: What can be cleared where memory is short.
+        #: Caches to clear when memory is short.
         self.spare: weakref.WeakSet[Spare] = weakref.WeakSet()
-        #: S_OK until Vulkan says that the device is lost.
+        #: S_OK until Vulkan reports the device lost.
         self.removed_reason = HRESULT.S_OK
         self.gate = Gate()
         asking = 0.0 if self.compiles_late else ASKING
         self.queue = Queue(self.manager, self.gate, device.name, self._lost, asking)
         self.pipelines = Pipelines(device, self.manager, self.gate, named=self.named, late=self.compiles_late)
         self._process = os.getpid()
-        #: Bytes that may be allocated; None for what the device has.
+        #: Limit on allocated bytes; None for the device's own.
         self.memory_limit = memory_limit()
         self._pools: dict[Use, Pool] = {}
         self._lock = threading.RLock()
@@ -78,7 +78,8 @@ class Context:
         self.removed_reason = reason
 
     def check_process(self) -> None:
-        """Raises DMLError in a child forked after the device was opened: the driver's threads are not there."""
+        """Raise DMLError in a child process forked after the device was opened: the driver's threads do not exist
+        there."""
         if self._process != os.getpid():
             raise _forked(self.device)
 
@@ -88,7 +89,7 @@ class Context:
         return Buffer(self, size, host=host, zero=zero)
 
     def take(self, use: Use, size: int) -> Piece:
-        """Memory for that use. Raises DMLError (E_OUTOFMEMORY) that says what there is."""
+        """Allocate memory for a use. Raises DMLError (E_OUTOFMEMORY) with a summary of the device's memory."""
         self.check_process()
         if size > self.device.max_allocation:
             raise DMLError(
@@ -102,8 +103,8 @@ class Context:
         except DMLError as error:
             if error.hresult != HRESULT.E_OUTOFMEMORY:
                 raise
-        # Memory comes back from what is only kept in case it is used again, from what is still in flight but dropped
-        # already, and from chunks that other pools keep.
+        # Memory can come from caches, from dropped objects whose work is still in flight, and from chunks of other
+        # pools.
         for spare in list(self.spare):
             spare.clear()
         self.queue.finish()
@@ -115,7 +116,8 @@ class Context:
             raise DMLError(f"{error}; {self.describe_memory()}", error.hresult) from error
 
     def constant(self, data: Bytes) -> Buffer:
-        """A new buffer with these bytes, for good. Nothing in flight has it, so there is nothing to wait for."""
+        """Make an immutable buffer with these bytes. No work in flight can refer to it, so the upload waits for
+        none."""
         buffer = self.buffer(data.size, zero=False)
         if buffer.piece.view is not None:
             buffer.piece.view[: data.size] = data
@@ -124,17 +126,17 @@ class Context:
         return buffer
 
     def shared(self, key: Hashable) -> Any:
-        """The buffer, or arena of buffers, that holds what ``key`` names; None where nothing uses it now."""
+        """Return the buffer or arena published under ``key``; None if it no longer exists."""
         with self._lock:
             return self._shared.get(key)
 
     def share(self, key: Hashable, holder: Any) -> None:
-        """Let others find a buffer, or an arena, whose contents, which nothing changes any more, ``key`` names."""
+        """Publish an immutable buffer or arena under ``key``, so that others can share it."""
         with self._lock:
             self._shared.setdefault(key, holder)
 
     def describe_memory(self) -> str:
-        """What this library has allocated on the device, and what its heaps have, in words."""
+        """Describe in words what this library has allocated on the device, and its heaps."""
         pools = [(use, pool.in_use, *pool.allocated) for use, pool in list(self._pools.items())]
         ours = ", ".join(
             f"{used} of {size} bytes in {count} allocations for {use.value}"
@@ -176,14 +178,14 @@ class Context:
     # Transfers
 
     def fill(self, piece: Piece) -> None:
-        """Make all of the piece's bytes zero."""
+        """Zero all bytes of the piece."""
         if piece.view is not None:
             piece.view[:] = 0
         else:
             self._run([commands.before_all(), kompute().OpFill(piece.native, piece.offset, piece.size)], piece)
 
     def upload(self, source: Bytes, piece: Piece, offset: int) -> None:
-        """Copy the host's bytes to the piece, ``offset`` bytes from its start."""
+        """Copy host bytes into the piece, ``offset`` bytes from its start."""
         if piece.view is not None:
             self.queue.finish()
             piece.view[offset : offset + source.size] = source
@@ -194,10 +196,10 @@ class Context:
             copy = kompute().OpCopy(staging.native, staging.offset, piece.native, piece.offset + offset, source.size)
             fence = self._run([commands.before_all(), copy], (staging, piece))
             if source.size >= OWN_ALLOCATION:
-                fence.wait()  # or the parts of a large transfer would all lie in staging memory at once
+                fence.wait()  # bounds the staging memory that a large transfer uses at once
 
     def download(self, piece: Piece, offset: int, result: Bytes) -> None:
-        """Copy the piece's bytes, from ``offset`` on, to the host."""
+        """Copy the piece's bytes from ``offset`` on to the host."""
         if piece.view is not None:
             self.queue.finish()
             result[:] = piece.view[offset : offset + result.size]
@@ -216,11 +218,11 @@ class Context:
                 sequence.record(operation)
         return self.queue.submit([sequence], keep)
 
-    # The end
+    # Closing
 
     def close(self) -> None:
-        """Let nobody into the driver any more, and wait for those inside and for what was submitted. What the driver
-        keeps of pipelines is written to disk."""
+        """Block further calls into the driver, wait for those inside and for submitted work, and save the pipeline
+        cache."""
         if self._process == os.getpid():
             self.queue.finish()
             self.gate.close()
@@ -229,7 +231,7 @@ class Context:
 
 _contexts: dict[VulkanDevice, Context] = {}
 _opening = threading.Lock()
-#: Whether this process was forked from one that had opened a device.
+#: Whether this process was forked from one with an open device.
 _is_forked = False
 
 
@@ -242,11 +244,11 @@ def _forked(device: VulkanDevice) -> DMLError:
 
 
 def open_context(device: VulkanDevice) -> Context:
-    """The process's context of that device; another one where it is seen as another kind of device. Which kernels were
-    measured to be best is of no concern to it.
+    """Return the process's context of the device; each kind that a device is seen as has its own. Tuning tables do not
+    matter.
 
-    Raises DMLError in a process that was forked from one with an open device: there lavapipe opens one anew, but
-    SwiftShader waits for ever at the first dispatch.
+    Raises DMLError in a process forked from one with an open device: lavapipe would open the device again, but
+    SwiftShader hangs at the first dispatch.
     """
     if _is_forked:
         raise _forked(device)
@@ -264,8 +266,8 @@ def _close_all() -> None:
 
 
 def _forget_all() -> None:
-    """In a forked child, leave alone what the parent had opened: destroying it, or ending the process in the ordinary
-    way, waits for the driver's threads, and those exist in the parent only."""
+    """In a forked child, abandon the parent's devices: destroying them, or exiting normally, would wait for driver
+    threads that exist in the parent alone."""
     global _opening, _is_forked
     if not _contexts:
         return
@@ -275,7 +277,7 @@ def _forget_all() -> None:
     _contexts.clear()
     libc = ctypes.CDLL(None)
     if hasattr(libc, "on_exit"):
-        # glibc: handlers run from the last to the first, so Mesa's, which would wait for ever, are not reached
+        # glibc runs exit handlers last to first, so this one prevents Mesa's, which would hang
         libc.on_exit(libc._exit, None)
 
 

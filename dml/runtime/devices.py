@@ -1,4 +1,4 @@
-"""The Vulkan devices of this machine, and what Kompute does not report of them, read from Vulkan itself."""
+"""The machine's Vulkan devices, with the properties that Kompute does not report, read from Vulkan itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dml.runtime import features, tuned_file
 from dml.runtime.advice import no_vulkan
 from dml.words import bytes_text, html_table
 
-#: Index, or part of the name, of the device to use where a program names none.
+#: Index, or part of the name, of the default device.
 DEVICE_VARIABLE = "DML_VULKAN_DEVICE"
 
 _CLASSES = {
@@ -39,7 +39,7 @@ _PREFERENCE = (
 
 
 class Identity(NamedTuple):
-    """What a driver's own data depends on (VkPhysicalDeviceProperties)."""
+    """What identifies a driver's cached data (VkPhysicalDeviceProperties)."""
 
     vendor: int
     device: int
@@ -47,18 +47,19 @@ class Identity(NamedTuple):
     cache_uuid: bytes
 
     def file_name(self, driver: str) -> str:
-        """For what is kept of one device and driver. driver: its name and version in words."""
-        # By all that tells builds of a driver apart: some change their data and not pipelineCacheUUID (lavapipe 22.3)
+        """Return the file name for data kept about this device and driver. driver: its name and version."""
+        # Everything that distinguishes driver builds: some change their data but not pipelineCacheUUID (lavapipe 22.3)
         build = hashlib.sha256(repr(([self.driver_version, self.cache_uuid], driver)).encode()).hexdigest()[:16]
         return f"{self.vendor:04x}-{self.device:04x}-{build}"
 
 
 @dataclass(frozen=True, repr=False)
 class VulkanDevice:
-    """A physical device. ``index`` is its place in vkEnumeratePhysicalDevices; ``memory`` the largest heap in bytes.
+    """A physical device. ``index`` is its position in vkEnumeratePhysicalDevices; ``memory`` the size of its largest
+    heap in bytes.
 
-    timestamp_bits: how wide its clock is that times dispatches, 0 where it has none; timestamp_period: nanoseconds per
-    tick. left: features that it has and that are not used, each with the reason.
+    timestamp_bits: width of the clock that times dispatches, 0 without one; timestamp_period: nanoseconds per tick.
+    left: unused features, each with the reason.
     """
 
     index: int
@@ -79,26 +80,24 @@ class VulkanDevice:
 
     @property
     def file_name(self) -> str:
-        """For what is kept on disk of this device and driver."""
+        """File name for data kept on disk about this device and driver."""
         return self.identity.file_name(self.driver)
 
     @property
     def max_binding(self) -> int:
-        """Bytes that one binding of a kernel shows at most. Larger tensors go in parts, in buffers of up to
-        ``max_allocation``."""
+        """Maximum bytes of one binding. Larger tensors are split, in buffers of up to ``max_allocation``."""
         return min(self.target.max_region, self.max_allocation)
 
     @property
     def features(self) -> list[str]:
-        """What it is opened with of what not every device has, by the names that DML_DISABLE_FEATURES takes; and
-        timestamps."""
+        """The optional features in use, by the names that DML_DISABLE_FEATURES takes, and timestamps."""
         return [*self.target.features.names, *(["timestamps"] if self.timestamp_bits > 0 else [])]
 
     def __repr__(self) -> str:
         return f"<VulkanDevice {self.index}: {self.name}, {self.driver or 'unknown driver'}>"
 
     def properties(self) -> list[tuple[str, str]]:
-        """(name, value) of all that is known of it, in words."""
+        """Return (name, value) in words of all known properties."""
         target = self.target
         return [
             ("index", str(self.index)),
@@ -131,16 +130,14 @@ class VulkanDevice:
         return html_table(self.name, ["property", "value"], self.properties()[2:])
 
     def tuned_by(self, table: Tuned) -> VulkanDevice:
-        """The same with another table of what was measured."""
+        """Return the same device with another tuning table."""
         return self if table == self.target.tuned else replace(self, target=replace(self.target, tuned=table))
 
     def seen_as(self, **target: Any) -> VulkanDevice:
-        """The same physical device with these fields of its target changed: its class, or its limits and features,
-        which may shrink.
+        """Return the same physical device with these fields of its target changed; limits and features may only shrink.
 
-        Opened like this, it compiles and runs as such a device would: as a discrete one, its buffers are staged. With
-        another subgroup size than its own it has no subgroup operations, nor matrices that a subgroup multiplies. What
-        was measured on the device says nothing of another kind.
+        It compiles and runs as such a device would: a discrete one stages its buffers. With a subgroup size other than
+        its own it loses subgroup operations and matrices. Tuning results do not apply to another kind.
         """
         if target:
             target.setdefault("tuned", NOTHING_TUNED)
@@ -190,7 +187,7 @@ _LLVMPIPE = re.compile(r"llvmpipe Mesa (\d+)\.(\d+)\b")
 
 
 def _llvmpipe(driver: str) -> tuple[int, int]:
-    """As of a Target, from the driver's name and what it says of itself."""
+    """Return Target.llvmpipe from the driver's name and description."""
     found = _LLVMPIPE.match(driver)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
@@ -201,7 +198,7 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
     driver, driver_id, subgroup_size, narrowest, max_allocation = "", 0, 1, 0, 1 << 30
     optional = features.Found(NO_FEATURES, ())
     if api >= (1, 1, 0):
-        # A struct in the chain that the device does not know stays as it was.
+        # A struct in the chain that the device does not know keeps its initial values.
         names = vk.VkPhysicalDeviceDriverProperties()
         allocation = vk.VkPhysicalDeviceMaintenance3Properties(pNext=names)
         sizes = vk.VkPhysicalDeviceSubgroupSizeControlProperties(pNext=allocation)
@@ -214,7 +211,7 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
         optional = features.read(vk, instance, physical, api)
     limits = base.limits
     identity = Identity(int(base.vendorID), int(base.deviceID), int(base.driverVersion), bytes(base.pipelineCacheUUID))
-    # Where timestampComputeAndGraphics is set, every family of compute queues has timestamps; we go by the narrowest.
+    # With timestampComputeAndGraphics every compute queue family has timestamps; the narrowest counts.
     families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
     widths = [int(f.timestampValidBits) for f in families if f.queueFlags & vk.VK_QUEUE_COMPUTE_BIT]
     heaps = vk.vkGetPhysicalDeviceMemoryProperties(physical)
@@ -263,10 +260,10 @@ def _read(vk: Any, instance: Any, index: int, physical: Any) -> VulkanDevice:
 
 @cache
 def list_devices() -> tuple[VulkanDevice, ...]:
-    """Every Vulkan device, in Vulkan's order.
+    """List every Vulkan device, in Vulkan's order.
 
-    Raises NoVulkanDevice, a DMLError that says what to install, where there is no Vulkan loader or no driver; DMLError
-    where DML_DISABLE_FEATURES names what is no feature.
+    Raises NoVulkanDevice, a DMLError with advice on what to install, without a Vulkan loader or driver; DMLError if
+    DML_DISABLE_FEATURES names an unknown feature.
     """
     vk = _vulkan()
     with _instance(vk) as instance:
@@ -278,9 +275,9 @@ def list_devices() -> tuple[VulkanDevice, ...]:
 
 
 def choose(wanted: int | str | None = None) -> VulkanDevice:
-    """The device of that index or with that part in its name; else what DML_VULKAN_DEVICE says; else the best.
+    """Choose the device by index or part of its name; else by DML_VULKAN_DEVICE; else the best.
 
-    Best is discrete, integrated, virtual, CPU, in this order. Raises DMLError where no device fits.
+    Best means discrete, then integrated, virtual, CPU. Raises DMLError if no device matches.
     """
     devices = list_devices()
     if not devices:

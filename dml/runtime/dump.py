@@ -33,15 +33,15 @@ _PARAMETERS = re.compile(r"layout\([^)]*\bstd140\)\s*uniform\b[^{]*\{([^}]*)\}")
 _MEMBER = re.compile(r"(\w+)\s+(\w+)\s*;")
 _WORKGROUP = re.compile(r"\blocal_size_([xyz])\s*=\s*(\d+)")
 
-#: What each file of descriptions holds so far, and the lock that those hold who add to one.
+#: Contents of each description file so far, and the lock that guards each.
 _described: dict[Path, dict[str, Any]] = {}
 _writing = threading.Lock()
 
 
 def dump(dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> None:
-    """Write the dispatches' kernels to the folder that DML_DUMP names, if it names one.
+    """Write the dispatches' kernels to the folder that DML_DUMP names, if set.
 
-    Raises DMLError where the folder cannot be written.
+    Raises DMLError if the folder cannot be written.
     """
     folder = os.environ.get(names.DUMP_VARIABLE)
     if not folder:
@@ -56,7 +56,7 @@ def dump(dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> None:
 
 
 def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:
-    """Writes what is new of a kernel, and adds the dispatch to its description. Returns where that belongs."""
+    """Write a kernel's new files and add the dispatch to its description; return the description's path."""
     text = flatten(dispatch.source, include_dirs=(sources.directory(),))
     glsl, binary, path = (
         folder / f"{names.of_kernel(dispatch, kernel)}.{suffix}" for suffix in ("comp", "spv", "json")
@@ -73,7 +73,7 @@ def _add(folder: Path, dispatch: Dispatch, kernel: bytes) -> Path:
 
 
 def _kernel(dispatch: Dispatch, text: str) -> dict[str, Any]:
-    """What all dispatches of a kernel have in common."""
+    """Describe what all dispatches of a kernel share."""
     workgroup = {axis: int(size) for axis, size in _WORKGROUP.findall(text)}
     return {
         "kernel": dispatch.label,
@@ -85,8 +85,8 @@ def _kernel(dispatch: Dispatch, text: str) -> dict[str, Any]:
 
 
 def _use(dispatch: Dispatch, text: str) -> dict[str, Any]:
-    """What is a dispatch's own."""
-    # The first words of the push constants, one per buffer, say where regions begin: known when it is recorded.
+    """Describe one dispatch."""
+    # The first push constants, one word per buffer, are the regions' offsets; they are known only when recorded.
     pushed = _members(_PUSH, text)[len(dispatch.bindings) :]
     return {
         "node": dispatch.node,
@@ -106,18 +106,18 @@ def _use(dispatch: Dispatch, text: str) -> dict[str, Any]:
 
 
 def _members(block: re.Pattern[str], text: str) -> list[tuple[str, str]]:
-    """The types and names of a block's words, in order."""
+    """Return (type, name) of a block's words, in order."""
     found = block.search(text)
     return _MEMBER.findall(found[1]) if found else []
 
 
 def _numbers(members: Sequence[tuple[str, str]], values: Sequence[int]) -> dict[str, Any]:
-    """The values by name; those that fill up the block have none."""
+    """Return the values by name; unnamed padding is left out."""
     return {name: _value(kind, bits) for (kind, name), bits in zip(members, values, strict=False)}
 
 
 def _value(kind: str, bits: int) -> int | float | str:
-    """A number. JSON has neither infinities nor NaN: they are words."""
+    """Decode a number. JSON has no infinities or NaN: these become words."""
     if kind == "int":
         return bits - (1 << 32) if bits >> 31 else bits
     if kind == "float":
@@ -127,10 +127,10 @@ def _value(kind: str, bits: int) -> int | float | str:
 
 
 def _buffers(text: str) -> dict[int, str]:
-    """The names of the storage buffers by binding."""
+    """Return the names of the storage buffers by binding."""
     return {int(binding): name.removesuffix("_Buffer") for binding, name in _BUFFER.findall(text)}
 
 
 def _name(named: Mapping[int, str], number: int) -> str:
-    """A name, or the number where the text has none for it."""
+    """Return the name, or the number if the text has none."""
     return named.get(number, str(number))

@@ -1,4 +1,4 @@
-"""The optional features of a device: read from Vulkan, and what a device is to be created with for them."""
+"""A device's optional features: read from Vulkan, and enabled when the device is created."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from dml import glslang
 from dml.compiler.features import Features, FloatMode, MatrixShape
 from dml.errors import DMLError
 
-#: Names of features that devices do as if they lacked, separated by commas; "all" are all.
+#: Names of features to treat as missing, separated by commas; "all" disables all.
 DISABLE_VARIABLE = "DML_DISABLE_FEATURES"
 
 Version = tuple[int, int, int]
 
-#: What instances are made for: devices of a later version serve as this one.
+#: The instance's Vulkan version: devices of a later version serve as this one.
 INSTANCE_VERSION: Version = (1, 3, 0)
 
 _NEVER = (99, 0, 0)
 
 
 def packed(version: Version) -> int:
-    """A version as Vulkan takes it."""
+    """Pack a version as Vulkan does."""
     major, minor, patch = version
     return major << 22 | minor << 12 | patch
 
 
 class _Structure(NamedTuple):
-    """A structure of features in Vulkan.
+    """A Vulkan feature structure.
 
-    type: its VkStructureType. core: since when its features need no extension. booleans: Features' field that each of
-    its booleans is needed for, "" for those that no kernel needs. since: what kernels that need them are compiled for.
+    type: its VkStructureType. core: the version from which its features need no extension. booleans: for each of its
+    booleans, the field of Features that needs it; "" if no kernel does. since: the version that kernels with them are
+    compiled for.
     """
 
     name: str
@@ -75,7 +76,7 @@ STRUCTURES = (
         1000211000,
         (1, 2, 0),
         "VK_KHR_vulkan_memory_model",
-        # Where the model is enabled and its scope of the whole device is not, atomics are not allowed
+        # With the memory model enabled but its device scope not, atomics are not allowed
         ("memory_model", "memory_model", ""),
     ),
     _Structure(
@@ -95,9 +96,9 @@ STRUCTURES = (
     ),
 )
 
-#: Float controls are no features: a device that has them has them enabled.
+#: Float controls are properties, not features: a device that has them has them enabled.
 _FLOAT_CONTROLS, _FLOAT_CONTROLS_CORE = "VK_KHR_shader_float_controls", (1, 2, 0)
-#: VkShaderFloatControlsIndependence -> for floats of which bits a mode is to be set together with that for 16.
+#: VkShaderFloatControlsIndependence -> float widths whose modes must be set together with those of 16 bits.
 _TOGETHER = {0: (16, 64), 1: (16,), 2: (16, 32, 64)}
 
 _SUBGROUP_OPERATIONS = {
@@ -126,7 +127,7 @@ _COMPONENTS = {
 }
 _SUBGROUP_SCOPE = 3
 
-#: Features that older compilers do not know: name, GLSL's extension, and glslang's version that has it.
+#: Features that older compilers lack: name, GLSL extension, first glslang version.
 _COMPILED_SINCE = (
     ("cooperative_matrix", "GL_KHR_cooperative_matrix", "13"),
     ("matrix_reductions", "GL_NV_cooperative_matrix2", "15.1"),
@@ -134,15 +135,15 @@ _COMPILED_SINCE = (
 
 
 class Found(NamedTuple):
-    """What a device is used with, and why not with more: a line for each feature that it has and that is left."""
+    """The features in use, and one line for each feature that is available but unused, with the reason."""
 
     features: Features
     left: tuple[str, ...]
 
 
 def read(vk: Any, instance: Any, physical: Any, version: Version) -> Found:
-    """The features of a physical device of Vulkan 1.1 or later, less those that DML_DISABLE_FEATURES names and those
-    that kernels cannot be compiled for. Raises DMLError where the variable names a feature that there is not."""
+    """Read the features of a physical device of Vulkan 1.1 or later, without those that DML_DISABLE_FEATURES names or
+    that the compiler lacks. Raises DMLError if the variable names an unknown feature."""
     has = _read(vk, instance, physical, min(version, INSTANCE_VERSION))
     left = []
     used = has
@@ -156,7 +157,7 @@ def read(vk: Any, instance: Any, physical: Any, version: Version) -> Found:
 
 
 def _enabled(features: Features) -> Features:
-    """The features less those that the user wants disabled."""
+    """Remove the features that the user disabled."""
     names = [name.strip() for name in os.environ.get(DISABLE_VARIABLE, "").split(",")]
     try:
         return features.without(*filter(None, names))
@@ -165,7 +166,7 @@ def _enabled(features: Features) -> Features:
 
 
 def opening(features: Features, version: Version) -> tuple[list[str], dict[int, list[bool]]]:
-    """The extensions and the structures of features (see Kompute's Manager) that a device is created with for these."""
+    """Return the extensions and feature structures (see Kompute's Manager) to create a device with."""
     version = min(version, INSTANCE_VERSION)
     extensions: list[str] = []
     structures: dict[int, list[bool]] = {}
@@ -181,10 +182,10 @@ def opening(features: Features, version: Version) -> tuple[list[str], dict[int, 
 
 
 def structure(vk: Any, kind: int, booleans: Sequence[bool], following: Any = None) -> Any:
-    """A structure of features in Vulkan's memory, as its words: type and next in four, then the booleans. So Python's
-    package need not know it.
+    """Build a Vulkan feature structure from words: type and next pointer in four, then the booleans.
 
-    kind: its VkStructureType. following: what its next points to, to be kept as long as this is used.
+    The Vulkan package need not know the structure. kind: its VkStructureType. following: the structure its next pointer
+    refers to, kept alive with it.
     """
     words = vk.ffi.new("uint32_t[]", 4 + len(booleans))
     words[0] = kind
@@ -231,14 +232,14 @@ def _subgroup_operations(vk: Any, physical: Any) -> frozenset[str]:
 
 
 def _exact(vk: Any, physical: Any, version: Version, extensions: Iterable[str]) -> tuple[FloatMode, ...]:
-    """The modes in which conversions of FLOAT16 are exact; empty where the device does not have all of them."""
+    """Return the modes in which FLOAT16 conversions are exact; empty if the device lacks any of them."""
     if version < _FLOAT_CONTROLS_CORE and _FLOAT_CONTROLS not in extensions:
         return ()
     return exact_modes(_properties(vk, physical, vk.VkPhysicalDeviceFloatControlsProperties()))
 
 
 def exact_modes(controls: Any) -> tuple[FloatMode, ...]:
-    """As Features has them, by a VkPhysicalDeviceFloatControlsProperties."""
+    """Return the exact modes from a VkPhysicalDeviceFloatControlsProperties."""
     modes = [
         FloatMode("SignedZeroInfNanPreserve", 16),
         *(FloatMode("DenormPreserve", bits) for bits in _TOGETHER[int(controls.denormBehaviorIndependence)]),
@@ -249,11 +250,12 @@ def exact_modes(controls: Any) -> tuple[FloatMode, ...]:
 
 
 def _matrices(vk: Any, instance: Any, physical: Any) -> Iterable[MatrixShape]:
-    """Those of a subgroup in compute, of types that kernels have, whose sums wrap or are floating."""
+    """Yield the subgroup matrix shapes for compute whose types kernels use and whose sums wrap or are
+    floating-point."""
     stages = _properties(vk, physical, vk.VkPhysicalDeviceCooperativeMatrixPropertiesKHR())
     if not int(stages.cooperativeMatrixSupportedStages) & vk.VK_SHADER_STAGE_COMPUTE_BIT:
         return
-    # (The package knows the structure, not the function.)
+    # (The Vulkan package knows the structure, but not the function.)
     address = vk.lib.vkGetInstanceProcAddr(instance, b"vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")
     if not address:
         return

@@ -1,7 +1,7 @@
-"""Large pages for large buffers on CPUs' drivers, whose memory is the process's own.
+"""Huge pages for large buffers of CPU drivers, whose memory belongs to the process.
 
-A first touch of a page costs the kernel 0.5 to 2 microseconds, most of what uploading weights takes: 512 of them become
-one. Linux has its default for who asks (``madvise``); elsewhere nothing happens.
+A page fault costs 0.5 to 2 microseconds, most of the time that uploading weights takes; a huge page replaces 512 of
+them. Linux grants them on request (``madvise``); elsewhere nothing happens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HUGE = 2 << 20
 
 @cache
 def _madvise() -> Any:
-    """The C library's function, None where there is none or it knows no large pages."""
+    """Return the C library's madvise; None without it or without huge pages."""
     found = getattr(ctypes.CDLL(None), "madvise", None) if hasattr(mmap, "MADV_HUGEPAGE") else None
     if found is not None:
         found.argtypes, found.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
@@ -26,7 +26,7 @@ def _madvise() -> Any:
 
 
 def huge_pages(data: Bytes) -> None:
-    """Ask for large pages where this memory, of the process's own, holds whole ones. A refusal does no harm."""
+    """Request huge pages for the whole ones within this memory of the process. A refusal does no harm."""
     start = -(-data.ctypes.data // _HUGE) * _HUGE
     end = (data.ctypes.data + data.size) // _HUGE * _HUGE
     advise = _madvise() if end > start else None

@@ -1,7 +1,7 @@
-"""Device memory: many pieces out of few allocations.
+"""Device memory: many pieces in few allocations.
 
-Drivers allow some thousand allocations (maxMemoryAllocationCount, 4,096 on many), and each takes long. So small pieces
-share chunks; large ones have an allocation of their own, which goes back to the driver with them.
+Drivers allow some thousand allocations (maxMemoryAllocationCount, 4,096 on many), and each is slow. So small pieces
+share chunks; a large one has its own allocation, which is freed with it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
 
-#: Pieces start at multiples of this many bytes: the most that Vulkan lets a device ask for of storage buffers' offsets
-#: (minStorageBufferOffsetAlignment), and so enough for every device.
+#: Alignment of pieces in bytes: the largest that Vulkan lets a device require of storage buffer offsets
+#: (minStorageBufferOffsetAlignment).
 PIECE_ALIGNMENT = 256
 
-#: The first chunk of a pool, and the largest: each next one is as large as all before it.
+#: Sizes of a pool's first chunk and of its largest; each new chunk is as large as all before it.
 SMALLEST_CHUNK, LARGEST_CHUNK = 1 << 20, 16 << 20
 
 
 class Use(Enum):
-    """Who reaches a piece of memory; Kompute's BufferUse of the same name has the details."""
+    """Who accesses a piece of memory; documented at Kompute's BufferUse of the same name."""
 
     DEVICE = "device"
     SHARED = "shared"
@@ -36,7 +36,7 @@ class Use(Enum):
 
 
 class _Chunk:
-    """One allocation. ``free``: its free stretches, (offset, size), in order. ``own``: it is a single piece's."""
+    """One allocation. ``free``: its free ranges (offset, size), in order. ``own``: it holds a single piece."""
 
     def __init__(self, native: Any, size: int, *, host: bool, own: bool) -> None:
         self.native = native
@@ -46,7 +46,7 @@ class _Chunk:
         self.free = [(0, size)]
 
     def take(self, size: int) -> int | None:
-        """The offset of a free stretch of that size, which it is no longer; the tightest fit."""
+        """Allocate the best-fitting free range; return its offset, None if none fits."""
         fitting = [(length, offset) for offset, length in self.free if length >= size]
         if not fitting:
             return None
@@ -72,9 +72,9 @@ class _Chunk:
 
 
 class Piece:
-    """``size`` bytes at ``offset`` of ``native`` (a Kompute Buffer). They are free again once nothing refers to it.
+    """``size`` bytes at ``offset`` of ``native`` (a Kompute Buffer), freed when the last reference goes.
 
-    view: the bytes as the host sees them, None where only the device does.
+    view: the bytes as the host sees them; None if only the device can access them.
     """
 
     def __init__(self, returned: deque[tuple[_Chunk, int, int]], chunk: _Chunk, offset: int, size: int) -> None:
@@ -86,17 +86,17 @@ class Piece:
         self.view = None if chunk.view is None else chunk.view[offset : offset + size]
 
     def __del__(self) -> None:
-        # The garbage collector may call this in the middle of the pool's own code: the pool takes note of it later.
+        # The garbage collector may call this inside the pool's own code, so the pool processes it later.
         if self._chunk.own:
-            self._chunk.native = self._chunk.view = None  # memory that nobody else has is the driver's at once
+            self._chunk.native = self._chunk.view = None  # its own allocation is freed at once
         self._returned.append((self._chunk, self.offset, self.size))
 
 
 class Pool:
-    """Pieces of one use.
+    """An allocator of pieces for one use. Thread-safe.
 
-    allocate: makes a Kompute Buffer of that many bytes. own_from: pieces of so many bytes get an allocation each.
-    Safe from any thread.
+    allocate: makes a Kompute Buffer of a given number of bytes. own_from: pieces of at least this many bytes get their
+    own allocation.
     """
 
     def __init__(self, allocate: Callable[[int], Any], own_from: int, *, host: bool) -> None:
@@ -108,9 +108,9 @@ class Pool:
         self._lock = threading.RLock()
 
     def take(self, size: int) -> Piece:
-        """A piece of ``size`` bytes, rounded up. Its contents are whatever was there.
+        """Allocate ``size`` bytes, rounded up, with undefined contents.
 
-        Raises what ``allocate`` does.
+        Raises what ``allocate`` raises.
         """
         size = max(1, -(-size // PIECE_ALIGNMENT)) * PIECE_ALIGNMENT
         with self._lock:
@@ -127,20 +127,20 @@ class Pool:
 
     @property
     def allocated(self) -> tuple[int, int]:
-        """Allocations, and bytes in them."""
+        """Number of allocations, and their bytes."""
         with self._lock:
             self._sort_in()
             return len(self._chunks), sum(chunk.size for chunk in self._chunks)
 
     @property
     def in_use(self) -> int:
-        """Bytes of the pieces in them."""
+        """Bytes of the pieces in use."""
         with self._lock:
             self._sort_in()
             return sum(chunk.size - sum(length for _, length in chunk.free) for chunk in self._chunks)
 
     def release(self) -> None:
-        """Give chunks back to the driver that hold nothing."""
+        """Return empty chunks to the driver."""
         with self._lock:
             self._sort_in()
             self._chunks = [chunk for chunk in self._chunks if not chunk.is_free]

@@ -1,4 +1,4 @@
-"""DML_MEMORY_LIMIT: how much device memory the library may allocate."""
+"""DML_MEMORY_LIMIT: the most device memory that the library may allocate."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ VARIABLE = "DML_MEMORY_LIMIT"
 
 
 def memory_limit() -> int | None:
-    """The bytes of DML_MEMORY_LIMIT, which counts MiB; None where it is not set.
+    """Return DML_MEMORY_LIMIT, which is in MiB, as bytes; None if unset.
 
-    Raises DMLError where it is no positive number.
+    Raises DMLError if it is not a positive number.
     """
     text = os.environ.get(VARIABLE, "")
     if not text:

@@ -1,4 +1,4 @@
-"""Kompute's Python package, and what it throws as DMLErrors."""
+"""Kompute's Python package, with its exceptions as DMLErrors."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from dml.errors import HRESULT, DMLError
 from dml.runtime.advice import no_vulkan
 from dml.words import DISTRIBUTION
 
-#: Where the patched Kompute lies: inside a wheel that tools/wheel built, or as a package of its own in a checkout that
-#: tools/setup set up. The first wins, so that somebody else's ``kp`` in the same environment does no harm.
+#: Modules that may hold the patched Kompute: in a wheel that tools/wheel built, or installed in a checkout by
+#: tools/setup. The wheel's comes first, so that an unrelated ``kp`` in the environment does no harm.
 _PLACES = ("dml._vendor.kp", "kp")
 
-#: A class, and what the last of the patches adds to it.
+#: A class, and the member that the newest patch adds to it.
 _NEWEST = "Pipeline", "texels"
 
 
 @cache
 def kompute() -> Any:
-    """The ``kp`` module with the patches under tools/kompute.
+    """Import ``kp`` with the patches under tools/kompute.
 
-    Raises DMLError where it is not installed, is not the patched one, or does not load, as without Vulkan's loader.
+    Raises DMLError if it is not installed, not patched, or does not load, for example without the Vulkan loader.
     """
     for place in _PLACES:
         try:
@@ -51,19 +51,19 @@ def kompute() -> Any:
 
 
 def _remedy() -> str:
-    """Which wheel of dml brings Kompute, for this Python and this machine."""
+    """Name the wheel of dml that brings Kompute for this Python and machine."""
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     wheel = f"{DISTRIBUTION.replace('-', '_')}-*-{python}-{python}-manylinux_*_{platform.machine()}.whl"
     return f"install the wheel that brings it, {wheel} (tools/wheel in dml's sources builds it)"
 
 
-#: What Kompute throws.
+#: Exceptions that Kompute raises.
 THROWN = (RuntimeError, MemoryError, ValueError)
 
 
 @contextlib.contextmanager
 def vulkan_errors(what: str) -> Iterator[None]:
-    """Turn what Kompute throws into a DMLError that says what was being done."""
+    """Turn Kompute's exceptions into a DMLError that names the operation."""
     try:
         yield
     except DMLError:
@@ -73,7 +73,7 @@ def vulkan_errors(what: str) -> Iterator[None]:
 
 
 def as_dml_error(what: str, thrown: Exception) -> DMLError:
-    """The error for one of THROWN, which came while ``what`` was being done."""
+    """Convert one of THROWN, raised during ``what``, to a DMLError."""
     text = str(thrown)
     if "DeviceLost" in text:
         code = HRESULT.DXGI_ERROR_DEVICE_REMOVED

@@ -1,4 +1,4 @@
-"""The memory that a program takes on a device, foretold from its plan."""
+"""The device memory that a program needs, computed from its plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.runtime.arena import Islands, bound_regions
 from dml.runtime.memory_limit import VARIABLE
 from dml.words import bytes_text
 
-#: Tensors that messages name.
+#: Number of tensors that messages name.
 _NAMED = 5
 
 
@@ -20,7 +20,7 @@ _NAMED = 5
 class MemoryNeeds:
     """Bytes on the device while a program runs.
 
-    weights: constants, and what initialization keeps. constants: those of each constant, by name or number, the largest
+    weights: constants, and the results of initialization. constants: bytes of each constant by name or number, largest
     first.
     """
 
@@ -52,8 +52,8 @@ class MemoryNeeds:
 
 
 def memory_needs(program: Program) -> MemoryNeeds:
-    """What runs of the program keep on the device; initialization may need more for a moment."""
-    # (equal constants are on the device once)
+    """Compute the memory that runs of the program keep; initialization may briefly need more."""
+    # (Equal constants are stored once.)
     regions: dict[bytes, list[Region]] = {}
     names: dict[bytes, str] = {}
     for region in bound_regions(Space.CONSTANT, program.dispatches):
@@ -77,7 +77,7 @@ def _covered(regions: list[Region]) -> int:
 
 @contextmanager
 def explaining_needs(label: str, program: Program) -> Iterator[None]:
-    """Add to an error about missing memory what the program needs."""
+    """Extend an out-of-memory error with the program's needs."""
     try:
         yield
     except DMLError as error:
@@ -87,7 +87,7 @@ def explaining_needs(label: str, program: Program) -> Iterator[None]:
 
 
 def check_fits(label: str, program: Program, limit: int | None) -> None:
-    """Refuse a program that needs more memory than the limit, before anything of it is on the device."""
+    """Refuse a program that needs more memory than the limit before anything is uploaded."""
     if limit is not None:
         needs = memory_needs(program)
         if needs.total > limit:

@@ -1,4 +1,4 @@
-"""The numbers that kernels read from uniform buffers (Dispatch.parameters): all of a recording's in one buffer."""
+"""Uniform buffer contents of kernels (Dispatch.parameters), one buffer per recording."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from dml.compiler.program import Dispatch
 from dml.runtime.context import Context
 from dml.runtime.memory import Bytes
 
-#: Blocks are whole vectors of four words, since arrays in uniform blocks are (std140).
+#: Blocks are padded to vectors of four words, as std140 requires of arrays.
 BLOCK_BYTES = 16
 
 
 class Parameters:
-    """The parameter blocks of dispatches, each once, on the device."""
+    """The dispatches' parameter blocks on the device, without duplicates."""
 
     def __init__(self, context: Context, dispatches: Iterable[Dispatch]) -> None:
         alignment = max(BLOCK_BYTES, context.device.target.uniform_buffer_alignment)
-        #: Block -> its first byte in the buffer, and its size.
+        #: Block -> its offset in the buffer, and its size.
         self._places: dict[tuple[int, ...], tuple[int, int]] = {}
         end = 0
         for block in dict.fromkeys(dispatch.parameters for dispatch in dispatches):
             if block:
                 self._places[block] = end, -(-4 * len(block) // BLOCK_BYTES) * BLOCK_BYTES
                 end += -(-4 * len(block) // alignment) * alignment
-        #: What holds them; None where no dispatch has any.
+        #: The buffer; None if no dispatch has parameters.
         self.buffer = context.constant(self._bytes(end)) if end else None
 
     def _bytes(self, size: int) -> Bytes:
@@ -37,7 +37,7 @@ class Parameters:
         return words.view(np.uint8)
 
     def range(self, dispatch: Dispatch) -> list[tuple[Any, int, int]]:
-        """The dispatch's block as Kompute binds it: (buffer, offset, size); none where it has no parameters."""
+        """Return the dispatch's block as Kompute binds it: (buffer, offset, size); empty without parameters."""
         if self.buffer is None or not dispatch.parameters:
             return []
         start, size = self._places[dispatch.parameters]

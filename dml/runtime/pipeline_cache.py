@@ -1,8 +1,7 @@
-"""What drivers keep of the pipelines they made (VkPipelineCache), on disk between processes: an entry for each device
-and driver.
+"""Drivers' pipeline caches (VkPipelineCache) on disk: one entry per device and driver.
 
-Drivers may trust this data, and crash where it is damaged; ``dml.cache`` gives back nothing but what was written. Some
-keep nothing, lavapipe and SwiftShader among them: their data is a header.
+Drivers may trust this data and crash if it is damaged; ``dml.cache`` returns only what was written. Some drivers,
+lavapipe and SwiftShader among them, cache nothing: their data is a header.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dml.errors import DMLError
 from dml.runtime.devices import VulkanDevice
 from dml.runtime.native import vulkan_errors
 
-#: An entry that has grown larger is not written again, so that the next process begins a new one.
+#: A larger entry is not written again, so that the next process starts a new one.
 MOST_BYTES = 64 << 20
 
 #: VkPipelineCacheHeaderVersionOne: its size and version, vendor, device and the driver's pipelineCacheUUID.
@@ -25,16 +24,16 @@ _HEADER = struct.Struct("<IIII16s")
 
 
 def load(device: VulkanDevice, manager: Any) -> None:
-    """Begin the manager's cache with what an earlier process kept of this device and driver, if one did."""
+    """Initialize the manager's cache from an earlier process's entry, if there is one."""
     data = cache.read(_entry(device))
     if data is not None and _is_of(device, data) and len(data) <= MOST_BYTES:
-        # What the driver will not have, it makes anew
+        # The driver compiles anew what it rejects
         with contextlib.suppress(DMLError), vulkan_errors("reading a pipeline cache"):
             manager.set_pipeline_cache_data(data)
 
 
 def keep(device: VulkanDevice, manager: Any) -> None:
-    """Write what the driver has of the manager's pipelines, if it is anything."""
+    """Write the manager's pipeline cache, unless it is empty."""
     with contextlib.suppress(DMLError), vulkan_errors("keeping a pipeline cache"):
         data: bytes = manager.pipeline_cache_data()
         if len(data) > _HEADER.size and _is_of(device, data):
@@ -51,7 +50,7 @@ def _entry(device: VulkanDevice) -> Path:
 
 
 def _is_of(device: VulkanDevice, data: bytes) -> bool:
-    """Whether the data begins with the header that the device's driver writes."""
+    """Whether the data starts with the header of the device's driver."""
     if len(data) < _HEADER.size:
         return False
     size, version, *identity = _HEADER.unpack_from(data)

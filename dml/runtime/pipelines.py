@@ -1,7 +1,7 @@
-"""A device's pipelines: one for each kernel and layout, whoever runs it over whatever buffers.
+"""A device's pipelines: one per kernel and layout, shared by all that run it on any buffers.
 
-They are made on all cores from the moment a program is compiled, and what the driver keeps of them outlives the process
-(see ``pipeline_cache``).
+All cores compile them as soon as a program is compiled. The driver's cache outlives the process (see
+``pipeline_cache``).
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from dml.runtime.devices import VulkanDevice
 from dml.runtime.native import vulkan_errors
 from dml.runtime.queue import Gate
 
-#: How much memory the most recently made pipelines may take, in bytes, so that they are kept although nothing uses them
-#: at the moment; and how much one takes. A CPU's driver keeps its machine code and what LLVM needs beside it: 3.2 MiB
-#: each on lavapipe, measured over 63 pairs of matrix products.
+#: Memory budget, in bytes, for unused recent pipelines; and the estimated size of one. A CPU driver keeps machine code
+#: and LLVM's data: 3.2 MiB each on lavapipe, measured over 63 pairs of matrix products.
 KEPT_PIPELINE_BYTES = 128 << 20
 PIPELINE_BYTES, CPU_PIPELINE_BYTES = 64 << 10, 3 << 20
 
-#: What took the driver so many seconds to make is written to disk at once, not first when the process ends.
+#: Pipelines that take the driver this many seconds are written to disk at once rather than at exit.
 KEEP_SECONDS = 2.0
 
-#: Pipelines that threads make for a CPU's driver until what its compiler freed goes back to the system: SwiftShader
-#: frees up to 200 MiB after one of a large tile, which glibc would keep for ever in the threads' arenas.
+#: Pipelines that threads make for a CPU driver before the compiler's freed memory is returned to the system:
+#: SwiftShader frees up to 200 MiB after a large tile, which glibc would keep in the threads' arenas.
 _TRIM_AFTER = 8
 
 
 class Pipeline:
-    """A kernel. ``ran``: whether the driver has run it, and so compiled all of it."""
+    """A kernel's pipeline. ``ran``: whether the driver has run it, and so has compiled all of it."""
 
     def __init__(self, native: Any) -> None:
         self.native = native
@@ -49,7 +48,7 @@ class Pipeline:
 
 
 class _Key(NamedTuple):
-    """All that a pipeline depends on. push_size: bytes of push constants. texels: of each buffer (StorageBinding)."""
+    """All that a pipeline depends on. push_size: bytes of push constants. texels: per buffer (StorageBinding)."""
 
     spirv: bytes
     buffers: int
@@ -66,7 +65,7 @@ class _Key(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """A pipeline to be made, if anybody still holds its future."""
+    """A pipeline to make, unless its future has been dropped."""
 
     key: _Key
     dispatch: Dispatch
@@ -74,10 +73,10 @@ class _Task(NamedTuple):
 
 
 class Pipelines:
-    """The pipelines of one opened device. Safe from any thread.
+    """The pipelines of an open device. Thread-safe.
 
-    manager: Kompute's. named: whether Vulkan's objects get names. late: whether the driver compiles a kernel when it
-    first runs, as those of CPUs do.
+    manager: Kompute's. named: whether Vulkan objects get debug names. late: whether the driver compiles a kernel at its
+    first run, as CPU drivers do.
     """
 
     def __init__(self, device: VulkanDevice, manager: Any, gate: Gate, *, named: bool, late: bool) -> None:
@@ -85,9 +84,9 @@ class Pipelines:
         self._manager = manager
         self._gate = gate
         self._named = named
-        #: What one holds, estimated.
+        #: Estimated bytes of one pipeline.
         self.bytes_each = CPU_PIPELINE_BYTES if late else PIPELINE_BYTES
-        #: How many the driver was asked for, and how many of them when memory was last given back.
+        #: Pipelines made so far, and the count when memory was last returned to the system.
         self.made = 0
         self._trimmed = 0 if late else None
         self._process = os.getpid()
@@ -97,7 +96,7 @@ class Pipelines:
         self._begun: weakref.WeakValueDictionary[_Key, Future[Pipeline]] = weakref.WeakValueDictionary()
         self._waiting: deque[_Task] = deque()
         self._workers = 0
-        #: Seconds that the driver took for what is not on disk.
+        #: Driver seconds spent on pipelines not yet on disk.
         self._unkept = 0.0
         pipeline_cache.load(device, manager)
 
@@ -105,11 +104,11 @@ class Pipelines:
         return len(self._present)
 
     def begin(self, dispatches: Sequence[Dispatch], kernels: Sequence[bytes]) -> object:
-        """Have these made on all cores while the caller goes on. They are there as long as what it returns is held, and
-        what nobody holds is not made any more. What fails is tried again by ``get``."""
+        """Start making these pipelines on all cores and return at once. The result keeps them alive; dropped requests
+        are cancelled. ``get`` retries failures."""
         held: dict[_Key, object] = {}
         if self._process != os.getpid():
-            return held  # the driver's threads are not here, as whoever uses the device is told
+            return held  # whoever uses the device will learn that the driver's threads are missing
         with self._lock:
             for dispatch, spirv in zip(dispatches, kernels, strict=True):
                 key = _Key.of(dispatch, spirv)
@@ -118,7 +117,7 @@ class Pipelines:
             starting = max(0, min(len(self._waiting), (os.cpu_count() or 1) - self._workers))
             self._workers += starting
         for _ in range(starting):
-            # A daemon, for the interpreter need not wait for what nobody will run
+            # A daemon: the interpreter need not wait for pipelines that nobody will run
             threading.Thread(target=self._work, name="dml pipelines", daemon=True).start()
         return held
 
@@ -145,7 +144,7 @@ class Pipelines:
         self._trim()
 
     def _trim(self) -> None:
-        """Give back what the driver's compiler freed, now and then."""
+        """Return memory that the driver's compiler freed to the system, every few pipelines."""
         with self._lock:
             if self._trimmed is None or self.made - self._trimmed < _TRIM_AFTER:
                 return
@@ -155,7 +154,7 @@ class Pipelines:
             libc.malloc_trim(0)
 
     def get(self, dispatch: Dispatch, spirv: bytes) -> Pipeline:
-        """The pipeline for a dispatch's kernel. Raises DMLError where the driver does not make it."""
+        """Return the pipeline for a dispatch's kernel. Raises DMLError if the driver cannot make it."""
         key = _Key.of(dispatch, spirv)
         pipeline = self._recent.get(key)
         if pipeline is not None:
@@ -185,7 +184,7 @@ class Pipelines:
             self.made += 1
             self._unkept += time.perf_counter() - start
             much = self._unkept >= KEEP_SECONDS
-            # Another thread may have made it meanwhile
+            # Another thread may have made it first
             pipeline = self._present.setdefault(key, Pipeline(native))
         if much:
             with self._gate:
@@ -193,7 +192,7 @@ class Pipelines:
         return pipeline
 
     def keep(self) -> None:
-        """Write what the driver has of them to disk, if that is anything new."""
+        """Write the driver's pipeline cache to disk if it has new entries."""
         with self._lock:
             new, self._unkept = self._unkept > 0, 0.0
         if new:

@@ -1,4 +1,4 @@
-"""Work in flight: fences, and who may still be inside the driver when the process forks or ends."""
+"""Work in flight: fences, and a count of the threads inside the driver for when the process forks or ends."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from dml.arguments import checked
 from dml.errors import HRESULT, DMLError
 from dml.runtime.native import THROWN, as_dml_error
 
-#: A wait returns to Python this often, in seconds: an interrupt (Ctrl-C) is noticed there.
+#: Seconds after which a wait returns to Python, so that Ctrl-C is noticed.
 WAIT_SLICE = 0.05
-#: So long, in seconds, a GPU is asked again and again whether it is done, before the thread sleeps: NVIDIA's driver
-#: takes half a millisecond to wake one up.
+#: Seconds to poll a GPU before sleeping: NVIDIA's driver takes half a millisecond to wake a thread.
 ASKING = 0.001
 
 
 class Gate:
-    """Counts the calls into the driver that let other Python threads run, and can refuse more of them.
+    """Count the threads inside driver calls that release the GIL, and refuse more when closed.
 
-    When the interpreter ends, it kills daemon threads as they return from such a call, in the middle of C++ code, which
-    aborts the process. So ``close`` waits until all have returned, and lets nobody in again.
+    At exit the interpreter kills daemon threads as they return from such a call, in the middle of C++ code, which
+    aborts the process. So ``close`` waits until all have returned and admits no more.
 
-    ``with gate:`` stands around each such call.
+    Use it as ``with gate:`` around each such call.
     """
 
     def __init__(self) -> None:
@@ -40,7 +39,7 @@ class Gate:
             self._inside += not closed
         if closed:
             if threading.current_thread().daemon:
-                threading.Event().wait()  # until the interpreter ends it, without a word
+                threading.Event().wait()  # until the interpreter ends this thread
             raise DMLError("the interpreter is ending: the device takes no more work", HRESULT.E_FAIL)
 
     def __exit__(self, *_: object) -> None:
@@ -57,7 +56,7 @@ class Gate:
 
 
 class Fence:
-    """Tells when work that was given to the device is done. Made by ``CommandList.execute(wait=False)``."""
+    """Reports when submitted work is done. ``CommandList.execute(wait=False)`` returns one."""
 
     def __init__(self, queue: Queue, submission: Any, keep: object) -> None:
         self._queue = queue
@@ -66,19 +65,19 @@ class Fence:
 
     @staticmethod
     def done(queue: Queue) -> Fence:
-        """Of no work at all."""
+        """Return a fence that is already done."""
         return Fence(queue, None, None)
 
     @property
     def is_done(self) -> bool:
-        """Whether the work is done. Raises DMLError where the device was lost."""
+        """Whether the work is done. Raises DMLError if the device was lost."""
         return self._poll(0.0)
 
     @checked
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the work is done, at most ``timeout`` seconds; returns whether it is.
+        """Wait until the work is done, at most ``timeout`` seconds; return whether it is.
 
-        Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
+        Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) if the device is lost.
         """
         if timeout is not None and not timeout >= 0:
             raise DMLError(f"Fence.wait: timeout takes seconds from 0 on, found {timeout!r}")
@@ -117,10 +116,10 @@ class Fence:
 
 
 class Queue:
-    """The device's queue: takes sequences from any thread, in the order of the calls.
+    """The device's queue: accepts sequences from any thread, in call order.
 
-    manager: Kompute's. lost: called where the device turns out to be lost. asking: seconds that a wait asks before it
-    sleeps; 0 for a CPU's driver, which needs the core.
+    manager: Kompute's. lost: called when the device is lost. asking: seconds to poll before sleeping; 0 for a CPU
+    driver, which needs the core.
     """
 
     def __init__(
@@ -134,14 +133,14 @@ class Queue:
         self._in_flight: deque[Fence] = deque()
 
     def failed(self, what: str, thrown: Exception) -> DMLError:
-        """The error to raise where a call into the driver threw something."""
+        """Convert an exception from a driver call to a DMLError."""
         error = as_dml_error(f"{what} {self._name}", thrown)
         if error.hresult == HRESULT.DXGI_ERROR_DEVICE_REMOVED:
             self._lost(error.hresult)
         return error
 
     def submit(self, sequences: list[Any], keep: object) -> Fence:
-        """Hand recorded sequences to the device in one submission. ``keep``: what must live until they are done."""
+        """Submit recorded sequences in one submission. ``keep``: objects that must live until they are done."""
         self._forget_done()
         try:
             with self.gate:
@@ -152,7 +151,7 @@ class Queue:
         return fence
 
     def finish(self) -> None:
-        """Wait for all that was submitted."""
+        """Wait for all submitted work."""
         while self._in_flight:
             try:
                 fence = self._in_flight[0]
@@ -170,5 +169,5 @@ class Queue:
                     return
                 self._in_flight.remove(fence)
             except (IndexError, ValueError):
-                # Another thread was quicker
+                # Another thread was first
                 return

@@ -1,4 +1,4 @@
-"""A list of dispatches recorded once and replayed, with a barrier exactly where a later one depends on an earlier."""
+"""Dispatches recorded once and replayed, with a barrier exactly where a later one depends on an earlier one."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from dml.runtime.writing import Writer, joined, most_work
 
 
 class Place(NamedTuple):
-    """Where a region lies: a buffer and the byte at which the region's resource begins in it."""
+    """Location of a region: a buffer and the byte in it at which the region's resource begins."""
 
     buffer: Buffer
     offset: int = 0
 
 
 class Batch(NamedTuple):
-    """Sequences for one submission, and their work."""
+    """Sequences for one submission, and their estimated work."""
 
     sequences: list[Any]
     work: float
 
 
 class KernelTime(NamedTuple):
-    """How long one dispatch took: the graph's nodes that it computes, its kernel, and nanoseconds."""
+    """Duration of one dispatch in nanoseconds, with the graph nodes that it computes and its kernel."""
 
     node: str
     kernel: str
@@ -45,7 +45,7 @@ class KernelTime(NamedTuple):
 
 
 def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
-    """The compiled shaders of the dispatches, in order; every core compiles. See ``dump`` for looking at them."""
+    """Compile the dispatches' shaders to SPIR-V, in order, on all cores. ``dump`` can show them."""
     with stages.stage("glslang"):
         kernels = compile_many([dispatch.source for dispatch in dispatches], include_dirs=(sources.directory(),))
     dump(dispatches, kernels)
@@ -53,15 +53,13 @@ def spirv(dispatches: Sequence[Dispatch]) -> list[bytes]:
 
 
 class Recording:
-    """Dispatches over buffers, ready to run again and again.
+    """Dispatches over buffers, recorded for repeated runs.
 
-    place: where each region's resource lies. uploads, downloads: what to copy to the device before, and to the host
-    after, each run (nothing where both share memory). kernels: as ``spirv`` gives them.
-    timed: made for ``profile``; each dispatch is timed, by the device where it has timestamps, else by the host around
-    a submission of its own.
+    place: location of each region's resource. uploads, downloads: copies to the device before, and to the host after,
+    each run (none if memory is shared). kernels: as ``spirv`` returns them. timed: for ``profile``; each dispatch is
+    timed, by the device if it has timestamps, else by the host around a submission of its own.
 
-    Work that the device may take long for goes in several submissions (SUBMISSION_SECONDS). Safe from any thread; runs
-    follow each other.
+    Long work is split into several submissions (SUBMISSION_SECONDS). Thread-safe; runs follow each other.
     """
 
     def __init__(
@@ -79,9 +77,9 @@ class Recording:
         self._context = context
         self._dispatches = tuple(dispatches) if timed else ()
         self.lock = threading.Lock()
-        #: Of the last run; a recording is handed to the device again only when it is done with it.
+        #: Fences of the last run; the recording is submitted again only after they are done.
         self.fences: list[Fence] = []
-        # What the device works on stays while this does, and while the writer does, which has the rest of it.
+        # Keeps alive what the device works on; the writer holds the rest.
         self._kept = *uploads, *downloads
         writer = Writer(context, Parameters(context, dispatches), timed=timed)
         if dispatches or uploads or downloads:
@@ -91,23 +89,23 @@ class Recording:
             stages.progress("pipelines", at, len(dispatches))
         writer.end(downloads)
         self._sequences = writer.record()
-        #: What it was recorded by, and can be again.
+        #: The writer, which can record again.
         self.writer = writer
         self._positions = writer.positions if timed else []
         self._pipelines = list(writer.pipelines)
         self._may_be_new = context.compiles_late
         self.batches = [Batch([self._sequences[n] for n in numbers], work) for numbers, work in writer.batches]
-        #: Whether to record again in fewer sequences, once the driver has compiled all kernels.
+        #: Whether to record again in fewer sequences once the driver has compiled all kernels.
         self._is_loose = not timed and len(self._sequences) > len(self.batches)
 
     @property
     def pipelines(self) -> Sequence[Pipeline]:
-        """The kernels that it runs."""
+        """Pipelines of the recording."""
         return self._pipelines
 
     @property
     def is_new(self) -> bool:
-        """Whether the driver compiles kernels of it as they first run."""
+        """Whether the driver has yet to compile some of its kernels."""
         if self._may_be_new and all(pipeline.ran for pipeline in self._pipelines):
             self._may_be_new = False
         return self._may_be_new
@@ -115,7 +113,7 @@ class Recording:
     def run(self) -> None:
         """Run and wait, in as few submissions as its work allows.
 
-        Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) where the device is lost.
+        Raises DMLError (DXGI_ERROR_DEVICE_REMOVED) if the device is lost.
         """
         self._context.check_process()
         with self.lock:
@@ -128,7 +126,7 @@ class Recording:
                 self.settle()
 
     def settle(self) -> None:
-        """Wait until the device is done with the last run, and be ready for the next."""
+        """Wait for the last run and prepare for the next."""
         for fence in self.fences:
             fence.wait()
         self.fences.clear()
@@ -139,12 +137,12 @@ class Recording:
             self._is_loose = False
 
     def start(self, sequences: list[Any]) -> Fence:
-        """Hand sequences of this recording to the device."""
+        """Submit sequences of this recording."""
         self.fences.append(self._context.queue.submit(sequences, self))
         return self.fences[-1]
 
     def run_step_by_step(self) -> None:
-        """Run sequence by sequence: a kernel is compiled in each, and Ctrl-C is heard between."""
+        """Run one sequence at a time: each compiles a kernel, and Ctrl-C is noticed in between."""
         for at, sequence in enumerate(self._sequences, 1):
             with stages.stage("first run"):
                 self.start([sequence]).wait()
@@ -153,7 +151,7 @@ class Recording:
             pipeline.ran = True
 
     def profile(self) -> list[KernelTime]:
-        """Run, and say how long each dispatch took. Only of a ``timed`` recording."""
+        """Run and return the duration of each dispatch. Needs a ``timed`` recording."""
         self._context.check_process()
         with self.lock:
             self.settle()
@@ -169,10 +167,10 @@ class Recording:
         return [KernelTime(d.node, d.label, t) for d, t in zip(self._dispatches, took, strict=True)]
 
     def _read_timestamps(self) -> list[int]:
-        """The nanoseconds that each dispatch took, by the device's clock: one stamp before and one after each part."""
+        """Read each dispatch's nanoseconds from the device's timestamps, one before and one after each part."""
         with vulkan_errors("reading timestamps"):
             stamps = [sequence.get_timestamps() for sequence in self._sequences]
-        # The clock has so many bits, and may begin anew between two stamps.
+        # The clock has timestamp_bits bits and may wrap between two stamps.
         mask = (1 << self._context.device.timestamp_bits) - 1
         period = self._context.device.timestamp_period
         return [
@@ -182,9 +180,9 @@ class Recording:
 
 
 class JoinedRecordings:
-    """Recordings, none of them new, that always follow each other, in one sequence for each submission.
+    """Recordings that always run together, none of them new, merged into one sequence per submission.
 
-    Between two sequences an H100 does nothing for 10 us, where a barrier takes it 2.
+    An H100 idles 10 us between two sequences, where a barrier takes 2 us.
     """
 
     def __init__(self, context: Context, recordings: Sequence[Recording]) -> None:
@@ -195,22 +193,22 @@ class JoinedRecordings:
         self.batches = [Batch([sequence], work) for sequence, work in joined(context, writers)]
 
     def settle(self) -> None:
-        """Wait until the device is done with the last run."""
+        """Wait for the last run."""
         for fence in self.fences:
             fence.wait()
         self.fences.clear()
 
 
 def execute(context: Context, recordings: Sequence[Recording | JoinedRecordings], *, wait: bool) -> Fence | None:
-    """Run the recordings in order, in as few submissions as their work allows; None where there is nothing to do.
+    """Run the recordings in order, in as few submissions as their work allows.
 
-    Returns the fence of the last submission, which is done where ``wait`` asks for it. A recording that is under way
-    already is waited for first.
+    Returns the last submission's fence, None if there was nothing to do; ``wait`` waits for it. A recording still in
+    flight is waited for first.
     """
     context.check_process()
     last: Fence | None = None
     with contextlib.ExitStack() as held:
-        # In one order everywhere, so that two threads with the same recordings do not wait for each other
+        # One lock order everywhere, so that two threads with the same recordings cannot deadlock
         for recording in sorted(set(recordings), key=id):
             held.enter_context(recording.lock)
             recording.settle()
@@ -232,7 +230,7 @@ def execute(context: Context, recordings: Sequence[Recording | JoinedRecordings]
 
 
 class _Together:
-    """Batches of several recordings on their way into one submission."""
+    """Collects batches of several recordings into one submission."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -255,7 +253,7 @@ class _Together:
             self._work += batch.work
 
     def submit(self) -> Fence | None:
-        """The fence of the last submission so far."""
+        """Submit the collected batches; return the fence of the last submission so far."""
         if self._sequences:
             self._flush()
         return self._last

@@ -1,7 +1,7 @@
-"""What was measured on each device and driver (``compiler.tuned``), on disk: a file for each, among what dml caches.
+"""Tuning results (``compiler.tuned``) on disk: one file per device and driver, in dml's cache folder.
 
-A file that is damaged, of another version or not of this kind counts for nothing, and is told of once. Processes that
-tune at once each add what they measured: a file is written in one step, and again where another's took its place.
+A file that is damaged, of another version or of another kind is ignored with a warning. Processes that tune at the same
+time each add their results: a file is replaced in one step, and written again if another process replaced it first.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dml.compiler.tuned import NOTHING_TUNED, Tuned, TunedChoice, as_json, from_
 from dml.errors import DMLError
 from dml.files import check_writable
 
-#: Set to anything but 0, devices do as if nothing had been measured.
+#: Any value but 0 ignores all tuning results.
 DISABLE_VARIABLE = "DML_DISABLE_TUNING"
 
-#: How often a file is written until nobody else's takes its place meanwhile.
+#: Attempts to write a file before giving up against other processes.
 _TRIES = 8
 
 _lock = threading.RLock()
@@ -28,22 +28,22 @@ _told: set[Path] = set()
 
 
 def is_disabled() -> bool:
-    """Whether DML_DISABLE_TUNING turns tables off."""
+    """Whether DML_DISABLE_TUNING is set."""
     return os.environ.get(DISABLE_VARIABLE, "") not in ("", "0")
 
 
 def path(device: str) -> Path:
-    """The file of a device, by ``VulkanDevice.file_name``."""
+    """Return the path of a device's file; ``device`` is ``VulkanDevice.file_name``."""
     return cache.folder("tuned") / f"{device}.json"
 
 
 def used(device: str) -> Tuned:
-    """The table that the device has: none where DML_DISABLE_TUNING says so."""
+    """Return the device's table; empty if DML_DISABLE_TUNING is set."""
     return NOTHING_TUNED if is_disabled() else load(device)
 
 
 def load(device: str) -> Tuned:
-    """The table on disk; an empty one where there is none, or none that can be used."""
+    """Read the table from disk; empty if there is no usable one."""
     file = path(device)
     if not file.exists():
         return NOTHING_TUNED
@@ -62,7 +62,7 @@ def load(device: str) -> Tuned:
 
 
 def keep(device: str, *choices: TunedChoice) -> None:
-    """Add these to the table on disk. Where nothing can be written, nothing is kept."""
+    """Add choices to the table on disk; does nothing if it cannot be written."""
     with _lock:
         for _ in range(_TRIES):
             table = load(device).having(*choices)
@@ -72,12 +72,12 @@ def keep(device: str, *choices: TunedChoice) -> None:
 
 
 def check(device: str) -> None:
-    """Raise DMLError where nothing can be kept."""
+    """Raise DMLError if the table cannot be written."""
     check_writable(path(device))
 
 
 def forget(device: str) -> bool:
-    """Remove the device's table. Says whether there was one."""
+    """Delete the device's table; return whether there was one."""
     with contextlib.suppress(OSError):
         path(device).unlink()
         return True

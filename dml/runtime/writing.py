@@ -1,5 +1,4 @@
-"""Writes dispatches into Kompute sequences: barriers where they depend on each other, and parts that a watchdog lets
-pass."""
+"""Writes dispatches into Kompute sequences: barriers between dependent ones, split so that no watchdog fires."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ from dml.runtime.texels import view_size
 if TYPE_CHECKING:
     from dml.runtime.recording import Place
 
-#: Work of a submission, in seconds by the estimate below. Desktops kill what takes a GPU for 2 seconds, and the
-#: estimate may be several times too low.
+#: Estimated seconds of work in one submission. Desktops kill GPU work after 2 seconds, and the estimate may be several
+#: times too low.
 SUBMISSION_SECONDS = 0.25
 
-#: Steps (Dispatch.work) per second: what slow devices of the class do in kernels that are not tuned.
+#: Steps (Dispatch.work) per second of slow devices of each class, in untuned kernels.
 STEPS_PER_SECOND = {
     DeviceClass.DISCRETE: 5e10,
     DeviceClass.INTEGRATED: 5e9,
@@ -33,35 +32,35 @@ STEPS_PER_SECOND = {
     DeviceClass.OTHER: 1e9,
 }
 
-#: Vector accesses reach to the end of a region's last 16 bytes.
+#: Vector accesses may extend to the end of a region's last 16 bytes.
 VECTOR_BYTES = 16
 
 
-#: Discrete GPUs with matrix units do so many times as much: the slowest have 1.5e12 multiply-adds a second. (An H100
-#: took 8 ms instead of 7 for attention that went in six parts.)
+#: Factor for discrete GPUs with matrix units: the slowest do 1.5e12 multiply-adds a second. (An H100 took 8 ms instead
+#: of 7 for attention split into six parts.)
 TIMES_AS_FAST = 8
 
 
 def most_work(context: Context) -> float:
-    """Of one submission, in the units of Dispatch.work."""
+    """Return the most work for one submission, in units of Dispatch.work."""
     device = context.device
     is_faster = device.device_class is DeviceClass.DISCRETE and device.target.features.half_matrices
     return SUBMISSION_SECONDS * STEPS_PER_SECOND[device.device_class] * (TIMES_AS_FAST if is_faster else 1)
 
 
-#: Bytes of a Kompute Buffer: the first, and their end.
+#: A byte range of a Kompute Buffer: the first byte, and the end.
 _Span = tuple[Any, int, int]
 
 
 class _Spans:
-    """What is read, and what is written, by one dispatch or by all since the last barrier."""
+    """Byte ranges read and written, by one dispatch or by all since the last barrier."""
 
     def __init__(self) -> None:
         self.read: list[_Span] = []
         self.written: list[_Span] = []
 
     def conflict(self, later: _Spans) -> bool:
-        """Whether what comes later reads or writes there what is written here, or writes what is read."""
+        """Whether later work touches a range written here, or writes a range read here."""
         return _meet(self.written, later.read + later.written) or _meet(self.read, later.written)
 
     def add(self, later: _Spans) -> None:
@@ -70,7 +69,7 @@ class _Spans:
 
 
 def _meet(some: list[_Span], others: list[_Span]) -> bool:
-    """(Asked for all that a plan binds: so its loops call nothing.)"""
+    """A hot loop over every binding of a plan: it makes no calls."""
     for native, start, end in others:
         for other, first, last in some:
             if start < last and first < end and native is other:
@@ -82,9 +81,8 @@ Groups = tuple[int, int, int]
 
 
 def grid_parts(groups: Groups, most: int) -> Iterator[tuple[Groups, Groups]]:
-    """(base, groups) of parts of a grid, of at most ``most`` workgroups each where slices of its outermost axis are
-    that small. It is cut along that axis alone, since kernels count their workgroups by the sizes of the inner ones.
-    """
+    """Yield (base, groups) of parts of a grid, each of at most ``most`` workgroups if slices of the outermost axis are
+    that small. Only that axis is split, since kernels count workgroups by the sizes of the inner ones."""
     axis = max((a for a in range(3) if groups[a] > 1), default=0)
     slice_ = groups[0] * groups[1] * groups[2] // groups[axis]
     step = max(1, most // slice_)
@@ -95,7 +93,7 @@ def grid_parts(groups: Groups, most: int) -> Iterator[tuple[Groups, Groups]]:
 
 
 def _parts(dispatch: Dispatch, most: float) -> Iterable[tuple[Groups, Groups, float]]:
-    """(base, groups, work) of each part of the dispatch: the whole, where that is not too much work."""
+    """Return (base, groups, work) of each part of the dispatch; the whole if it is small enough."""
     work = max(1, dispatch.work)
     if work <= most:
         return [((0, 0, 0), dispatch.groups, work)]
@@ -105,10 +103,10 @@ def _parts(dispatch: Dispatch, most: float) -> Iterable[tuple[Groups, Groups, fl
 
 
 class Writer:
-    """Records copies and dispatches into sequences, with a barrier between dispatches that depend on each other.
+    """Records copies and dispatches into sequences, with barriers between dependent dispatches.
 
-    A sequence ends where its work is enough for one submission; before a kernel that the driver would compile as it
-    first runs; and, where the host times the dispatches, around each.
+    A sequence ends when it holds enough work for one submission; before a kernel that the driver would compile at its
+    first run; and, if the host times dispatches, around each.
     """
 
     def __init__(self, context: Context, parameters: Parameters, *, timed: bool) -> None:
@@ -120,19 +118,19 @@ class Writer:
         target = context.device.target
         self._alignment = max(target.storage_buffer_alignment, target.texel_alignment)
         self._operations: list[list[Any]] = [[]]
-        #: Whether there is more than barriers in the last sequence.
+        #: Whether the last sequence holds more than barriers.
         self._works = False
-        #: Whether the last operation is for the host.
+        #: Whether the last operation makes writes visible to the host.
         self._shows_host = False
-        #: What was bound since the last barrier.
+        #: Ranges bound since the last barrier.
         self._pending = _Spans()
-        #: The numbers of the sequences of each submission, and its work.
+        #: Indices of each submission's sequences, and its work.
         self.batches: list[tuple[list[int], float]] = [([0], 0.0)]
-        #: Where dispatches are timed: per dispatch, (sequence, operation in it) of each of its parts.
+        #: If timed: (sequence, operation in it) of each part, per dispatch.
         self.positions: list[list[tuple[int, int]]] = []
-        #: In the order in which they are first used.
+        #: In order of first use.
         self.pipelines: dict[Pipeline, None] = {}
-        #: What is bound stays while this does.
+        #: Keeps bound buffers alive.
         self._buffers: set[Buffer] = set()
 
     @property
@@ -140,14 +138,14 @@ class Writer:
         return any(self._operations)
 
     def begin(self, uploads: Sequence[Mirror]) -> None:
-        """Wait for earlier submissions, then copy what the host has written."""
+        """Wait for earlier submissions, then copy the host's inputs."""
         self._add(commands.before_all())
         if any(mirror.staging is not None for mirror in uploads):
             self._copy(uploads, to_device=True)
             self._add(commands.before_all())
 
     def end(self, downloads: Sequence[Mirror]) -> None:
-        """Copy what the host is to read, and let it see whatever was written."""
+        """Copy the host's outputs, and make all writes visible to it."""
         if any(mirror.staging is not None for mirror in downloads):
             self._add(commands.before_all())
             self._copy(downloads, to_device=False)
@@ -159,7 +157,7 @@ class Writer:
         self._operations[-1].append(operation)
 
     def _copy(self, mirrors: Iterable[Mirror], *, to_device: bool) -> None:
-        """Between staging memory, where there is any, and the buffers."""
+        """Copy between staging memory, if any, and the buffers."""
         for mirror in mirrors:
             if mirror.staging is None:
                 continue
@@ -170,7 +168,7 @@ class Writer:
             self._add(kompute().OpCopy(source.native, source.offset, target.native, target.offset, mirror.words.nbytes))
 
     def dispatch(self, dispatch: Dispatch, kernel: bytes, places: Sequence[Place]) -> None:
-        """Run a kernel over the regions of the dispatch's bindings, each of whose resources lies at a place."""
+        """Record a kernel over the regions of the dispatch's bindings, each resource at its place."""
         spans = _Spans()
         ranges, offsets = self._bind(dispatch, places, spans)
         if self._pending.conflict(spans):
@@ -191,8 +189,8 @@ class Writer:
     def _bind(
         self, dispatch: Dispatch, places: Sequence[Place], spans: _Spans
     ) -> tuple[list[tuple[Any, int, int]], list[int]]:
-        """The descriptor's range around each region (buffer, offset, size), and the word of the range where the region
-        begins. spans: gets the ranges."""
+        """Return each region's descriptor range (buffer, offset, size), and the word in it where the region begins.
+        Appends the ranges to ``spans``."""
         alignment, reading = self._alignment, Access.READ
         ranges: list[tuple[Any, int, int]] = []
         offsets: list[int] = []
@@ -214,7 +212,7 @@ class Writer:
     def _dispatch_parts(
         self, pipeline: Pipeline, dispatch: Dispatch, ranges: Sequence[tuple[Any, int, int]], push: Sequence[int]
     ) -> None:
-        """The dispatch, in so many parts that none is too much work for a submission."""
+        """Record the dispatch, split so that no part exceeds a submission's work."""
         bound = [*ranges, *self._parameters.range(dispatch)]
         label = names.of_dispatch(dispatch) if self._context.named else ""
         positions: list[tuple[int, int]] = []
@@ -242,21 +240,21 @@ class Writer:
             self.batches[-1][0].append(len(self._operations) - 1)
 
     def record(self) -> list[Any]:
-        """The sequences, by number; none where nothing was added."""
+        """Record and return the sequences, by number; empty ones are left out."""
         if not self._is_used:
             self.batches = []
             return []
         return [self._recorded(operations) for operations in self._operations]
 
     def record_batches(self) -> list[Any]:
-        """One sequence for each submission: what a driver takes least time for, once it has compiled the kernels."""
+        """Record one sequence per submission: the fastest form once the driver has compiled the kernels."""
         return [
             self._recorded([operation for number in numbers for operation in self._operations[number]])
             for numbers, _ in self.batches
         ]
 
     def submissions(self) -> Iterator[tuple[list[Any], float]]:
-        """The operations of each submission, without those for the host, and its work."""
+        """Yield each submission's operations, without those for the host, and its work."""
         for numbers, work in self.batches:
             operations = [operation for number in numbers for operation in self._operations[number]]
             is_last = self._shows_host and bool(numbers) and numbers[-1] == len(self._operations) - 1
@@ -275,7 +273,7 @@ def _sequence(context: Context, operations: Sequence[Any], stamps: int = 0) -> A
 
 
 def joined(context: Context, writers: Sequence[Writer]) -> Iterator[tuple[Any, float]]:
-    """What some writers wrote one after the other, in as few sequences as a watchdog lets pass, each with its work."""
+    """Yield the writers' operations joined into as few sequences as a watchdog allows, each with its work."""
     most, together, total = most_work(context), list[Any](), 0.0
     for operations, work in (submission for writer in writers for submission in writer.submissions()):
         if together and total + work > most:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .tracing import Tracing
 
-#: Factors of a product, by their numbers among the tracing's; () is 1.
+#: Factors of a product, by their numbers in the tracing; () is 1.
 Product = tuple[int, ...]
-#: A sum of products with their coefficients, in order.
+#: A sum of products with coefficients, in order.
 Terms = tuple[tuple[Product, int], ...]
 
 
 class Numbers(dict[int, int]):
-    """What each TracedInt is. known: what was made of them already, by the identity of what it was made from."""
+    """The value of each TracedInt. known: results built so far, by the identity of their source."""
 
     def __init__(self, numbers: Mapping[int, int]) -> None:
         super().__init__(numbers)
@@ -24,14 +24,14 @@ class Numbers(dict[int, int]):
 
 
 class UntracedError(Exception):
-    """Something was asked of a TracedInt that cannot be traced."""
+    """A TracedInt was used in a way that cannot be traced."""
 
 
 class TracedInt(int):
-    """An int with its history. ``now``: the number that it stands for while it is traced."""
+    """An int with its history. ``now``: its value during tracing."""
 
     now: int
-    #: The sum that it is.
+    #: Its value as a sum of products.
     terms: Terms
     _tracing: Tracing
 
@@ -90,18 +90,18 @@ class TracedInt(int):
         return self // 2 ** int(other)
 
     def __and__(self, other: Any) -> Any:
-        # (the low bits, as of 32-bit patterns)
+        # (the low bits, as in 32-bit patterns)
         if isinstance(other, int) and type(other) is not TracedInt and other >= 0 and not other & (other + 1):
             return self % (other + 1)
         return self.pinned & int(other)
 
     __rand__ = __and__
 
-    # What cannot be traced holds for this number alone
+    # Untraceable operations hold for this number alone
 
     @property
     def pinned(self) -> int:
-        """The plain number, which is noted as a condition."""
+        """Return the plain number; a condition records that it was needed."""
         self._tracing.is_zero(self, self.now)
         return self.now
 
@@ -135,7 +135,7 @@ class TracedInt(int):
     def bit_length(self) -> int:
         found = self.now.bit_length()
         size = abs(self)
-        holds = 2 ** (found - 1) <= size < 2**found if found else size == 0  # noted as conditions
+        holds = 2 ** (found - 1) <= size < 2**found if found else size == 0  # recorded as conditions
         assert holds
         return found
 
@@ -170,7 +170,7 @@ class TracedInt(int):
     def __bool__(self) -> bool:
         return not self._tracing.is_zero(self, 0)
 
-    # In messages, most of which nobody reads. A kernel's text with it is none that plain numbers make.
+    # In messages, most of which nobody reads. A kernel's text must not contain it.
 
     def __repr__(self) -> str:
         return f"<{self.now} = {self._tracing.in_words(self.terms)}>"
@@ -181,18 +181,18 @@ class TracedInt(int):
         return repr(self)
 
 
-#: NumPy's numbers leave arithmetic to it.
+#: NumPy's numbers defer to it in arithmetic.
 TracedInt.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 
 def plain_terms(number: float) -> Terms:
-    """Those of a number that is whole."""
+    """Return the terms of a whole number."""
     number = int(number)
     return (((), number),) if number else ()
 
 
 def terms_of(number: Any) -> Terms | None:
-    """Those of a whole number, also of a float; None for others."""
+    """Return the terms of a whole number, floats included; None for others."""
     if type(number) is TracedInt:
         return number.terms
     if isinstance(number, int) or (isinstance(number, float) and number.is_integer()):
@@ -201,26 +201,26 @@ def terms_of(number: Any) -> Terms | None:
 
 
 def _bound(number: Any, towards: Callable[[float], int]) -> int:
-    """The whole number at which a comparison with any number changes."""
+    """Return the whole number at which a comparison with ``number`` changes."""
     if isinstance(number, float):
         return towards(number) if math.isfinite(number) else (1 if number > 0 else -1) << 256
     return number if type(number) is TracedInt else int(number)
 
 
 def whole(number: Any) -> int:
-    """``int`` of a number; a traced one stays traced."""
+    """Like ``int``, but a traced number stays traced."""
     return number if type(number) is TracedInt else int(number)
 
 
 def now_of(number: int) -> int:
-    """The number at hand that a traced one stands for; a plain one."""
+    """Return a traced number's value during tracing; plain numbers are returned unchanged."""
     return number.now if type(number) is TracedInt else number
 
 
 def traced_apply(function: Callable[..., int], *operands: int) -> int:
-    """``function`` of numbers, which is traced as a whole: conditions in it are none.
+    """Apply ``function`` as one traced operation: conditions inside it are not recorded.
 
-    The result does not depend on anything else and is not negative.
+    Its result must depend on the operands alone and must not be negative.
     """
     tracing = next((operand._tracing for operand in operands if type(operand) is TracedInt), None)
     return function(*operands) if tracing is None else tracing.factor(function, operands, 0)

@@ -1,4 +1,4 @@
-"""Structures that hold traced numbers: dataclasses, tuples, lists and arrays of objects."""
+"""Structures of traced numbers: dataclasses, tuples, lists and arrays of objects."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
 class TracedValue(ABC):
-    """Something that follows from traced numbers in a way of its own."""
+    """A value with its own way to follow from traced numbers."""
 
     @property
     @abstractmethod
     def numbers(self) -> Iterable[int]:
-        """The traced ones, and maybe others."""
+        """Return its traced numbers; plain ones may be among them."""
 
     @abstractmethod
     def at(self, numbers: Numbers) -> Any:
-        """What it is for other numbers. Raises UntracedError where that cannot be."""
+        """Return the value for other numbers. Raises UntracedError if there is none."""
 
 
 def filled(value: Any, numbers: Numbers) -> Any:
-    """The same with plain numbers for the traced ones in it; arrays of them are int64 then."""
+    """Replace traced numbers by plain ones; object arrays of them become int64."""
     return _filled(value, numbers, {})
 
 
 def _filled(value: Any, numbers: Numbers, known: dict[int, Any]) -> Any:
-    """known: what dataclasses became, by identity; many structures hold the same ones."""
+    """known: dataclasses replaced so far, by identity, since many structures share them."""
     kind = type(value)
     if kind is TracedInt:
         return numbers[value]
@@ -60,20 +60,20 @@ def _filled(value: Any, numbers: Numbers, known: dict[int, Any]) -> Any:
         made = value
         if not all(map(operator.is_, changed.values(), own.values())):
             made = object.__new__(kind)
-            made.__dict__.update(changed)  # (what it keeps beside its fields was of the traced numbers)
+            made.__dict__.update(changed)  # (cached attributes were computed from traced numbers)
         known[id(value)] = made
     return known[id(value)]
 
 
 def numbers_in(value: Any) -> set[TracedInt]:
-    """The traced numbers of such a structure."""
+    """Return the traced numbers of a structure."""
     found: set[TracedInt] = set()
     _collect(value, found, set())
     return found
 
 
 def _collect(value: Any, found: set[TracedInt], known: set[int]) -> None:
-    """known: the dataclasses that were looked at, by identity."""
+    """known: dataclasses visited so far, by identity."""
     kind = type(value)
     if kind is TracedInt:
         found.add(value)

@@ -1,4 +1,5 @@
-"""What is computed of numbers that change, under which conditions, and the same for other numbers."""
+"""Tracing: expressions of numbers that change, the conditions under which they hold, and their values for other
+numbers."""
 
 from __future__ import annotations
 
@@ -10,15 +11,14 @@ from typing import Any, NamedTuple
 
 from .number import Numbers, Product, Terms, TracedInt, UntracedError, now_of, plain_terms, terms_of, whole
 
-#: What TracedInts are to C are numbers below this one, which no float holds.
+#: C code sees a TracedInt as a number below this one, which no float holds.
 _LEAST = -1 << 1100
-#: What a factor is at least of which nothing is known.
+#: Lower bound of an unknown factor.
 _UNKNOWN = -1
 
 
 class _Factor(NamedTuple):
-    """What products are made of: a number that was given, or what a function makes of others. least: what it is at
-    least."""
+    """A factor of products: a given number, or a function of others. least: its lower bound."""
 
     function: Callable[..., int] | None
     operands: tuple[int, ...]
@@ -27,7 +27,7 @@ class _Factor(NamedTuple):
 
 
 class _Condition(NamedTuple):
-    """What a sum of products has to be."""
+    """A condition on a sum of products."""
 
     terms: Terms
     compare: Callable[[int, int], bool]
@@ -35,26 +35,26 @@ class _Condition(NamedTuple):
 
 
 class Tracing:
-    """The numbers that change, what is computed of them, and the conditions that were met."""
+    """The numbers that change, expressions of them, and the conditions met so far."""
 
     def __init__(self) -> None:
         self.factors: list[_Factor] = []
         self._made: dict[Terms, TracedInt] = {}
         self._applied: dict[tuple[Any, ...], TracedInt] = {}
-        #: What sums of products are at least, and what they are, or are not.
+        #: Lower bounds of sums of products; values that they equal, or do not equal.
         self.least: dict[Terms, int] = {}
         self.equal: dict[tuple[Terms, int], None] = {}
         self.unequal: dict[tuple[Terms, int], None] = {}
 
     def number(self, now: int) -> TracedInt:
-        """A number that will change; it is at least 2 then (what has one element has layouts of its own)."""
+        """Add a number that will change; it is at least 2, since one element has layouts of its own."""
         assert now >= 2
         assert all(factor.function is None for factor in self.factors)
         self.factors.append(_Factor(None, (), now, 2))
         return self._newest()
 
     def _number(self, terms: Terms) -> int:
-        """The number that is this sum: the same object for the same one."""
+        """Return the number that is this sum: one object per sum."""
         if not terms:
             return 0
         if len(terms) == 1 and not terms[0][0]:
@@ -62,7 +62,7 @@ class Tracing:
         return self._traced(terms)
 
     def _newest(self) -> TracedInt:
-        """The number that is the last factor alone."""
+        """Return the number that consists of the newest factor alone."""
         return self._traced((((len(self.factors) - 1,), 1),))
 
     def _traced(self, terms: Terms) -> TracedInt:
@@ -103,7 +103,7 @@ class Tracing:
         return self._number(tuple(sorted((product, number) for product, number in found.items() if number)))
 
     def quotient(self, a: Any, b: Any) -> Any:
-        """Rounded down."""
+        """Quotient, rounded down."""
         times, rest = self._divided(a, b)
         if type(rest) is int and (rest == 0 or type(b) is int):
             return times if rest == 0 else times + rest // b
@@ -122,7 +122,7 @@ class Tracing:
 
     def remainder(self, a: Any, b: Any) -> Any:
         if type(b) is int and b >= 1 << 31 and 0 <= a < b:
-            return whole(a)  # (32-bit patterns: what they hold is noted as a condition)
+            return whole(a)  # (a 32-bit pattern; its value is recorded as a condition)
         _, rest = self._divided(a, b)
         if type(rest) is not TracedInt and (rest == 0 or type(b) is not TracedInt):
             return rest if rest == 0 else rest % b
@@ -130,7 +130,7 @@ class Tracing:
         return self.factor(_remainder, (rest, b), 0 if by is not None and by > 0 else _UNKNOWN)
 
     def _divided(self, a: Any, b: Any) -> tuple[Any, Any]:
-        """What divides without a rest whatever the numbers are, and what is left."""
+        """Return the part that divides exactly for all numbers, and the remainder."""
         if not isinstance(a, int) or not isinstance(b, int):
             raise UntracedError(f"a traced number and {type(a).__name__} or {type(b).__name__} divided")
         if type(b) is TracedInt:
@@ -158,7 +158,7 @@ class Tracing:
     # Conditions
 
     def is_positive(self, a: int, b: int, more: int) -> bool:
-        """Whether ``a - b + more`` is above zero."""
+        """Whether ``a - b + more`` is positive."""
         terms = _sum_of(_sum_of(terms_of(a) or (), terms_of(b) or (), -1), plain_terms(more), 1)
         least, most = self._bounds(terms)
         if least is not None and least > 0:
@@ -191,7 +191,7 @@ class Tracing:
         return found
 
     def _bounds(self, terms: Terms) -> tuple[int | None, int | None]:
-        """What a sum is at least and at most, None where that is not known."""
+        """Return the lower and upper bound of a sum; None if unknown."""
         least: int | None = 0
         most: int | None = 0
         for product, each in terms:
@@ -210,11 +210,11 @@ class Tracing:
         return least, most
 
     def _least_of(self, number: int) -> int | None:
-        """What a number is at least, None where that is not known."""
+        """Return a number's lower bound; None if unknown."""
         return self._bounds(terms_of(number) or ())[0]
 
     def conditions(self) -> list[_Condition]:
-        """What holds for the numbers that were traced, and has to for others."""
+        """Return the conditions that the traced numbers met and others must meet."""
         return [
             *(_Condition(terms, operator.ge, least) for terms, least in self.least.items()),
             *(_Condition(terms, operator.eq, number) for terms, number in self.equal),
@@ -233,7 +233,7 @@ class Tracing:
 
 
 def _sum_of(a: Terms, b: Terms, sign: int) -> Terms:
-    """The sum of both, or their difference."""
+    """Return the sum or difference."""
     if not b:
         return a
     found = dict(a)
@@ -255,7 +255,7 @@ def _remainder(a: int, b: int) -> int:
 
 
 def _without(product: Product, factors: Product) -> Product | None:
-    """The product divided by these factors; None where they are not among its."""
+    """Divide the product by these factors; None if they are not all in it."""
     left = list(product)
     for factor in factors:
         if factor not in left:
@@ -265,7 +265,7 @@ def _without(product: Product, factors: Product) -> Product | None:
 
 
 def _direction(terms: Terms) -> tuple[Terms, int, int]:
-    """A sum as ``scale * direction + constant``."""
+    """Write a sum as ``scale * direction + constant``."""
     constant = terms[0][1] if not terms[0][0] else 0
     varying = terms[1:] if constant else terms
     scale = math.gcd(*(number for _, number in varying))
@@ -273,20 +273,19 @@ def _direction(terms: Terms) -> tuple[Terms, int, int]:
 
 
 class Formula:
-    """What was made of traced numbers, to be made of others. made: the TracedInts in it."""
+    """A result with traced numbers, ready to be evaluated for others. made: its TracedInts."""
 
     def __init__(self, tracing: Tracing, made: Iterable[int]) -> None:
         self._factors = tracing.factors
         self._made = {number: number.terms for number in made if type(number) is TracedInt}
-        #: The conditions by the last factor that they need.
+        #: Conditions by the last factor that they need.
         self._conditions: dict[int, list[_Condition]] = {}
         for condition in tracing.conditions():
             last = max(factor for product, _ in condition.terms for factor in product)
             self._conditions.setdefault(last, []).append(condition)
 
     def numbers(self, given: Sequence[int]) -> Numbers | None:
-        """What each TracedInt is for such numbers given, in the order in which they were traced; None where a condition
-        does not hold for them."""
+        """Evaluate each TracedInt for the given numbers, in the order of tracing; None if a condition fails."""
         known: list[int] = []
         for at, (function, operands, _, least) in enumerate(self._factors):
             if function is None:

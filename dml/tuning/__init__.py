@@ -1,1 +1,1 @@
-"""Which variants of the heavy kernels are fastest on a device, found by running them: what `dml tune` does."""
+"""Tuning: measure which variants of the heavy kernels are fastest on a device, for `dml tune`."""

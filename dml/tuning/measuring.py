@@ -1,4 +1,4 @@
-"""How long an operator takes on the device, its data there and the device at work."""
+"""Measurement of one operator on a busy device, with its data already there."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, numpy_dtype
 
 
 def compiled(device: Device, desc: Any, weights: Collection[str] = (), scale: float = 1.0) -> CompiledOperator:
-    """The operator by itself, or where it has weights in a graph, whose constants these tensors are.
+    """Compile the operator by itself or, if it has weights, in a graph with these tensors as constants.
 
-    desc: the description. scale: what the weights are multiplied by.
+    scale: factor of the weights.
     """
     if not weights:
         return device.compile_operator(device.create_operator(desc))
@@ -42,8 +42,8 @@ def compiled(device: Device, desc: Any, weights: Collection[str] = (), scale: fl
 
 
 def numbers(tensor: DML_BUFFER_TENSOR_DESC, scale: float = 1.0) -> Any:
-    """Floats of -0.5 to 0.5 times ``scale``, or small integers: zeros are quicker on some devices. A pool of a prime
-    length repeats."""
+    """Return floats of -0.5 to 0.5 times ``scale``, or small integers: zeros are faster on some devices. A pool of
+    prime length repeats."""
     dtype = numpy_dtype(tensor.DataType)
     random = np.random.default_rng(0)
     count = tensor.TotalTensorSizeInBytes // dtype.itemsize
@@ -55,7 +55,7 @@ def numbers(tensor: DML_BUFFER_TENSOR_DESC, scale: float = 1.0) -> Any:
 
 
 class MeasuredOperator:
-    """A compiled operator with its buffers: those that are given by name, else new ones."""
+    """A compiled operator with its buffers: those given by name, else new ones."""
 
     def __init__(self, operator: CompiledOperator, buffers: Mapping[str, Buffer] | None = None) -> None:
         self.device = device = operator.get_device()
@@ -97,7 +97,7 @@ class MeasuredOperator:
         commands.execute()
 
     def recorded(self, runs: int) -> CommandList:
-        """A command list of so many runs, which ran once."""
+        """Record and run once a command list of ``runs`` runs."""
         recorder, commands = self.device.create_command_recorder(), self.device.create_command_list()
         for _ in range(runs):
             recorder.record_dispatch(commands, self.operator, self._table)
@@ -105,19 +105,19 @@ class MeasuredOperator:
         return commands
 
     def results(self) -> dict[str, Any]:
-        """What the last run left in the outputs, by name."""
+        """Return the last run's outputs by name."""
         return {name: buffer.read(numpy_dtype(tensor.DataType)) for name, (tensor, buffer) in self.outputs.items()}
 
 
 def seconds(commands: CommandList) -> float:
-    """Seconds of one submission."""
+    """Return the seconds of one submission."""
     start = time.perf_counter()
     commands.execute()
     return time.perf_counter() - start
 
 
 def keep_busy(commands: CommandList, during: float) -> None:
-    """Run it again and again for so many seconds: a GPU that has nothing to do lowers its clock."""
+    """Run it repeatedly for ``during`` seconds: an idle GPU lowers its clock."""
     start = time.perf_counter()
     while time.perf_counter() - start < during:
         commands.execute()

@@ -1,4 +1,4 @@
-"""The contest: variants of one choice run in turns on the device, and the fastest is kept."""
+"""The contest: variants of one choice alternate on the device, and the fastest is kept."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 from dml.tuning.measuring import MeasuredOperator, compiled, keep_busy, numbers, seconds
 from dml.tuning.works import FAMILIES, TuningWork, works
 
-#: Seconds for a family: so many, or where little time is to be taken.
+#: Seconds for a family; and with ``quick``.
 BUDGET, QUICK_BUDGET = 60.0, 8.0
-#: Seconds of a submission, about, and runs in it at most: what a submission costs is then little of it.
+#: Seconds of a submission, roughly, and its maximum runs: long enough that submitting costs little.
 _SUBMISSION, _MOST_RUNS = 0.02, 20
-#: Rounds in which each variant has a turn. After the first those drop out that took so many times what the best took.
+#: Rounds, one turn per variant each. After the first round, variants slower than the best by this factor drop out.
 _ROUNDS, _HOPELESS = 5, 1.5
-#: Seconds that the device works before the first turn.
+#: Seconds of work before the first turn.
 _BUSY = 0.1
-#: How much less time than the rules' variant another one has to take: less is what two runs of one differ by.
+#: Relative gain over the rules' variant that another one needs: two runs of one variant differ by less.
 _GAIN = 0.03
-#: By which part of the largest result a variant may differ from the rules'. Sums of some thousand products in another
-#: order differ by 1e-5 at most in float32, and Winograd's by 1e-4; FLOAT16 rounds results by 5e-4, and steps of a
-#: recurrence add such up. What differs by more is a driver's fault.
+#: Maximum difference from the rules' variant, relative to the largest result. Reordered sums of some thousand products
+#: differ by at most 1e-5 in float32, Winograd by 1e-4; FLOAT16 rounds results by 5e-4, and recurrent steps accumulate
+#: that. A larger difference is a driver's fault.
 _DIFFERENCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float16): 1e-2}
 
 
 class TuningQuestion(NamedTuple):
-    """What selection asked a table."""
+    """A question of selection to a tuning table."""
 
     family: str
     work: str
@@ -49,7 +49,7 @@ class TuningQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class ListeningTable(Tuned):
-    """A table that keeps what it is asked."""
+    """A table that records the questions."""
 
     asked: list[TuningQuestion] = field(default_factory=list, compare=False)
 
@@ -63,12 +63,12 @@ class ListeningTable(Tuned):
         return super().variant(family, work, rule, variants)
 
 
-#: Told of what is measured: a line.
+#: Called with a line about each measurement.
 Told = Callable[[str], None]
-#: What is wrong with an operator's outputs, empty where nothing is: of its description, and of its inputs and outputs,
+#: Describes what is wrong with an operator's outputs, "" if nothing is; given its description, inputs and outputs,
 #: arrays by field.
 Judge = Callable[[Any, Mapping[str, Any], Mapping[str, Any]], str]
-#: Seconds of one submission of a variant.
+#: Measures the seconds of one submission of a variant.
 Timer = Callable[[str, CommandList], float]
 
 
@@ -79,8 +79,8 @@ def _timed(variant: str, commands: CommandList) -> float:
 class Tuner:
     """Measures on one device.
 
-    told: what gets a line for each choice. judge: what each variant's results are held against before it is timed;
-    without one against those of the rules' variant alone. timer, clock: of submissions, and of budgets.
+    told: receives a line per choice. judge: checks each variant's results before it is timed; without one they are
+    compared with the rules' variant alone. timer, clock: of submissions, and of budgets.
     """
 
     def __init__(
@@ -97,14 +97,14 @@ class Tuner:
         self.judge = judge
         self._timer = timer
         self._clock = clock
-        #: What was measured here.
+        #: The choices measured here.
         self.table = NOTHING_TUNED
         self._passed: set[tuple[str, str]] = set()
-        #: Seconds that a multiplication of the family's last operator took.
+        #: Seconds per multiplication of the family's last operator.
         self.pace: dict[str, float] = {}
 
     def tune(self, families: Collection[str] = FAMILIES, *, quick: bool = False) -> Tuned:
-        """Measure these families, each within its budget. A choice is kept on disk as soon as it is made."""
+        """Measure these families, each within its budget. Each choice is saved at once."""
         for family in families:
             end = self._clock() + (QUICK_BUDGET if quick else BUDGET)
             for work in works(family, quick=quick):
@@ -113,9 +113,10 @@ class Tuner:
         return self.table
 
     def measure(self, work: TuningWork, end: float) -> None:
-        """Settle all choices of its family that an operator comes by, one after the other, until the clock is ``end``.
+        """Settle all choices of its family that an operator meets, one after the other, until the clock reaches
+        ``end``.
 
-        A choice may bring others with it, so the operator is compiled anew after each.
+        A choice may lead to others, so the operator is compiled again after each.
         """
         while (question := self._next(work)) is not None:
             self._passed.add(question[:2])
@@ -130,7 +131,7 @@ class Tuner:
             self._told(f"{choice.family}, {choice.work}: {choice.variant} {_ms(choice.seconds)} ({beside})")
 
     def device(self, table: Tuned) -> Device:
-        """The device with that table. It shares everything with others of the kind."""
+        """Return the device with a table; devices of one kind share everything else."""
         return Device(self._vulkan.tuned_by(table), DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_4)
 
     def _next(self, work: TuningWork) -> TuningQuestion | None:
@@ -138,7 +139,7 @@ class Tuner:
         try:
             compiled(self.device(listening), work.desc, work.weights, work.scale)
         except DMLError:
-            return None  # the device does not hold it
+            return None  # the device lacks the memory
         mine = (question for question in listening.asked if question.family == work.family)
         return next((q for q in mine if len(q.variants) > 1 and q[:2] not in self._passed), None)
 
@@ -163,7 +164,7 @@ class _Contest:
         self._buffers: dict[str, Buffer] = {}
 
     def choice(self) -> TunedChoice | None:
-        """None where there was no time, or only one variant ran."""
+        """Return the winner; None if time was short or only one variant ran."""
         rule, count, left = self._question.rule, len(self._question.variants), self._tuner.left(self._end)
         if self._tuner.pace.get(self._work.family, 0.0) * self._work.operations * 2 * count > left:
             self._say("no time for it")
@@ -199,7 +200,7 @@ class _Contest:
         return TunedChoice(*self._question[:2], best, taken[best], rule, taken[rule])
 
     def _turns(self, entrants: Mapping[str, CommandList]) -> dict[str, float]:
-        """The median of each one's turns."""
+        """Return the median time of each variant's turns."""
         keep_busy(entrants[self._question.rule], _BUSY)
         times: dict[str, list[float]] = {variant: [] for variant in entrants}
         for _ in range(_ROUNDS):
@@ -215,7 +216,7 @@ class _Contest:
     def _entrant(
         self, variant: str, runs: int, rule: MeasuredOperator, expected: Mapping[str, Any]
     ) -> CommandList | None:
-        """None for one that cannot be made here, is no other program, or gives other results than the rules' one."""
+        """Record a variant; None if it cannot be built, is identical to another, or is wrong."""
         try:
             bound = self._bound(variant)
             if bound.operator.program.dispatches == rule.operator.program.dispatches:
@@ -234,7 +235,7 @@ class _Contest:
             return None
 
     def _wrong(self, results: Mapping[str, Any]) -> str:
-        """What the judge says of results, which are held by the inputs that all variants have."""
+        """Return the judge's finding about results; all variants have the same inputs."""
         judge, work = self._tuner.judge, self._work
         if judge is None:
             return ""
@@ -270,7 +271,7 @@ class _Contest:
 
 
 def _are_alike(found: Any, expected: Any) -> bool:
-    """Whether results differ by no more than another order of sums explains; other types than floats not at all."""
+    """Whether floating results differ by no more than reordered sums explain, and others are equal."""
     most = _DIFFERENCE.get(expected.dtype)
     if most is None:
         return bool(np.array_equal(found, expected))

@@ -1,7 +1,7 @@
-"""What is run to measure variants: operators of the heavy families, those of a family from the least work on.
+"""The workloads of tuning: operators of the heavy families, by increasing work.
 
-Which choices of selection an operator reaches is found by compiling it: a variant that selection enumerates is measured
-without a word here, as long as some operator of its family comes by.
+Compiling an operator reveals the choices of selection that it meets, so a variant that selection enumerates is measured
+without being named here, if some operator of its family meets it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dml.enums import (
 )
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
-#: As C's programs, these leave out counts and, of activations, tensors.
+#: As in C programs, these omit counts and activations' tensors.
 d: Any = descriptors
 
 _FLOATS = (DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16)
@@ -36,9 +36,9 @@ _FLOATS = (DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16)
 
 @dataclass(frozen=True)
 class TuningWork:
-    """An operator, with what it does in multiplications or so, and which of its tensors are constants of a graph.
+    """An operator, its work in multiplications or so, and its constant tensors.
 
-    quick: whether it is run where little time is to be taken. scale: of the constants' numbers.
+    quick: run it even when time is short. scale: of the constants.
     """
 
     family: str
@@ -145,7 +145,7 @@ def _attention() -> Iterator[TuningWork]:
 
 
 def recurrent_layer(gates: int, steps: int, batch: int, hidden: int) -> OperatorDesc:
-    """A GRU (3 gates) or an LSTM (4) in FLOAT32, forward, as large as its input."""
+    """Describe a GRU (3 gates) or an LSTM (4) in FLOAT32, forward, with hidden size equal to its input's."""
 
     def words(*sizes: int) -> DML_BUFFER_TENSOR_DESC:
         return _tensor(DML_TENSOR_DATA_TYPE_FLOAT32, *sizes)
@@ -174,7 +174,7 @@ def _recurrent(gates: int, steps: int, batch: int, hidden: int) -> TuningWork:
     desc = recurrent_layer(gates, steps, batch, hidden)
     name = f"{'GRU' if gates == 3 else 'LSTM'} of {hidden}, {batch} sequences of {steps}"
     weights = ("WeightTensor", "RecurrenceTensor", "BiasTensor")
-    # Weights so small that a difference of a rounding fades from step to step.
+    # Weights small enough that a rounding difference fades from step to step.
     scale = 1.0 / math.sqrt(hidden)
     is_quick = (gates, batch, hidden) in {(3, 16, 64), (4, 1, 256)}
     return TuningWork("recurrent", name, desc, float(steps * batch * gates * hidden**2), weights, is_quick, scale)
@@ -204,11 +204,11 @@ _WORKS = {
     "recurrent": _recurrences,
     "rows": _rows,
 }
-#: The families, as selection names them.
+#: The families, by selection's names.
 FAMILIES = tuple(_WORKS)
 
 
 def works(family: str, *, quick: bool = False) -> list[TuningWork]:
-    """The operators of a family, those with the least work first."""
+    """Return the operators of a family, by increasing work."""
     found = [work for work in _WORKS[family]() if work.quick or not quick]
     return sorted(found, key=lambda work: work.operations)

@@ -1,7 +1,7 @@
-"""Whether a description is one that DirectML would accept at a feature level.
+"""Validation: whether DirectML would accept a description at a feature level.
 
-`base` holds the Check that rules are written with, `common` what every operator shares, `faults` how all faults are
-found at once, and one module per family the rules of its operators; a new module in this folder is found by itself.
+`base` holds the Check that rules use, `common` the rules of every operator, `faults` the collection of all faults, and
+one module per family the rules of its operators. Modules in this folder are discovered.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def validate(
 def validate(
     desc: OperatorDesc | DML_OPERATOR_DESC, feature_level: DML_FEATURE_LEVEL | str = LATEST, *, all: bool = False
 ) -> list[DMLError] | None:
-    """Accept an operator's description or raise a DMLError with E_INVALIDARG.
+    """Accept an operator's description, or raise a DMLError with E_INVALIDARG.
 
-    The message names the operator, the tensor or field, the rule (with the feature level it comes from) and the value
-    that broke it. Needs no device.
+    The message names the operator, the tensor or field, the rule (with its feature level) and the offending value.
+    Needs no device.
 
-    all: raise nothing and return every fault as such an error, the one that would be raised first; none for a
-    description that is right. What follows from another fault may be among them, or be found only without it.
+    all: instead of raising, return every fault as such an error, first the one that would be raised; none for a valid
+    description. A fault may cause or hide others.
     """
     key = unwrap(desc), _feature_level(feature_level)
     if key not in _accepted:
@@ -58,8 +58,8 @@ def validate(
 
 
 def needed_level(desc: OperatorDesc) -> DML_FEATURE_LEVEL:
-    """The lowest feature level that accepts a description, the operator with these tensors. Raises what ``validate``
-    does where there is none."""
+    """Return the lowest feature level that accepts the operator with these tensors. Raises as ``validate`` does if none
+    does."""
     since = operator_introduced(desc.OPERATOR_TYPE)
     for level in sorted(level for level in DML_FEATURE_LEVEL if since <= level <= LATEST):
         try:
@@ -68,7 +68,7 @@ def needed_level(desc: OperatorDesc) -> DML_FEATURE_LEVEL:
             continue
         return level
     validate(desc)
-    raise AssertionError(desc)  # the latest is among them
+    raise AssertionError(desc)  # the loop has returned at the latest level
 
 
 __all__ = ["Check", "needed_level", "rule", "validate"]

@@ -30,7 +30,7 @@ _Attention = d.DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | d.DML_MULTIHEAD_ATTENTION
 
 @dataclass(frozen=True)
 class _Heads:
-    """How many heads query and key have, and the fields that say so, as messages name them."""
+    """The numbers of query and key heads, and the fields that give them, for messages."""
 
     query: int
     key: int
@@ -40,7 +40,7 @@ class _Heads:
 
 @dataclass(frozen=True)
 class _Projections:
-    """The sizes that query, key and value turn out to have: the letters B, S, K, H and V."""
+    """The sizes derived from query, key and value: the letters B, S, K, H and V."""
 
     batch: int
     queries: int
@@ -75,7 +75,7 @@ def _stacked(check: Check, name: str, heads: int, parts: int, why: str) -> tuple
 
 
 def _attention(desc: _Attention, check: Check, heads: _Heads) -> tuple[int, int]:
-    """What both operators share. Returns B and P."""
+    """Check what both operators share; return B and P."""
     _one_source_each(check)
     sizes = _projections(check, heads)
     past = _cache(check, heads, sizes)
@@ -85,7 +85,7 @@ def _attention(desc: _Attention, check: Check, heads: _Heads) -> tuple[int, int]
 
 
 def _one_source_each(check: Check) -> None:
-    """Query, key and value each come from exactly one tensor."""
+    """Require query, key and value from exactly one tensor each."""
     for part, names in _SOURCES.items():
         given = [name for name in names if check.tensor(name) is not None]
         check.that(
@@ -95,7 +95,7 @@ def _one_source_each(check: Check) -> None:
 
 
 def _projections(check: Check, heads: _Heads) -> _Projections:
-    """Query, key and value agree with each other, however they are stacked."""
+    """Require query, key and value to agree, however they are stacked."""
     given = {name for names in _SOURCES.values() for name in names if check.tensor(name) is not None}
     if "StackedQueryKeyValueTensor" in given or "StackedQueryKeyTensor" in given:
         check.that(heads.query == heads.key, heads.of_key,
@@ -123,7 +123,7 @@ def _projections(check: Check, heads: _Heads) -> _Projections:
 
 
 def _cache(check: Check, heads: _Heads, sizes: _Projections) -> int:
-    """Past and present keys and values. Returns P."""
+    """Check past and present keys and values; return P."""
     past, lengths = check.tensor("PastKeyTensor"), getattr(check.desc, "PastSequenceLengthsTensor", None)
     together = (past is None) == (check.tensor("PastValueTensor") is None)
     check.that(together, "PastValueTensor", "must be given exactly where PastKeyTensor is")
@@ -142,7 +142,7 @@ def _cache(check: Check, heads: _Heads, sizes: _Projections) -> int:
 
 
 def _room(check: Check, sizes: _Projections) -> int:
-    """Positions of a cache that is written in place, less the new ones."""
+    """Return a cache's positions before the new ones, if it is written in place."""
     present = check.tensor("OutputPresentKeyTensor")
     for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor"):
         given = check.tensor(name) is not None
@@ -164,7 +164,7 @@ def _bias_and_output(check: Check, heads: _Heads, sizes: _Projections, past: int
 
 
 def _mask(desc: _Attention, check: Check, heads: _Heads, sizes: _Projections, past: int) -> None:
-    """The mask is there where MaskType asks for one, with that type's sizes."""
+    """Require a mask, with the sizes of MaskType, exactly if MaskType asks for one."""
     batch = sizes.batch
     scores = (batch, heads.query, sizes.queries, past + sizes.keys)
     masks: dict[MASK_TYPE, tuple[tuple[int, ...], str]] = {

@@ -51,7 +51,23 @@ FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
     _O.DML_OPERATOR_ACTIVATION_SHRINK,
     _O.DML_OPERATOR_ACTIVATION_GELU,
 })  # fmt: skip
-#: What some operators can fuse in addition, and from which level on (dml-fused-activations, feature level history).
+#: What recurrent networks take beside the fusable ones: their pages exclude no activation. Those of two tensors
+#: (PARAMETERIZED_RELU, RELU_GRAD) cannot be given as ActivationDescs, whose tensors are None.
+_ALSO_IN_NETWORKS: dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL] = dict.fromkeys(
+    (
+        _O.DML_OPERATOR_ACTIVATION_HARDMAX,
+        _O.DML_OPERATOR_ACTIVATION_HARDMAX1,
+        _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX,
+        _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
+        _O.DML_OPERATOR_ACTIVATION_SOFTMAX,
+        _O.DML_OPERATOR_ACTIVATION_SOFTMAX1,
+        _O.DML_OPERATOR_ACTIVATION_SWISH,
+        _O.DML_OPERATOR_ACTIVATION_HARD_SWISH,
+    ),
+    DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
+)
+#: What some operators can fuse in addition, and from which level on, where that is after the activation itself came
+#: (dml-fused-activations, feature level history).
 ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]] = {
     _O.DML_OPERATOR_CONVOLUTION: {_O.DML_OPERATOR_ELEMENT_WISE_CLIP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_0},
     _O.DML_OPERATOR_GEMM: {
@@ -59,6 +75,9 @@ ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]
         _O.DML_OPERATOR_ACTIVATION_SOFTMAX: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_1,
         _O.DML_OPERATOR_ACTIVATION_SOFTMAX1: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_1,
     },
+    _O.DML_OPERATOR_RNN: _ALSO_IN_NETWORKS,
+    _O.DML_OPERATOR_GRU: _ALSO_IN_NETWORKS,
+    _O.DML_OPERATOR_LSTM: _ALSO_IN_NETWORKS,
 }
 
 
@@ -86,7 +105,7 @@ def rule_of(desc_class: type[OperatorDesc]) -> Rule | None:
 
 
 def plain(value: object) -> str:
-    """A found value as messages show it: enumerators by name, tensors by type and sizes, long integers by length."""
+    """Format a value for messages: enumerators by name, tensors by type and sizes, long integers by length."""
     if isinstance(value, (IntEnum, IntFlag)):
         return value.name or repr(value)
     if isinstance(value, int) and value.bit_length() > 128:
@@ -105,7 +124,7 @@ _Thing = TypeVar("_Thing", bound=Hashable)
 
 
 class Accepted(Generic[_Thing]):
-    """What was found right lately, so that the same is not checked again: models have many equal descriptions."""
+    """Recently accepted descriptions, so that equal ones, common in models, are not checked again."""
 
     def __init__(self, most: int = 2048) -> None:
         self._most = most
@@ -139,12 +158,11 @@ class Check:
             self.fail(field, rule, found)
 
     def attempt(self, check: Callable[..., None], *args: Any) -> None:
-        """Call one check among several that do not build on each other: where all faults are wanted (``faults``), the
-        others are made though this one fails."""
+        """Run an independent check: when collecting all faults (``faults``), later checks run even if it fails."""
         check(*args)
 
     def is_faulty(self, *fields: str) -> bool:
-        """Whether a fault of one of these fields was found already: never, where the first one ends the check."""
+        """Whether one of these fields has a known fault; always False when the first fault ends the check."""
         return False
 
     def tensor(self, name: str) -> DML_BUFFER_TENSOR_DESC | None:
@@ -160,7 +178,7 @@ class Check:
         return [] if found is None else [(name, found)]
 
     def in_range(self, field: str, low: float, high: float) -> None:
-        """low <= field <= high, for a number or each number of an array. NaN is in no range."""
+        """Require low <= field <= high for a number or each number of an array. NaN is outside every range."""
         value = getattr(self.desc, field)
         for item in value if isinstance(value, tuple) else (value,):
             if not low <= item <= high:

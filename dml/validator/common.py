@@ -47,7 +47,7 @@ _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 
 def check_operator(check: Check) -> None:
-    """Everything that is checked of a description: the common rules, then the operator's own."""
+    """Check a description: the common rules, then the operator's own."""
     check.attempt(check_available, check)
     check_attributes(check)
     support = supported_tensors(check)
@@ -61,14 +61,14 @@ def check_operator(check: Check) -> None:
 
 
 def check_available(check: Check) -> None:
-    """The feature level has the operator."""
+    """Require that the feature level has the operator."""
     since = operator_introduced(check.desc.OPERATOR_TYPE)
     if since > check.level:
         check.fail("Type", f"is available from feature level {short_name(since)} on", check.level)
 
 
 def supported_tensors(check: Check) -> OperatorSupport:
-    """The operator's capability table at the feature level; of REDUCE, the one of its function."""
+    """Return the operator's capability table at the feature level; for REDUCE, that of its function."""
     support = operator_support(check.desc.OPERATOR_TYPE, check.level, getattr(check.desc, "Function", None))
     if support is None:
         check.fail("Type", "has no capability table at this feature level", check.level)
@@ -79,9 +79,9 @@ def supported_tensors(check: Check) -> OperatorSupport:
 
 
 def check_attributes(check: Check) -> None:
-    """Every attribute lies in its range, enumerators exist at the level, arrays have their count.
+    """Require attributes within range, enumerators that exist at the level, and arrays of the right length.
 
-    Their types have been checked by the description's constructor.
+    The description's constructor has checked their types.
     """
     for info in check.desc.fields_info:
         if not info.is_tensor:
@@ -94,7 +94,7 @@ def _check_attribute(check: Check, info: FieldInfo, value: Any) -> None:
         _check_enumerator(check, info.name, value)
     elif value is not None and info.type in _ATTRIBUTE_CHECKS:
         _ATTRIBUTE_CHECKS[info.type](check, info.name, value)
-        if info.name == "Epsilon":  # to avoid a division by zero, as all pages say; a negative one could cause it
+        if info.name == "Epsilon":  # all pages: it avoids a division by zero, which a negative one could cause
             check.at_least("Epsilon", 0)
 
 
@@ -118,19 +118,19 @@ def _size_2d(check: Check, field: str, value: DML_SIZE_2D) -> None:
         check.that(1 <= size <= UINT_MAX, f"{field}.{name}", f"must be an integer from 1 to {UINT_MAX}", size)
 
 
-#: Fields whose value becomes an element of the output, where NaN is a value like any other.
+#: Fields whose value becomes an output element, where NaN is valid.
 _ELEMENTS = frozenset({"PaddingValue", "Value", "OutOfBoundsInputValue"})
 
 
 def _float(check: Check, field: str, value: float) -> None:
-    """A number that float32 holds. The pages do not mention others: NaN and larger numbers are refused here.
+    """Require a number that float32 can hold. The pages say nothing of others: NaN and larger numbers are refused here.
 
-    Infinities are accepted: they make a limit that limits nothing, and pad a maximum. So is a Min above Max, for which
-    the pages' max(Min, min(x, Max)) is Min.
+    Infinities are accepted, as a limit without effect or as padding of a maximum. So is a Min above Max, for which the
+    pages' max(Min, min(x, Max)) gives Min.
     """
     try:
         struct.pack("<f", value)
-    except (OverflowError, struct.error):  # the latter for integers beyond a double
+    except (OverflowError, struct.error):  # OverflowError: an integer beyond a double
         check.fail(field, "must be an infinity or a number that float32 holds, at most 3.4028235e+38", value)
     _not_nan(check, field, value)
 
@@ -145,9 +145,9 @@ def _scale_bias(check: Check, field: str, value: DML_SCALE_BIAS) -> None:
 
 
 def _scalar_union(check: Check, field: str, value: DML_SCALAR_UNION) -> None:
-    """A scalar in the data type that the operator's one DML_TENSOR_DATA_TYPE field says.
+    """Require a scalar of the type that the operator's only DML_TENSOR_DATA_TYPE field names.
 
-    Data types without elements have no scalars either; the operator's own rule refuses them.
+    Data types without elements have no scalars; the operator's own rule refuses them.
     """
     (data_type,) = (
         getattr(check.desc, info.name) for info in check.desc.fields_info if info.enum is DML_TENSOR_DATA_TYPE
@@ -167,7 +167,7 @@ def _array(item_check: _AttributeCheck) -> _AttributeCheck:
     return check_array
 
 
-#: By type of field; other types have no range.
+#: Checks by field type; other types have no range.
 _ATTRIBUTE_CHECKS: dict[str, _AttributeCheck] = {
     "uint": _uint,
     "int": _int,
@@ -182,7 +182,7 @@ _ATTRIBUTE_CHECKS: dict[str, _AttributeCheck] = {
 
 
 def _check_counts(check: Check) -> None:
-    """Arrays that share a count have that length."""
+    """Require equal lengths of arrays that share a count."""
     for info in check.desc.fields_info:
         if info.counts is None:
             continue
@@ -197,7 +197,7 @@ def _check_counts(check: Check) -> None:
 
 
 def check_tensor_field(check: Check, info: FieldInfo, support: TensorSupport) -> None:
-    """A tensor field is there if it must be, and each of its tensors is well formed and supported."""
+    """Require a mandatory tensor, and well-formed, supported tensors."""
     value = getattr(check.desc, info.name)
     if value is None:
         if not support.optional:
@@ -228,7 +228,7 @@ def _check_tensor_once(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC)
 
 
 def check_tensor(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
-    """A buffer tensor is well formed (dml_buffer_tensor_desc)."""
+    """Require a well-formed buffer tensor (dml_buffer_tensor_desc)."""
     _check_enumerator(check, f"{field}.DataType", tensor.DataType)
     if int(tensor.Flags) & ~int(DML_TENSOR_FLAGS.DML_TENSOR_FLAG_OWNED_BY_DML):
         check.fail(f"{field}.Flags", "must be DML_TENSOR_FLAGS", tensor.Flags)
@@ -272,7 +272,7 @@ def _check_memory(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> N
 
 
 def check_support(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, support: TensorSupport) -> None:
-    """The capability table has the tensor's dimension count and data type."""
+    """Require a dimension count and data type of the capability table."""
     at = f"at feature level {short_name(check.level)}"
     check.attempt(check.that, tensor.rank in support.dimension_counts, f"{field}.DimensionCount",
                   f"must be {support.counts_in_words} {at}", tensor.rank)  # fmt: skip
@@ -281,7 +281,8 @@ def check_support(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC, supp
 
 
 def check_output(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> None:
-    """An output is written by every dispatch, so DirectML cannot own it, and no two of its elements share a place."""
+    """Refuse outputs that DirectML would own, since every dispatch writes them, and outputs with overlapping
+    elements."""
     if tensor.owned_by_dml:
         check.fail(f"{field}.Flags", "must not have DML_TENSOR_FLAG_OWNED_BY_DML on an output", tensor.Flags)
     if tensor.Strides is not None and elements_overlap(tensor.Sizes, tensor.Strides):
@@ -291,29 +292,29 @@ def check_output(check: Check, field: str, tensor: DML_BUFFER_TENSOR_DESC) -> No
 
 @lru_cache(maxsize=4096)
 def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether two different elements lie at the same index.
+    """Whether two elements share an index.
 
-    They do exactly when some differences d of their coordinates, |d[i]| < sizes[i] and not all zero, have
-    sum(d[i] * strides[i]) == 0. The usual layouts need no search: a stride is 0, or there are more elements than
-    places, or every stride is larger than the largest index within one step of it.
+    They do exactly if differences d of coordinates, |d[i]| < sizes[i] and not all zero, satisfy sum(d[i] * strides[i])
+    == 0. The usual layouts need no search: a stride is 0, there are more elements than indices, or every stride exceeds
+    the largest index within one step of it.
     """
     dimensions = sorted(((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1), reverse=True)
     if any(stride == 0 for stride, _ in dimensions):
         return True
-    reaches = [0]  # for each dimension, the largest index that the faster ones reach together
+    reaches = [0]  # per dimension, the largest index that the faster ones reach together
     for stride, size in reversed(dimensions):
         reaches.insert(0, reaches[0] + (size - 1) * stride)
     if prod(sizes) > reaches[0] + 1:
         return True
     if all(stride > inside for (stride, _), inside in zip(dimensions, reaches[1:], strict=True)):
         return False
-    divisors = [0]  # for each dimension, the greatest common divisor of its stride and those of the faster ones
+    divisors = [0]  # per dimension, the greatest common divisor of its stride and the faster ones'
     for stride, _ in reversed(dimensions):
         divisors.insert(0, gcd(divisors[0], int(stride)))
     dead: set[tuple[int, int, bool]] = set()
 
     def cancels(position: int, rest: int, moved: bool) -> bool:
-        """Whether differences in the dimensions from `position` on can add up to -rest."""
+        """Whether differences in the dimensions from `position` on can sum to -rest."""
         if position == len(dimensions):
             return moved and rest == 0
         state = (position, rest, moved)
@@ -321,7 +322,7 @@ def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
             return False
         stride, size = dimensions[position]
         inside = reaches[position + 1]
-        # Beyond these differences the faster dimensions cannot make up for this one.
+        # Beyond these differences the faster dimensions cannot compensate for this one.
         low = max(-(size - 1) if moved else 0, -((rest + inside) // stride))
         high = min(size - 1, (inside - rest) // stride)
         if any(cancels(position + 1, rest + step * stride, moved or step != 0) for step in range(low, high + 1)):
@@ -333,7 +334,7 @@ def elements_overlap(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def check_same(check: Check) -> None:
-    """The documented equality constraints between those tensors that are given."""
+    """Require the documented equalities between the tensors present."""
     checks = {"DataType": check.same_data_type, "DimensionCount": check.same_rank, "Sizes": check.same_sizes}
     for same in same_properties(check.desc.OPERATOR_TYPE):
         if not check.is_faulty(*same.tensors):

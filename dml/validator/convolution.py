@@ -14,7 +14,7 @@ _CHANNELS = 1
 
 
 def _geometry(desc: Any, check: Check, *, backward: bool = False) -> int:
-    """What all convolutions share: windows, channels, groups and the output's sizes. Returns the output channels."""
+    """Check windows, channels, groups and output sizes of any convolution; return the output channels."""
     spatial = desc.InputTensor.rank - 2
     for field in ("Strides", "Dilations", "StartPadding", "EndPadding", "OutputPadding"):
         if hasattr(desc, field):
@@ -42,7 +42,7 @@ def _geometry(desc: Any, check: Check, *, backward: bool = False) -> int:
 
 
 def _output_sizes(desc: Any, check: Check, backward: bool) -> tuple[int, ...]:
-    """The output's sizes, once it is checked that there are any."""
+    """Return the output's sizes; refuse windows that do not fit."""
     sizes, weights = desc.InputTensor.Sizes, desc.FilterTensor.Sizes
     how = (desc.Strides, desc.Dilations, desc.StartPadding, desc.EndPadding, getattr(desc, "OutputPadding", None))
     if backward:

@@ -1,4 +1,4 @@
-"""Rules of the operators that detectors need."""
+"""Rules of the operators of detection networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fault of a description at once, where a Check alone raises the first."""
+"""Collection of all faults of a description; a Check alone raises the first."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .common import check_operator
 
 
 class CollectingCheck(Check):
-    """A Check that notes what is wrong and goes on, so that rules run to their end.
+    """A Check that records faults and continues, so that rules run to their end.
 
-    A rule may rely on what it checked before. So a second fault at the same place is left out, and what else a rule
-    raises after a fault is taken to follow from it.
+    A rule may rely on earlier checks. So a second fault at the same place is dropped, and any other exception after a
+    fault is taken to follow from it.
     """
 
     def __init__(self, desc: OperatorDesc, level: DML_FEATURE_LEVEL) -> None:
         super().__init__(desc, level)
-        #: By place: "InputTensor.DataType", of "GEMM.InputTensor.DataType: must be ...".
+        #: Faults by place: "InputTensor.DataType" for "GEMM.InputTensor.DataType: must be ...".
         self._faults: dict[str, DMLError] = {}
 
     @property
     def faults(self) -> list[DMLError]:
-        """What was found, in order."""
+        """The faults, in order."""
         return list(self._faults.values())
 
     def attempt(self, check: Callable[..., None], *args: Any) -> None:
@@ -44,7 +44,7 @@ class CollectingCheck(Check):
         return any(place.partition(".")[0] in fields for place in self._faults)
 
     def note(self, error: DMLError) -> None:
-        """Keep a fault, the first at its place."""
+        """Record a fault unless its place already has one."""
         place = error.message.removeprefix(f"{self.name}.").partition(":")[0]
         self._faults.setdefault(place, error)
 
@@ -60,7 +60,7 @@ def _noting(method: Callable[..., None]) -> Callable[..., None]:
     return noted
 
 
-#: Those methods of a Check that check something; the others answer.
+#: The methods of Check that check; the others answer questions.
 _CHECKING = [
     name
     for name, method in inspect.getmembers(Check, inspect.isfunction)
@@ -71,7 +71,7 @@ for _name in _CHECKING:
 
 
 def faults_of(desc: OperatorDesc, level: DML_FEATURE_LEVEL) -> list[DMLError]:
-    """All that is wrong with a description at a feature level, in the order in which it is checked."""
+    """Return all faults of a description at a feature level, in the order of the checks."""
     check = CollectingCheck(desc, level)
     check.attempt(check_operator, check)
     return check.faults

@@ -8,7 +8,7 @@ from .base import Check, rule
 
 
 def matrix(sizes: tuple[int, ...], transform: DML_MATRIX_TRANSFORM) -> tuple[int, int]:
-    """Rows and columns of the matrices in a tensor of these sizes, after the transform."""
+    """Return the rows and columns of a tensor's matrices after the transform."""
     rows, columns = sizes[-2:]
     transposed = transform == DML_MATRIX_TRANSFORM.DML_MATRIX_TRANSFORM_TRANSPOSE
     return (columns, rows) if transposed else (rows, columns)

@@ -48,7 +48,7 @@ def _window(
         check.that(offset + window <= size, "InputWindowSizes",
                    f"with InputWindowOffsets must end within dimension {axis} of {whole}, at most {size}",
                    offset + window)  # fmt: skip
-    # As the page says, an output may copy less than the strides reach. Its formula means the stride's magnitude.
+    # The page lets an output copy less than the strides reach. Its formula means the stride's magnitude.
     part = check.tensor(sliced)
     assert part is not None
     most = sliced_sizes(desc.InputWindowSizes, desc.InputWindowStrides)
@@ -70,7 +70,7 @@ def slice_grad(desc: d.DML_SLICE_GRAD_OPERATOR_DESC, check: Check) -> None:
 
 
 def _parts(check: Check, parts: str, whole: str, axis: int) -> None:
-    """The parts have the sizes of the whole, but along the axis sizes that add up to that of the whole."""
+    """Require parts with the whole's sizes, except along the axis, where they must add up to the whole's."""
     tensor = check.tensor(whole)
     assert tensor is not None
     total = 0
@@ -126,7 +126,7 @@ def padding1(desc: d.DML_PADDING1_OPERATOR_DESC, check: Check) -> None:
 
 
 def _value_type(check: Check, field: str) -> None:
-    """A scalar union is given in the output's data type."""
+    """Require a scalar union of the output's data type."""
     tensor = check.tensor("OutputTensor")
     assert tensor is not None
     check.that(getattr(check.desc, field) == tensor.DataType, field,
@@ -217,7 +217,7 @@ def gather(desc: d.DML_GATHER_OPERATOR_DESC, check: Check) -> None:
 
 
 def _right_aligned(check: Check, name: str, sizes: Sequence[int]) -> None:
-    """The tensor has these sizes, with ones before them up to its dimension count."""
+    """Require these sizes, preceded by ones up to the dimension count."""
     tensor = check.tensor(name)
     assert tensor is not None
     check.sizes(name, with_rank(sizes, tensor.rank))
@@ -247,7 +247,7 @@ def _tuples(
     check: Check,
     batches: int = 0,
 ) -> tuple[int, ...]:
-    """The sizes of what all tuples of indices pick together; the pages' examples decide where formulas differ."""
+    """Return the sizes that all index tuples select together; the pages' examples decide where formulas differ."""
     source, indices = desc.InputTensor, desc.IndicesTensor
     used = {}
     for name, count, tensor in (

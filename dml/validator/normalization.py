@@ -35,7 +35,7 @@ def batch_grad(desc: Any, check: Check) -> None:
 
 
 def mean_variance(desc: Any, check: Check) -> None:
-    """Scale and bias broadcast; below 4_0 not along the channels, and below 5_2 only both or neither are given."""
+    """Require scale and bias that broadcast; below 4_0 not along the channels, and below 5_2 only both or neither."""
     check.same_sizes("InputTensor", "OutputTensor")
     sizes = desc.InputTensor.Sizes
     for name in ("ScaleTensor", "BiasTensor"):

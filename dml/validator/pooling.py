@@ -1,4 +1,4 @@
-"""Rules of the pooling operators and of the regions of interest."""
+"""Rules of pooling and of region-of-interest operators."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..shapes import ones_along, padded_sizes, pooled_sizes, window_reach, with_
 from .base import Check, rule
 
 _UINT_MAX = 2**32 - 1
-#: Most cells of a region along a dimension: the products that place them must stay within 32 bits.
+#: Most cells of a region along a dimension: the products that compute their positions must fit 32 bits.
 _POOLED_MAX = 65535
 _ARRAYS = ("Strides", "WindowSize", "StartPadding", "EndPadding", "Dilations")
 
 
 def _pooled(desc: Any, check: Check, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes that pooling a tensor of `sizes` gives, once the window's arrays are checked.
+    """Check the window's arrays; return the sizes of the pooled tensor.
 
-    A window with dilations reaches over Dilations * (WindowSize - 1) + 1 elements: the pages' formula leaves that out.
+    A dilated window spans Dilations * (WindowSize - 1) + 1 elements, which the pages' formula omits.
     """
     spatial = len(sizes) - 2
     for field in _ARRAYS:
@@ -95,9 +95,9 @@ def roi_pooling(desc: d.DML_ROI_POOLING_OPERATOR_DESC, check: Check) -> None:
 
 
 def roi_sampling(desc: Any, check: Check, pooled: str, feature: str) -> None:
-    """What sampling and its gradient share.
+    """Check what sampling and its gradient share.
 
-    pooled, feature: the fields of the tensor with an element per sample, and of the image that is sampled.
+    pooled, feature: fields of the tensor with one element per sample, and of the sampled image.
     """
     rois = desc.ROITensor.Sizes[-2]
     check.sizes("ROITensor", with_rank((rois, 4), desc.ROITensor.rank), why="two corners of each region")

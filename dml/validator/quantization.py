@@ -1,7 +1,7 @@
 """Rules of the quantization operators.
 
-The pages of QUANTIZE and DEQUANTIZE say nothing of their tensors: here they are a scale of the float tensor's data type
-and a zero point of the integer tensor's, whose sizes divide the input's into blocks.
+The pages of QUANTIZE and DEQUANTIZE do not describe the tensors. Here the scale has the float tensor's data type and
+the zero point the integer tensor's; their sizes divide the input's into blocks.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from .base import Check, rule
 
 
 def direction_count(direction: DML_RECURRENT_NETWORK_DIRECTION) -> int:
-    """2 for a bidirectional network, else 1."""
+    """Return 2 for a bidirectional network, else 1."""
     both = DML_RECURRENT_NETWORK_DIRECTION.DML_RECURRENT_NETWORK_DIRECTION_BIDIRECTIONAL
     return 2 if direction == both else 1
 
@@ -25,7 +25,8 @@ def network(
     states: tuple[str, ...],
     outputs: tuple[str, ...],
 ) -> tuple[int, int]:
-    """What the networks share. states, outputs: the initial and the last states. Returns directions and hidden_size."""
+    """Check what the networks share; return directions and hidden_size. states, outputs: fields of the initial and the
+    last states."""
     directions = direction_count(desc.Direction)
     one, seq_length, batch_size, input_size = desc.InputTensor.Sizes
     hidden_size = desc.RecurrenceTensor.Sizes[3]
@@ -59,6 +60,11 @@ def network(
     check.not_owned("InputTensor", "WeightTensor", "RecurrenceTensor", "BiasTensor", *states, "SequenceLengthsTensor")
     why = f"{', '.join(functions)} of each direction"
     check.activations("ActivationDescs", len(functions) * directions, why=why)
+    for index, activation in enumerate(desc.ActivationDescs):
+        # Rows end at steps of their own, and each direction has functions of its own.
+        axes = tuple(getattr(activation, "Axes", (3,)))
+        rule = "must be (3,), the units of {1, num_directions, batch_size, hidden_size}"
+        check.that(axes == (3,), f"ActivationDescs[{index}].Axes", rule, axes)
     return directions, hidden_size
 
 

@@ -37,9 +37,9 @@ def cumulative(desc: d.OperatorDesc, check: Check) -> None:
 @rule(d.DML_TOP_K_OPERATOR_DESC)
 @rule(d.DML_TOP_K1_OPERATOR_DESC)
 def top_k(desc: d.DML_TOP_K_OPERATOR_DESC | d.DML_TOP_K1_OPERATOR_DESC, check: Check) -> None:
-    """K elements along Axis.
+    """Check TOP_K and TOP_K1.
 
-    The page asks for a K below the size along Axis. A K of that size sorts, which ONNX and users of DirectML do: it is
+    The page asks for a K below the size along Axis. A K of that size, with which ONNX and DirectML's users sort, is
     accepted.
     """
     check.axis("Axis")

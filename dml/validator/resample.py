@@ -1,6 +1,6 @@
 """Rules of the resampling operators.
 
-An output may have any sizes: beyond the resampled input, the elements at its edges repeat.
+An output may have any sizes: beyond the resampled input, its edge elements repeat.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from .node import LateCount, NodeFacts, Unsupported
 from .parts import Cut, cut
 from .registry import standard
 from .trace import GraphFacts
-from .unmapped import grouped, opsets_in, uncovered, unmapped
+from .unmapped import grouped, opsets_in, uncovered, unknown, unmapped
 
 Part = DevicePart | HostPart
 
@@ -64,7 +64,14 @@ class PreparedModel(base.BackendRep):  # type: ignore[misc]
         self._opsets = with_blocks(opsets_in(model), graph.node, loaded.initial)
         missing = unmapped(model, self._opsets)
         if missing and not fallback:
-            raise DMLError(f"the model has nodes that cannot be mapped: {'; '.join(missing)}", HRESULT.E_NOTIMPL)
+            words = "; ".join(map(str, missing))
+            raise DMLError(f"the model has nodes that cannot be mapped: {words}", HRESULT.E_NOTIMPL)
+        strange = unknown(missing)
+        if strange:
+            words = "; ".join(map(str, strange))
+            raise DMLError(
+                f"the model has operators that are not known, here or on the host: {words}", HRESULT.E_NOTIMPL
+            )
         self.parts: list[Part] = []
         #: What parts on the device read, and had better find there.
         self._device_inputs: set[str] = set()

@@ -14,6 +14,7 @@ from dml.api.device import Device
 from dml.api.device_array import DeviceArray
 from dml.api.pattern import CompiledPattern
 from dml.api.resident import SharedMemory
+from dml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml.errors import DMLError
 from dml.graph.constants import SharedConstants
 from dml.stages import stage
@@ -62,7 +63,9 @@ class OnnxPlan:
                 if isinstance(value, LateRows):
                     tensors |= {at: value.rows.tensor, f"{at}#count": value.count.tensor}
                 elif value.constant is None:
-                    tensors[at] = value.tensor
+                    # (an output that is an input is copied, by an operator of eight dimensions at most)
+                    many = value.tensor.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1
+                    tensors[at] = value.tensor.reshape(value.size) if many else value.tensor
         self.compiled = trace.builder.compile(tensors) if tensors else None
         if self.compiled is not None:
             self.compiled.shared = shared

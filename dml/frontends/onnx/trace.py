@@ -23,6 +23,7 @@ from onnx import helper
 from dml.api.device_array import DeviceArray
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_OPERATOR_GRAPH_NODE_DESC
+from dml.enums import DML_TENSOR_DIMENSION_COUNT_MAX1
 from dml.errors import HRESULT, DMLError
 from dml.graph.builder import Builder, DeviceLike, Source
 from dml.graph.constants import SharedConstants
@@ -413,6 +414,7 @@ class Trace:
             raise
         finally:
             self.depth -= 1
+        _check_dimensions(node, results)
         made = [item for item in self.builder._nodes[before:] if isinstance(item, DML_OPERATOR_GRAPH_NODE_DESC)]
         operators = [item.Operator.desc for item in made]
         numbers = range(before, len(self.builder._nodes))
@@ -454,6 +456,15 @@ class Trace:
         scope.items = dict(zip(function.input, given, strict=True))
         self.nodes([NodeFacts(proto) for proto in function.node], scope)
         return [scope.items.get(name) for name in function.output]
+
+
+def _check_dimensions(node: OnnxNode, results: list[Item]) -> None:
+    """Raise Unsupported for a view of more dimensions than DirectML's tensors have: nothing could pack it."""
+    for value in values_in(results):
+        held = value.held
+        if held is not None and held.desc.rank > DML_TENSOR_DIMENSION_COUNT_MAX1 and not held.desc.is_packed:
+            most = DML_TENSOR_DIMENSION_COUNT_MAX1
+            raise Unsupported(f"{node}: tensors have {most} dimensions at most, found shape {value.shape}")
 
 
 def values_in(item: Item) -> Iterator[OnnxValue]:

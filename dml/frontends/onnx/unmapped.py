@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
+
+import onnx.defs
 
 from .node import NodeFacts
 from .registry import mapping_of, schema_of, standard
@@ -12,14 +15,29 @@ from .trace import opsets_of
 _Seen = frozenset[tuple[str, str]]
 
 
+class Uncovered(NamedTuple):
+    """A node that neither a mapping nor a function covers."""
+
+    domain: str
+    operator: str
+    version: int
+    node: str
+
+    def __str__(self) -> str:
+        named = f" (node {self.node!r})" if self.node else ""
+        return f"{self.domain or 'ai.onnx'}::{self.operator} version {self.version}{named}"
+
+
 class _Coverage:
     """What the model's own functions cover beside the mappings."""
 
     def __init__(self, model: Any) -> None:
         self.functions = {(standard(f.domain), f.name): f for f in model.functions}
 
-    def missing(self, nodes: Iterable[Any], opsets: Mapping[str, int], seen: _Seen = frozenset()) -> Iterator[str]:
-        """In words, those of the nodes, of graphs nested in them and of functions that they call."""
+    def missing(
+        self, nodes: Iterable[Any], opsets: Mapping[str, int], seen: _Seen = frozenset()
+    ) -> Iterator[Uncovered]:
+        """Those of the nodes, of graphs nested in them and of functions that they call."""
         for node in nodes:
             domain, name = standard(node.domain), node.op_type
             version = opsets.get(domain, 1)
@@ -34,8 +52,7 @@ class _Coverage:
                 continue
             body = own or (schema.function_body if schema is not None and schema.has_function else None)
             if body is None:
-                named = f" (node {node.name!r})" if node.name else ""
-                yield f"{domain or 'ai.onnx'}::{name} version {version}{named}"
+                yield Uncovered(domain, name, version, node.name)
             elif (domain, name) not in seen:
                 yield from self.missing(body.node, opsets_of(body, opsets), seen | {(domain, name)})
 
@@ -45,9 +62,25 @@ def opsets_in(model: Any) -> dict[str, int]:
     return {standard(entry.domain): entry.version for entry in model.opset_import}
 
 
-def unmapped(model: Any, opsets: Mapping[str, int]) -> list[str]:
-    """Every node of a model that neither a mapping nor a function covers, in words."""
+def unmapped(model: Any, opsets: Mapping[str, int]) -> list[Uncovered]:
+    """Every node of a model that neither a mapping nor a function covers."""
     return list(dict.fromkeys(_Coverage(model).missing(model.graph.node, opsets)))
+
+
+def unknown(found: Iterable[Uncovered]) -> list[Uncovered]:
+    """Those of the nodes that nothing on the host runs: neither onnxruntime, where it is installed, nor onnx."""
+    beyond_onnx = [one for one in found if not onnx.defs.has(one.operator, one.domain)]
+    return [one for one in beyond_onnx if (one.domain, one.operator) not in _operators_of_onnxruntime()]
+
+
+@cache
+def _operators_of_onnxruntime() -> frozenset[tuple[str, str]]:
+    """Domain and name of each operator that the installed onnxruntime knows; none where it is not installed."""
+    try:
+        from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+    except ImportError:
+        return frozenset()
+    return frozenset((schema.domain, schema.name) for schema in get_all_operator_schema())
 
 
 def uncovered(model: Any, opsets: Mapping[str, int]) -> dict[int, str]:

@@ -252,13 +252,76 @@ def test_large_initializers_reach_the_host(device: dml.Device) -> None:
     assert_close(prepared_with(model, device, "Unique").run([x]), in_onnxruntime(model, {"x": x}), 0)
 
 
-def test_what_no_runtime_knows_is_named(device: dml.Device) -> None:
+def test_what_no_runtime_knows_is_refused_at_load(device: dml.Device) -> None:
+    """Of the host's operators, those of onnxruntime alone and those of onnx alone are known."""
     x = np.ones(2, np.float32)
-    model = model_of([node("Abs", ["x"], ["a"]), helper.make_node("Nonsense", ["a"], ["y"], domain="nobody")],
-                     {"x": x}, ["y"], 21, domains={"nobody": 1})  # fmt: skip
-    prepared = prepared_with(model, device, "nobody::Nonsense")
-    with pytest.raises(dml.DMLError, match=r"nodes on the host, 1 nobody::Nonsense \('y'\): onnxruntime's .*reference"):
+    for domain in ("nobody", "com.microsoft"):
+        nodes = [node("Abs", ["x"], ["a"]), helper.make_node("Nonsense", ["a"], ["y"], domain=domain, name="it")]
+        model = model_of(nodes, {"x": x}, ["y"], 21, domains={domain: 1})
+        with pytest.raises(
+            dml.DMLError, match=rf"are not known.*: {domain}::Nonsense version 1 \(node 'it'\)"
+        ) as caught:
+            prepare(model, device)
+        assert caught.value.hresult == dml.HRESULT.E_NOTIMPL
+    known = helper.make_node("Tokenizer", ["x"], ["y"], domain="com.microsoft", separators=[" "], mark=0, mincharnum=1,
+                             pad_value="")  # fmt: skip
+    graph = helper.make_graph([known], "g", [value("x", STRING, [1])], [value("y", STRING, ["n", "m"])])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    prepared = prepared_with(helper.make_model(graph, opset_imports=opsets, ir_version=10), device, "Tokenizer")
+    assert prepared.run([np.array(["a b"], object)])[0].tolist() == [["a", "b"]]
+
+
+def test_what_every_runtime_refuses_is_named(device: dml.Device) -> None:
+    x = np.ones((2, 3), np.float32)
+    model = model_of([node("Abs", ["x"], ["a"]), node("Det", ["a"], ["y"])], {"x": x}, ["y"], 21, ranks={"y": 0})
+    prepared = prepared_with(model, device, "Det")
+    with pytest.raises(dml.DMLError, match=r"nodes on the host, 1 Det \('y'\): onnxruntime's .*reference"):
         prepared.run([x])
+
+
+MANY = (2, 1, 2, 3, 1, 2, 1, 2, 2)
+TURNED = [8, 1, 6, 3, 4, 5, 2, 7, 0]
+
+
+@pytest.mark.parametrize(
+    "op, inputs, attributes",
+    [
+        ("Neg", [], {}),
+        ("Identity", [], {}),
+        ("Softmax", [], {"axis": 3}),
+        ("Transpose", [], {"perm": TURNED}),
+        ("Add", [np.arange(6, dtype=np.float32).reshape(3, 1, 1, 1, 1, 2)], {}),
+        ("Expand", [np.array([2, *MANY])], {}),
+        ("Gather", [np.array([[1, 0], [0, 1]])], {"axis": 3}),
+        ("Unsqueeze", [np.array([0, 4])], {}),
+        ("ReduceSum", [np.array([0, 3])], {"keepdims": 0}),
+        ("MatMul", [np.arange(6, dtype=np.float32).reshape(2, 3)], {}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::dml.errors.HostNodesWarning")
+def test_nodes_of_more_than_eight_dimensions(
+    op: str, inputs: list[Array], attributes: dict[str, Any], device: dml.Device
+) -> None:
+    """They run on the host, where the device has no way; nodes of fewer dimensions around them on the device."""
+    x = np.random.default_rng(5).uniform(-1, 1, 96).astype(np.float32)
+    names = [f"i{at}" for at in range(len(inputs))]
+    nodes = [
+        node("Mul", ["x", "x"], ["s"]),
+        node("Reshape", ["s", "many"], ["m"]),
+        node(op, ["m", *names], ["n"], **attributes),
+        node("Reshape", ["n", "flat"], ["f"]),
+        node("Neg", ["f"], ["y"]),
+    ]
+    held = dict(zip(names, inputs, strict=True)) | {"many": np.array(MANY), "flat": np.array([-1])}
+    model = model_of(nodes, {"x": x}, ["y", "n"], 21, initializers=held, ranks={"y": 1})
+    prepared = prepare(model, device)
+    assert_close(prepared.run([x]), in_reference(model, {"x": x}), 1e-6)
+    assert not prepared.parts[0].on_host
+    assert not prepared.parts[-1].on_host
+    if op == "Neg":
+        with pytest.raises(dml.DMLError, match=r"node Neg: .*DimensionCount: must be from 1 to 8") as caught:
+            prepare(model, device, fallback=False).run([x])
+        assert caught.value.hresult == dml.HRESULT.DXGI_ERROR_UNSUPPORTED
 
 
 def test_explain_and_profile_name_what_the_host_does(device: dml.Device, tmp_path: Path) -> None:

@@ -111,9 +111,12 @@ def space_to_depth(
 
 @lowering(d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC)
 def reverse_subsequences(desc: d.DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    source, result = raw(builder["InputTensor"]), raw(builder["OutputTensor"])
-    lengths = builder["SequenceLengthsTensor"].broadcast(source.sizes)
-    at, (result, source, lengths) = merge_around(desc.Axis, result, source, lengths)
+    reverse(builder, builder["OutputTensor"], builder["InputTensor"], builder["SequenceLengthsTensor"], desc.Axis)
+
+
+def reverse(builder: ProgramBuilder, result: Operand, source: Operand, lengths: Operand, axis: int) -> None:
+    """Reverse the first elements along an axis, as many as ``lengths`` says, which broadcasts; copy the others."""
+    at, (result, source, lengths) = merge_around(axis, raw(result), raw(source), lengths.broadcast(source.sizes))
     builder.for_each(
         "movement/reverse_subsequences.comp",
         result,

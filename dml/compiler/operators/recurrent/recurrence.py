@@ -18,6 +18,7 @@ from dml.compiler.operators.activation.functions import activate
 from dml.compiler.operators.movement.views import drop
 from dml.compiler.operators.recurrent.cells import Cell
 from dml.compiler.operators.recurrent.projection import project
+from dml.compiler.operators.recurrent.reducing import has_reducing_activation, recur_by_parts
 from dml.compiler.program import Operand
 from dml.compiler.scalar import Constant, Leaf
 from dml.compiler.selection.recurrent import RecurrenceCut, RecurrenceSizes, recurrence_cut, recurrence_rounds
@@ -106,6 +107,9 @@ def recur(
     defines: Mapping[str, object] | None = None,
 ) -> None:
     """Lower a network of this cell. tensors: what the cell's own part of the kernel reads, by its name there."""
+    if has_reducing_activation(desc):
+        recur_by_parts(builder, cell, desc)
+        return
     weights = drop(builder["RecurrenceTensor"], 0)
     directions, _, hidden = weights.sizes
     _, steps, batch, _ = builder["InputTensor"].sizes

@@ -1,7 +1,7 @@
-"""Products of matrices of 8-bit integers as they are, on what multiplies bytes: the integer dot product, matrix units.
+"""Products of 8-bit integer matrices without conversion, by integer dot products or matrix units.
 
-A byte less its zero point takes nine bits. So the bytes are multiplied, and the zero points are taken off the sums:
-the sum of (a - p) * (b - q) is that of a * b, less q times the sum of a, less p times the sum of (b - q).
+A byte less its zero point needs nine bits. So the bytes are multiplied, and the zero points are subtracted from the
+sums: the sum of (a - p) * (b - q) is that of a * b, less q times the sum of a, less p times the sum of (b - q).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dml.compiler.selection.bytes import (
 )
 from dml.enums import DML_TENSOR_DATA_TYPE_INT8, DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT8
 
-#: The bits that make a byte less 128 of one, in a word of four.
+#: XOR with it subtracts 128 from each of a word's four bytes.
 _FLIP = 0x80808080
 
 
@@ -48,16 +48,16 @@ class Bytes:
         return self.operand.data_type == DML_TENSOR_DATA_TYPE_INT8
 
     def is_flipped(self, *, signed: bool) -> bool:
-        """Whether 128 is taken off each byte, where ``signed`` ones are multiplied."""
+        """Whether 128 is subtracted from each byte for ``signed`` products."""
         return signed and not self.is_signed
 
     def has_point(self, *, signed: bool) -> bool:
-        """Whether anything is to be taken off the sums for it."""
+        """Whether the sums need a correction for it."""
         return self.point is not None or self.is_flipped(signed=signed)
 
 
 def multiplies_signed(kernel: ByteKernel, *factors: Bytes) -> bool:
-    """Whether signed bytes are multiplied; unsigned ones where the kernel has them and all factors are such."""
+    """Whether to multiply signed bytes; unsigned only if the kernel can and all factors are unsigned."""
     return isinstance(kernel, ByteMatrixProduct) or any(factor.is_signed for factor in factors)
 
 

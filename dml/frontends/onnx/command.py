@@ -47,11 +47,16 @@ class ONNXRun:
         return "\n".join([*map(str, found.rows), *found.assumed])
 
     def profile(self) -> dict[str, list[KernelTime]]:
-        parts = walk(self._model, self._options.arrays(), profile=True)
-        if len(parts) == 1:
-            return {self._name: parts[0].times}
-        where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
-        return {f"{self._name}, part {at + 1}, {where[at]}": each.times for at, each in enumerate(parts)}
+        return profiled_parts(self._model, self._options.arrays(), self._name)
+
+
+def profiled_parts(model: PreparedModel, inputs: Mapping[str, Any], name: str) -> dict[str, list[KernelTime]]:
+    """What each dispatch of each part takes, by the part's name, which begins with ``name``; see ``walk``."""
+    parts = walk(model, inputs, profile=True)
+    if len(parts) == 1:
+        return {name: parts[0].times}
+    where = ["on the host" if isinstance(each.part, HostPart) else "on the device" for each in parts]
+    return {f"{name}, part {at + 1}, {where[at]}": each.times for at, each in enumerate(parts)}
 
 
 class WalkedPart(NamedTuple):

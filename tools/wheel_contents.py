@@ -1,7 +1,7 @@
 """Hatchling's hook for wheels: it takes along, as dml/_vendor, what dml needs besides Python code and shaders.
 
-tools/wheel names a folder of it by ``DML_WHEEL_VENDOR``. Where pip installs the sources, tools/vendoring/build makes one,
-and where system packages are missing for that, the build ends with their names before anything is installed.
+tools/wheel names a folder of it by ``DML_WHEEL_VENDOR``. Where pip installs the sources, tools/vendoring/build makes
+one; where system packages are missing for that, the build ends with their names before anything is installed.
 ``DML_WHEEL_VENDOR=`` (empty) does without: descriptions, rules and compilation work, devices do not. An editable
 installation takes nothing along; tools/setup puts it into .venv/.
 """
@@ -48,5 +48,6 @@ def _build(root: Path, folder: str) -> None:
     )
     if done.returncode:
         shutil.rmtree(folder, ignore_errors=True)
-        sys.exit(f"{done.stderr}dml is not installed: {BUILD} cannot build Kompute and glslang (DML_WHEEL_VENDOR= does without)")
+        remedy = "after that, try again; with DML_WHEEL_VENDOR= in the environment, dml is installed without devices"
+        sys.exit(f"{done.stderr}dml: Kompute and glslang could not be built; {remedy}")
     sys.stderr.write(done.stderr)

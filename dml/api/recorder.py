@@ -111,9 +111,9 @@ class CommandList(DeviceChild):
         return self._device.execute_command_lists([self], wait=wait)
 
     def profile(self) -> list[KernelTime]:
-        """Execute, and return (node, kernel, nanoseconds) for each dispatch of the programs recorded, in order.
+        """Execute; return (node, kernel, nanoseconds) for each dispatch of the recorded programs, in order.
 
-        Raises DMLError where the list was not made with ``timed``. See ``CompiledOperator.profile``.
+        Raises DMLError for a list made without ``timed``. See ``CompiledOperator.profile``.
         """
         if not self.timed:
             raise DMLError("CommandList.profile: only of a list made with create_command_list(timed=True)")
@@ -123,7 +123,7 @@ class CommandList(DeviceChild):
         return [taken for one in recordings if isinstance(one, Recording) for taken in one.profile()]
 
     def reset(self) -> None:
-        """Forget what was recorded."""
+        """Remove all recorded dispatches."""
         self._dispatches.clear()
         self._joined = None
 
@@ -136,14 +136,13 @@ class CommandRecorder(DeviceChild):
 
     @checked
     def record_dispatch(self, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
-        """Append a dispatch of ``dispatchable`` with the buffers now bound in ``bindings``.
+        """Append a dispatch of ``dispatchable`` with the current bindings of ``bindings``.
 
         The table may be changed or reset afterwards. An operator compiled with DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE
-        reads what is bound at each execution instead, up to the table's next reset; what is missing or may not overlap
-        is found there. Initializers, which no flag is for, never do.
-        Raises DMLError where a needed binding is missing, bindings overlap that may not, the table is for another
-        dispatchable, or one of the three belongs to another device.
-        References: idmlcommandrecorder-recorddispatch, dml_execution_flags.
+        reads its bindings at each execution instead, until the table's next reset, and execution reports missing or
+        overlapping ones. Initializers take no flags and never do. Raises DMLError for a missing binding, forbidden
+        overlaps, a table of another dispatchable, or objects of different devices. References:
+        idmlcommandrecorder-recorddispatch, dml_execution_flags.
         """
         for used in (command_list, dispatchable, bindings):
             require_device(used, self._device, "CommandRecorder.record_dispatch")

@@ -1,4 +1,4 @@
-"""The short way to run a compiled operator: buffers of its own, and one recording over them."""
+"""The fast path of ``dispatch``: an operator's own buffers, and one recording over them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Array = npt.NDArray[Any]
 
 
 class SharedMemory:
-    """What programs of one device have in common of which one runs at a time: the memory that they work in, and the
-    buffers for outputs that callers keep. Nothing before the first of them runs."""
+    """Memory shared by programs of one device that run one at a time: their working memory, and buffers for outputs
+    that callers keep. Made when the first of them runs."""
 
     def __init__(self) -> None:
         self._made: tuple[WorkingMemory, OutputBuffers] | None = None
@@ -60,7 +60,7 @@ class _Output(NamedTuple):
         return found if self.is_array else found[0]
 
     def left_in(self, buffers: Mapping[int, Buffer], leases: Mapping[int, Lease]) -> Any:
-        """The arrays that a run left in these buffers."""
+        """Return the arrays that a run left in these buffers."""
         found = [
             DeviceArray(tensor, buffers[slot], leases[slot], dtype=numpy_dtype(tensor.DataType))
             for slot, tensor in self.slots.items()
@@ -73,10 +73,10 @@ def _called(key: object) -> str:
 
 
 class Resident:
-    """Runs a compiled operator on arrays. Safe from any thread; runs follow each other."""
+    """Runs a compiled operator on arrays. Thread-safe; runs follow each other."""
 
     def __init__(self, compiled: CompiledOperator) -> None:
-        #: Weak, since the operator holds this object: a cycle would keep both' device memory until garbage collection.
+        #: Weak, since the operator holds this object: a cycle would keep their device memory until garbage collection.
         self._compiled: CompiledOperator = weakref.proxy(compiled)
         program = compiled.program
         self._context = context = compiled.get_device().context
@@ -97,7 +97,7 @@ class Resident:
             self._temporaries = Arena(context, islands, [workplace.buffer(end - at) for at, end in islands.spans])
         self._known = [name for name, _ in compiled.input_fields]
         self._names = set(self._known)
-        #: The input fields: the name, and how many arrays one takes as a sequence.
+        #: Each input field's name, and its number of arrays if it takes a sequence.
         self._fields = [(name, len(t) if isinstance(t, tuple) else None) for name, t in compiled.input_fields]
         slots = compiled.input_slots
         self._checks = [None if slot.tensor is None else ArrayCheck(slot.tensor, slot.where, context) for slot in slots]
@@ -110,11 +110,11 @@ class Resident:
             memory.clear()
         self._read = self._outputs_by_name(compiled)
         self._constants = Constants(context, program, program.dispatches)
-        #: What initialization computed from constants and from the inputs that DirectML owns.
+        #: Results of initialization, computed from constants and owned inputs.
         self._weights: Weights | None = None
         self._recordings: dict[str, Recording] = {}
         self._bound = BoundRecordings()
-        #: ``kept``, and when that was.
+        #: The last result of ``kept``, and the state that it describes.
         self._kept: tuple[tuple[int, int, int], dict[object, int]] | None = None
 
     def _outputs_by_name(self, compiled: CompiledOperator) -> list[_Output]:
@@ -131,7 +131,7 @@ class Resident:
 
     @property
     def kept(self) -> dict[object, int]:
-        """The bytes of each of its inputs, outputs and temporaries on the device, and of its kernels, estimated."""
+        """Return the bytes of its inputs, outputs and temporaries on the device, and of its kernels (estimated)."""
         state = len(self._recordings), self._bound.changes, self._output_buffers.changes
         if self._kept is None or self._kept[0] != state:
             self._kept = state, self._found_kept()
@@ -154,8 +154,8 @@ class Resident:
         keep: Sequence[str | int] = (),
         into: Mapping[str | int, DeviceArray] | None = None,
     ) -> dict[Any, Any]:
-        """every: inputs that DirectML owns have to be given, whatever was given before. keep: outputs that stay on the
-        device. into: arrays that outputs are written to."""
+        """every: owned inputs must be given again. keep: outputs that stay on the device. into: arrays that outputs are
+        written to."""
         found = self._gather(inputs, every=every)
         kept = self._outputs_called(keep)
         given = self._outputs_into(into or {})
@@ -167,7 +167,7 @@ class Resident:
             return self._run_bound(bound, kept, given)
 
     def _outputs_into(self, given: Mapping[str | int, DeviceArray]) -> dict[str | int, DeviceArray]:
-        """The arrays by output name. Raises DMLError for one of another layout, data type or device."""
+        """Return the arrays by output name. Raises DMLError for another layout, data type or device."""
         self._outputs_called(list(given), "into")
         for output in self._read:
             array = given.get(output.name)
@@ -195,7 +195,7 @@ class Resident:
     def _run_bound(
         self, inputs: Mapping[int, Buffer], kept: set[str | int], into: Mapping[str | int, DeviceArray]
     ) -> dict[Any, Any]:
-        """Run on buffers of callers as inputs, and into buffers for them, or of theirs, as those outputs."""
+        """Run with callers' buffers as inputs and as these outputs, or with new buffers that callers keep."""
         leases: dict[int, Lease] = {}
         outputs: dict[int, Buffer] = {}
         for output in self._read:
@@ -248,12 +248,12 @@ class Resident:
             return self._recording("timed").profile()
 
     def run_again(self) -> None:
-        """Run on what is on the device."""
+        """Run on the contents of the device's buffers."""
         with self._lock:
             self._recording("bare").run()
 
     def _recording(self, kind: str) -> Recording:
-        """whole: with the copies from and to the host around. timed: the same, to be profiled. bare: without them."""
+        """whole: with copies from and to the host. timed: the same, for profiling. bare: without copies."""
         if kind not in self._recordings:
             bare = kind == "bare"
             self._recordings[kind] = Recording(
@@ -280,7 +280,7 @@ class Resident:
         return self._weights.place(region)
 
     def _gather(self, given: Mapping[Any, Any], *, every: bool = False) -> dict[int, Array | DeviceArray]:
-        """The checked array of each slot that was given one. every: what DirectML owns has to be given again."""
+        """Return the checked array of each slot. every: owned inputs must be given again."""
         named = self._by_name(given)
         kept = () if every or self._weights is None else self._compiled.program.owned
         found: dict[int, Array | DeviceArray] = {}
@@ -320,14 +320,14 @@ class Resident:
         return self._compiled.input_slots[at].where
 
     def _inputs_in_words(self) -> str:
-        """The names of the inputs; those without one by their index."""
+        """Return the inputs' names; the index of unnamed ones."""
         named = [str(name) for name in self._known if isinstance(name, str)]
         unnamed = [str(name) for name in self._known if isinstance(name, int)]
         indices = f"{'without a name ' if named else ''}by index {' and '.join(unnamed)}"
         return ", ".join([*named, *([indices] if unnamed else [])]) or "none"
 
     def _prepare(self, found: Mapping[int, Array | DeviceArray]) -> dict[int, Buffer]:
-        """Lay the arrays out where the next run finds them. Returns the buffers of those that it finds as they are."""
+        """Write the arrays to where the next run reads them; return the buffers of those that it reads in place."""
         owned: dict[int, Array] = {}
         bound: dict[int, Buffer] = {}
         for at, array in found.items():
@@ -353,12 +353,12 @@ class Resident:
         program = self._compiled.program
         missing = [slot for slot in program.owned if slot not in owned]
         if missing and self._weights is not None:
-            # Inputs that are not given again keep their values, which only the device still has
+            # Owned inputs that are not given again keep their values, which only the device has
             owned |= {slot: self._read_owned(slot) for slot in missing}
         weights = Weights(self._context, program, self._compiled.initialize_kernels, owned)
         if self._weights is None or weights.buffers != self._weights.buffers:
             self._bound.clear()
-            self._recordings.clear()  # (what is the same lies where it lay)
+            self._recordings.clear()  # (equal contents stay in the same buffers)
         self._weights = weights
 
     def _read_owned(self, slot: int) -> Array:

@@ -1,7 +1,7 @@
-"""What a program keeps on the device: its constants, and what initialization makes of them and of owned inputs.
+"""A program's constants on the device, and what initialization computes from them and from owned inputs.
 
-Programs of one device share what is the same: a model compiled for another batch size finds its weights there.
-Constants are known by their bytes, and what initialization computes by the kernels that compute it and what they read.
+Programs of one device share equal contents: a model compiled for another batch size reuses its weights. Constants are
+identified by their bytes, initialization's results by the kernels and what these read.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dml.runtime.context import Context
 from dml.runtime.recording import Place, Recording
 from dml.stages import stage
 
-#: Initialization has no more of the constants that it alone reads on the device at a time than so many bytes, or this
-#: fraction of them all where that is more. Fresh memory is slow (ResNet-18's 45 MiB take a CPU 40 ms, and 8 in parts),
-#: and a model that fills the device has no room for both.
+#: Limit, in bytes, on constants that initialization alone reads and that are on the device at a time; or this fraction
+#: of all, if larger. Fresh memory is slow (ResNet-18's 45 MiB take a CPU 40 ms, and 8 in parts), and a model that fills
+#: the device has no room for both.
 _PART_BYTES, _PARTS = 8 << 20, 32
 
-#: Bytes of a file that are in memory at once.
+#: Bytes of a file that are in memory at a time.
 _UPLOAD_PART = 16 << 20
 
 #: A dispatch and its kernel.
@@ -34,7 +34,7 @@ _Work = tuple[Dispatch, bytes]
 
 
 def _digest(*parts: Any) -> bytes:
-    """A name for these bytes and plain values together."""
+    """Return a digest of bytes and plain values."""
     found = hashlib.blake2b(digest_size=20)
     for part in parts:
         data = part if isinstance(part, bytes | memoryview) else repr(part).encode()
@@ -44,12 +44,12 @@ def _digest(*parts: Any) -> bytes:
 
 
 def constant_name(program: Program, region: Region) -> bytes:
-    """A name for the bytes of a region of the program's constants."""
+    """Return a digest of a region's bytes in the program's constants."""
     return _digest(program.constants[region.index].digest, region.offset, region.size)
 
 
 class Constants:
-    """The program's constants that the dispatches read, on the device."""
+    """The constants on the device that the program's dispatches read."""
 
     def __init__(self, context: Context, program: Program, dispatches: Sequence[Dispatch]) -> None:
         regions: dict[int, list[Region]] = {}
@@ -57,7 +57,7 @@ class Constants:
             regions.setdefault(region.index, []).append(region)
         self._arenas: dict[int, Arena] = {}
         for index, bound in regions.items():
-            # (what programs have in common is found whole)
+            # (only whole constants are shared between programs)
             key = program.constants[index].digest, frozenset((region.offset, region.size) for region in bound)
             arena = context.shared(key)
             if arena is None:
@@ -83,7 +83,7 @@ class Constants:
 
 
 def _upload(buffer: Buffer, data: Stored, start: int, end: int) -> None:
-    """Copy bytes ``start`` to ``end`` to the buffer, and leave little of a mapped file in memory meanwhile."""
+    """Copy bytes ``start`` to ``end`` to the buffer in parts, unloading each part of a mapped file."""
     for at in range(start, end, _UPLOAD_PART):
         part = memoryview(data)[at : min(end, at + _UPLOAD_PART)]
         buffer.write(np.frombuffer(part, np.uint8), at - start)
@@ -104,7 +104,7 @@ class Weights:
         self._islands = Islands([*bound_regions(Space.PERSISTENT, program.initialize), *self._regions_kept()])
         self._numbers_kept = {self._islands.number(region) for region in self._regions_kept()}
         keys = self._keys(kernels, given)
-        #: By the islands' numbers: those that runs read, and while initialization runs those that it alone reads.
+        #: By island number: those that runs read and, during initialization, those that it alone reads.
         self._buffers: dict[int, Buffer] = {}
         for number, key in enumerate(keys):
             shared = None if key is None else context.shared(key)
@@ -116,7 +116,7 @@ class Weights:
             self._buffers[number] = context.buffer(end - start, zero=False)
         self._initialize(work, given, missing)
         self._buffers = {number: self._buffers[number] for number in sorted(self._numbers_kept)}
-        # Shared only now that the work which fills them has been submitted: what other programs submit runs after it.
+        # Published only after the filling work has been submitted: other programs' submissions run after it.
         for number, buffer in self._buffers.items():
             key = keys[number]
             if key is not None:
@@ -132,11 +132,11 @@ class Weights:
         return list(self._buffers.values())
 
     def _regions_kept(self) -> list[Region]:
-        """What runs read, and the inputs that DirectML owns."""
+        """Return the regions that runs read, and the owned inputs."""
         return [*bound_regions(Space.PERSISTENT, self._program.dispatches), *self._program.owned.values()]
 
     def _keys(self, kernels: Sequence[bytes], given: Mapping[int, npt.NDArray[Any]]) -> list[bytes | None]:
-        """What each island will hold, by name; None for one that is written again after it was read."""
+        """Return a digest of each island's contents; None if it is rewritten after being read."""
         islands, program = self._islands, self._program
         keys = [_digest(end - start) for start, end in islands.spans]
         for slot, region in program.owned.items():
@@ -167,7 +167,8 @@ class Weights:
         return region.offset - self._islands.spans[self._islands.number(region)][0], region.size
 
     def _work(self, kernels: Sequence[bytes]) -> tuple[list[_Work], set[int]]:
-        """The dispatches that fill the kept islands which have no buffer yet, and the numbers of all that they need."""
+        """Return the dispatches that fill the islands still without a buffer, and the numbers of all islands they
+        need."""
         islands, there = self._islands, set(self._buffers)
         missing = self._numbers_kept - there
         work: list[_Work] = []
@@ -179,7 +180,7 @@ class Weights:
         return work[::-1], missing
 
     def _initialize(self, work: Sequence[_Work], given: Mapping[int, npt.NDArray[Any]], missing: set[int]) -> None:
-        """Fill the islands that are not there yet."""
+        """Fill the missing islands."""
         for slot, region in self._program.owned.items():
             if self._islands.number(region) in missing:
                 place = self.place(region)
@@ -200,7 +201,7 @@ class Weights:
 
 
 def _in_parts(work: Sequence[_Work]) -> Iterator[Sequence[_Work]]:
-    """The work in order, in parts that read few constants each."""
+    """Split the work, in order, into parts that read few constants each."""
     sizes = [sum(region.size for region in bound_regions(Space.CONSTANT, [dispatch])) for dispatch, _ in work]
     most = max(_PART_BYTES, sum(sizes) // _PARTS)
     start = held = 0

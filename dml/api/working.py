@@ -1,8 +1,8 @@
-"""Memory that several programs work in by turns: the plans of one model, for one length after another.
+"""Working memory that several programs use one at a time: a model's plans for successive lengths.
 
-Each takes its inputs, outputs and temporaries from what the others have, where that is large enough and not much too
-large. Where something a little smaller is there, sizes are growing, and what is made is twice as large as that: a past
-that grows by a token at a time allocates so often as it doubles.
+A program takes inputs, outputs and temporaries from the others' memory if it fits: large enough and not much too large.
+If a slightly smaller one exists, sizes are growing and the new one is twice that size: a past that grows by one token
+at a time allocates only when it doubles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dml.runtime.buffer import Buffer, Mirror
 from dml.runtime.context import Context
 from dml.runtime.memory import Piece, Use
 
-#: What is at most so many times as large as needed does, and so does whatever has at most so many bytes.
+#: Memory fits if it is at most this many times the needed size, or at most this many bytes.
 MOST_TIMES, SMALL = 4, 4096
 
 
@@ -34,14 +34,14 @@ _Thing = TypeVar("_Thing", bound=Sized)
 
 
 def fits(size: int, within: int) -> bool:
-    """Whether ``within`` bytes do for ``size``, and are not many more."""
+    """Whether ``within`` bytes are enough for ``size`` and not far too many."""
     return size <= within <= max(MOST_TIMES * size, SMALL)
 
 
 def grown(size: int, others: Iterable[int], make: Callable[[int], _Thing]) -> _Thing:
-    """A new one: of ``size`` bytes, or of twice as many as the largest of the others that is a little smaller.
+    """Make one of ``size`` bytes, or of twice the largest slightly smaller one.
 
-    Raises what ``make`` does, DMLError (E_OUTOFMEMORY) where there is no room.
+    Raises what ``make`` raises: DMLError (E_OUTOFMEMORY) without room.
     """
     less = max((other for other in others if other < size <= 2 * other), default=0)
     if less:
@@ -54,7 +54,8 @@ def grown(size: int, others: Iterable[int], make: Callable[[int], _Thing]) -> _T
 
 
 class _Kind(Generic[_Thing]):
-    """Things of one kind, smallest first, which live as long as a program has them: bytes, a number and the thing."""
+    """Objects of one kind, smallest first, which live as long as a program uses them: bytes, a number and the
+    object."""
 
     def __init__(self, make: Callable[[int], _Thing]) -> None:
         self._make = make
@@ -72,14 +73,14 @@ class _Kind(Generic[_Thing]):
 
 
 class _Free(Generic[_Thing]):
-    """The things of one kind that a program has not taken yet."""
+    """The objects of one kind that a program has not taken yet."""
 
     def __init__(self, kind: _Kind[_Thing]) -> None:
         self._kind = kind
         self._left = kind.living()
 
     def take(self, size: int) -> _Thing:
-        """The smallest of ``size`` bytes at least, a new one where none fits."""
+        """Return the smallest of at least ``size`` bytes that fits, else a new one."""
         left = self._left
         at = bisect_left(left, (size,))
         while at < len(left) and fits(size, left[at][0]):
@@ -90,7 +91,7 @@ class _Free(Generic[_Thing]):
 
 
 class Workplace:
-    """What one program takes; other programs may have the same."""
+    """The memory of one program; other programs may use the same."""
 
     def __init__(self, buffers: _Kind[Buffer], staging: Mapping[Use, _Kind[Piece]]) -> None:
         self._buffers = _Free(buffers)
@@ -103,7 +104,7 @@ class Workplace:
         return buffer
 
     def mirror(self, size: int, use: Use) -> Mirror:
-        """A buffer that recordings copy to or from the host. use: Use.UPLOAD or Use.READBACK."""
+        """Return a buffer that recordings copy to or from the host. use: Use.UPLOAD or Use.READBACK."""
         buffer = self.buffer(size)
         staging = None if buffer.context.unified else self._staging[use].take(size)
         self._taken.append(staging)
@@ -111,25 +112,25 @@ class Workplace:
 
 
 class WorkingMemory:
-    """The memory of programs of which one runs at a time: whoever runs one has the ``lock``."""
+    """The memory of programs that run one at a time: whoever runs one holds the ``lock``."""
 
     def __init__(self, context: Context) -> None:
         self.lock = threading.RLock()
-        # (programs find in it what others left, so that zeros would do for nobody)
+        # (programs find others' contents in it, so zeroing would help nobody)
         self._buffers = _Kind(partial(context.buffer, zero=False))
         self._staging = {use: _Kind(partial(context.take, use)) for use in (Use.UPLOAD, Use.READBACK)}
-        #: What the newest program has, which goes with it only when another has taken of it what it needs.
+        #: The newest program's memory, kept until another has taken what it needs of it.
         self._newest: Workplace | None = None
         context.spare.add(self)
 
     @contextmanager
     def workplace(self) -> Iterator[Workplace]:
-        """For one more program."""
+        """Context that collects one more program's memory."""
         with self.lock:
             made = Workplace(self._buffers, self._staging)
             yield made
             self._newest = made
 
     def clear(self) -> None:
-        """Let go of what no program has any more."""
+        """Release memory that no program uses."""
         self._newest = None

@@ -1,1 +1,1 @@
-"""From a descriptor to a Program: plain data that says which shaders run on which regions. Knows no Kompute."""
+"""Compilation of descriptors to Programs: plain data about shaders and the regions they bind. It knows no Kompute."""

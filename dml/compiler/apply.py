@@ -1,6 +1,6 @@
-"""Scalar expressions applied to tensors: what element-wise operators, activations and fused chains are.
+"""Scalar expressions over tensors: element-wise operators, activations and fused chains.
 
-Expressions put together (an activation after an addition, a chain that a graph fuses) still make one kernel.
+Composed expressions (an activation after an addition, a chain that a graph fuses) make one kernel.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from dml.compiler.turned import apply_turned
 
 
 def copy_each(builder: ProgramBuilder, result: Operand, source: Operand) -> None:
-    """Copy element by element, of the dimensions as they are: one kernel whatever their sizes."""
+    """Copy element by element with unmerged dimensions: one kernel for all sizes."""
     emitted = emit(Leaf(0), [DATA_TYPES[source.data_type].glsl], result=DATA_TYPES[result.made].glsl)
     for part in in_parts((result, source), builder.target.max_region):
         _apply_to_each(builder, emitted, *part)
 
 
 def apply(builder: ProgramBuilder, expression: Expression, result: Operand, inputs: Sequence[Operand]) -> None:
-    """Write the expression's value for every element of ``result``. The inputs broadcast to its sizes.
+    """Write the expression's value to every element of ``result``. Inputs broadcast to its sizes.
 
-    Inputs and result may have any data types; the expression's type is converted to the result's value type.
+    Any data types may be mixed; the expression's type is converted to the result's value type.
     """
     merged = merge(*_in_memory_order(result, *(operand.broadcast(result.sizes) for operand in inputs)))
     parameters = [DATA_TYPES[operand.data_type].glsl for operand in inputs]
@@ -49,7 +49,7 @@ def _apply_to_each(builder: ProgramBuilder, emitted: Emitted, result: Operand, *
 
 
 def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, result: Operand, *inputs: Operand) -> None:
-    """unit: the elements that an invocation takes at once."""
+    """unit: elements per invocation step."""
     named = {f"x{i}": operand for i, operand in enumerate(inputs)}
     rounds = unit * rounds_of_loops(emitted.code) or 1
     lines = unit * emitted.code.count("\n")
@@ -77,16 +77,16 @@ def _apply_to_vectors(builder: ProgramBuilder, emitted: Emitted, unit: int, resu
 
 
 def _ends_anywhere(result: Operand, unit: int, lines: int) -> bool:
-    """Whether the kernel takes results that end within a unit, one element after the other.
+    """Whether the kernel accepts results that end within a unit, whose elements it then computes one by one.
 
-    One for all lengths is worth having, but not of long arithmetic: that stands in it twice then, and the loop around
-    one of them took SwiftShader more than 22 GiB to compile for some tens of operators in a chain.
+    One kernel for all lengths pays, except for long arithmetic, which would appear twice: compiling a loop around some
+    tens of chained operators took SwiftShader more than 22 GiB.
     """
     return result.rank == 1 and (lines <= LONG_ARITHMETIC or result.count % unit != 0)
 
 
 def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:
-    """The operands, of equal sizes, with their dimensions as the result's lie in memory, the innermost last."""
+    """Return the operands, of equal sizes, with dimensions permuted to the result's order in memory, innermost last."""
     order = sorted(range(result.rank), key=lambda d: -result.strides[d])
     return [
         operand.view(tuple(operand.sizes[d] for d in order), tuple(operand.strides[d] for d in order))
@@ -95,7 +95,7 @@ def _in_memory_order(result: Operand, *inputs: Operand) -> list[Operand]:
 
 
 def _vector_elements(result: Operand, *inputs: Operand) -> int | None:
-    """How many neighbouring elements an invocation takes to move whole uvec4, or None where the layout forbids it."""
+    """Return the number of adjacent elements that make whole uvec4s for one invocation; None if a layout forbids it."""
     moving = [operand for operand in (result, *inputs) if operand.strides[-1] != 0]
     if result.strides[-1] != 1 or any(operand.strides[-1] != 1 for operand in moving):
         return None

@@ -1,4 +1,4 @@
-"""Collects the dispatches of a program. What every lowering works with."""
+"""Builder of a program's dispatches, which every lowering uses."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.tensors import packed_strides
 
-#: Workgroups in one dimension that every Vulkan device takes (the least maxComputeWorkGroupCount). Grids above it fold
-#: on all devices alike, also those that take more.
+#: Workgroups in one dimension that every Vulkan device accepts (the least maxComputeWorkGroupCount). Larger grids fold
+#: into more dimensions on all devices alike.
 MOST_GROUPS = 65535
 
 
 class EpilogueTooWideError(Exception):
-    """A kernel and its result's epilogue together bind more buffers, or a larger one, than the device can."""
+    """A kernel with its result's epilogue exceeds the device's number or size of storage buffers."""
 
 
 OperandOrArray = Operand | tuple[Operand, ...] | None
 
 
 class ProgramBuilder:
-    """The tensors of one descriptor by name, and the dispatches of the program they belong to.
+    """One descriptor's tensors by name, and the dispatches of the program.
 
-    ``builder["InputTensor"]`` is a present tensor's operand, ``builder.get(name)`` None where it is absent,
+    ``builder["InputTensor"]`` is a present tensor's operand, ``builder.get(name)`` None if it is absent,
     ``builder.array(name)`` the operands of a tensor array.
     """
 
@@ -50,23 +50,23 @@ class ProgramBuilder:
         self.target = target
         self._operands = operands or {}
         self.dispatches = program.dispatches
-        #: What descriptions and profiles say that the dispatches compute.
+        #: The computed node, for descriptions and profiles.
         self.node = ""
         #: The operator being lowered, for errors.
         self.operator = ""
-        #: Copies of regions, made for kernels with more tensors than the device has storage buffers.
+        #: Packed copies of regions, for kernels with more tensors than the device has storage buffers.
         self.packs: dict[tuple[Region, ...], packing.Pack] = {}
         self._initializes = False
 
     def scope(self, operands: Mapping[str, OperandOrArray]) -> ProgramBuilder:
-        """Another descriptor's tensors, for the same program at the same stage."""
+        """Return a builder for another descriptor's tensors, in the same program and stage."""
         scope = ProgramBuilder(self.program, self.target, operands)
         scope.node = self.node
         scope.operator = self.operator
         return scope.initialization() if self._initializes else scope
 
     def initialization(self) -> ProgramBuilder:
-        """The same tensors, for dispatches that run once; its ``temporary`` tensors stay in the persistent resource."""
+        """Return a builder for dispatches that run once; its ``temporary`` tensors are in the persistent resource."""
         stage = ProgramBuilder(self.program, self.target, self._operands)
         stage.dispatches = self.program.initialize
         stage.node = self.node
@@ -80,9 +80,9 @@ class ProgramBuilder:
         return self._initializes
 
     def prepare(self, *operands: Operand) -> ProgramBuilder:
-        """Where to put work that depends on these operands alone (weights laid out for a kernel, say).
+        """Return the builder for work that depends on these operands alone, such as laying out weights for a kernel.
 
-        It runs once, at initialization, where all of them are static, and with every dispatch where they are not.
+        The work runs at initialization if all of them are static, otherwise with every dispatch.
         """
         return self.initialization() if all(operand.is_static for operand in operands) else self
 
@@ -102,13 +102,13 @@ class ProgramBuilder:
         return operand
 
     def temporary(self, data_type: DML_TENSOR_DATA_TYPE, sizes: Iterable[int]) -> Operand:
-        """A packed tensor that lives while the program runs. It gets its place once all dispatches are known."""
+        """Create a packed tensor that lives while the program runs; it is placed once all dispatches are known."""
         sizes = tuple(sizes)
         size = -(-math.prod(sizes) * DATA_TYPES[data_type].bits // 32) * 4
         return Operand(self.scratch(size), data_type, sizes, packed_strides(sizes))
 
     def scratch(self, size: int) -> Region:
-        """As ``temporary``: ``size`` bytes."""
+        """Like ``temporary``, for ``size`` bytes."""
         if self._initializes:
             return self.program.persist(size)
         self.program.temporaries += 1
@@ -132,13 +132,12 @@ class ProgramBuilder:
     ) -> None:
         """Add a dispatch of ``shaders/<kernel>`` over the named tensors.
 
-        The grid is ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations,
+        The grid has ``groups`` workgroups (a number folds into three dimensions), or enough for ``count`` invocations,
         by default those of ``space``, the sizes of the iteration space. ``code`` is GLSL for the end of the prelude.
-        ``steps`` and ``each`` say how long an invocation is at work (see Dispatch); ``steps`` is at most
-        ``selection.max_steps``. Where the tensors are more than the device has storage buffers, some share one (see
-        packing). Of a tensor larger than what one of them shows, it binds what the operand spans: the kernel may read
-        no more.
-        Raises DMLError where the device's limits do not hold it, EpilogueTooWideError where an epilogue is to blame.
+        ``steps`` and ``each`` give an invocation's work (see Dispatch); ``steps`` is at most ``selection.max_steps``.
+        If there are more tensors than storage buffers, some share one (see packing). Of a tensor larger than a binding
+        it binds what the operand spans: the kernel may read no more. Raises DMLError if the device's limits are
+        exceeded, EpilogueTooWideError if an epilogue is the cause.
         """
         shape = workgroup if isinstance(workgroup, tuple) else (workgroup or self.target.workgroup, 1, 1)
         if groups is None:
@@ -159,7 +158,7 @@ class ProgramBuilder:
             tuple(push or {}),
             code,
             fast_halves(self.target),
-            # Where whole words are put together (lib/for_each.glsl), no element is stored
+            # Kernels that assemble whole words (lib/for_each.glsl) store no single elements
             frozenset() if (defines or {}).get("WHOLE_WORDS") else single_stores(self.target),
         )
         dispatch = Dispatch(
@@ -179,10 +178,10 @@ class ProgramBuilder:
         packing.restore(self, written_elsewhere)
 
     def _bind(self, kernel: str, tensors: Mapping[str, Bound]) -> tuple[Mapping[str, Bound], packing.Moves]:
-        """What a kernel over these tensors binds: what one binding can show of each, and what their epilogues read.
+        """Return what a kernel over these tensors binds: the shown part of each, and what their epilogues read.
 
-        Where those are more than the device has storage buffers, some come in shared ones; the second result is for
-        ``packing.restore``, behind the kernel.
+        If they exceed the device's storage buffers, some share one; the second result is then for ``packing.restore``,
+        after the kernel.
         """
         cropped = dict(tensors)
         for name, bound in tensors.items():
@@ -198,9 +197,9 @@ class ProgramBuilder:
         return packing.share(self, every, most) if len(every) > most else (every, {})
 
     def crop(self, operand: Operand) -> Operand:
-        """The operand as a dispatch binds it: of a tensor too large for one binding, the bytes that it spans.
+        """Return the operand as bound: of a tensor larger than a binding, the bytes that it spans.
 
-        Raises DMLError where they are too many.
+        Raises DMLError if they are too many.
         """
         cropped = crop(operand, self.target.max_region)
         if cropped.region.size > self.target.max_region:
@@ -220,7 +219,8 @@ class ProgramBuilder:
         )
 
     def _fold(self, groups: int) -> tuple[int, int, int]:
-        """A grid of at least so many workgroups: in one dimension if it can be, else about equal in two or three."""
+        """Return a grid of at least ``groups`` workgroups: in one dimension if possible, else of about equal sides in
+        two or three."""
         across, down, _ = self.target.max_workgroup_count
         rows = max(1, -(-groups // min(across, MOST_GROUPS)))
         if rows <= down:
@@ -263,10 +263,10 @@ class ProgramBuilder:
     ) -> None:
         """Run a kernel that defines ``result_VALUE value(uint c[RANK])`` once per element of ``result``.
 
-        The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words where the result is packed.
-        steps: of one element (see Dispatch). alike: dimensions along which value(c) reads every tensor at c alone
-        (their sizes are the result's); tensors too large for one binding are cut along them. reads_result: value(c) may
-        also read what the result holds at c.
+        The kernel includes "lib/for_each.glsl" at its end. Invocations write whole words if the result is packed.
+        steps: of one element (see Dispatch). alike: dimensions along which value(c) reads every tensor at c alone (with
+        the result's sizes); tensors larger than a binding are split along them. reads_result: value(c) may also read
+        the result's old value at c.
         """
         for part, *others in in_parts((result, *tensors.values()), self.target.max_region, alike):
             row = DATA_TYPES[part.data_type]
@@ -296,7 +296,7 @@ class ProgramBuilder:
         code: str = "",
         each: int = 1,
     ) -> None:
-        """Add a dispatch of a kernel that ends in "lib/for_each.glsl", which walks so many units.
+        """Add a dispatch of a kernel that ends in "lib/for_each.glsl", over ``units`` units.
 
         rounds: ``steps`` of one unit; the rest as for ``dispatch``.
         """
@@ -316,13 +316,13 @@ class ProgramBuilder:
 
 
 def _binding(bounds: Sequence[Bound]) -> StorageBinding:
-    """The storage buffer that these tensors have in common."""
+    """Return the storage buffer that these tensors share."""
     kinds = {bound.access for bound in bounds}
     return StorageBinding(bounds[0].region, kinds.pop() if len(kinds) == 1 else Access.READ_WRITE, bounds[0].texel)
 
 
 def owns_whole_words(result: Operand) -> bool:
-    """Whether a packed result shares no 32-bit word with other tensors (as a part of a larger one may)."""
+    """Whether a packed result shares no 32-bit word with other tensors (a slice of a larger one may)."""
     row = DATA_TYPES[result.data_type]
     end = result.base + result.count
     ends_in_last_word = end * row.bits > (result.region.size - 4) * 8
@@ -332,10 +332,10 @@ def owns_whole_words(result: Operand) -> bool:
 def merge_dimensions(
     sizes: Sequence[int], strides: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Merge neighbouring dimensions that every tensor steps through as one; drop those of size 1 at the end.
+    """Merge adjacent dimensions that every tensor traverses as one; drop trailing dimensions of size 1.
 
-    strides: those of each tensor over the same sizes. No dimension may be left. A dimension of size 1 before others
-    merges by its strides as any other does, so that a batch of one has the kernel of a batch of many.
+    strides: of each tensor over the same sizes. The result may be empty. A leading dimension of size 1 merges by its
+    strides like any other, so a batch of one has the kernel of a batch of many.
     """
     merged_sizes: list[int] = []
     merged: list[list[int]] = [[] for _ in strides]
@@ -353,9 +353,9 @@ def merge_dimensions(
 
 
 def merge_axes(operands: Sequence[Operand], axes: Sequence[int]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The sizes of these dimensions, merged as by ``merge_dimensions``, and each operand's strides.
+    """Return the merged sizes of these dimensions (see ``merge_dimensions``), and each operand's strides.
 
-    The operands have equal sizes along ``axes``. One dimension of size 1 is left where there would be none.
+    The operands have equal sizes along ``axes``. At least one dimension, possibly of size 1, is returned.
     """
     sizes = [operands[0].sizes[axis] for axis in axes]
     merged, strides = merge_dimensions(sizes, [[operand.strides[axis] for axis in axes] for operand in operands])
@@ -363,7 +363,7 @@ def merge_axes(operands: Sequence[Operand], axes: Sequence[int]) -> tuple[tuple[
 
 
 def merge(*operands: Operand) -> tuple[Operand, ...]:
-    """Operands of equal sizes with their common dimensions merged; at least one dimension is left."""
+    """Merge the common dimensions of operands of equal sizes; at least one dimension remains."""
     sizes, strides = merge_dimensions(operands[0].sizes, [operand.strides for operand in operands])
     if not sizes:
         sizes, strides = (1,), [(1,)] * len(operands)
@@ -371,7 +371,7 @@ def merge(*operands: Operand) -> tuple[Operand, ...]:
 
 
 def merge_around(axis: int, *operands: Operand) -> tuple[int, tuple[Operand, ...]]:
-    """As ``merge``, but dimension ``axis`` stays by itself. Returns its new place and the operands.
+    """Like ``merge``, but keep dimension ``axis`` separate; return its new position and the operands.
 
     The operands have equal sizes except along ``axis``, where each keeps its own.
     """

@@ -1,8 +1,8 @@
-"""The tensor data types as kernels see them: a row for each, and what follows from it.
+"""The tensor data types as kernels see them: one row each, and what follows from it.
 
-A kernel reads and writes 32-bit words. It computes with float, int, uint or, for the 64-bit types, uvec2 (low word
-first), whichever of them holds every value of the data type. A new data type is a row here, its NumPy dtype and its
-size in ``dml.tensors``, and what operators accept of it in the capability table.
+A kernel reads and writes 32-bit words. It computes with float, int, uint or, for 64-bit types, uvec2 (low word first),
+whichever holds every value of the data type. A new data type needs a row here, its NumPy dtype and size in
+``dml.tensors``, and its operators in the capability table.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
 from dml.tensors import element_bits, numpy_dtype
 
-#: What a kernel moves at once, a uvec4, and what its buffers are made of.
+#: Bits of a uvec4, the unit that kernels move, and of a word, the unit of their buffers.
 VECTOR_BITS, WORD_BITS = 128, 32
 
 
 @dataclass(frozen=True)
 class DataType:
-    """How a data type lies in 32-bit words, what a kernel computes with for it, and how exact it is.
+    """A data type's layout in 32-bit words, the type that kernels compute with, and its precision.
 
-    glsl: the type of its values in a kernel. kind: what these values are, one of float, int, uint, int64, uint64 and
-    float64. decode: GLSL of a value from ``bits``, a word whose low bits are an element, whatever the others are;
-    encode: of an element's bits, the others zero, from ``v``, a value. Both are empty for the types of 64 bits, whose
-    values are their bits. rounded: of the value nearest to ``$x0`` that an element holds (see dml.compiler.scalar);
-    empty where an element holds every value, or wraps.
+    glsl: the type of its values in a kernel. kind: of these values: float, int, uint, int64, uint64 or float64. decode:
+    GLSL for the value of ``bits``, a word whose low bits are an element and whose other bits are arbitrary; encode: for
+    an element's bits, other bits zero, of the value ``v``. Both are empty for 64-bit types, whose values are their
+    bits. rounded: GLSL for the nearest value to ``$x0`` that an element can hold (see dml.compiler.scalar); empty if
+    elements hold every value, or wrap.
     """
 
     data_type: DML_TENSOR_DATA_TYPE
@@ -43,7 +43,7 @@ class DataType:
 
     @cached_property
     def bits(self) -> int:
-        """The size of an element."""
+        """Bits of an element."""
         return element_bits(self.data_type)
 
     @cached_property
@@ -52,7 +52,7 @@ class DataType:
 
     @property
     def per_word(self) -> int:
-        """Elements that begin in one word: 1 for those of a word or more."""
+        """Elements that begin in one word: 1 for elements of a word or more."""
         return max(1, WORD_BITS // self.bits)
 
     @property
@@ -62,7 +62,7 @@ class DataType:
 
     @property
     def is_atomic(self) -> bool:
-        """Whether storing one element must be atomic on its word, because other elements share it."""
+        """Whether storing one element needs an atomic on its word, which other elements share."""
         return self.bits < WORD_BITS
 
     @property
@@ -71,36 +71,36 @@ class DataType:
 
     @cached_property
     def lowest(self) -> int | float:
-        """The least finite number that it holds."""
+        """Its least finite number."""
         return float(ml_dtypes.finfo(self.dtype).min) if self.is_floating else int(ml_dtypes.iinfo(self.dtype).min)
 
     @cached_property
     def highest(self) -> int | float:
-        """The greatest finite number that it holds."""
+        """Its greatest finite number."""
         return float(ml_dtypes.finfo(self.dtype).max) if self.is_floating else int(ml_dtypes.iinfo(self.dtype).max)
 
     @cached_property
     def significand(self) -> int:
-        """Bits of a number that it holds exactly: every whole number of so many bits is among its values."""
+        """Bits of its exact integers: it holds every whole number of this many bits."""
         if self.is_floating:
             return int(ml_dtypes.finfo(self.dtype).nmant) + 1
         return int(self.highest).bit_length()
 
     @property
     def rounds(self) -> bool:
-        """Whether storing a value may round it: a float in a type with fewer bits. (Integers wrap instead.)"""
+        """Whether storing a value may round it: a float in a narrower float type. (Integers wrap instead.)"""
         return bool(self.rounded)
 
     @property
     def wraps(self) -> bool:
-        """Whether storing a value may lose its high bits: an integer in a type narrower than a word."""
+        """Whether storing a value may drop high bits: an integer in a type narrower than a word."""
         return self.bits < WORD_BITS and not self.is_floating
 
     @cached_property
     def has_exact_squares(self) -> bool:
-        """Whether float32 holds the square of every element, no bit lost, and the sum of 2^32 of them without overflow.
+        """Whether float32 holds every element's square exactly, and the sum of 2^32 squares without overflow.
 
-        So it does for FLOAT16: 22 bits, from 2^-48 to 2^32.
+        It does for FLOAT16: 22 bits, from 2^-48 to 2^32.
         """
         if not self.is_floating:
             return False
@@ -113,7 +113,7 @@ class DataType:
 
 
 class _DataTypes(dict[DML_TENSOR_DATA_TYPE, DataType]):
-    """Rows by data type. One that has no row raises DMLError."""
+    """Rows by data type. Raises DMLError for one without a row."""
 
     def __missing__(self, data_type: DML_TENSOR_DATA_TYPE) -> DataType:
         raise DMLError(f"no kernel can hold elements of tensor data type {data_type!r}", HRESULT.E_INVALIDARG)
@@ -142,10 +142,10 @@ _ROWS = (
     DataType(enums.DML_TENSOR_DATA_TYPE_INT64, "uvec2", "int64"),
 )
 
-#: The row of each data type: ``DATA_TYPES[operand.data_type].bits``. Raises DMLError for one without elements.
+#: Rows by data type: ``DATA_TYPES[operand.data_type].bits``. Raises DMLError for one without elements.
 DATA_TYPES = _DataTypes({row.data_type: row for row in _ROWS})
 
 FLOAT32 = DATA_TYPES[enums.DML_TENSOR_DATA_TYPE_FLOAT32]
 
-#: The unsigned type that holds the bits of an element of so many.
+#: The unsigned data type by element bits.
 UNSIGNED = {row.bits: row.data_type for row in _ROWS if row.kind in ("uint", "uint64")}

@@ -1,4 +1,4 @@
-"""What a device may have beyond Vulkan 1.1's core, for kernels that use it where it is there."""
+"""Optional device features beyond Vulkan 1.1's core, for kernels that can use them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dml.errors import DMLError
 
 
 class FloatMode(NamedTuple):
-    """An execution mode of SPIR-V's float controls, for floats of so many bits."""
+    """An execution mode of SPIR-V's float controls, for floats of ``bits`` bits."""
 
     name: str
     bits: int
@@ -20,7 +20,7 @@ class FloatMode(NamedTuple):
 
 
 class MatrixShape(NamedTuple):
-    """A product that a subgroup makes at once (VkCooperativeMatrixPropertiesKHR): m x k by k x n, plus m x n.
+    """A matrix product that a subgroup computes at once (VkCooperativeMatrixPropertiesKHR): m x k by k x n, plus m x n.
 
     a, b, c, result: data types by DirectML's names, as "FLOAT16" or "INT32".
     """
@@ -39,12 +39,12 @@ class MatrixShape(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Optional features that the device was opened with. The defaults are what every Vulkan 1.1 device has: none.
+    """Optional features that the device was opened with. The defaults are those of every Vulkan 1.1 device: none.
 
     storage_16bit, storage_8bit: storage buffers may be declared as arrays of such elements. float16, int8: arithmetic
     in them. integer_dot_product: packed 4 x 8-bit dot products. subgroup_operations: of "vote", "arithmetic", "ballot",
     "shuffle", "shuffle_relative", "clustered", "quad", in compute. float16_exact: the modes in which conversions of
-    FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty where there are none.
+    FLOAT16 round to nearest even and keep subnormals, signed zeros, infinities and NaN; empty without them.
     memory_model: Vulkan's, which cooperative matrices need. cooperative_matrices: of subgroup scope. matrix_reductions:
     they have reductions, and conversions from sums to factors (VK_NV_cooperative_matrix2).
     """
@@ -62,22 +62,22 @@ class Features:
 
     @property
     def broadcasts(self) -> bool:
-        """Whether an invocation's value can be given to all of its subgroup."""
+        """Whether one invocation can broadcast a value to its subgroup."""
         return "ballot" in self.subgroup_operations
 
     @property
     def names(self) -> list[str]:
-        """Those that are there, by the names that ``without`` takes."""
+        """The available features, by the names that ``without`` takes."""
         return [name for name, field in FEATURES.items() if getattr(self, field)]
 
     @property
     def half_matrices(self) -> list[tuple[int, int, int]]:
-        """The (m, n, k) that matrix units multiply of FLOAT16 with sums in FLOAT32, the largest first."""
+        """The (m, n, k) of products of FLOAT16 with sums in FLOAT32 on matrix units, largest first."""
         return self._shapes("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
 
     @property
     def byte_matrices(self) -> list[tuple[int, int, int]]:
-        """The same of INT8 with sums in INT32."""
+        """The (m, n, k) of products of INT8 with sums in INT32 on matrix units, largest first."""
         return self._shapes("INT8", "INT8", "INT32", "INT32")
 
     def _shapes(self, *wanted: str) -> list[tuple[int, int, int]]:
@@ -86,7 +86,7 @@ class Features:
         return sorted(fitting, key=lambda shape: (shape[0] * shape[1] * shape[2], shape), reverse=True)
 
     def described(self) -> dict[str, bool | str]:
-        """Each by its name: whether it is there, or which ones, in words."""
+        """Return each feature by name: whether it is available, or its variants in words."""
         found = {name: getattr(self, field) for name, field in FEATURES.items()}
         found["subgroup_operations"] = ", ".join(sorted(self.subgroup_operations))
         found["float16_exact"] = ", ".join(map(str, self.float16_exact))
@@ -94,9 +94,9 @@ class Features:
         return found
 
     def without(self, *names: str) -> Features:
-        """These without some, by name, and without what needs those; "all" leaves none.
+        """Return these features without some, by name, and without those that depend on them; "all" removes all.
 
-        Raises DMLError for a name that is none of FEATURES.
+        Raises DMLError for a name that is not in FEATURES.
         """
         for name in names:
             if name != "all" and name not in FEATURES:
@@ -109,7 +109,7 @@ class Features:
 
 
 def _possible(features: Features) -> Iterable[MatrixShape]:
-    """The cooperative matrices that can be used with the other features."""
+    """Return the cooperative matrices that the other features allow."""
     if not features.memory_model:
         return ()
     needed = {"FLOAT16": features.float16, "INT8": features.int8, "UINT8": features.int8}
@@ -117,7 +117,7 @@ def _possible(features: Features) -> Iterable[MatrixShape]:
     return (shape for shape in features.cooperative_matrices if lacking.isdisjoint(shape))
 
 
-#: What every device has.
+#: The features of every device.
 NO_FEATURES = Features()
 
 #: Name -> field of Features: the field's own name, in the singular.

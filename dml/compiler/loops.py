@@ -1,6 +1,7 @@
-"""Loops that are too long for one invocation, as parts for several dispatches.
+"""Loops too long for one invocation, split for several dispatches.
 
-A driver that counts (llvmpipe) counts a round more for each loop that ends. Sizes are data, so it unrolls none.
+A driver that counts iterations (llvmpipe) counts one more for each loop that ends. Sizes are data, so it unrolls
+nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 
 def rounds(sizes: Sequence[int]) -> int:
-    """Iterations of nested loops over ``sizes``, the outermost first, all together."""
+    """Return the total iterations of nested loops over ``sizes``, outermost first."""
     inside = 0
     for size in reversed(sizes):
         inside = size * (1 + inside) + 1
@@ -18,12 +19,12 @@ def rounds(sizes: Sequence[int]) -> int:
 
 
 def ranges(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Ranges of nested loops over ``sizes``, the outermost first, of at most ``most`` iterations of all loops together.
+    """Split nested loops over ``sizes``, outermost first, into ranges of at most ``most`` total iterations.
 
-    One after the other they go through what the whole loops do, in the same order.
+    In sequence they do the same iterations in the same order.
     """
     found: list[list[tuple[int, int]]] = []
-    inside = 1  # what a round of the next loop takes, itself included
+    inside = 1  # iterations of one round of the next loop, itself included
     for size in reversed(sizes):
         extent = max(1, min(size, most // inside))
         found.insert(0, [(begin, min(begin + extent, size)) for begin in range(0, size, extent)])

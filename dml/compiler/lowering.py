@@ -1,4 +1,4 @@
-"""The registry of lowerings: from a descriptor's class to the function that compiles it."""
+"""The registry of lowerings: descriptor class -> function that compiles it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lowering(*classes: type[OperatorDesc]) -> Callable[[Lowering], Lowering]:
 
 @dataclass(frozen=True)
 class Elementwise:
-    """An operator whose output element is an expression of the elements of its inputs at the same place."""
+    """An operator whose output elements are an expression of its inputs' elements at the same position."""
 
     inputs: tuple[str, ...]
     expression: Callable[[Any], Expression]
@@ -52,7 +52,7 @@ _Function = TypeVar("_Function", bound=Callable[[Any], Expression])
 def elementwise(cls: type[OperatorDesc], *inputs: str) -> Callable[[_Function], _Function]:
     """Register ``desc -> Expression`` for a descriptor with these inputs (leaf 0, 1, ...) and one output.
 
-    It gets its lowering, and graphs may fuse it.
+    The registration provides the lowering, and graphs can fuse the operator.
     """
 
     def register(function: _Function) -> _Function:
@@ -70,20 +70,20 @@ def elementwise(cls: type[OperatorDesc], *inputs: str) -> Callable[[_Function], 
 
 
 def elementwise_of(desc: OperatorDesc) -> Elementwise | None:
-    """How the descriptor is an expression, or None where it is not one."""
+    """Return a descriptor as an expression; None if it is not element-wise."""
     _load_family_of(type(desc))
     return _ELEMENTWISE.get(type(desc))
 
 
 def lowering_of(cls: type[OperatorDesc]) -> Callable[..., object] | None:
-    """The function that was registered for a descriptor: its lowering or, where it has one, its expression."""
+    """Return the function registered for a descriptor: its expression if it has one, else its lowering."""
     _load_family_of(cls)
     entry = _ELEMENTWISE.get(cls)
     return _LOWERINGS.get(cls) if entry is None else entry.expression
 
 
 def implemented() -> frozenset[type[OperatorDesc]]:
-    """The descriptors that compile."""
+    """Return the descriptors with a lowering."""
     for cls in operators().values():
         _load_family_of(cls)
     return frozenset(_LOWERINGS)
@@ -92,7 +92,7 @@ def implemented() -> frozenset[type[OperatorDesc]]:
 def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
     """Add the dispatches of a validated descriptor, whose tensors the builder holds.
 
-    Raises DMLError (E_NOTIMPL) where the operator has no lowering.
+    Raises DMLError (E_NOTIMPL) if the operator has no lowering.
     """
     _load_family_of(type(desc))
     function = _LOWERINGS.get(type(desc))
@@ -103,7 +103,7 @@ def lower(desc: OperatorDesc, builder: ProgramBuilder) -> None:
 
 
 def compile_operator(desc: OperatorDesc, target: Target) -> Program:
-    """The program of one operator. Inputs flagged DML_TENSOR_FLAG_OWNED_BY_DML move to the persistent resource."""
+    """Compile one operator. Inputs flagged DML_TENSOR_FLAG_OWNED_BY_DML move to the persistent resource."""
     program = Program()
     operands: dict[str, OperandOrArray] = {}
 
@@ -138,7 +138,7 @@ def compile_operator(desc: OperatorDesc, target: Target) -> Program:
 
 
 def _in_place(dispatch: Dispatch) -> Dispatch:
-    """The same where an output may be bound over an input."""
+    """Return the dispatch for an output that may be bound over an input."""
     spaces = {binding.region.space for binding in dispatch.bindings}
     if not {Space.INPUT, Space.OUTPUT} <= spaces:
         return dispatch
@@ -147,7 +147,7 @@ def _in_place(dispatch: Dispatch) -> Dispatch:
 
 
 def copy_owned(program: Program, target: Target) -> None:
-    """Let the initialization copy each input that DirectML owns, word by word, to its place."""
+    """Add dispatches that copy each owned input, word by word, into the persistent resource at initialization."""
     builder = ProgramBuilder(program, target)
     builder.dispatches = program.adopt
     for slot, place in program.owned.items():
@@ -162,7 +162,7 @@ def copy_owned(program: Program, target: Target) -> None:
 def _load_family_of(cls: type[OperatorDesc]) -> None:
     """Import the modules of a descriptor's family, which register themselves (late, because they import this module).
 
-    A family has the same name here as among the descriptors.
+    The family has the same name here as in ``descriptors``.
     """
     if cls not in _LOWERINGS:
         _load(cls.__module__.removeprefix("dml.descriptors.").partition(".")[0])

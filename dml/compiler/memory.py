@@ -1,4 +1,4 @@
-"""The memory plan: temporaries whose lives do not overlap share bytes of the temporary resource."""
+"""Memory planning: temporaries whose lifetimes do not overlap share bytes of the temporary resource."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import accumulate
 
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Region, Space, StorageBinding
 
-#: How many orders of placing the temporaries are tried at most, until a plan is as small as what lives at once.
+#: Maximum placement orders to try before accepting a plan larger than what is alive at once.
 MOST_TRIALS = 8
 
 
 class _Life:
-    """The first and the last dispatch that bind a temporary, and its size."""
+    """The lifetime of a temporary, from its first to its last dispatch, and its size."""
 
     __slots__ = "first", "last", "size"
 
@@ -22,11 +22,11 @@ class _Life:
 
 
 def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
-    """Give each temporary (a region index of Space.TEMPORARY) its offset in one resource.
+    """Assign each temporary (a region index of Space.TEMPORARY) its offset in one resource.
 
-    A temporary lives from the first to the last dispatch that binds it. Larger ones are placed first, each at the
-    lowest offset free over its life; where that leaves gaps, whichever ends last is placed before the others. Returns
-    the dispatches with their final regions and the size of the resource.
+    A temporary lives from its first to its last dispatch. Larger ones are placed first, each at the lowest offset that
+    is free during its life; if gaps remain, the temporary that ends highest is tried earlier. Returns the dispatches
+    with their final regions and the resource's size.
     """
     lives: dict[int, _Life] = {}
     for at, dispatch in enumerate(dispatches):
@@ -53,7 +53,7 @@ def place_temporaries(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], i
 
 
 def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]]:
-    """The best of some plans: its size, and the first byte of each temporary."""
+    """Return the best of some plans: its size, and each temporary's offset."""
     begun = [0] * (steps + 1)
     for life in lives.values():
         begun[life.first] += life.size
@@ -63,9 +63,9 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]
     sizes = {index: life.size for index, life in lives.items()}
     order = sorted(lives, key=lambda index: -sizes[index])
     ranks = {index: rank for rank, index in enumerate(order)}
-    #: Of those that live beside each, which are placed before it.
+    #: Overlapping temporaries that are placed earlier.
     before: dict[int, list[int]] = {index: [] for index in lives}
-    alive: list[int] = []  # those that live on where others begin
+    alive: list[int] = []  # alive at the start of others
     for index, life in sorted(lives.items(), key=lambda entry: entry[1].first):
         alive = [other for other in alive if lives[other].last >= life.first]
         for other in alive:
@@ -80,7 +80,7 @@ def _placed(lives: Mapping[int, _Life], steps: int) -> tuple[int, dict[int, int]
         ends: dict[int, int] = {}
         total = last = 0
         for index in order:
-            # The lowest offset with room beside others, which nearly stand in order since the trial before
+            # The lowest free offset; the others are nearly sorted since the previous trial
             size, others = sizes[index], before[index]
             start, end = 0, size
             others.sort(key=starts.__getitem__)

@@ -1,7 +1,7 @@
-"""The order of a graph's dispatches: those that do not wait for each other stand together, with no barrier between.
+"""Reordering of a graph's dispatches so that independent ones are adjacent, without a barrier in between.
 
-The runtime puts a barrier where a dispatch touches what was written since the last one, and all that came before ends
-there. Operators of several dispatches and branches of several operators, one after another, would wait for each other.
+The runtime inserts a barrier before a dispatch that depends on any since the last barrier. In the original order,
+operators of several dispatches and parallel branches would wait for each other.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ from itertools import pairwise
 
 from dml.compiler.program import Access, Dispatch, Space
 
-#: Bytes of a resource from one to another, and what was told of the dispatch that touched them.
+#: A byte range of a resource, and the level of the dispatch that touched it.
 _Span = tuple[int, int, int]
 
 
-#: What was written and what was read of one resource. (A plan asks for each binding, some times: so what follows calls
-#: little.)
+#: Ranges written and ranges read of one resource. (A hot path of planning: the code below makes few calls.)
 _Resource = tuple[list[_Span], list[_Span]]
 
 
 def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
-    """Those first that the fewest others must follow each other before; as they stood, where that is equal.
+    """Sort dispatches stably by dependency level.
 
-    Returns with them ``count_barriers`` of that order: one before each level but the first, since whatever stands in a
-    level waits for something in the one before, and for nothing in its own.
+    Also returns ``count_barriers`` of that order: one before each level but the first, since each dispatch of a level
+    depends on one in the previous level, and on none in its own.
     """
     levels = _levels(dispatches)
     most = max(levels, default=0)
@@ -35,7 +34,7 @@ def in_levels(dispatches: Sequence[Dispatch]) -> tuple[list[Dispatch], int]:
 
 
 def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
-    """One above the highest of the dispatches that each depends on, 0 where there is none."""
+    """Return each dispatch's level: one above the highest level it depends on, 0 without dependencies."""
     resources: dict[tuple[Space, int], _Resource] = {}
     reading, levels = Access.READ, list[int]()
     most = -1
@@ -59,7 +58,7 @@ def _levels(dispatches: Sequence[Dispatch]) -> list[int]:
 
 
 def count_barriers(dispatches: Sequence[Dispatch]) -> int:
-    """Between how many of the dispatches, in this order, the runtime puts a barrier."""
+    """Count the barriers that the runtime inserts in this order."""
     resources: dict[tuple[Space, int], _Resource] = {}
     reading, count = Access.READ, 0
     for dispatch in dispatches:
@@ -72,7 +71,7 @@ def count_barriers(dispatches: Sequence[Dispatch]) -> int:
 
 
 def _meets(dispatch: Dispatch, resources: Mapping[tuple[Space, int], _Resource]) -> bool:
-    """Whether it depends on what touched these."""
+    """Whether the dispatch depends on any that touched these ranges."""
     reading = Access.READ
     for (space, index, start, size), access, _ in dispatch.bindings:
         resource = resources.get((space, index))

@@ -1,8 +1,7 @@
-"""Tensors that are larger than what one descriptor binds: work on them goes in parts.
+"""Splitting of work on tensors that are larger than one binding.
 
-A dispatch binds, of each tensor, the bytes that its operand's view spans (``crop``). So whoever cuts the views of a
-dispatch along the axes that its elements share has cut the dispatch (``in_parts``), and need not know where the bytes
-lie. What fits as it is stays whole.
+A dispatch binds the bytes of each tensor that its operand's view spans (``crop``). So cutting the operands' views along
+their common axes cuts the dispatch (``in_parts``), wherever the bytes lie. Tensors that fit stay whole.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from dml.compiler.data_types import DATA_TYPES, VECTOR_BITS
 from dml.compiler.program import Epilogue, EpilogueOperand, Operand, Region, Space, having
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: Bytes of a vector. What is bound begins and ends at multiples of it, since kernels read whole vectors.
+#: Bytes of a vector. Bindings begin and end at multiples of it, since kernels read whole vectors.
 VECTOR = VECTOR_BITS // 8
 
-#: The start and the size of a part along each of some axes.
+#: Start and size of a part along each axis.
 Box = tuple[tuple[int, int], ...]
 
 
 def in_parts(
     operands: Sequence[Operand], most: int, axes: Iterable[int] | None = None
 ) -> Iterator[tuple[Operand, ...]]:
-    """The operands cut along ``axes`` (all of them by default), in which their sizes are equal.
+    """Cut operands along ``axes`` (default: all), along which their sizes are equal.
 
-    One binding of ``most`` bytes holds each part. Where no cut along the axes is small enough, they come whole, and the
+    Each part fits a binding of ``most`` bytes. If no cut along the axes is small enough, they stay whole, and the
     builder refuses them by name.
     """
     if all(operand.region.size <= most for operand in operands):
@@ -44,9 +43,9 @@ def in_parts(
 
 
 def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[int, ...] | None:
-    """How far a part may reach along each of ``axes``; None where even single steps do not fit.
+    """Return a part's extent along each of ``axes``; None if even single elements do not fit.
 
-    Parts are about equal, so that most of them share a pipeline, and begin at whole vectors where that is possible.
+    Parts are of about equal size, so that most share a pipeline, and begin at whole vectors if possible.
     """
     sizes = {axis: operands[0].sizes[axis] for axis in axes}
     extents = dict(sizes)
@@ -66,16 +65,16 @@ def cut(operands: Sequence[Operand], most: int, axes: Sequence[int]) -> tuple[in
 
 
 def words(sizes: Sequence[int], strides: Sequence[int]) -> Operand:
-    """A tensor of 32-bit elements that is not there: a temporary that each part will need, to count in a ``cut``.
+    """Return a placeholder for a temporary of 32-bit elements that each part will need, to pass to ``cut``.
 
-    sizes, strides: over the operands' dimensions, of stride 0 where it does not vary, and any others.
+    sizes, strides: over the operands' dimensions (stride 0 if it does not vary along one) and any others.
     """
     size = 4 * math.prod(size for size, stride in zip(sizes, strides, strict=True) if stride)
     return Operand(Region(Space.TEMPORARY, 0, 0, size), DML_TENSOR_DATA_TYPE_UINT32, tuple(sizes), tuple(strides))
 
 
 def boxes(sizes: Sequence[int], extents: Sequence[int]) -> Iterator[Box]:
-    """The parts of a space of these sizes, the last axis fastest."""
+    """Yield the parts of a space of these sizes, last axis fastest."""
     pairs = zip(sizes, extents, strict=True)
     return itertools.product(
         *([(start, min(extent, size - start)) for start in range(0, size, extent)] for size, extent in pairs)
@@ -83,7 +82,7 @@ def boxes(sizes: Sequence[int], extents: Sequence[int]) -> Iterator[Box]:
 
 
 def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
-    """The operand's part along these axes."""
+    """Return the operand's part along these axes."""
     sizes, base = list(operand.sizes), operand.base
     for axis, (start, size) in zip(axes, box, strict=True):
         sizes[axis] = size
@@ -92,9 +91,9 @@ def narrow(operand: Operand, axes: Sequence[int], box: Box) -> Operand:
 
 
 def crop(operand: Operand, most: int) -> Operand:
-    """The operand over no more of its region than it spans, where the whole of that exceeds ``most`` bytes.
+    """Restrict the operand's region to the bytes that it spans, if the region exceeds ``most`` bytes.
 
-    Its elements' indices stay right modulo 2^32, as kernels count; so do those of its epilogue.
+    Indices remain right modulo 2^32, as kernels count; so do those of its epilogue.
     """
     if operand.region.size > most:
         region, skipped = _spanned(operand, *operand.span)
@@ -107,7 +106,7 @@ def crop(operand: Operand, most: int) -> Operand:
 
 
 def _crop_operands(epilogue: Epilogue, stores: tuple[int, int], most: int) -> Epilogue:
-    """stores: the first index that the epilogue is applied to, and the one after the last."""
+    """stores: the first index that the epilogue applies to, and the end."""
     operands = tuple(_crop_operand(operand, epilogue.origin, stores, most) for operand in epilogue.operands)
     return replace(epilogue, operands=operands, origin=epilogue.origin % 2**32)
 
@@ -128,7 +127,8 @@ def _crop_operand(own: EpilogueOperand, origin: int, stores: tuple[int, int], mo
 
 
 def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
-    """The bytes of elements ``first`` to ``end`` in whole vectors, and the elements of the region before them."""
+    """Return the bytes of elements ``first`` to ``end`` in whole vectors, and the number of the region's elements
+    before them."""
     bits = DATA_TYPES[operand.data_type].bits
     start = first * bits // 8 // VECTOR * VECTOR
     stop = min(operand.region.size, -(-end * bits // (8 * VECTOR)) * VECTOR)
@@ -136,19 +136,19 @@ def _spanned(operand: Operand, first: int, end: int) -> tuple[Region, int]:
 
 
 def _reach(operand: Operand, extents: dict[int, int]) -> int:
-    """The elements from the first to the last of a part."""
+    """Return the elements that a part spans, from its first to its last."""
     sizes = (extents.get(axis, size) for axis, size in enumerate(operand.sizes))
     return sum((size - 1) * abs(step) for size, step in zip(sizes, operand.steps, strict=True)) + 1
 
 
 def _vector_step(operands: Sequence[Operand], axis: int) -> int:
-    """The steps along an axis after which every operand is at the start of a vector again: a power of two."""
+    """Return the steps along an axis after which every operand starts a vector again: a power of two."""
     moved = (operand.strides[axis] * DATA_TYPES[operand.data_type].bits for operand in operands)
     return max(VECTOR_BITS // math.gcd(VECTOR_BITS, bits) for bits in moved)
 
 
 def _even(size: int, most: int, step: int) -> int:
-    """The extent of equal parts, of at most ``most`` each, in multiples of ``step`` as far as that goes."""
+    """Return the extent of equal parts of at most ``most``, in multiples of ``step`` if possible."""
     if most >= size:
         return size
     while step > most:

@@ -1,4 +1,4 @@
-"""Programs made of traced numbers, and those that they are for plain ones."""
+"""Programs with traced numbers, and their instances for plain ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.traced import Numbers, TracedInt, TracedValue, UntracedError
 
 
 class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
-    """A constant whose bytes follow from traced numbers, and are not asked for while these are traced."""
+    """A constant whose bytes follow from traced numbers; they are not requested during tracing."""
 
     _numbers: tuple[int, ...]
     make: Callable[[Numbers], bytes]
@@ -39,13 +39,13 @@ class TracedConstant(TracedValue, DML_CONSTANT_DATA_GRAPH_NODE_DESC):
 
 
 class ProgramPattern:
-    """A program of which some numbers are TracedInts."""
+    """A program in which some numbers are TracedInts."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        #: What traced dispatches bind, each binding once.
+        #: Bindings of traced dispatches, without duplicates.
         self._bindings: dict[StorageBinding, int] = {}
-        #: The dispatches of each stage, traced ones with the numbers of their bindings.
+        #: Dispatches per stage; traced ones refer to their bindings by number.
         self._stages = {
             stage: [(dispatch, self._bound(dispatch)) for dispatch in getattr(program, stage)]
             for stage in ("adopt", "initialize", "dispatches")
@@ -58,7 +58,7 @@ class ProgramPattern:
 
     @property
     def numbers(self) -> Iterator[int]:
-        """Those that are not the same for all of its programs."""
+        """Yield the numbers that differ between its instances."""
         program = self._program
         every: list[int | None] = [*program.inputs, *program.outputs, program.temporary_size, program.persistent_size]
         for region in program.owned.values():
@@ -71,7 +71,7 @@ class ProgramPattern:
         return (number for number in every if type(number) is TracedInt)
 
     def filled(self, numbers: Numbers) -> Program:
-        """The program with these for its ``numbers``."""
+        """Return the program for these ``numbers``."""
         get = numbers.get
         program = self._program
 

@@ -1,14 +1,12 @@
-"""Lowering what was lowered before: the same work on other regions.
+"""Reuse of lowerings: the same work on other regions.
 
-Models repeat themselves, layer by layer. What a lowering makes depends on its description and on its tensors' layouts,
-but not on where these lie: of their regions it knows the size, whether they are static, and which are the same. So it
-is made once, over regions that stand for any, and a copy gets the regions at hand.
+Models repeat layers. A lowering's result depends on the description and on the tensors' layouts, but not on where they
+lie: of regions it knows the size, whether they are static, and which are equal. So it is made once over placeholder
+regions, and copies get the actual ones.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
@@ -17,25 +15,25 @@ from typing import Any, NamedTuple
 from dml.compiler.builder import OperandOrArray, ProgramBuilder
 from dml.compiler.program import Access, Dispatch, Operand, Program, Region, Space, StorageBinding
 from dml.compiler.scalar import Expression, Leaf
+from dml.recent import Recent
 from dml.structures import HashedOnce
 
-#: How many are kept: those used last.
+#: Maximum lowerings kept, the most recently used.
 MOST_KEPT = 1024
 
 _Operands = Mapping[str, OperandOrArray]
 _Work = Callable[[ProgramBuilder], None]
-_kept: OrderedDict[Hashable, Program] = OrderedDict()
-_lock = threading.Lock()
+_kept: Recent[Hashable, Program] = Recent(MOST_KEPT)
 
 
 class Lowered(NamedTuple):
-    """What was made over stand-ins, and the regions that they stand for."""
+    """A lowering over placeholders, and the regions that they replace."""
 
     made: Program
     regions: list[Region]
 
     def only_writes(self, region: Region) -> bool:
-        """Whether none of its kernels reads what it has of a region."""
+        """Whether its kernels write the region without reading it."""
         number = self.regions.index(region)
         bound = (
             binding for dispatch in (*self.made.initialize, *self.made.dispatches) for binding in dispatch.bindings
@@ -48,9 +46,9 @@ class Lowered(NamedTuple):
 
 
 def repeated(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> None:
-    """``work(builder.scope(operands))``, or what it added to another program for operands of the same layouts.
+    """Add ``work(builder.scope(operands))``, reusing its result for operands of the same layouts.
 
-    what: all that ``work`` depends on beside the operands and the target, told apart by being equal.
+    what: all that ``work`` depends on besides the operands and the target, compared by equality.
     """
     found = lowered(builder, what, operands, work)
     if found is None:
@@ -60,7 +58,7 @@ def repeated(builder: ProgramBuilder, what: Hashable, operands: _Operands, work:
 
 
 def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: _Work) -> Lowered | None:
-    """What ``repeated`` would add; None where tensors share some bytes: which ones, is not in the key."""
+    """Return what ``repeated`` would add; None if tensors overlap, since the key does not say how."""
     numbers: dict[Region, int] = {}
     layouts = tuple([(name, _key(value, numbers)) for name, value in operands.items()])
     regions = list(numbers)
@@ -70,26 +68,19 @@ def lowered(builder: ProgramBuilder, what: Hashable, operands: _Operands, work: 
         return None
     stage = builder.initializes
     key = HashedOnce((what, builder.target, stage, layouts))
-    with _lock:
-        made = _kept.get(key)
-        # (as long as nothing has to go, it does not matter what was used last)
-        if made is not None and 2 * len(_kept) > MOST_KEPT:
-            _kept.move_to_end(key)
+    made = _kept.get(key)
     if made is None:
         made = Program()
         stand_ins = {region: _stand_in(region, number) for region, number in numbers.items()}
         inner = ProgramBuilder(made, builder.target, {n: _moved(value, stand_ins) for n, value in operands.items()})
         inner.operator, inner.node = builder.operator, builder.node
         work(inner.initialization() if stage else inner)
-        with _lock:
-            _kept[key] = made
-            if len(_kept) > MOST_KEPT:
-                _kept.popitem(last=False)
+        _kept.put(key, made)
     return Lowered(made, regions)
 
 
 def expression_key(expression: Expression) -> Hashable:
-    """The same for expressions whose GLSL is: their nodes in order, and which of them are one."""
+    """Key: equal when the GLSL is equal. Lists the nodes in order, and which of them are shared."""
     if isinstance(expression, Leaf):
         return expression
     if expression.key is None:
@@ -106,7 +97,7 @@ def _expression_key(expression: Expression) -> Hashable:
             return at
         if id(at) not in numbers:
             inner = tuple(map(number, at.operands))
-            # (by their words, since 0.0 equals -0.0 and 1 equals True)
+            # (as text, since 0.0 equals -0.0 and 1 equals True)
             constants = tuple((name, type(value).__name__, repr(value)) for name, value in at.constants.items())
             nodes.append((at.code, inner, at.glsl, constants, at.includes))
             numbers[id(at)] = len(numbers)
@@ -116,7 +107,7 @@ def _expression_key(expression: Expression) -> Hashable:
 
 
 def every(operands: _Operands) -> Iterator[Operand]:
-    """The operands, and those of their epilogues."""
+    """Yield the operands and their epilogues' operands."""
     for value in operands.values():
         for operand in value if isinstance(value, tuple) else (value,):
             if operand is not None:
@@ -126,7 +117,7 @@ def every(operands: _Operands) -> Iterator[Operand]:
 
 
 def _key(value: OperandOrArray, numbers: dict[Region, int]) -> Hashable:
-    """numbers: the regions so far in their order, to which its own are added."""
+    """numbers: regions seen so far, in order; new ones are added."""
     if value is None:
         return None
     if isinstance(value, tuple):
@@ -158,7 +149,7 @@ def _moved(value: OperandOrArray, to: Mapping[Region, Region]) -> Any:
 
 
 def add(builder: ProgramBuilder, found: Lowered) -> None:
-    """Add what was made over stand-ins, with the regions that they stand for and new places for its own."""
+    """Add a lowering with the actual regions in place of its placeholders, and new places for its own."""
     program, (made, regions) = builder.program, found
     temporaries, persistent = program.temporaries, program.persistent_size
     program.temporaries += made.temporaries

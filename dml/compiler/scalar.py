@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: A number that a kernel reads: bool, int (uint in GLSL), np.int32 (int) or float.
+#: A number that kernels read: bool, int (uint in GLSL), np.int32 (int) or float.
 Constant = bool | int | float | np.int32
 
 
 class Leaf(NamedTuple):
-    """The element of operand number ``index``."""
+    """The element of operand ``index``."""
 
     index: int  # type: ignore[assignment]  # tuples have a method of that name
 
@@ -32,9 +32,9 @@ class ScalarNode:
     glsl: str = "float"
     constants: Mapping[str, Constant] = field(default_factory=dict)
     includes: tuple[str, ...] = ()
-    #: The number of nodes on the longest way down to a leaf, this one included.
+    #: Nodes on the longest path to a leaf, this one included.
     depth: int = field(init=False)
-    #: What tells it from others (see ``repeated``), once that was asked for.
+    #: Cached key (see ``repeated``).
     key: Hashable = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -55,9 +55,9 @@ def node(
 
 
 def substitute(expression: Expression, operands: Sequence[Expression]) -> Expression:
-    """The expression with ``operands[i]`` in place of every ``Leaf(i)``.
+    """Replace every ``Leaf(i)`` by ``operands[i]``.
 
-    It is the same object for the same ones, so that what is known of it stays known.
+    Equal arguments give the same object, so that cached facts about it stay.
     """
     return _substituted(expression, tuple(operands))
 
@@ -79,7 +79,7 @@ def _substituted(expression: Expression, operands: tuple[Expression, ...]) -> Ex
 
 
 def leaves_of(*expressions: Expression) -> set[int]:
-    """The numbers of the operands that the expressions read."""
+    """Return the operand numbers that the expressions read."""
     found: set[int] = set()
     seen: set[int] = set()
     left = list(expressions)

@@ -1,4 +1,4 @@
-"""What a lowering may know of the device it compiles for."""
+"""The facts about a device that lowerings may use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml.enums import DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION, DML_E
 
 
 class DeviceClass(Enum):
-    """Kinds of Vulkan device, from VkPhysicalDeviceType; best first."""
+    """Kinds of Vulkan device, from VkPhysicalDeviceType, best first."""
 
     DISCRETE = "discrete"
     INTEGRATED = "integrated"
@@ -23,7 +23,7 @@ class DeviceClass(Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """Limits (VkPhysicalDeviceLimits, sizes in bytes) and class of a device. The defaults are Vulkan 1.1's minima."""
+    """A device's limits (VkPhysicalDeviceLimits, sizes in bytes) and class. The defaults are Vulkan 1.1's minima."""
 
     device_class: DeviceClass = DeviceClass.OTHER
     max_workgroup_invocations: int = 128
@@ -35,28 +35,28 @@ class Target:
     max_uniform_buffer_range: int = 16384
     uniform_buffer_alignment: int = 256
     max_storage_buffers: int = 4
-    #: Of uniform texel buffers: elements of one, how many a kernel binds, and where they may begin.
+    #: Uniform texel buffers: most elements, most per kernel, and alignment of their offsets.
     max_texels: int = 65536
     max_texel_buffers: int = 16
     texel_alignment: int = 256
     max_push_constants: int = 128
     subgroup_size: int = 1
-    #: The narrowest subgroup that a kernel may be compiled for; 0 where the device does not tell.
+    #: The narrowest subgroup that a kernel may be compiled for; 0 if unknown.
     min_subgroup_size: int = 0
-    #: VkPhysicalDeviceProperties' vendorID and deviceID, and VkDriverId; 0 where they are unknown. Only
-    #: ``selection.devices`` looks at them.
+    #: VkPhysicalDeviceProperties' vendorID and deviceID, and VkDriverId; 0 if unknown. Only ``selection.devices`` uses
+    #: them.
     vendor: int = 0
     device: int = 0
     driver: int = 0
-    #: What it was opened with beyond Vulkan 1.1's core.
+    #: Enabled features beyond Vulkan 1.1's core.
     features: Features = NO_FEATURES
-    #: The version of Mesa whose llvmpipe it is; (0, 0) where it is another driver.
+    #: Mesa version of llvmpipe; (0, 0) for other drivers.
     llvmpipe: tuple[int, int] = (0, 0)
-    #: Whether DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION was given: FLOAT16 may be computed with in halves.
+    #: Whether DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION was given: FLOAT16 arithmetic may use halves.
     allows_half: bool = False
-    #: Steps of an invocation where fewer are wanted than the class of the device allows.
+    #: Steps per invocation, if fewer than the device class allows.
     fewer_steps: int | None = None
-    #: Which variants were fastest where they were measured; selection's rules decide the rest.
+    #: Measured fastest variants; selection's rules decide otherwise.
     tuned: Tuned = NOTHING_TUNED
 
     def __hash__(self) -> int:
@@ -64,11 +64,11 @@ class Target:
 
     @cached_property
     def _hash(self) -> int:
-        """Kept, since what is lowered is looked up by its target."""
+        """Cached, since lowerings are looked up by target."""
         return hash(tuple(getattr(self, field.name) for field in fields(self)))
 
     def under(self, flags: DML_EXECUTION_FLAGS) -> Target:
-        """The same with what these flags allow."""
+        """Return the target under these execution flags."""
         return self._with_half if flags & DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION else self
 
     @cached_property
@@ -81,10 +81,10 @@ class Target:
 
     @cached_property
     def max_region(self) -> int:
-        """Bytes that one binding may show: a driver may ask for its start at multiples of up to 256."""
+        """Bytes that one binding may show: up to 256 may be lost to the offset's alignment."""
         return self.max_storage_buffer_range - 256
 
     @cached_property
     def workgroup(self) -> int:
-        """Invocations of a one-dimensional workgroup where nothing asks for another number."""
+        """Default number of invocations in a one-dimensional workgroup."""
         return min(64, self.max_workgroup_invocations)

@@ -1,6 +1,6 @@
-"""What was measured on a device: which variant is fastest for a class of work. Data that a Target carries.
+"""Tuning results: the fastest variant for each class of work, carried by a Target.
 
-selection asks it (``selection.tuned``); without an answer the rules there decide. `dml tune` makes it.
+selection consults them (``selection.tuned``); its rules decide otherwise. `dml tune` makes them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 
 from dml.errors import DMLError
 
-#: Of what ``as_json`` writes. Another one is not read.
+#: Version of what ``as_json`` writes; others are not read.
 FORMAT = 1
-#: Choices of a table, and letters of a name, at most: selection has some dozens of short ones.
+#: Maximum choices of a table and letters of a name; selection has some dozens of short ones.
 MOST_CHOICES, MOST_LETTERS = 1024, 200
 
 
 @dataclass(frozen=True)
 class TunedChoice:
-    """Of a family's kernels, the variant for a class of work, and what it took beside what the rules say."""
+    """A family's measured variant for a class of work, with its time and that of the rules' variant."""
 
     family: str
     work: str
@@ -33,7 +33,7 @@ class TunedChoice:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A table of choices, one for each class of work that was measured."""
+    """A table of choices, one per measured class of work."""
 
     choices: tuple[TunedChoice, ...] = ()
 
@@ -42,36 +42,35 @@ class Tuned:
         return {(choice.family, choice.work): choice.variant for choice in self.choices}
 
     def __bool__(self) -> bool:
-        """Whether there is anything to ask it for."""
+        """Whether the table has any choice."""
         return bool(self.choices)
 
     def variant(self, family: str, work: str, rule: str, variants: Sequence[str]) -> str | None:
-        """The name of the fastest for this work, None where that was not measured.
+        """Return the fastest variant for this work; None if not measured.
 
-        rule: the one without this. variants: all that the device could do; a name that is not among them counts for
-        nothing.
+        rule: the variant without tuning. variants: all that the device can run; other names are ignored.
         """
         return self._variants.get((family, work))
 
     def having(self, *choices: TunedChoice) -> Tuned:
-        """This and these choices, which take the place of older ones of the same work; by family and work."""
+        """Return the table with these choices, which replace older ones of the same family and work."""
         found = {(choice.family, choice.work): choice for choice in (*self.choices, *choices)}
         return Tuned(tuple(found[key] for key in sorted(found)))
 
 
-#: Nothing was measured.
+#: An empty table.
 NOTHING_TUNED = Tuned()
 
 
 def as_json(table: Tuned, device: str) -> bytes:
-    """What ``from_json`` reads. device: what names the device and driver."""
+    """Serialize for ``from_json``. device: identifies device and driver."""
     choices = [asdict(choice) for choice in table.choices]
     return json.dumps({"format": FORMAT, "device": device, "choices": choices}).encode()
 
 
 def from_json(data: bytes, device: str) -> Tuned:
-    """The table. Raises DMLError, which says why, for what ``as_json`` did not write, wrote in another version, or for
-    another device."""
+    """Parse a table. Raises DMLError with the reason for anything but ``as_json``'s output in this version for this
+    device."""
     try:
         found = json.loads(data)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Expressions of one tensor that lies transposed: neighbours of the source are no neighbours of the result."""
+"""Expressions of a transposed tensor, whose adjacent elements are not adjacent in the result."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dml.compiler.program import Operand
 from dml.compiler.selection import CPU_TRANSPOSED, TRANSPOSE_WORKGROUP, transpose_blocks, transpose_tile
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT16
 
-#: FLOAT16, or other elements of two bytes, of a vector.
+#: FLOAT16, or other two-byte elements, per vector.
 _HALVES = 8
 
 
 def apply_turned(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: Operand, *, is_copy: bool) -> bool:
-    """Add the dispatch, or answer False: where rows share words, and on CPU drivers where they are no whole vectors.
+    """Add the dispatch; return False if rows share words, or on CPU drivers if they are not whole vectors.
 
-    emitted: the expression, as ``apply`` has it. is_copy: whether it is the element itself.
+    emitted: the expression, from ``apply``. is_copy: whether it is the element itself.
     """
     tile = transpose_tile(builder.target, DATA_TYPES[result.data_type].bits)
     turned = _turned(tile or CPU_TRANSPOSED, result, source)
@@ -35,9 +35,9 @@ def apply_turned(builder: ProgramBuilder, emitted: Emitted, result: Operand, sou
 
 
 def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Operand] | None:
-    """Both with the dimension along which the source's elements are neighbours as the last but one.
+    """Permute both so that the source's innermost dimension is last but one.
 
-    None where they are neighbours along the result's last dimension, or these two are short, or words are shared.
+    None if it is innermost in the result too, if either dimension is short, or if words are shared.
     """
     last = result.rank - 1
     found = [axis for axis in range(last) if source.strides[axis] == 1 and source.sizes[axis] >= tile // 2]
@@ -55,7 +55,7 @@ def _turned(tile: int, result: Operand, source: Operand) -> tuple[Operand, Opera
 
 
 def _tiles(builder: ProgramBuilder, emitted: Emitted, tile: int, result: Operand, source: Operand) -> None:
-    """Through shared memory."""
+    """Transpose through shared memory."""
     *outer, high, across = result.sizes
     wide = tile * DATA_TYPES[result.data_type].per_word
     space = (*outer, -(-high // tile), -(-across // wide))
@@ -74,7 +74,7 @@ def _tiles(builder: ProgramBuilder, emitted: Emitted, tile: int, result: Operand
 
 
 def _in_blocks(result: Operand, source: Operand) -> bool:
-    """Whether both are rows of whole vectors, of as many elements: 4 or 8."""
+    """Whether both have rows of whole vectors with the same number of elements: 4 or 8."""
     unit = DATA_TYPES[result.data_type].per_vector
     if DATA_TYPES[source.data_type].per_vector != unit or unit not in (4, _HALVES):
         return False
@@ -84,7 +84,7 @@ def _in_blocks(result: Operand, source: Operand) -> bool:
 
 
 def _blocks(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: Operand, *, is_copy: bool) -> None:
-    """In the registers of an invocation."""
+    """Transpose in an invocation's registers."""
     unit = DATA_TYPES[result.data_type].per_vector
     if is_copy and result.data_type == source.data_type and result.epilogue is None and unit == _HALVES:
         result, source = (operand.as_type(DML_TENSOR_DATA_TYPE_UINT16) for operand in (result, source))
@@ -119,7 +119,8 @@ def _blocks(builder: ProgramBuilder, emitted: Emitted, result: Operand, source: 
 
 
 def _store_block(result: Operand, make: Callable[[int], list[str]]) -> str:
-    """GLSL void store_block(v, to), which turns a block. make: the lines that declare ``made``, the vector of a row."""
+    """Return GLSL of void store_block(v, to), which transposes a block. make: returns the lines that declare ``made``,
+    the vector of a row."""
     unit = DATA_TYPES[result.data_type].per_vector
     lines = [f"void store_block(uvec4 v[{unit}], uint to) {{"]
     for row in range(unit):
@@ -132,7 +133,7 @@ def _store_block(result: Operand, make: Callable[[int], list[str]]) -> str:
 
 
 def _copied_halves(row: int) -> list[str]:
-    """The vector of a row of halves: those of a column of words."""
+    """Return the lines for a row of halves, taken from a column of words."""
     words = []
     for k in range(0, _HALVES, 2):
         low, high = (f"v[{k + half}].{'xyzw'[row // 2]}" for half in (0, 1))

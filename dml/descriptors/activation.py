@@ -29,8 +29,8 @@ class DML_ACTIVATION_HARDMAX_OPERATOR_DESC(OperatorDesc):
     dml_activation_hardmax_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
+    InputTensor: Input = fusable()
+    OutputTensor: Output = fusable()
 
 
 @operator
@@ -90,8 +90,8 @@ class DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC(OperatorDesc):
     dml_activation_log_softmax_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
+    InputTensor: Input = fusable()
+    OutputTensor: Output = fusable()
 
 
 @operator
@@ -298,8 +298,8 @@ class DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC(OperatorDesc):
     dml_activation_log_softmax1_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
+    InputTensor: Input = fusable()
+    OutputTensor: Output = fusable()
     AxisCount: int = count_of("Axes")
     Axes: UIntArray
 
@@ -312,8 +312,8 @@ class DML_ACTIVATION_HARDMAX1_OPERATOR_DESC(OperatorDesc):
     dml_activation_hardmax1_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
+    InputTensor: Input = fusable()
+    OutputTensor: Output = fusable()
     AxisCount: int = count_of("Axes")
     Axes: UIntArray
 
@@ -325,8 +325,8 @@ class DML_ACTIVATION_SWISH_OPERATOR_DESC(OperatorDesc):
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_swish_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
+    InputTensor: Input = fusable()
+    OutputTensor: Output = fusable()
     SigmoidInputScale: float
 
 
@@ -337,7 +337,7 @@ class DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC(OperatorDesc):
     InputTensor, OutputTensor: the same sizes and data type. Reference: dml_activation_hard_swish_operator_desc.
     """
 
-    InputTensor: Input
-    OutputTensor: Output
+    InputTensor: Input = fusable()
+    OutputTensor: Output = fusable()
     Alpha: float
     Beta: float

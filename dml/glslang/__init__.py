@@ -1,12 +1,12 @@
-"""GLSL source with includes and defines in, SPIR-V out.
+"""Compilation of GLSL with includes and defines to SPIR-V.
 
-The compiler is glslang: a library in this process where there is one (``library``), else ``glslangValidator``
-(``process``); both give the same. What they gave is kept in memory and on disk (``dml.cache``), under the identity of
-the source, the target and the compiler's version; it is looked for there before a source is put together.
+The compiler is glslang: a library in this process if there is one (``library``), else ``glslangValidator``
+(``process``); both give the same result. Results are cached in memory and on disk (``dml.cache``) by the source's
+identity, the target and the compiler's version; the cache is consulted before a source is flattened.
 
-``DML_DEBUG_SHADERS=1`` compiles with ``-g``: the SPIR-V carries the flattened text, the names of what it declares and
-the lines that instructions come from, for RenderDoc and other debuggers. (``-gVS`` would add variables, but its SPIR-V
-needs an extension that Vulkan 1.1 devices need not have.)
+``DML_DEBUG_SHADERS=1`` compiles with ``-g``: the SPIR-V carries the flattened text, names and source lines for
+RenderDoc and other debuggers. (``-gVS`` would add variables, but its SPIR-V needs an extension that Vulkan 1.1 devices
+may lack.)
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,35 +36,36 @@ from dml.glslang.source import (
     target_of,
     wants_debug_information,
 )
+from dml.recent import Recent
 
 _SPIRV_MAGIC = (0x07230203).to_bytes(4, "little")
 _MEMORY_BYTES = 64 << 20
 
-#: "process" has every shader compiled by a process of its own, also where there is a library.
+#: "process" compiles every shader in a separate process, even if the library is there.
 COMPILER_VARIABLE = "DML_GLSLANG"
-#: A wheel brings SPIR-V (tools/wheel), laid out like the user's cache; it is read, never written.
+#: SPIR-V shipped in a wheel (tools/wheel), laid out like the user's cache; read-only.
 _SHIPPED = Path(__file__).parents[1] / "_vendor" / "spirv"
 
 
 def flatten(source: Source, *, include_dirs: Sequence[Path] = ()) -> str:
-    """The one text that ``compile`` hands to the compiler: ``source`` with its defines and everything it includes.
+    """Return the text that ``compile`` passes to the compiler: ``source`` with its defines and includes.
 
-    DMLError: an include that is not found (file and line).
+    Raises DMLError for a missing include (file and line).
     """
     return flat(source, Files(include_dirs), debug=wants_debug_information()).text
 
 
 def compile(source: Source, *, include_dirs: Sequence[Path] = (), target: str = "") -> bytes:
-    """The SPIR-V of ``source`` for ``target`` (a ``--target-env`` of glslang), its own where none is given.
+    """Compile ``source`` to SPIR-V for ``target`` (a ``--target-env`` of glslang; by default its own).
 
-    DMLError: no compiler, an include that is not found (file and line), or the compiler's messages, each with the file
-    and line of our source and that line itself.
+    Raises DMLError without a compiler, for a missing include (file and line), or with the compiler's messages, each
+    with the file, line number and line of our source.
     """
     return compile_many([source], include_dirs=include_dirs, target=target)[0]
 
 
 def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = (), target: str = "") -> list[bytes]:
-    """What ``compile`` makes of each source, in order, on all cores; equal sources are compiled once."""
+    """Compile sources in order, on all cores; equal sources are compiled once."""
     files = Files(include_dirs)
     debug = wants_debug_information()
     keys = {source: _key(source, files, target or target_of(source), debug=debug) for source in dict.fromkeys(sources)}
@@ -94,7 +93,7 @@ def compile_many(sources: Sequence[Source], *, include_dirs: Sequence[Path] = ()
 
 
 def has_extension(name: str) -> bool:
-    """Whether the compiler at hand knows that extension of GLSL. False where there is no compiler."""
+    """Whether the compiler knows a GLSL extension; False without a compiler."""
     try:
         return _has_extension(name, _version(), in_process=_library() is not None)
     except DMLError:
@@ -112,7 +111,7 @@ def _has_extension(name: str, version: str, *, in_process: bool) -> bool:
 
 
 def compiler() -> str:
-    """What ``compile`` goes to, in words for people. DMLError: a choice in the environment that there is not."""
+    """Return the compiler that ``compile`` uses, in words. Raises DMLError for an unknown choice in the environment."""
     _library()
     try:
         version = _version().removeprefix("Glslang Version: ")
@@ -122,7 +121,7 @@ def compiler() -> str:
 
 
 def _library() -> library.Library | None:
-    """DMLError where DML_GLSLANG says anything else than "process"."""
+    """Raises DMLError if DML_GLSLANG is set to anything but "process"."""
     asked = os.environ.get(COMPILER_VARIABLE) or ""
     if asked not in ("", "process"):
         raise DMLError(f"{COMPILER_VARIABLE}: takes 'process' or nothing, found {asked!r}")
@@ -130,7 +129,7 @@ def _library() -> library.Library | None:
 
 
 def _version() -> str:
-    """What identifies the compiler."""
+    """Return the compiler's identity."""
     loaded = _library()
     return loaded.version if loaded else process.version()
 
@@ -144,7 +143,7 @@ def _compiled(flattened: Flat, target: str) -> bytes:
 
 
 def _key(source: Source, files: Files, target: str, *, debug: bool) -> str:
-    """A name for the SPIR-V of a source. It is kept, as long as the files that it includes are as they were."""
+    """Return the cache key of a source. The key is itself cached while the included files are unchanged."""
     own = source, target, debug, _version(), tuple(files.directories)
     known = _keys.get(own)
     if known is not None and are_as_they_were(known[0], files):
@@ -157,19 +156,19 @@ def _key(source: Source, files: Files, target: str, *, debug: bool) -> str:
 
 def _made_key(source: Source, files: Files, target: str, *, debug: bool) -> str:
     parts = [_version(), target, "-g" if debug else "", *identity(source, files)]
-    # (with their lengths, so that no two lists give the same text)
+    # (length-prefixed, so that different lists give different texts)
     return hashlib.sha256("".join([f"{len(part)}:{part}" for part in parts]).encode()).hexdigest()
 
 
 def _kept(key: str) -> bytes | None:
-    """The SPIR-V of a key from memory or disk; None if it has to be compiled."""
+    """Return a key's SPIR-V from memory or disk; None if it must be compiled."""
     known = _memory.get(key)
     if known is not None:
         return known
     for folder in (cache.folder("spirv"), _SHIPPED):
         spirv = cache.read(_entry(folder, key))
         if spirv is not None and spirv.startswith(_SPIRV_MAGIC):
-            _memory.put(key, spirv)
+            _memory.put(key, spirv, len(spirv))
             return spirv
     return None
 
@@ -178,37 +177,9 @@ def _entry(folder: Path, key: str) -> Path:
     return folder / key[:2] / f"{key[2:]}.spv"
 
 
-class _Memory:
-    """The most recently used SPIR-V modules, up to a number of bytes."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._entries: OrderedDict[str, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> bytes | None:
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            return self._entries.get(key)
-
-    def put(self, key: str, spirv: bytes) -> None:
-        with self._lock:
-            self._size += len(spirv) - len(self._entries.get(key, b""))
-            self._entries[key] = spirv
-            self._entries.move_to_end(key)
-            while self._size > self._limit and len(self._entries) > 1:
-                self._size -= len(self._entries.popitem(last=False)[1])
-
-    def clear(self) -> None:
-        with self._lock:
-            self._entries.clear()
-            self._size = 0
-
-
-_memory = _Memory(_MEMORY_BYTES)
-#: How many names of SPIR-V are kept, with the files that each depends on.
+#: SPIR-V by the identity of its source.
+_memory: Recent[str, bytes] = Recent(None, _MEMORY_BYTES, always=1)
+#: Maximum cached keys, with the files that each depends on.
 _MOST_KEYS = 1024
 _keys: dict[Hashable, tuple[tuple[Search, ...], str]] = {}
 

@@ -1,6 +1,6 @@
-"""The compiler in this process: a library that tools/glslang/build makes of the system's glslang.
+"""The compiler in this process: a library that tools/glslang/build makes from the system's glslang.
 
-It lies in a wheel that brings it, or in the virtual environment, where tools/setup puts it.
+It is part of a wheel, or in the virtual environment, where tools/setup puts it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _PLACES = (Path(__file__).parents[1] / "_vendor" / "glslang.so", Path(sys.prefix
 
 
 class Library:
-    """A library that was loaded, for any number of threads at a time: calls do not hold Python's lock."""
+    """A loaded library. Thread-safe: calls release the GIL."""
 
     def __init__(self, path: Path) -> None:
-        """OSError or AttributeError: it does not load, or is not ours."""
+        """Raises OSError or AttributeError if the library does not load or is not ours."""
         library = ctypes.CDLL(str(path))
         library.dml_glslang_start.restype = ctypes.c_char_p
         self._compile = library.dml_glslang_compile
@@ -31,7 +31,7 @@ class Library:
         self.version: str = (library.dml_glslang_start() or b"").decode()
 
     def compile(self, flat: Flat, target: str) -> tuple[bytes | None, str] | None:
-        """The SPIR-V, or None where there is none, and the compiler's messages; None if the library cannot say."""
+        """Return the SPIR-V, None on failure, and the compiler's messages; None if the library cannot tell."""
         words, count, messages = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_void_p()
         results = [ctypes.byref(result) for result in (words, count, messages)]
         texts = [text.encode() for text in (flat.text, flat.file, target)]
@@ -48,7 +48,7 @@ class Library:
 
 @functools.cache
 def load(places: Sequence[Path] = _PLACES) -> Library | None:
-    """The first library that loads; None where there is none."""
+    """Return the first library that loads; None without one."""
     for path in places:
         try:
             library = Library(path)

@@ -1,4 +1,4 @@
-"""What the compiler says, in terms of our files and lines."""
+"""The compiler's messages in terms of our files and lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = 8
 
 
 def explain(flat: Flat, messages: str) -> str:
-    """The compiler's messages with the line of source each is about."""
+    """Return the compiler's messages, each with its source line."""
     located: list[str] = []
     other: list[str] = []
     for message in filter(None, map(str.strip, messages.splitlines())):
@@ -26,7 +26,7 @@ def explain(flat: Flat, messages: str) -> str:
         lines = flat.lines.get(file, [])
         text = f"\n    {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
         located.append(f"{file}:{line}: {what}{text}")
-    # Where compiling has failed, the linker's messages (those without a line) add nothing.
+    # After a compile error, the linker's messages (those without a line) add nothing.
     shown = located or other or [messages.strip() or "the compiler gave no reason"]
     left = f"\n... and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     return "\n".join([f"compiling {flat.name} failed:", *shown[:_SHOWN]]) + left

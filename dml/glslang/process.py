@@ -1,4 +1,4 @@
-"""The compiler as a program of its own, ``glslangValidator``: a process for each shader."""
+"""The compiler as a program, ``glslangValidator``: one process per shader."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from dml.errors import HRESULT, DMLError
 from dml.glslang.source import Flat
 
-#: A wheel that was built where there was no library brings the program; tools/setup may put one that is newer than the
-#: system's beside the library. Those come before what PATH has.
+#: A wheel built without the library includes the program; tools/setup may install one newer than the system's next to
+#: the library. Both come before PATH.
 _PLACES = (
     Path(__file__).parents[1] / "_vendor" / "glslangValidator",
     Path(sys.prefix, "lib", "dml", "glslang", "bin", "glslangValidator"),
@@ -23,7 +23,7 @@ _PLACES = (
 
 @functools.cache
 def executable() -> str:
-    """The program. DMLError where there is none."""
+    """Return the program's path. Raises DMLError without one."""
     found = next(filter(None, map(shutil.which, (*map(str, _PLACES), "glslangValidator"))), None)
     if found is None:
         raise DMLError(
@@ -36,7 +36,7 @@ def executable() -> str:
 
 @functools.cache
 def version() -> str:
-    """What identifies the compiler; asked for once per process. DMLError where there is none."""
+    """Return the compiler's identity, queried once per process. Raises DMLError without a compiler."""
     try:
         run = subprocess.run([executable(), "--version"], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -45,14 +45,14 @@ def version() -> str:
 
 
 def compile(flat: Flat, target: str) -> tuple[bytes | None, str]:
-    """The SPIR-V, or None where there is none, and the compiler's messages. DMLError: there is no compiler."""
+    """Return the SPIR-V, None on failure, and the compiler's messages. Raises DMLError without a compiler."""
     with tempfile.TemporaryDirectory(prefix="dml-glslang-") as directory:
         shader, output = Path(directory, flat.file), Path(directory, "shader.spv")
         shader.write_text(flat.text, encoding="utf-8")
         debug = ["-g"] if flat.debug else []
         command = [executable(), "-V", *debug, "-S", "comp", "--target-env", target, "-o", str(output), flat.file]
         try:
-            # Debug information names the file as it is named here: not by a folder that is soon gone.
+            # Debug information contains the file name as given here, so it must not name a temporary folder.
             run = subprocess.run(command, capture_output=True, check=False, cwd=directory)
         except OSError as error:
             raise DMLError(f"{command[0]} does not run: {error}", HRESULT.DXGI_ERROR_UNSUPPORTED) from error

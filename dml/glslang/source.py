@@ -1,7 +1,7 @@
-"""What is compiled: GLSL with includes and defines, its identity, and the one text that a compiler gets.
+"""Shader sources: GLSL with includes and defines, their identity, and the flattened text for the compiler.
 
-A source's identity comes from its own texts and the contents of the files it reaches, found without pasting them
-together: of a shader that was compiled before, no more is asked.
+A source's identity follows from its own texts and the contents of the files it reaches, without flattening: a shader
+that was compiled before needs no more.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 _VERSION = re.compile(r"^\s*#\s*version\b")
 _LINE_EXTENSION = "#extension GL_GOOGLE_cpp_style_line_directive"
 
-#: Set to anything but 0, it makes shaders carry what debuggers show.
+#: Any value but 0 adds debug information to shaders.
 DEBUG_VARIABLE = "DML_DEBUG_SHADERS"
 
 
 def wants_debug_information() -> bool:
-    """Whether shaders are to carry what debuggers show: DML_DEBUG_SHADERS is set, and not 0."""
+    """Whether shaders carry debug information: DML_DEBUG_SHADERS is set, and not 0."""
     return os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0")
 
 
@@ -34,7 +34,8 @@ def wants_debug_information() -> bool:
 class Source:
     """One compute shader: its text (from ``#version`` on), macros and generated include files.
 
-    ``name`` is what errors call it. ``headers`` are (name, text) pairs that win over files of the same name.
+    ``name`` stands for it in errors. ``headers`` are (name, text) pairs that take precedence over files of the same
+    name.
     """
 
     name: str
@@ -43,18 +44,18 @@ class Source:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-#: What compiled shaders run on (a ``--target-env`` of glslang), and what those run on that need an extension of GLSL.
+#: Default ``--target-env`` of glslang, and the ones that some GLSL extensions need.
 TARGET, _NEWER_TARGETS = "vulkan1.1", {"GL_NV_cooperative_matrix2": "vulkan1.3"}
 
 
 def target_of(source: Source) -> str:
-    """What a source is compiled for: what every shader is, but where one of its extensions needs newer SPIR-V."""
+    """Return a source's target: the default, unless one of its extensions needs newer SPIR-V."""
     return next((target for name, target in _NEWER_TARGETS.items() if name in source.text), TARGET)
 
 
 @dataclass(frozen=True)
 class Flat:
-    """A text without includes. ``lines``: those of each file that messages and debuggers name."""
+    """A flattened text. ``lines``: the lines of each file that messages and debuggers name."""
 
     name: str
     text: str
@@ -63,31 +64,31 @@ class Flat:
 
     @property
     def file(self) -> str:
-        """What the compiler gets it as."""
+        """The file name that the compiler gets."""
         return posixpath.basename(self.name) if self.debug else "shader.comp"
 
 
 @dataclass(frozen=True)
 class _Include:
-    """A file or generated header that was found. ``hash`` is that of a file's text; the headers are in their source."""
+    """A found file or generated header. ``hash``: of a file's text; a header's text is in its source."""
 
     identity: str
-    shown: str  # what messages call it
+    shown: str  # name in messages
     text: str
     hash: str = ""
 
 
 class Files:
-    """The include files in some directories, as they are when each is first asked for."""
+    """The include files in some directories, as of their first use."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self.directories = directories
-        # (The kernels of an installed package, in _shaders/, are those of a checkout's shaders/.)
+        # (An installed package has a checkout's shaders/ in _shaders/.)
         self._roots = [(str(directory), f"{directory.name.removeprefix('_')}/") for directory in directories]
         self._found: dict[tuple[str, str], _Include | None] = {}
 
     def find(self, wanted: str, includer: str) -> _Include | None:
-        """What a file called ``includer`` means by ``wanted``: first what lies beside it; None if there is no such."""
+        """Resolve ``wanted`` as included by ``includer``: first next to it; None if not found."""
         key = (wanted, posixpath.dirname(includer))
         if key not in self._found:
             self._found[key] = self._look_up(wanted, key[1])
@@ -105,18 +106,19 @@ class Files:
 
 
 def identity(source: Source, files: Files) -> list[str]:
-    """All that the flattened text of ``source`` depends on: its own texts, names and hashes of the files it reaches."""
+    """Return all that the flattened text depends on: the source's own texts, names and hashes of the files it
+    reaches."""
     own = [text for pair in (*source.defines, *source.headers) for text in pair]
     reached = [text for pair in _reached(source, files) for text in pair]
     return [source.name, source.text, str(len(source.defines)), str(len(source.headers)), *own, *reached]
 
 
-#: A file that was looked for: what for, by whom, and where it was with which hash, None where there was none.
+#: A file lookup: the name, the includer, and the path and hash found; None if not found.
 Search = tuple[str, str, tuple[str, str] | None]
 
 
 def searches(source: Source, files: Files) -> tuple[Search, ...]:
-    """What decides, beside the source's own texts, what ``identity`` is."""
+    """Return the lookups that decide ``identity``, besides the source's own texts."""
     made: list[Search] = []
     for _ in _reached(source, files, made):
         pass
@@ -124,7 +126,7 @@ def searches(source: Source, files: Files) -> tuple[Search, ...]:
 
 
 def are_as_they_were(made: Iterable[Search], files: Files) -> bool:
-    """Whether the files that were looked for are where they were, with the same texts."""
+    """Whether the lookups still find the same files with the same texts."""
     for wanted, includer, where in made:
         found = files.find(wanted, includer)
         if (None if found is None else (found.identity, found.hash)) != where:
@@ -133,9 +135,9 @@ def are_as_they_were(made: Iterable[Search], files: Files) -> bool:
 
 
 def _reached(source: Source, files: Files, made: list[Search] | None = None) -> Iterator[tuple[str, str]]:
-    """(name in messages, hash) of each file that is included somewhere; the hash of a missing one is empty.
+    """Yield (name in messages, hash) of each included file; the hash of a missing one is empty.
 
-    made: gets what was looked for.
+    made: collects the lookups.
     """
     headers = dict(source.headers)
     seen: set[str] = set()
@@ -162,7 +164,7 @@ def _find(wanted: str, includer: str, headers: dict[str, str], files: Files) -> 
 
 
 def _includes(text: str) -> tuple[str, ...]:
-    """What the lines of a text include; most generated ones nothing, which is seen at once."""
+    """Return the includes of a text; most generated texts have none, which is checked first."""
     return _included_by(text) if "include" in text else ()
 
 
@@ -172,24 +174,24 @@ def _included_by(text: str) -> tuple[str, ...]:
 
 
 def flat(source: Source, files: Files, *, debug: bool) -> Flat:
-    """The one text of ``source`` that a compiler gets, with its defines and all that it includes.
+    """Flatten ``source`` with its defines and includes for the compiler.
 
-    DMLError: an include that is not found (file and line).
+    Raises DMLError for a missing include (file and line).
     """
     joined = _Flattener(source, files)
     if not debug:
         return Flat(source.name, joined.text, joined.lines, debug=False)
-    # Debuggers have this text and none of the files it was put together from, so lines are counted in it.
+    # Debuggers see this text alone, so lines are counted in it.
     lines = [line for line in joined.text.splitlines() if not line.startswith(("#line ", _LINE_EXTENSION))]
     text = "\n".join([*lines, ""])
     return Flat(source.name, text, {posixpath.basename(source.name): lines}, debug=True)
 
 
 class _Flattener:
-    """Joins a source and everything it includes into ``text``; ``lines`` keeps each file's lines for messages.
+    """Joins a source and its includes into ``text``; ``lines`` keeps each file's lines for messages.
 
-    A file is included once, at its first ``#include`` (whatever conditionals stand around it), so that library files
-    need no guards.
+    A file is included once, at its first ``#include`` (whatever conditionals surround it), so library files need no
+    guards.
     """
 
     def __init__(self, source: Source, files: Files) -> None:
@@ -204,7 +206,7 @@ class _Flattener:
         self.lines[source.name] = body
         defines = [f"#define {name} {value}" for name, value in source.defines]
         self.lines["<defines>"] = defines
-        # GLSL wants extensions right after #version.
+        # GLSL requires extensions right after #version.
         out = [body[version].strip(), f"{_LINE_EXTENSION} : require"]
         rest = self._included_lines(source.name, body[version + 1 :], version + 2)
         extensions: list[str] = []
@@ -220,7 +222,7 @@ class _Flattener:
         for number, line in enumerate(body, first):
             match = _INCLUDE.match(line)
             if match is None:
-                # Where an extension is moved to the top, an empty line stays behind, so that line numbers stay right.
+                # An extension moved to the top leaves an empty line, which keeps line numbers right.
                 if line.lstrip().startswith("#extension"):
                     yield line
                     yield ""
@@ -245,7 +247,7 @@ _contents: dict[str, tuple[tuple[int, int], tuple[str, str]]] = {}
 
 
 def _content(path: str) -> tuple[str, str] | None:
-    """A file's text and the hash of it, read again only when it has changed; None where there is no such file."""
+    """Return a file's text and its hash, read again only when changed; None without such a file."""
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)

@@ -1,7 +1,7 @@
-"""Self-contained HTML pages: a template with its style, its scripts and its data inside, and nothing from a network.
+"""Self-contained HTML pages: a template with style, scripts and data inside, without network access.
 
-A package that makes a page has its template, its .css and its .js in a folder ``assets``; what all pages share
-(colours, tables, how scripts make elements) is in this one's. Data reaches the scripts as JSON, never as markup.
+A package with a page keeps its template, .css and .js in a folder ``assets``; what pages share (colours, tables,
+element helpers) is in this one's. Data reaches the scripts as JSON, never as markup.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def render(
     scripts: Sequence[str] = (),
     context: Mapping[str, object] | None = None,
 ) -> str:
-    """The page as text.
+    """Render a page.
 
-    package: whose ``assets`` hold the template, the styles and the scripts, which run in this order behind the shared
-    ones. data: what JSON can say, for the scripts; numbers that are not finite become "inf", "-inf" and "nan".
-    context: the template's variables, escaped where they are written. Raises DMLError where jinja2 is missing.
+    package: whose ``assets`` hold the template, the styles and the scripts, which run in this order after the shared
+    ones. data: JSON data for the scripts; numbers that are not finite become "inf", "-inf" and "nan". context: the
+    template's variables, escaped when written. Raises DMLError if jinja2 is missing.
     """
     style = "\n".join([_asset(__package__, name) for name in _SHARED[0]] + [_asset(package, name) for name in styles])
     script = "\n".join([_asset(__package__, name) for name in _SHARED[1]] + [_asset(package, name) for name in scripts])
@@ -44,7 +44,7 @@ def render(
     return found.render(
         style=style,
         script=script,
-        # The browser runs these texts and no other, and fetches nothing.
+        # The browser runs these scripts alone and fetches nothing.
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'",
         data=json.dumps(_finite(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         **(context or {}),
@@ -66,7 +66,7 @@ def _environment(package: str) -> Environment:
 
 
 def grouped(count: int) -> str:
-    """A number with its thousands apart: 13,211."""
+    """Format a number with separated thousands: 13,211."""
     return f"{count:,}"
 
 
@@ -79,7 +79,7 @@ def _hash(text: str) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinities."""
+    """Replace non-finite numbers, which JSON lacks."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):

@@ -51,7 +51,23 @@ FUSABLE_ACTIVATIONS: frozenset[DML_OPERATOR_TYPE] = frozenset({
     _O.DML_OPERATOR_ACTIVATION_SHRINK,
     _O.DML_OPERATOR_ACTIVATION_GELU,
 })  # fmt: skip
-#: What some operators can fuse in addition, and from which level on (dml-fused-activations, feature level history).
+#: What recurrent networks take beside the fusable ones: their pages exclude no activation. Those of two tensors
+#: (PARAMETERIZED_RELU, RELU_GRAD) cannot be given as ActivationDescs, whose tensors are None.
+_ALSO_IN_NETWORKS: dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL] = dict.fromkeys(
+    (
+        _O.DML_OPERATOR_ACTIVATION_HARDMAX,
+        _O.DML_OPERATOR_ACTIVATION_HARDMAX1,
+        _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX,
+        _O.DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1,
+        _O.DML_OPERATOR_ACTIVATION_SOFTMAX,
+        _O.DML_OPERATOR_ACTIVATION_SOFTMAX1,
+        _O.DML_OPERATOR_ACTIVATION_SWISH,
+        _O.DML_OPERATOR_ACTIVATION_HARD_SWISH,
+    ),
+    DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_1_0,
+)
+#: What some operators can fuse in addition, and from which level on, where that is after the activation itself came
+#: (dml-fused-activations, feature level history).
 ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]] = {
     _O.DML_OPERATOR_CONVOLUTION: {_O.DML_OPERATOR_ELEMENT_WISE_CLIP: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_0},
     _O.DML_OPERATOR_GEMM: {
@@ -59,6 +75,9 @@ ALSO_FUSABLE: dict[DML_OPERATOR_TYPE, dict[DML_OPERATOR_TYPE, DML_FEATURE_LEVEL]
         _O.DML_OPERATOR_ACTIVATION_SOFTMAX: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_1,
         _O.DML_OPERATOR_ACTIVATION_SOFTMAX1: DML_FEATURE_LEVEL.DML_FEATURE_LEVEL_6_1,
     },
+    _O.DML_OPERATOR_RNN: _ALSO_IN_NETWORKS,
+    _O.DML_OPERATOR_GRU: _ALSO_IN_NETWORKS,
+    _O.DML_OPERATOR_LSTM: _ALSO_IN_NETWORKS,
 }
 
 

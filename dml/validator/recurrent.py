@@ -60,6 +60,11 @@ def network(
     check.not_owned("InputTensor", "WeightTensor", "RecurrenceTensor", "BiasTensor", *states, "SequenceLengthsTensor")
     why = f"{', '.join(functions)} of each direction"
     check.activations("ActivationDescs", len(functions) * directions, why=why)
+    for index, activation in enumerate(desc.ActivationDescs):
+        # Rows end at steps of their own, and each direction has functions of its own.
+        axes = tuple(getattr(activation, "Axes", (3,)))
+        rule = "must be (3,), the units of {1, num_directions, batch_size, hidden_size}"
+        check.that(axes == (3,), f"ActivationDescs[{index}].Axes", rule, axes)
     return directions, hidden_size
 
 

@@ -7,8 +7,8 @@ from .base import Check, rule
 
 
 @rule(d.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC, fused=True)
-@rule(d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC)
-@rule(d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC)
+@rule(d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, fused=True)
+@rule(d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, fused=True)
 def over_the_last_dimension(desc: d.OperatorDesc, check: Check) -> None:
     tensor = check.tensor("InputTensor")
     if tensor is not None and any(size != 1 for size in tensor.Sizes[:-2]):
@@ -16,7 +16,7 @@ def over_the_last_dimension(desc: d.OperatorDesc, check: Check) -> None:
 
 
 @rule(d.DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC, fused=True)
-@rule(d.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC)
-@rule(d.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC)
+@rule(d.DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC, fused=True)
+@rule(d.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC, fused=True)
 def over_axes(desc: d.OperatorDesc, check: Check) -> None:
     check.axes("Axes")

@@ -3,6 +3,7 @@
     tools/bench [--device llvmpipe] [--rounds 15] [case ...]
     tools/bench --first-result [--model resnet18]    how long models take to their first result; --help says more
     tools/bench --roofline [case ...]                operators as fractions of what the device can do; likewise
+    tools/bench --language                           a language model beside llama.cpp; likewise
     tools/bench --compare before.json after.json     two reports (--json FILE) side by side
 
 Every round measures each peer once, so that all see the same weather, as the slope from one evaluation to five in a

@@ -16,11 +16,13 @@ class Profile:
     """registers: of 32 bits that an invocation may have. file: those that the invocations of a workgroup share.
 
     by_thread: a subgroup has ``registers`` times the narrowest subgroup, however wide it is, as on Intel's GPUs.
+    loads_early: the compiler starts more loads ahead of their use than NVIDIA's does, which takes registers.
     """
 
     registers: int = 255
     file: int = 65536
     by_thread: bool = False
+    loads_early: bool = False
 
 
 #: VkPhysicalDeviceProperties.vendorID
@@ -59,7 +61,7 @@ def _profile(vendor: int, device: int, driver: int) -> Profile:
         return _PROFILES[_APPLE]
     if vendor == _NVIDIA and driver == _NVK:
         # NVIDIA's own compiler holds a row of 80 elements in 128 registers; Mesa's keeps more in flight, and spills.
-        return Profile(255, 49152)
+        return Profile(255, 49152, loads_early=True)
     if vendor == _QUALCOMM:
         # (0x06060001 is a 660, 0x07002000 a 702 of the same generation, 0x43050a01 a 740)
         return _ADRENO_7 if device >> 16 > _LAST_ADRENO_6 else _ADRENO_6
@@ -135,6 +137,11 @@ def gains_by_halves(target: Target) -> bool:
     """Whether sums of FLOAT16 beside those of FLOAT32 save registers. On Intel's GPUs a half takes as much of one as a
     float does in the narrowest subgroup, which is the one that has registers enough."""
     return not profile(target).by_thread
+
+
+def loads_early(target: Target) -> bool:
+    """Whether the compiler needs registers for loads that it moves ahead."""
+    return profile(target).loads_early
 
 
 def has_few_registers(target: Target) -> bool:

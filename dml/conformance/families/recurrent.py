@@ -28,7 +28,7 @@ from dml.enums import (
 _SIZES = sizes("5x3x6x10", "1x1x1x1", "3x4x7x33", "7x2x1x5", "2x5x17x67")
 #: The usual functions, and others in place of them.
 _USUAL = ("SIGMOID", "TANH")
-_OTHERS = ("LINEAR", "HARD_SIGMOID", "ELU", "GELU")
+_OTHERS = ("LINEAR", "HARD_SIGMOID", "ELU", "GELU", "SOFTMAX")
 _ACTIVATIONS = fused(*_USUAL, *_OTHERS)
 _OUTPUTS = ("OutputSequenceTensor", "OutputSingleTensor", "OutputCellSingleTensor")
 

@@ -163,8 +163,8 @@ class _Sizes:
         """The whole sequence and one state."""
         each = (self.directions, self.batch, self.hidden)
         return (
-            DML_BUFFER_TENSOR_DESC(x.data_type, (self.sequence, *each)),
-            DML_BUFFER_TENSOR_DESC(x.data_type, (1, *each)),
+            x.builder.output(x.data_type, (self.sequence, *each)),
+            x.builder.output(x.data_type, (1, *each)),
         )
 
 

@@ -116,7 +116,7 @@ def test_no_input_may_be_owned(kind: str, name: str) -> None:
         ({"OutputSequenceTensor": None, "OutputSingleTensor": None}, "at least 1 of OutputSequenceTensor"),
         ({"ActivationDescs": (SIGMOID,)}, "ActivationDescs: must have 2 item"),
         (
-            {"ActivationDescs": (SIGMOID, dml.DML_ACTIVATION_SOFTMAX_OPERATOR_DESC())},
+            {"ActivationDescs": (SIGMOID, dml.DML_ELEMENT_WISE_EXP_OPERATOR_DESC(None, None))},
             r"ActivationDescs\[1\]: must be an",
         ),
     ],

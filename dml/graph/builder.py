@@ -413,6 +413,10 @@ class Builder(Generic[Compiled]):
         """How many nodes and edges there are, for ``fragment``."""
         return len(self._nodes), len(self._input_edges), len(self._edges)
 
+    def nodes_added(self, numbers: range) -> list[Any]:
+        """Nodes by number, in the order in which they were added."""
+        return self._nodes[numbers.start : numbers.stop]
+
     def fragment(self, since: tuple[int, int, int], sources: Sequence[Source]) -> Fragment | None:
         """What was added since; None where that reads other values made before than those from ``sources``."""
         first, inputs, edges = since

@@ -11,7 +11,7 @@ from dml.frontends.running import write_trace
 from dml.runtime.recording import KernelTime
 
 from .backend import PreparedModel
-from .command import profiled_parts
+from .command import times_by_part, walk
 
 
 class SessionProfile:
@@ -27,7 +27,7 @@ class SessionProfile:
     def add(self, model: PreparedModel, feeds: Mapping[str, Any]) -> None:
         self._runs += 1
         self._clock = "device clock" if model.device.has_timestamps else "host clock"
-        self._rows.update(profiled_parts(model, feeds, f"run {self._runs}"))
+        self._rows.update(times_by_part(walk(model, feeds, profile=True).parts, f"run {self._runs}"))
 
     def end(self) -> str:
         """Write the trace and return its path. Raises DMLError where it cannot be written."""

@@ -7,7 +7,7 @@ float8 are FLOAT32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 import dml.graph.operations as op
-from dml.descriptors import elementwise as ew
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE
 from dml.errors import HRESULT, DMLError
@@ -116,44 +115,44 @@ class OnnxValue:
 
     # Element by element, as in NumPy; a number takes the dtype of the value.
 
-    def _with(self, cls: type[OperatorDesc], other: OnnxValue | float, swap: bool = False) -> OnnxValue:
+    def _with(self, function: Operation, other: OnnxValue | float, swap: bool = False) -> OnnxValue:
         second = other if isinstance(other, OnnxValue) else self.filled(other)
-        return binary(cls, second, self) if swap else binary(cls, self, second)
+        return binary(function, second, self) if swap else binary(function, self, second)
 
     def __add__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_ADD_OPERATOR_DESC, other)
+        return self._with(op.add, other)
 
     def __sub__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other)
+        return self._with(op.subtract, other)
 
     def __rsub__(self, other: float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC, other, swap=True)
+        return self._with(op.subtract, other, swap=True)
 
     def __mul__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC, other)
+        return self._with(op.multiply, other)
 
     def __truediv__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._with(ew.DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC, other)
+        return self._with(op.divide, other)
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def _compare(self, cls: type[OperatorDesc], other: OnnxValue | float) -> OnnxValue:
-        return binary(cls, self, other if isinstance(other, OnnxValue) else self.filled(other), BOOL)
+    def _compare(self, function: Operation, other: OnnxValue | float) -> OnnxValue:
+        return binary(function, self, other if isinstance(other, OnnxValue) else self.filled(other), BOOL)
 
     def __lt__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OPERATOR_DESC, other)
+        return self._compare(op.less_than, other)
 
     def __gt__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OPERATOR_DESC, other)
+        return self._compare(op.greater_than, other)
 
     def __ge__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL_OPERATOR_DESC, other)
+        return self._compare(op.greater_than_or_equal, other)
 
     def __le__(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL_OPERATOR_DESC, other)
+        return self._compare(op.less_than_or_equal, other)
 
     def equals(self, other: OnnxValue | float) -> OnnxValue:
-        return self._compare(ew.DML_ELEMENT_WISE_LOGICAL_EQUALS_OPERATOR_DESC, other)
+        return self._compare(op.equals, other)
 
 
 @dataclass(frozen=True)
@@ -188,6 +187,8 @@ def _as_type(tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
     return tensor if tensor.data_type == kind else op.cast(tensor, kind)
 
 
+#: A function of ``dml.graph.operations``.
+Operation = Callable[..., Tensor]
 OutputKind = tuple[Sequence[int], DType]
 
 
@@ -223,19 +224,19 @@ def one(
     return emit(cls, {output: (shape, dtype or x.dtype)}, x.builder, **fields)[output]
 
 
-def unary(cls: type[OperatorDesc], x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
-    """An operator on each element."""
-    return one(cls, x, x.shape, dtype, InputTensor=x, **attributes)
+def unary(function: Operation, x: OnnxValue, dtype: DType | None = None, **attributes: Any) -> OnnxValue:
+    """Apply an operation of ``dml.graph.operations`` to each element. dtype: of the result where it is another one."""
+    if not x.size:
+        return x.filled(0, x.shape, dtype)
+    return x.made(function(x.tensor, **attributes), dtype=dtype)
 
 
-def binary(
-    cls: type[OperatorDesc], a: OnnxValue, b: OnnxValue, dtype: DType | None = None, **attributes: Any
-) -> OnnxValue:
-    """An operator on pairs of elements, broadcast as in NumPy."""
+def binary(function: Operation, a: OnnxValue, b: OnnxValue, dtype: DType | None = None) -> OnnxValue:
+    """Apply an operation of ``dml.graph.operations`` to pairs of elements, broadcast as in NumPy."""
     shape = broadcast_sizes(a.shape, b.shape)
     if not prod(shape):
         return a.filled(0, shape, dtype)
-    return one(cls, a, shape, dtype, ATensor=expanded(a, shape).tensor, BTensor=expanded(b, shape).tensor, **attributes)
+    return a.made(function(a.tensor, b.tensor), shape, dtype)
 
 
 def expanded(x: OnnxValue, shape: Sequence[int]) -> OnnxValue:
@@ -283,7 +284,7 @@ def cast(x: OnnxValue, dtype: npt.DTypeLike) -> OnnxValue:
 
 
 def logical_not(x: OnnxValue) -> OnnxValue:
-    return unary(ew.DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC, x)
+    return unary(op.logical_not, x)
 
 
 def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
@@ -291,19 +292,12 @@ def where(condition: OnnxValue, a: OnnxValue, b: OnnxValue) -> OnnxValue:
     shape = broadcast_sizes(condition.shape, a.shape, b.shape)
     if not prod(shape):
         return a.filled(0, shape)
-    return one(
-        ew.DML_ELEMENT_WISE_IF_OPERATOR_DESC,
-        a,
-        shape,
-        ConditionTensor=expanded(condition, shape),
-        ATensor=expanded(a, shape),
-        BTensor=expanded(b, shape),
-    )
+    return a.made(op.if_(condition.tensor, a.tensor, b.tensor), shape)
 
 
 def maximum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    return binary(ew.DML_ELEMENT_WISE_MAX_OPERATOR_DESC, a, b)
+    return binary(op.maximum, a, b)
 
 
 def minimum(a: OnnxValue, b: OnnxValue) -> OnnxValue:
-    return binary(ew.DML_ELEMENT_WISE_MIN_OPERATOR_DESC, a, b)
+    return binary(op.minimum, a, b)

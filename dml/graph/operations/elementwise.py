@@ -30,7 +30,7 @@ def unary_function(
     cls: type[OperatorDesc], data_type: DML_TENSOR_DATA_TYPE | None = None, **defaults: Any
 ) -> Callable[..., Tensor]:
     """A function of one tensor; attributes by keyword in snake_case, with DirectMLX's defaults."""
-    names = attribute_names(cls)
+    names = attribute_names(cls)  # type: ignore[arg-type]  # a class is hashable
 
     def function(x: Tensor, **attributes: Any) -> Tensor:
         given = {"axes": (x.rank - 1,), "scale_bias": None}

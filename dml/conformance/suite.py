@@ -12,8 +12,8 @@ from dml.compiler.target import Target
 from dml.conformance.case import Case, cases
 from dml.conformance.coverage import Coverage, coverage
 from dml.conformance.subject import Subject, subjects
+from dml.enums.naming import did_you_mean
 from dml.errors import DMLError
-from dml.structures import did_you_mean
 
 #: Size -> how many parameters' labels are all combined: each label, every pair, every triple.
 SIZES = {"quick": 1, "default": 2, "full": 3}

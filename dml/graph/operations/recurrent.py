@@ -169,8 +169,10 @@ class _Sizes:
         """The whole sequence and one state."""
         each = (self.directions, self.batch, self.hidden)
         whole = (self.sequence, *each)
-        strides = ordered_strides(whole, (0, 2, 1, 3)) if steps_together and self.directions == 2 else None
-        return DML_BUFFER_TENSOR_DESC(x.data_type, whole, strides), DML_BUFFER_TENSOR_DESC(x.data_type, (1, *each))
+        sequence = x.builder.output(x.data_type, whole)
+        if steps_together and self.directions == 2:
+            sequence = DML_BUFFER_TENSOR_DESC(x.data_type, whole, ordered_strides(whole, (0, 2, 1, 3)))
+        return sequence, x.builder.output(x.data_type, (1, *each))
 
 
 def _sizes(name: str, x: Tensor, recurrence: Tensor) -> _Sizes:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Any, TypeVar
 
 import numpy as np
 
 from .arguments import described, field_checks, is_number
-from .enums.naming import by_name, nearby
+from .enums.naming import by_name, did_you_mean, nearby
 from .errors import DMLError
 from .traced import TracedInt
 
@@ -109,15 +109,6 @@ class Signature:
 
 def _may_be_count(value: object) -> bool:
     return value is None or (hasattr(type(value), "__index__") and not isinstance(value, np.ndarray))
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name, suggesting a similar known one; "" if there is none."""
-    # only after an error: it is slow to import
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def structure(*in_c: str, converted: tuple[str, ...] = ()) -> Callable[[type[_Kind]], type[_Kind]]:

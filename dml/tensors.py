@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from .arguments import checked, is_number
 from .enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_FLAGS, DML_TENSOR_TYPE
-from .enums.naming import short_name
+from .enums.naming import did_you_mean, short_name
 from .errors import DMLError
-from .structures import derive_count, did_you_mean, enumerator, integer, integers, not_converted, structure
+from .structures import derive_count, enumerator, integer, integers, not_converted, structure
 
 _T = DML_TENSOR_DATA_TYPE
 

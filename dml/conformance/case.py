@@ -14,8 +14,8 @@ from dml.conformance.parameters import Choice, Skip
 from dml.conformance.subject import Subject, subjects
 from dml.conformance.values import Values
 from dml.descriptors.base import OperatorDesc
+from dml.enums.naming import did_you_mean
 from dml.errors import DMLError
-from dml.structures import did_you_mean
 from dml.validator import validate
 
 

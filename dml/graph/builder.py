@@ -10,10 +10,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
 
 import numpy.typing as npt
 
@@ -30,10 +31,18 @@ from dml.descriptors.graph import (
     DML_OPERATOR_GRAPH_NODE_DESC,
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
-from dml.enums import DML_GRAPH_EDGE_TYPE, DML_TENSOR_DATA_TYPE, DML_TENSOR_DIMENSION_COUNT_MAX1
+from dml.descriptors.movement import DML_CAST_OPERATOR_DESC
+from dml.enums import (
+    DML_EXECUTION_FLAGS,
+    DML_GRAPH_EDGE_TYPE,
+    DML_TENSOR_DATA_TYPE,
+    DML_TENSOR_DIMENSION_COUNT_MAX1,
+)
 from dml.errors import HRESULT, DMLError
 from dml.graph.arithmetic import TensorArithmetic
 from dml.graph.constants import SharedConstants, tensor_bytes
+from dml.graph.conversions import conversions
+from dml.graph.policies import TensorPolicy, described
 from dml.tensors import (
     DML_BUFFER_TENSOR_DESC,
     broadcast_strides,
@@ -47,17 +56,28 @@ from dml.traced import Numbers, TracedInt, filled
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from typing_extensions import TypeVar
+
+    #: What a device compiles a graph to.
+    Compiled = TypeVar("Compiled", default=Any)
+    Compiled_co = TypeVar("Compiled_co", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    Compiled = TypeVar("Compiled")
+    Compiled_co = TypeVar("Compiled_co", covariant=True)
+
 FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 
 
-class DeviceLike(Protocol):
+class DeviceLike(Protocol[Compiled_co]):
     """What a builder needs of a device (dml.api.device stands above this module)."""
 
     def create_operator(self, desc: Any) -> Any: ...
 
     def compile_graph(
         self, desc: DML_GRAPH_DESC, flags: Any = ..., *, optimize: bool = ..., inputs: Any = ..., outputs: Any = ...
-    ) -> Any: ...
+    ) -> Compiled_co: ...
 
 
 class Tensor(TensorArithmetic):
@@ -87,9 +107,24 @@ class Tensor(TensorArithmetic):
         return f"Tensor({self.desc.DataType.name}, {self.sizes}, from {self.source})"
 
     @checked
-    def view(self, sizes: Sequence[int], strides: Sequence[int] | None = None) -> Tensor:
-        """The same bytes under other sizes and strides; nothing is computed (DirectMLX: Reinterpret)."""
-        desc = _viewed(self.desc, tuple(sizes), None if strides is None else tuple(strides))
+    def view(
+        self,
+        sizes: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+        data_type: DML_TENSOR_DATA_TYPE | None = None,
+    ) -> Tensor:
+        """The same bytes under other sizes, strides or another data type; nothing is computed (DirectMLX: Reinterpret).
+
+        sizes: those of the tensor, with its strides, where left out. Raises DMLError where they reach beyond its bytes.
+        """
+        if sizes is None:
+            sizes, strides = self.sizes, self.desc.Strides if strides is None else strides
+        desc = _viewed(
+            self.desc,
+            self.data_type if data_type is None else data_type,
+            tuple(sizes),
+            None if strides is None else tuple(strides),
+        )
         return Tensor(self.builder, self.source, desc)
 
     @checked
@@ -125,7 +160,11 @@ class Tensor(TensorArithmetic):
         """Itself where its elements lie in row-major order without gaps, else a copy."""
         if self.desc.is_packed:
             return self
-        return self.builder.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, self.sizes, InputTensor=self, ScaleBias=None)
+        return self.builder.written(self, packed_tensor(self.data_type, self.sizes))
+
+
+#: Stands for an input that a graph has beyond those of its Builder.
+_UNUSED = packed_tensor(FLOAT32, (1,))
 
 
 #: Most edges of a graph are those of the graph before it.
@@ -149,17 +188,31 @@ def _most_dimensions(desc: OperatorDesc) -> int:
 
 
 def _viewed(
-    seen: DML_BUFFER_TENSOR_DESC, sizes: tuple[int, ...], strides: tuple[int, ...] | None
+    seen: DML_BUFFER_TENSOR_DESC,
+    data_type: DML_TENSOR_DATA_TYPE,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...] | None,
 ) -> DML_BUFFER_TENSOR_DESC:
     """The tensor's bytes under other sizes and strides."""
     total = seen.TotalTensorSizeInBytes
-    desc = DML_BUFFER_TENSOR_DESC(seen.DataType, sizes, strides, total, Flags=seen.Flags)
+    desc = DML_BUFFER_TENSOR_DESC(data_type, sizes, strides, total, Flags=seen.Flags)
     needed = calc_buffer_tensor_size(desc.DataType, desc.Sizes, desc.Strides)
     if needed > total:
         raise DMLError(
             f"view: sizes {desc.Sizes} with strides {desc.strides} reach {needed} bytes, the tensor has {total}"
         )
     return desc
+
+
+def _of_type(
+    desc: DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC], kind: DML_TENSOR_DATA_TYPE | None
+) -> DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]:
+    """An output, or the outputs of an array, in another data type; unchanged for None."""
+    if kind is None:
+        return desc
+    if isinstance(desc, DML_BUFFER_TENSOR_DESC):
+        return DML_BUFFER_TENSOR_DESC(kind, desc.Sizes, desc.Strides)
+    return [DML_BUFFER_TENSOR_DESC(kind, one.Sizes, one.Strides) for one in desc]
 
 
 Operand: TypeAlias = Tensor | int | float | npt.NDArray[Any]
@@ -179,14 +232,26 @@ class Fragment(NamedTuple):
     edges: tuple[tuple[int, int, int, int], ...]
 
 
-class Builder:
+class Builder(Generic[Compiled]):
     """Collects nodes and edges; ``build`` makes the DML_GRAPH_DESC, ``compile`` the compiled graph.
 
-    shared: constants that other graphs hold as well.
+    shared: constants that other graphs hold as well. tensor_policy: how operators' outputs are laid out, packed by
+    default; it may be set anew between operators (see ``dml.graph.policies``). converts: whether tensors of data types
+    that an operator does not take are cast to one that it takes, and its results back; else the operator is refused.
     """
 
-    def __init__(self, device: DeviceLike, shared: SharedConstants | None = None) -> None:
+    def __init__(
+        self,
+        device: DeviceLike[Compiled],
+        shared: SharedConstants | None = None,
+        *,
+        tensor_policy: TensorPolicy | None = None,
+        converts: bool = False,
+    ) -> None:
         self.device = device
+        self.tensor_policy = tensor_policy
+        self._converts = converts
+        self._scopes: list[str] = []
         self._shared = shared or SharedConstants()
         self._nodes: list[Any] = []
         self._inputs: list[str] = []
@@ -251,6 +316,21 @@ class Builder:
         )
         return Tensor(self, ("node", len(self._nodes) - 1, 0), desc)
 
+    def output(self, data_type: DML_TENSOR_DATA_TYPE, sizes: Sequence[int]) -> DML_BUFFER_TENSOR_DESC:
+        """The description of an operator's output, by the graph's tensor policy."""
+        if self.tensor_policy is None:
+            return packed_tensor(data_type, tuple(sizes))
+        return described(self.tensor_policy, data_type, enums.DML_TENSOR_FLAG_NONE, tuple(sizes))
+
+    @contextmanager
+    def name_scope(self, name: str) -> Iterator[None]:
+        """Name the nodes made in the block: the scopes' names and the node's own, joined by "_"."""
+        self._scopes.append(name)
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
     @checked
     def like(self, value: Operand, other: Tensor) -> Tensor:
         """The value as a tensor of the graph, in the data type of ``other`` where it is a number."""
@@ -270,6 +350,50 @@ class Builder:
         Returns output name -> Tensor, or a list of them for a tensor array.
         Raises DMLError where the description breaks a rule: DXGI_ERROR_UNSUPPORTED for more than eight dimensions.
         """
+        if self._converts:
+            return self._converting_node(cls, outputs, name, fields)
+        return self._node(cls, outputs, name, fields)
+
+    def _converting_node(
+        self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
+        name: str | None, fields: dict[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
+        """``node`` with casts around it where the operator does not take the data types."""
+        found = {
+            field: (value[0] if isinstance(value, list | tuple) else value).data_type
+            for field in cls.input_names
+            if (value := fields.get(field)) is not None
+        }
+        for field, desc in outputs.items():
+            found[field] = (desc if isinstance(desc, DML_BUFFER_TENSOR_DESC) else desc[0]).DataType
+        kinds = conversions(cls, tuple(found.items()), fields.get("Function"))  # type: ignore[arg-type]  # a class
+        if not kinds:
+            return self._node(cls, outputs, name, fields)
+        for field in cls.input_names:
+            if field in kinds:
+                value, kind = fields[field], kinds[field]
+                several = isinstance(value, list | tuple)
+                fields[field] = [self._cast(one, kind) for one in value] if several else self._cast(value, kind)
+        described = {field: _of_type(desc, kinds.get(field)) for field, desc in outputs.items()}
+        made = self._node(cls, described, name, fields)
+        for field in outputs:
+            if field in kinds:
+                value, kind = made[field], found[field]
+                several = isinstance(value, list)
+                made[field] = [self._cast(one, kind) for one in value] if several else self._cast(value, kind)
+        return made
+
+    def _cast(self, tensor: Tensor, kind: DML_TENSOR_DATA_TYPE) -> Tensor:
+        if tensor.data_type == kind:
+            return tensor
+        outputs = {"OutputTensor": packed_tensor(kind, tensor.sizes)}
+        made: Tensor = self._node(DML_CAST_OPERATOR_DESC, outputs, None, {"InputTensor": tensor})["OutputTensor"]
+        return made
+
+    def _node(
+        self, cls: type[OperatorDesc], outputs: Mapping[str, DML_BUFFER_TENSOR_DESC | Sequence[DML_BUFFER_TENSOR_DESC]],
+        name: str | None, fields: dict[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
         described: dict[str, Any] = {}
         sources: list[Tensor | None] = []
         for field in cls.input_names:
@@ -292,6 +416,8 @@ class Builder:
                 raise DMLError(error.message, HRESULT.DXGI_ERROR_UNSUPPORTED) from error
             raise
         index = len(self._nodes)
+        if self._scopes:
+            name = "_".join([*self._scopes, *([name] if name else [])])
         self._nodes.append(DML_OPERATOR_GRAPH_NODE_DESC(operator, name))
         for at, tensor in enumerate(sources):
             if tensor is not None:
@@ -316,7 +442,7 @@ class Builder:
         data_type: DML_TENSOR_DATA_TYPE | None = None,
         **fields: Any,
     ) -> Tensor:
-        """``node`` for an operator with one output, packed, of the first input's data type where none is given."""
+        """``node`` for an operator with one output, of the first input's data type where none is given."""
         (output,) = cls.output_names
         if data_type is None:
             first = next((fields[name] for name in cls.input_names if name in fields), None)
@@ -324,7 +450,14 @@ class Builder:
             if not isinstance(first, Tensor):
                 raise DMLError(f"{cls.__name__}: its first input must be a Tensor, found {first!r}")
             data_type = first.data_type
-        result = self.node(cls, {output: packed_tensor(data_type, tuple(sizes))}, **fields)[output]
+        result = self.node(cls, {output: self.output(data_type, sizes)}, **fields)[output]
+        assert isinstance(result, Tensor)
+        return result
+
+    def written(self, tensor: Tensor, desc: DML_BUFFER_TENSOR_DESC) -> Tensor:
+        """A copy of the tensor, laid out as described."""
+        copy = DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC
+        result = self.node(copy, {"OutputTensor": desc}, InputTensor=tensor, ScaleBias=None)["OutputTensor"]
         assert isinstance(result, Tensor)
         return result
 
@@ -339,6 +472,10 @@ class Builder:
     def added(self) -> tuple[int, int, int]:
         """How many nodes and edges there are, for ``fragment``."""
         return len(self._nodes), len(self._input_edges), len(self._edges)
+
+    def nodes_added(self, numbers: range) -> list[Any]:
+        """Nodes by number, in the order in which they were added."""
+        return self._nodes[numbers.start : numbers.stop]
 
     def fragment(self, since: tuple[int, int, int], sources: Sequence[Source]) -> Fragment | None:
         """What was added since; None where that reads other values made before than those from ``sources``."""
@@ -373,11 +510,19 @@ class Builder:
         return first
 
     @checked
-    def build(self, outputs: Mapping[str, Tensor] | Sequence[Tensor]) -> DML_GRAPH_DESC:
+    def build(
+        self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, input_count: int | None = None
+    ) -> DML_GRAPH_DESC:
         """The graph with these outputs; what none of them needs is left out.
 
-        An output that is an input, a constant or a strided view gets an identity that writes it packed.
+        An output that is an input, a constant or a strided view gets an identity that writes it packed, or as the
+        tensor policy has it. input_count: more inputs than the graph has, the last ones unused.
+        Raises DMLError for tensors of another Builder, and for an ``input_count`` below the graph's own.
         """
+        if not 0 <= len(self._inputs) <= (len(self._inputs) if input_count is None else input_count):
+            raise DMLError(
+                f"Builder.build: input_count must be at least the graph's {len(self._inputs)}, found {input_count}"
+            )
         named = list(outputs.items()) if isinstance(outputs, Mapping) else [(None, tensor) for tensor in outputs]
         for name, tensor in named:
             if tensor.builder is not self:
@@ -401,7 +546,7 @@ class Builder:
             for at, ((_, node, output), (name, _)) in enumerate(zip(sources, named, strict=True))
         ]
         self.graph = DML_GRAPH_DESC(
-            InputCount=len(self._inputs),
+            InputCount=len(self._inputs) if input_count is None else input_count,
             OutputCount=len(results),
             Nodes=tuple(self._nodes[node] for node in place),
             InputEdges=tuple(inputs),
@@ -411,6 +556,8 @@ class Builder:
         return self.graph
 
     def _materialized(self, tensor: Tensor) -> Tensor:
+        """The tensor, or a copy where its node does not write it as a graph's output is laid out."""
+        wanted = self.output(tensor.data_type, tensor.sizes)
         kind, index, output = tensor.source
         if kind == "node" and isinstance(self._nodes[index], DML_OPERATOR_GRAPH_NODE_DESC):
             made = [
@@ -418,9 +565,11 @@ class Builder:
                 for _, desc in self._nodes[index].Operator.desc.outputs()
                 for item in (desc if isinstance(desc, tuple) else (desc,))
             ][output]
-            if made.is_packed and tensor.desc.is_packed and made.element_count == tensor.desc.element_count:
-                return tensor
-        return self.one(DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, tensor.sizes, InputTensor=tensor, ScaleBias=None)
+            if made.TotalTensorSizeInBytes == wanted.TotalTensorSizeInBytes:
+                is_packed = wanted.is_packed and made.is_packed and tensor.desc.is_packed
+                if is_packed or (made.Sizes == wanted.Sizes and made.strides == tensor.desc.strides == wanted.strides):
+                    return tensor
+        return self.written(tensor, wanted)
 
     def _live(self, wanted: Sequence[int]) -> set[int]:
         feeds: dict[int, list[int]] = {}
@@ -441,12 +590,21 @@ class Builder:
         return kind == "input" or not self._live([index]).isdisjoint(node for _, node, _ in self._input_edges)
 
     @checked
-    def compile(self, outputs: Mapping[str, Tensor] | Sequence[Tensor], *, optimize: bool = True) -> Any:
-        """The compiled graph; see ``Device.compile_graph``."""
+    def compile(
+        self,
+        outputs: Mapping[str, Tensor] | Sequence[Tensor],
+        flags: DML_EXECUTION_FLAGS = DML_EXECUTION_FLAGS.DML_EXECUTION_FLAG_NONE,
+        *,
+        optimize: bool = True,
+        input_count: int | None = None,
+    ) -> Compiled:
+        """The compiled graph; see ``Device.compile_graph``, also for flags. input_count: as for ``build``."""
         tensors = list(outputs.values()) if isinstance(outputs, Mapping) else list(outputs)
+        graph = self.build(outputs, input_count=input_count)
         return self.device.compile_graph(
-            self.build(outputs),
+            graph,
+            flags,
             optimize=optimize,
-            inputs=self._input_descs,
-            outputs=[packed_tensor(tensor.data_type, tensor.sizes) for tensor in tensors],
+            inputs=[*self._input_descs, *[_UNUSED] * (graph.InputCount - len(self._inputs))],
+            outputs=[self.output(tensor.data_type, tensor.sizes) for tensor in tensors],
         )

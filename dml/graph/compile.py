@@ -20,13 +20,16 @@ from dml.compiler.target import Target
 from dml.descriptors.base import OperatorDesc
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.descriptors.movement import DML_JOIN_OPERATOR_DESC
+from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 from dml.graph.blocks import StoredWeights, blocks_of
 from dml.graph.fusion import fuse
 from dml.graph.joins import JoinPlan, has_own_words, is_readable, plan_joins
 from dml.graph.kept import computed_once
 from dml.graph.model import Graph, Node, Port, Value
 from dml.graph.views import join_views, read_views, reshaped, same_places, seen_through
-from dml.tensors import DML_BUFFER_TENSOR_DESC
+from dml.tensors import DML_BUFFER_TENSOR_DESC, packed_tensor
+
+UINT32 = DML_TENSOR_DATA_TYPE_UINT32
 
 
 def compile_graph(graph: Graph, target: Target, *, optimize: bool = True) -> Program:
@@ -78,6 +81,10 @@ class _Compiler:
             self.views |= self.joins.places
         for node in graph.nodes:
             self._node(node)
+        for index, value in graph.constant_outputs:
+            tensor = graph.output_fields[index][1]
+            assert tensor is not None
+            self.copies.append((value, index, packed_tensor(UINT32, (tensor.TotalTensorSizeInBytes // 4,))))
         builder = ProgramBuilder(program, self.target)
         for value, index, tensor in self.copies:
             with self._labelled(builder, f"copy to output {index}"):

@@ -98,7 +98,7 @@ class Node:
 class Graph:
     """Nodes in an order in which they can run, and what flows in and out.
 
-    owned: the inputs that DirectML owns.
+    owned: the inputs that DirectML owns. constant_outputs: the graph outputs that are constants, and these.
     """
 
     nodes: list[Node]
@@ -106,6 +106,7 @@ class Graph:
     input_fields: list[GraphField]
     output_fields: list[GraphField]
     owned: set[int]
+    constant_outputs: list[tuple[int, Value]] = field(default_factory=list)
 
 
 @lru_cache(maxsize=4096)
@@ -183,10 +184,10 @@ class _Reader:
         self._outputs()
         inputs, input_fields, owned = self._input_edges()
         self._intermediate_edges()
-        output_fields = self._output_edges()
+        output_fields, constant_outputs = self._output_edges()
         self._complete()
         order = self._sort()
-        return Graph(order, inputs, input_fields, output_fields, owned)
+        return Graph(order, inputs, input_fields, output_fields, owned, constant_outputs)
 
     def _outputs(self) -> None:
         for node, (_, ports) in zip(self.nodes, self.ports, strict=True):
@@ -258,8 +259,9 @@ class _Reader:
         self.node_port(where, node_index, output_index, 1)
         raise AssertionError  # (there is no such output, which that says)
 
-    def _output_edges(self) -> list[GraphField]:
+    def _output_edges(self) -> tuple[list[GraphField], list[tuple[int, Value]]]:
         count = self.desc.OutputCount
+        constants: list[tuple[int, Value]] = []
         fields: list[GraphField] = [(i, None) for i in range(count)]
         for number, wrapper in enumerate(self.desc.OutputEdges):
             edge = wrapper.Desc
@@ -270,14 +272,18 @@ class _Reader:
                 raise DMLError(f"{where}: the graph has {count} outputs, found GraphOutputIndex {index}")
             if fields[index][1] is not None:
                 raise DMLError(f"{where}: graph output {index} is connected already")
-            port = self.node_port(where, edge.FromNodeIndex, edge.FromNodeOutputIndex, 1)
             value = self._from(where, edge.FromNodeIndex, edge.FromNodeOutputIndex)
-            value.outputs.append(index)
-            fields[index] = edge.Name or index, port.tensor
+            if value.is_constant:
+                constants.append((index, value))
+                seen = _tensor_of_constant(value)
+            else:
+                seen = self.node_port(where, edge.FromNodeIndex, edge.FromNodeOutputIndex, 1).tensor
+                value.outputs.append(index)
+            fields[index] = edge.Name or index, seen
         for index, (_, tensor) in enumerate(fields):
             if tensor is None:
                 raise DMLError(f"DML_GRAPH_DESC.OutputEdges: graph output {index} is not connected")
-        return fields
+        return fields, constants
 
     def _complete(self) -> None:
         for label, node, (inputs, _) in zip(self.labels, self.nodes, self.ports, strict=True):
@@ -307,6 +313,15 @@ class _Reader:
             rest = ", ".join(node.label for node in nodes if node not in order)
             raise DMLError(f"DML_GRAPH_DESC: the graph has a cycle through {rest}")
         return order
+
+
+def _tensor_of_constant(value: Value) -> DML_BUFFER_TENSOR_DESC:
+    """How an output sees a constant, which is bytes alone: as its first reader with a packed tensor, else as UINT8."""
+    for node, at in value.consumers:
+        entry = node.inputs[at]
+        if entry is not None and entry[0].tensor.is_packed:
+            return entry[0].tensor
+    return DML_BUFFER_TENSOR_DESC(enums.DML_TENSOR_DATA_TYPE_UINT8, (value.size,))
 
 
 def _label(index: int, kind: str, name: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The tables of GPUs on the page "Performance", made from what `tools/bench --roofline --json` wrote."""
+"""Tables of the page "Performance" from the reports of `tools/bench --roofline` and `tools/bench --language`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,36 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from dml.words import bytes_text
 from tools.documentation.markdown import escaped, table
 
-#: A report of each device, by file.
+#: Reports, one file per device.
 MEASURED = Path(__file__).resolve().parents[1] / "benchmarks" / "measured"
-#: Where the tables stand in the guide's page.
-MARK = "<!-- measured -->\n"
+LANGUAGE = MEASURED / "language"
+#: Placeholders in the guide's page.
+MARK, LANGUAGE_MARK = "<!-- measured -->\n", "<!-- language -->\n"
 _TYPES = "float32", "float16"
 
 
 def page(text: str) -> str:
-    """Put a table of each measured device where the page has the mark."""
-    tables = [_device(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(MEASURED.glob("*.json"))]
-    assert MARK in text
-    return text.replace(MARK, "\n".join(tables))
+    """Replace the page's placeholders by the tables."""
+    for mark, folder, table_of in ((MARK, MEASURED, _device), (LANGUAGE_MARK, LANGUAGE, _language)):
+        assert mark in text
+        reports = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+        text = text.replace(mark, "\n".join(map(table_of, reports)))
+    return text
+
+
+def _language(report: Mapping[str, Any]) -> str:
+    measure = report["measure"]
+    unit = "CPU s" if measure == "cpu" else "wall s"
+    columns = ["", f"prompt of {report['prompt']}, {unit}", f"a token, {unit}", "peak memory of the process"]
+    rows = [
+        [name, f"{one['prompt'][measure]:.2f}", f"{one['token'][measure]:.3f}", bytes_text(one["peak"])]
+        for name, one in report["answers"].items()
+    ]
+    about = f"Driver {escaped(report['driver'])}; {bytes_text(report['weights'])} of weights."
+    return f"### {escaped(report['device'])}\n\n{about}\n\n{table(columns, rows)}"
 
 
 def _device(report: Mapping[str, Any]) -> str:

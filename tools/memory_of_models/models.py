@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -220,49 +221,98 @@ def unet(folder: Path, scale: float) -> Made:
     return w.finish({"x": np.random.default_rng(1).standard_normal((1, 4, 32, 32), np.float32)})
 
 
-def _llama(folder: Path, scale: float, *, zeros: bool) -> Made:
-    """16 layers of 2048, as onnxruntime-genai's builder writes them; one step behind 128 tokens."""
+class LlamaShape(NamedTuple):
+    """Sizes of a Llama. size: elements of a head; wide: of the feed-forward layer."""
+
+    layers: int
+    heads: int
+    kv_heads: int
+    size: int
+    vocabulary: int
+
+    @property
+    def width(self) -> int:
+        return self.heads * self.size
+
+    @property
+    def wide(self) -> int:
+        return 4 * self.width
+
+
+def llama_shape(scale: float) -> LlamaShape:
+    """1.1 billion parameters at scale 1."""
+    return LlamaShape(16, max(4, round(32 * scale)), max(1, round(8 * scale)), 64, _to(32000 * scale, 64))
+
+
+def llama(folder: Path, shape: LlamaShape, *, zeros: bool) -> Made:
+    """A Llama of 4 bits as onnxruntime-genai's builder writes it, with its genai_config.json; one step after 128."""
     w = _Writer(folder, "llama")
-    heads, kv_heads, size, past = max(4, round(32 * scale)), max(1, round(8 * scale)), 64, 128
-    width, wide, vocabulary = heads * size, 4 * heads * size, _to(32000 * scale, 64)
+    past, size, width = 128, shape.size, shape.width
     ids = w.input("input_ids", ["batch", "rows"], TensorProto.INT64)
-    for name, value in (("lengths", "length"), ("total", None)):
-        w.input(name, ["batch"] if value else [], TensorProto.INT32)
-    feeds: dict[str, np.ndarray] = {
-        "input_ids": np.array([[1]]), "lengths": np.array([past], np.int32), "total": np.array(past + 1, np.int32)
-    }  # fmt: skip
+    mask = w.input("attention_mask", ["batch", "all"], TensorProto.INT64)
+    feeds: dict[str, np.ndarray] = {"input_ids": np.array([[1]]), "attention_mask": np.ones((1, past + 1), np.int64)}
+    w.constant("one", [1])
+    w.constant("axis", 1)
+    sums = w.node("ReduceSum", [mask, "one"], "counted", keepdims=0)
+    lengths = w.node("Cast", [w.node("Sub", [sums, "one"], "lengths64")], "lengths", to=TensorProto.INT32)
+    longest = w.node("Gather", [w.node("Shape", [mask], "mask_shape"), "axis"], "total64", axis=0)
+    total = w.node("Cast", [longest], "total", to=TensorProto.INT32)
     angles = np.outer(np.arange(2048), 1e4 ** -(np.arange(size // 2) / (size // 2)))
     for name, table in (("cos", np.cos(angles)), ("sin", np.sin(angles))):
         w.weight(name, table.astype(np.float32))
-    x = w.node("Gather", [w.floats("embedding", vocabulary, width, size=1), ids], "embedded")
+    x = w.node("Gather", [w.floats("embedding", shape.vocabulary, width, size=1), ids], "embedded")
     n = w.node("SimplifiedLayerNormalization", [x, w.floats("n.g", width, size=1)], "n", axis=-1, epsilon=1e-5)
-    for at in range(16):
+    for at in range(shape.layers):
         y = f"layer{at}"
         parts = [
             w.quantized(n, width, own * size, f"{y}.{part}", zeros=zeros)
-            for part, own in (("q", heads), ("k", kv_heads), ("v", kv_heads))
+            for part, own in (("q", shape.heads), ("k", shape.kv_heads), ("v", shape.kv_heads))
         ]
-        caches = []
-        for part in "kv":
-            caches.append(w.input(f"past.{at}.{part}", ["batch", kv_heads, "past", size]))
-            feeds[caches[-1]] = np.random.default_rng(at).standard_normal((1, kv_heads, past, size), np.float32)
-            w.output(f"present.{at}.{part}", ["batch", kv_heads, "all", size])
+        caches, presents = [], []
+        for part in ("key", "value"):
+            caches.append(w.input(f"past_key_values.{at}.{part}", ["batch", shape.kv_heads, "past", size]))
+            held = np.random.default_rng(at).standard_normal((1, shape.kv_heads, past, size), np.float32)
+            feeds[caches[-1]] = held
+            presents.append(f"present.{at}.{part}")
+            w.output(presents[-1], ["batch", shape.kv_heads, "all", size])
         attended = w.node(
-            "GroupQueryAttention", [*parts, *caches, "lengths", "total", "cos", "sin"], f"{y}.a",
-            f"present.{at}.k", f"present.{at}.v", domain=_CONTRIB, num_heads=heads, kv_num_heads=kv_heads, do_rotary=1,
+            "GroupQueryAttention", [*parts, *caches, lengths, total, "cos", "sin"], f"{y}.a", *presents,
+            domain=_CONTRIB, num_heads=shape.heads, kv_num_heads=shape.kv_heads, do_rotary=1,
         )  # fmt: skip
         x, n = w.added(x, w.quantized(attended, width, width, f"{y}.o", zeros=zeros), width)
-        gate = w.quantized(n, width, wide, f"{y}.gate", zeros=zeros)
+        gate = w.quantized(n, width, shape.wide, f"{y}.gate", zeros=zeros)
         silu = w.node("Mul", [gate, w.node("Sigmoid", [gate], f"{y}.s")], f"{y}.silu")
-        hidden = w.node("Mul", [silu, w.quantized(n, width, wide, f"{y}.up", zeros=zeros)], f"{y}.h")
-        x, n = w.added(x, w.quantized(hidden, wide, width, f"{y}.d", zeros=zeros), width)
-    w.output(w.quantized(n, width, vocabulary, "logits", zeros=zeros), ["batch", "rows", vocabulary])
+        hidden = w.node("Mul", [silu, w.quantized(n, width, shape.wide, f"{y}.up", zeros=zeros)], f"{y}.h")
+        x, n = w.added(x, w.quantized(hidden, shape.wide, width, f"{y}.d", zeros=zeros), width)
+    w.output(w.quantized(n, width, shape.vocabulary, "logits", zeros=zeros), ["batch", "rows", shape.vocabulary])
+    (folder / "genai_config.json").write_text(json.dumps(_genai_config(shape)), encoding="utf-8")
     return w.finish(feeds)
 
 
+def _genai_config(shape: LlamaShape) -> dict[str, Any]:
+    inputs = {"input_ids": "input_ids", "attention_mask": "attention_mask"}
+    inputs |= {f"past_{part}_names": f"past_key_values.%d.{part}" for part in ("key", "value")}
+    decoder = {
+        "session_options": {"provider_options": []},
+        "filename": "llama.onnx",
+        "head_size": shape.size,
+        "hidden_size": shape.width,
+        "num_attention_heads": shape.heads,
+        "num_hidden_layers": shape.layers,
+        "num_key_value_heads": shape.kv_heads,
+        "inputs": inputs,
+        "outputs": {"logits": "logits", **{f"present_{part}_names": f"present.%d.{part}" for part in ("key", "value")}},
+    }
+    model = {"type": "llama", "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0, "context_length": 2048}
+    return {
+        "model": {**model, "vocab_size": shape.vocabulary, "decoder": decoder},
+        "search": {"max_length": 2048, "do_sample": False, "past_present_share_buffer": True},
+    }
+
+
 MODELS: dict[str, Callable[[Path, float], Made]] = {
-    "llama": lambda folder, scale: _llama(folder, scale, zeros=False),
-    "llama-zeros": lambda folder, scale: _llama(folder, scale, zeros=True),
+    "llama": lambda folder, scale: llama(folder, llama_shape(scale), zeros=False),
+    "llama-zeros": lambda folder, scale: llama(folder, llama_shape(scale), zeros=True),
     "bert-large": bert_large,
     "vit-large": vit_large,
     "whisper-small": whisper_small,

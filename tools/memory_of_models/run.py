@@ -17,12 +17,12 @@ import numpy as np
 _STEADY = 3
 
 
-def _cpu() -> float:
+def cpu_seconds() -> float:
     found = resource.getrusage(resource.RUSAGE_SELF)
     return found.ru_utime + found.ru_stime
 
 
-def _peak() -> int:
+def peak_bytes() -> int:
     """Peak bytes of this process. ru_maxrss starts at what the parent had, so Linux's own count is preferred."""
     status = Path("/proc/self/status")
     if status.exists():
@@ -46,20 +46,20 @@ def _session(who: str, path: str) -> Any:
 def main() -> None:
     who, path, feeds_path = sys.argv[1:]
     feeds = dict(np.load(feeds_path))
-    start, cpu = time.perf_counter(), _cpu()
+    start, cpu = time.perf_counter(), cpu_seconds()
     session = _session(who, path)
 
     def run() -> Any:
         return session.run(None, feeds) if who == "onnxruntime" else session.run(feeds)
 
     results = run()
-    first = {"wall": time.perf_counter() - start, "cpu": _cpu() - cpu}
+    first = {"wall": time.perf_counter() - start, "cpu": cpu_seconds() - cpu}
     steady = []
     for _ in range(_STEADY):
-        cpu = _cpu()
+        cpu = cpu_seconds()
         run()
-        steady.append(_cpu() - cpu)
-    found = {"first": first, "steady": sorted(steady)[_STEADY // 2], "peak": _peak()}
+        steady.append(cpu_seconds() - cpu)
+    found = {"first": first, "steady": sorted(steady)[_STEADY // 2], "peak": peak_bytes()}
     mean = float(np.abs(np.asarray(results[-1], np.float64)).mean())
     print(json.dumps({**found, "mean": mean}))
 

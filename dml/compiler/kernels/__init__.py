@@ -1,1 +1,1 @@
-"""The text of kernels: where their sources lie, the prelude that is generated for each, and expressions as GLSL."""
+"""Kernel text: the sources, the generated prelude of each, and expressions as GLSL."""

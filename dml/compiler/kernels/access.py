@@ -1,4 +1,4 @@
-"""A bound tensor's typed access as GLSL: its buffer, and what loads and stores its elements (see prelude)."""
+"""Typed access to a bound tensor as GLSL: its buffer, loads and stores of elements (see prelude)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dml.enums import DML_TENSOR_DATA_TYPE
 
 
 class BoundSignature(NamedTuple):
-    """What of a bound tensor the text depends on. region: which tensors are bound as one buffer. values: the data type
-    that its epilogue is given, where it has one."""
+    """The properties of a bound tensor that the text depends on. region: groups tensors bound as one buffer. values:
+    data type of the epilogue's input, if it has one."""
 
     name: str
     data_type: DML_TENSOR_DATA_TYPE
@@ -24,14 +24,14 @@ class BoundSignature(NamedTuple):
 
 
 def single_bits(tensor: BoundSignature, used: frozenset[str], single_stores: frozenset[int]) -> int:
-    """The bits of a tensor's elements where the kernel stores one and the device can, else 0."""
+    """Return the bits of a tensor's elements if the kernel stores single ones and the device can, else 0."""
     bits = DATA_TYPES[tensor.data_type].bits
     return bits if bits in single_stores and tensor.access.writes and f"{tensor.name}_store" in used else 0
 
 
 def typed_access(tensor: BoundSignature, binding: int, offset: str, used: frozenset[str], single: bool) -> str:
-    """offset: the word at which the operand's region begins. single: whether its elements are stored by themselves,
-    through a second view of its buffer."""
+    """offset: the word at which the operand's region begins. single: whether elements are stored singly, through a
+    second view of the buffer."""
     name, rank = tensor.name, tensor.rank
     row = DATA_TYPES[tensor.data_type]
     made = row if tensor.values is None else DATA_TYPES[tensor.values]
@@ -75,13 +75,13 @@ def typed_access(tensor: BoundSignature, binding: int, offset: str, used: frozen
 
 
 def _stores(tensor: BoundSignature, row: DataType, word: str, vector: str, element: str) -> list[str]:
-    """t_encode(v) and, of a tensor that is written, what stores its elements, words and vectors.
+    """Return t_encode(v) and, for a written tensor, the stores of elements, words and vectors.
 
-    word, vector, element: those numbered w, v and i; element is empty where it cannot be stored by itself.
+    word, vector, element: GLSL of those numbered w, v and i; element is empty if single ones cannot be stored.
 
-    An epilogue is applied where every element passes: for 32 bits in the stores of words, since kernels store bits that
-    they made themselves; for narrower types in t_encode_at. These have no t_encode: it is not told the element's index,
-    so a kernel that called it would leave the epilogue out.
+    The epilogue is applied where every element passes: for 32 bits in the stores of words, since kernels store bits
+    that they made themselves; for narrower types in t_encode_at. These have no t_encode: it does not know the element's
+    index, so a kernel that called it would skip the epilogue.
     """
     name = tensor.name
     made = row if tensor.values is None else DATA_TYPES[tensor.values]
@@ -105,7 +105,7 @@ def _stores(tensor: BoundSignature, row: DataType, word: str, vector: str, eleme
 
 
 def _decode(name: str, row: DataType) -> str:
-    """t_decode(bits): a value from the low bits of a word; t_load(i)."""
+    """Return t_decode(bits), the value of a word's low bits, and t_load(i)."""
     if row.bits == 64:
         return f"uvec2 {name}_load(uint i) {{ return uvec2({name}_word(2u * i), {name}_word(2u * i + 1u)); }}"
     decode = f"{row.glsl} {name}_decode(uint bits) {{ return {row.decode}; }}\n"
@@ -116,12 +116,12 @@ def _decode(name: str, row: DataType) -> str:
 
 
 def _encode(name: str, row: DataType) -> str:
-    """t_encode(v): the bits of an element."""
+    """Return t_encode(v), the bits of an element."""
     return f"uint {name}_encode({row.glsl} v) {{ return {row.encode}; }}" if row.encode else ""
 
 
 def _store(name: str, row: DataType, value: str, word: str, element: str) -> str:
-    """t_store(i, v), of a ``value``."""
+    """Return t_store(i, v), for a ``value``."""
     head = f"void {name}_store(uint i, {value} v) {{ "
     if row.bits == 64:
         return head + f"{name}_word_store(2u * i, v.x); {name}_word_store(2u * i + 1u, v.y); }}"
@@ -137,5 +137,5 @@ def _store(name: str, row: DataType, value: str, word: str, element: str) -> str
 
 
 def _place(row: DataType) -> tuple[str, str]:
-    """The word that holds element i of a narrow type, and the element's first bit there."""
+    """Return GLSL for the word that holds element i of a narrow type, and for the element's first bit in it."""
     return f"i >> {row.per_word.bit_length() - 1}", f"(i & {row.per_word - 1}u) * {row.bits}u"

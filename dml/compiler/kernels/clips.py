@@ -1,6 +1,6 @@
-"""Expressions that only keep a float within bounds: none, RELU and the clips, alone or one in another.
+"""Expressions that clamp a float: none, RELU and the clips, alone or nested.
 
-As one expression with the bounds for numbers they are one kernel.
+With the bounds as data they share one kernel.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import math
 from dml.compiler.kernels.kinds import MATH
 from dml.compiler.scalar import Expression, Leaf, ScalarNode, node
 
-#: The GLSL of RELU, and of a clip from below and from above. Whether x is NaN is asked of its bits: max() and min()
-#: need not pass NaN on.
+#: GLSL of RELU, and of a clip from below and from above. NaN is detected by its bits: max() and min() may drop it.
 RELU = "is_nan($x0) ? $x0 : max($x0, 0.0)"
 AT_LEAST, AT_MOST = "is_nan($x0) ? $x0 : max($x0, $Min)", "is_nan($x0) ? $x0 : min($x0, $Max)"
 
 
 def bounds_of(expression: Expression) -> tuple[float, float] | None:
-    """(low, high) where the expression is max(min(Leaf(0), high), low), NaN passing through; else None."""
+    """Return (low, high) if the expression is max(min(Leaf(0), high), low) and passes NaN through; else None."""
     if isinstance(expression, Leaf):
         return (-math.inf, math.inf) if expression.index == 0 else None
     if expression.code not in (RELU, AT_LEAST, AT_MOST):
@@ -33,5 +32,5 @@ def bounds_of(expression: Expression) -> tuple[float, float] | None:
 
 
 def within(low: float, high: float, x: Expression) -> ScalarNode:
-    """max(min(x, high), low), NaN passing through."""
+    """Return max(min(x, high), low), which passes NaN through."""
     return node("is_nan($x0) ? $x0 : max(min($x0, $High), $Low)", x, includes=[MATH], Low=low, High=high)

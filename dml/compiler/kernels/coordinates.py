@@ -1,12 +1,12 @@
-"""The coordinates of elements that a kernel counts along some of a tensor's dimensions."""
+"""Coordinates of elements that a kernel numbers along some of a tensor's dimensions."""
 
 from __future__ import annotations
 
 
 def coordinates(name: str, operand: str, rank: int, dimensions: range, group: int = 1) -> str:
-    """GLSL void <name>_coordinates(i, c): the place of group i among these dimensions of a bound operand.
+    """Return GLSL void <name>_coordinates(i, c): the coordinates of group i in these dimensions of a bound operand.
 
-    A group is ``group`` neighbours along the innermost of them. The other coordinates stay as they are.
+    A group is ``group`` adjacent elements along the innermost of them. Other coordinates are not changed.
     """
     lines = [f"void {name}_coordinates(uint i, inout uint c[{rank}]) {{"]
     if group > 1:

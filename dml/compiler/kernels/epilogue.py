@@ -1,8 +1,8 @@
-"""Epilogues: what a graph applies to each value of an operator's result on its way to memory.
+"""Epilogues: what a graph applies to each value of an operator's result before it is stored.
 
 A kernel knows the index at which it stores an element, but not always the element's coordinates. So the elements of an
-epilogue's other operands are found from that index alone: theirs are sums of quotients of it, which is exact for every
-layout whose dimensions nest (packed, in any order of dimensions, with gaps of whole inner dimensions).
+epilogue's other operands are found from that index alone, as sums of its quotients; this is exact for every layout
+whose dimensions nest (packed, in any order of dimensions, with gaps of whole inner dimensions).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from dml.compiler.program import Epilogue, EpilogueOperand, Operand
 from dml.compiler.scalar import Constant, Expression
 from dml.enums import DML_TENSOR_DATA_TYPE
 
-#: Size, the result's stride and the operand's stride of each dimension, from the outermost in memory to the innermost.
+#: Size, result stride and operand stride of each dimension, outermost in memory first.
 _Dimensions = list[tuple[int, int, int]]
 
 
 def epilogue_of(
     expression: Expression, result: Operand, operands: Sequence[Operand], made: DML_TENSOR_DATA_TYPE
 ) -> Epilogue | None:
-    """The expression, of the value (leaf 0) and the operands' elements (leaves 1, 2, ...), applied before a store.
+    """Return the epilogue of an expression of the value (leaf 0) and the operands' elements (leaves 1, 2, ...).
 
-    The operands broadcast to the sizes of ``result``. made: the data type of the values. None where the layout of
-    ``result`` does not tell the places of the operands' elements.
+    The operands broadcast to the sizes of ``result``. made: data type of the values. None if the layout of ``result``
+    does not determine the operands' elements.
     """
     placed = []
     for operand in operands:
@@ -39,7 +39,7 @@ def epilogue_of(
 
 
 def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
-    """Where the operand's elements lie, as the indices of the result's tell; None where those do not tell it."""
+    """Return the operand's addressing by the result's indices; None if they do not determine it."""
     steps = _steps(result.sizes, result.strides, operand.strides)
     return None if steps is None else EpilogueOperand(operand, steps)
 
@@ -48,7 +48,7 @@ def _placed(result: Operand, operand: Operand) -> EpilogueOperand | None:
 def _steps(
     sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple[int, ...]
 ) -> tuple[tuple[int, int, int], ...] | None:
-    """Those of an EpilogueOperand with the strides ``operand``, for a result of these sizes and strides."""
+    """Return the steps of an EpilogueOperand with the strides ``operand``, for a result of these sizes and strides."""
     dimensions = _dimensions(sizes, strides, operand)
     if all(step == stride for _, step, stride in dimensions):
         return ((0, 1, 1),)
@@ -57,10 +57,10 @@ def _steps(
         if step <= inside:
             return None
         inside += (size - 1) * step
-    # The outermost has none to be in, but would in a larger batch
+    # The outermost dimension needs no remainder, but would in a larger batch
     size, step, _ = dimensions[0]
     periods = [size * step] + [step for _, step, _ in dimensions]
-    # A remainder tells the inner places only where it is a whole number of inner periods
+    # A remainder determines inner positions only if it is a whole number of inner periods
     used = max((at for at, (_, _, stride) in enumerate(dimensions) if stride != 0), default=0)
     if any(outer % inner for outer, inner in itertools.pairwise(periods[: used + 1])):
         return None
@@ -70,9 +70,9 @@ def _steps(
 
 
 def _dimensions(sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple[int, ...]) -> _Dimensions:
-    """The dimensions in memory order, those that both step through as one merged.
+    """Return the dimensions in memory order, merged where both traverse them as one.
 
-    One of size 1 around others counts as any other does, so that a batch of one has the kernel of a batch of many.
+    Outer ones of size 1 count like any other, so a batch of one has the kernel of a batch of many.
     """
     kept: _Dimensions = []
     inside = 0
@@ -91,21 +91,22 @@ def _dimensions(sizes: tuple[int, ...], strides: tuple[int, ...], operand: tuple
 
 
 def operand_name(name: str, number: int) -> str:
-    """What a kernel that writes tensor ``name`` calls its epilogue's operand."""
+    """Return the name in the kernel of an operand of tensor ``name``'s epilogue."""
     return f"{name}_beside{number}"
 
 
 def values_of(epilogue: Epilogue) -> DataType:
-    """The row of what an epilogue is given: floats are not rounded before it."""
+    """Return the data type row of an epilogue's input: floats are not rounded before it."""
     made = DATA_TYPES[epilogue.made]
     return FLOAT32 if made.kind == "float" else made
 
 
 def emit_epilogue(name: str, epilogue: Epilogue, types: Sequence[str], row: DataType) -> Emitted:
-    """``t_epilogue(v, i)``: of the value stored at index i. types: the operands' value types. row: that of the result.
+    """Return ``t_epilogue(v, i)`` for the value stored at index i. types: the operands' value types. row: of the
+    result.
 
-    It calls ``t_apply(v, ...)``, the expression of the operands' elements, and ``t_beside0_index(i)``, where they lie.
-    Before it stand ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.
+    It calls ``t_apply(v, ...)``, the expression, and ``t_beside0_index(i)``, the index of an operand's element. Before
+    it are ``t_made(bits)``, the value of such bits, and ``t_stored(v)``, the bits of a result.
     """
     made = values_of(epilogue)
     emitted = emit(epilogue.expression, [made.glsl, *types], f"{name}_apply", row.glsl)
@@ -143,9 +144,9 @@ def _arguments(name: str, epilogue: Epilogue) -> str:
 
 
 def emit_finish_four(name: str, epilogue: Epilogue, types: Mapping[str, str], vectors: Callable[[str], bool]) -> str:
-    """``uvec4 t_finish_four(uvec4 bits, uint i)``: the epilogue of four neighbours of 32 bits, from index i on.
+    """Return ``uvec4 t_finish_four(uvec4 bits, uint i)``: the epilogue of four adjacent 32-bit elements from index i.
 
-    types: the value types of the operands by name. vectors: which of them are bound as vectors and read so.
+    types: value types of the operands by name. vectors: which operands are bound and read as vectors.
     """
     lines = [f"uvec4 {name}_finish_four(uvec4 bits, uint i) {{"]
     each: list[list[str]] = [[f"{name}_made(bits.{c})"] for c in "xyzw"]

@@ -1,4 +1,4 @@
-"""Expressions as GLSL: the functions that they become, and the bodies of the element-wise kernels around them."""
+"""Expressions as GLSL functions, and the bodies of element-wise kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.compiler.scalar import Constant, Expression, Leaf, ScalarNode
 
 @dataclass(frozen=True)
 class Emitted:
-    """A GLSL function and the constants that it uses."""
+    """A GLSL function and its constants."""
 
     code: str
     constants: dict[str, Constant]
@@ -25,7 +25,7 @@ class Emitted:
 def emit(
     expression: Expression, parameters: Sequence[str], name: str = "compute", result: str | None = None
 ) -> Emitted:
-    """``<result> name(<parameters[0]> x0, ...)`` computing the expression; the parameters are GLSL types."""
+    """Return ``<result> name(<parameters[0]> x0, ...)`` that computes the expression; the parameters are GLSL types."""
     return _emitted(expression, tuple(parameters), name, result)
 
 
@@ -59,13 +59,13 @@ def _emitted(expression: Expression, parameters: tuple[str, ...], name: str, res
     return Emitted("\n".join(text), constants)
 
 
-#: Functions of shaders/lib that loop over the bits of a number, and how many rounds such a loop has at most.
+#: Functions of shaders/lib that loop over the bits of a number, and the maximum rounds of such a loop.
 _LOOPS = re.compile(r"\b(?:modulus_(?!uint|truncate_int|floor_int)\w+|quotient_[iu]64|power_\w+)\(")
 _ROUNDS = 64
 
 
 def rounds_of_loops(code: str) -> int:
-    """How many rounds all loops of the functions that the code calls make at most."""
+    """Return the maximum rounds of all loops in the functions that the code calls."""
     return _ROUNDS * len(_LOOPS.findall(code))
 
 
@@ -75,7 +75,7 @@ def scalar_body(inputs: Mapping[str, Operand], rank: int) -> str:
 
 
 def vector_body(inputs: Mapping[str, Operand], result: Operand, unit: int) -> str:
-    """void vectors(c): the elements from coordinates c on, every load before the first store."""
+    """Return void vectors(c): the elements from coordinates c on, with every load before the first store."""
     lines = [f"void vectors(uint c[{result.rank}]) {{"]
     held = {name: lanes.variables(f"{name}_", operand, unit) for name, operand in inputs.items()}
     for name, operand in inputs.items():

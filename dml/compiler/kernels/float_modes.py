@@ -1,4 +1,4 @@
-"""What a kernel demands of the device's arithmetic: execution modes of SPIR-V's float controls."""
+"""Requirements on the device's arithmetic: execution modes of SPIR-V's float controls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERS = {
 
 
 def float_modes(modes: Iterable[FloatMode]) -> str:
-    """GLSL that declares the modes, at the top level of a kernel."""
+    """Return GLSL that declares the modes, at the top level of a kernel."""
     lines = ["#extension GL_EXT_spirv_intrinsics : require"]
     for mode in modes:
         capability, number = _NUMBERS[mode.name]

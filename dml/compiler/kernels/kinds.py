@@ -1,7 +1,7 @@
-"""Expressions that depend on the kind of number that a tensor holds.
+"""Expressions by the kind of number in a tensor.
 
-Kinds: float (FLOAT32, FLOAT16), int and uint (4 to 32 bits, computed in 32, wrapping at the store), int64 and uint64
-(pairs of words, the low one first), float64 (a pair of words with its bits).
+Kinds: float (FLOAT32, FLOAT16), int and uint (4 to 32 bits, computed in 32, wrapping when stored), int64 and uint64
+(pairs of words, low one first), float64 (its bits in a pair of words).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ INTEGER = "lib/integer.glsl"
 INT64 = "lib/int64.glsl"
 FLOAT64 = "lib/float64.glsl"
 
-#: What the arithmetic of a kind needs.
+#: Includes for the arithmetic of each kind.
 INCLUDES = {"float": (MATH,), "int": (INTEGER,), "uint": (INTEGER,), "int64": (INT64,), "uint64": (INT64,)}
 
 X = Leaf(0)
 
 
 def kind(tensor: DML_BUFFER_TENSOR_DESC | None) -> str:
-    """What a kernel computes with for this tensor; float for None, a value that another operator's kernel made."""
+    """Return the kind that a kernel computes with for this tensor; float for None, another operator's value."""
     return "float" if tensor is None else DATA_TYPES[tensor.DataType].kind
 
 
@@ -37,22 +37,22 @@ def glsl_of(tensor: DML_BUFFER_TENSOR_DESC | None) -> str:
 
 
 def integer(value: int, of: str) -> Constant:
-    """A constant of kind int or uint, modulo 2^32."""
+    """Return a constant of kind int or uint, modulo 2^32."""
     bits = value & 0xFFFFFFFF
     return np.int32(bits - (1 << 32) if bits >> 31 else bits) if of == "int" else bits
 
 
 def pair(name: str, bits: int) -> tuple[str, dict[str, Constant]]:
-    """GLSL of a 64-bit constant, given by its bits modulo 2^64, and the constants in it."""
+    """Return GLSL of a 64-bit constant, given by its bits modulo 2^64, and its constants."""
     words: dict[str, Constant] = {f"{name}Low": bits & 0xFFFFFFFF, f"{name}High": bits >> 32 & 0xFFFFFFFF}
     return f"uvec2(${name}Low, ${name}High)", words
 
 
 def affine(tensor: DML_BUFFER_TENSOR_DESC | None, scale: float, bias: float, x: Expression = X) -> Expression:
-    """x * scale + bias in the tensor's type.
+    """Return x * scale + bias in the tensor's type.
 
-    The reference gives integers no rule of their own: whole scales and biases stay in integers, which wrap; with
-    others the product and sum are taken in float32 and truncated.
+    The reference has no rule for integers: whole scales and biases stay in integers, which wrap; with others, product
+    and sum are computed in float32 and truncated.
     """
     of = kind(tensor)
     numbers = {"Scale": float(scale), "Bias": float(bias)}
@@ -74,13 +74,13 @@ def affine(tensor: DML_BUFFER_TENSOR_DESC | None, scale: float, bias: float, x: 
 
 
 def _affine_pair(code: str, x: Expression, include: str, bits: tuple[int, int]) -> Expression:
-    """bits: those of {Scale} and {Bias} in the code."""
+    """bits: of {Scale} and {Bias} in the code."""
     (scale, scale_words), (bias, bias_words) = pair("Scale", bits[0]), pair("Bias", bits[1])
     text = code.format(Scale=scale, Bias=bias)
     return node(text, x, glsl="uvec2", includes=[include], **scale_words, **bias_words)
 
 
 def _float64_bits(scale: float, bias: float) -> tuple[int, int]:
-    """The bits of two float32 values as FLOAT64."""
+    """Return the bits of two float32 values as FLOAT64."""
     first, second = np.array([scale, bias], np.float32).astype(np.float64).view(np.uint64)
     return int(first), int(second)

@@ -1,7 +1,7 @@
-"""Neighbouring elements in the vectors that hold them: GLSL that takes them apart and puts them together.
+"""Adjacent elements in vectors: GLSL to unpack and pack them.
 
-A kernel that moves whole uvec4 loads those of some neighbours, the first at the start of a vector, into variables, and
-fills others to store. ``held`` names these variables, in order; ``k`` counts the elements.
+A kernel that moves whole uvec4 loads adjacent elements, the first at the start of a vector, into variables, and fills
+others to store. ``held`` names these variables, in order; ``k`` counts the elements.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dml.compiler.program import Operand
 
 
 def variables(prefix: str, operand: Operand, count: int) -> list[str]:
-    """Names for the vectors of ``count`` elements."""
+    """Return names for the vectors of ``count`` elements."""
     return [f"{prefix}{v}" for v in range(count // DATA_TYPES[operand.data_type].per_vector)]
 
 
 def load(name: str, held: Sequence[str], first: str) -> list[str]:
-    """Declares the variables with a tensor's vectors, from number ``first`` on."""
+    """Declare variables that load a tensor's vectors, from number ``first`` on."""
     return [f"    uvec4 {vector} = {name}_vector({first} + {v}u);" for v, vector in enumerate(held)]
 
 
 def element(name: str, operand: Operand, held: Sequence[str], k: int) -> str:
-    """The value of a loaded element."""
+    """Return the value of a loaded element."""
     vector, components, shift = _place(operand, k)
     if len(components) == 2:
         return f"{held[vector]}.{components}"
@@ -33,24 +33,24 @@ def element(name: str, operand: Operand, held: Sequence[str], k: int) -> str:
 
 
 def clear(held: Sequence[str]) -> list[str]:
-    """Declares the variables, with no bit set."""
+    """Declare zeroed variables."""
     return [f"    uvec4 {vector} = uvec4(0u);" for vector in held]
 
 
 def put(name: str, operand: Operand, held: Sequence[str], k: int, first: str, value: str) -> str:
-    """Sets the bits of an element; ``first`` is the index of the first one in its tensor."""
+    """Set the bits of an element; ``first`` is the tensor's index of the first one."""
     vector, components, shift = _place(operand, k)
     encoded = value if len(components) == 2 else f"{name}_encode_at({first} + {k}u, {value}) << {shift}u"
     return f"    {held[vector]}.{components} |= {encoded};"
 
 
 def store(name: str, held: Sequence[str], first: str) -> list[str]:
-    """Stores the vectors to a tensor, from number ``first`` on."""
+    """Store the vectors to a tensor, from number ``first`` on."""
     return [f"    {name}_vector_store({first} + {v}u, {vector});" for v, vector in enumerate(held)]
 
 
 def adjacent(operands: Sequence[Operand], axis: int) -> int:
-    """How many elements along an axis a step takes as whole uvec4; 1 where the layout forbids it."""
+    """Return the elements along an axis that a step moves as whole uvec4; 1 if the layout forbids it."""
     unit = max(DATA_TYPES[operand.data_type].per_vector for operand in operands)
     for operand in operands:
         bits = DATA_TYPES[operand.data_type].bits
@@ -63,7 +63,7 @@ def adjacent(operands: Sequence[Operand], axis: int) -> int:
 
 
 def _place(operand: Operand, k: int) -> tuple[int, str, int]:
-    """The vector, its components and the shift in them of an element."""
+    """Return an element's vector, the component and the shift in it."""
     bits = DATA_TYPES[operand.data_type].bits
     vector, rest = divmod(k * bits, VECTOR_BITS)
     component, shift = divmod(rest, WORD_BITS)

@@ -1,9 +1,9 @@
-"""Kernels that bind more tensors than the device has storage buffers: several tensors share one.
+"""Packing for kernels with more tensors than the device has storage buffers: several tensors share one.
 
-Vulkan promises four storage buffers to a kernel, and there are operators with ten tensors. Tensors of one region share
-a buffer as they are. Beyond that, what is read is copied into one temporary region and bound there, the smallest
-regions first; and where there still are too many, so is what is written, and copied back afterwards. Whole regions move
-as words, so bytes that a kernel leaves alone (gaps in a layout, other tensors of the region) stay as they were.
+Vulkan guarantees four storage buffers per kernel, and some operators have ten tensors. Tensors of one region share its
+buffer. Beyond that, regions that are read, smallest first, are copied into one temporary region and bound there; if
+that is not enough, so are regions that are written, and copied back afterwards. Whole regions are copied as words, so
+bytes that a kernel leaves alone (gaps in a layout, other tensors of the region) are preserved.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from dml.compiler.kernels.prelude import Bound
 from dml.compiler.program import REGION_ALIGNMENT, Dispatch, Operand, Region
 from dml.enums import DML_TENSOR_DATA_TYPE_UINT32
 
-#: Where the words of regions lie instead: in a shared region, from which word on.
+#: New places of regions' words: a shared region and the word in it.
 Moves = dict[Region, tuple[Region, int]]
 
 
 @dataclass
 class Pack:
-    """Regions copied into one. The first ``checked`` of the builder's dispatches leave them as they are there."""
+    """Regions copied into one. The first ``checked`` of the builder's dispatches do not write to the originals."""
 
     moves: Moves
     checked: int
 
 
 class PackingBuilder(Protocol):
-    """What packing needs of a program's builder: its dispatches so far, and ways to add copies to them."""
+    """The part of a program's builder that packing uses: its dispatches so far, and methods that add copies."""
 
     dispatches: list[Dispatch]
     packs: dict[tuple[Region, ...], Pack]
@@ -42,9 +42,10 @@ class PackingBuilder(Protocol):
 
 
 def share(builder: PackingBuilder, tensors: Mapping[str, Bound], most: int) -> tuple[Mapping[str, Bound], Moves]:
-    """The tensors in at most ``most`` storage buffers, two or more, and what to ``restore`` behind their kernel.
+    """Bind the tensors through at most ``most`` storage buffers, two or more; also return what to ``restore`` after the
+    kernel.
 
-    Adds the dispatches that copy into shared buffers. What is known at initialization is copied there.
+    Adds the dispatches that copy into shared buffers. Constants are copied at initialization.
     """
     regions = dict.fromkeys(bound.operand.region for bound in tensors.values())
     written = [r for r in regions if any(b.access.writes and b.operand.region == r for b in tensors.values())]
@@ -52,8 +53,8 @@ def share(builder: PackingBuilder, tensors: Mapping[str, Bound], most: int) -> t
     moves: Moves = {region: (region, 0) for region in regions}
     excess = len(regions) - most
     if excess > 0 and len(read) > 1:
-        # Packing n regions frees n - 1 buffers. Static ones are copied at initialization, so they come first if they
-        # are enough.
+        # Packing n regions frees n - 1 buffers. Static ones are copied at initialization, so they go first if they
+        # suffice.
         static = [region for region in read if _words(region).is_static]
         chosen = _smallest(static if len(static) > excess else read, excess + 1)
         moves |= _gathered(builder, chosen)
@@ -71,7 +72,7 @@ def share(builder: PackingBuilder, tensors: Mapping[str, Bound], most: int) -> t
 
 
 def restore(builder: PackingBuilder, saved: Moves) -> None:
-    """Copy regions that were written elsewhere to their places."""
+    """Copy regions that were written elsewhere back to their places."""
     for region, (pack, start) in saved.items():
         _copy(builder, _words(region), _words(pack, start, region.size))
 
@@ -81,7 +82,8 @@ def _smallest(regions: Iterable[Region], count: int) -> tuple[Region, ...]:
 
 
 def _gathered(builder: PackingBuilder, regions: tuple[Region, ...]) -> Moves:
-    """A copy of regions that a kernel only reads; the last one where nothing wrote to them since, as in a loop."""
+    """Return a copy of regions that a kernel only reads; the previous one if nothing wrote to them since, as in a
+    loop."""
     pack = builder.packs.get(regions)
     if pack is not None and not _written(builder.dispatches[pack.checked :], regions):
         pack.checked = len(builder.dispatches)

@@ -45,17 +45,17 @@ from dml.compiler.program import Access, Operand, Region, having
 from dml.compiler.scalar import Constant
 from dml.traced import traced_apply, whole
 
-#: Words of push constants that every Vulkan device takes.
+#: Words of push constants that every Vulkan device supports.
 PUSH_WORDS = 32
-#: What a kernel writes behind a number's name to divide by it.
+#: Suffix of a number's name for division by it.
 DIVISOR = "_DIVISOR"
-#: The functions of lib/half.glsl that the device's instructions can do.
+#: Functions of lib/half.glsl that the device's instructions may replace.
 _CONVERSIONS = {"half_decode", "half_decode_high", "half_encode", "half_rounded"}
 
 _INTRINSICS = "GL_EXT_spirv_intrinsics"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FLOAT, _BITS = struct.Struct("<f"), struct.Struct("<I")
-#: The bits of the float32.
+#: The bits of float32's infinity.
 _INFINITY = 0x7F800000
 
 
@@ -64,7 +64,7 @@ class Bound:
     """An operand as a kernel binds it; ``vector`` declares its buffer as uvec4.
 
     Tensors with the same ``shared`` region are bound as one storage buffer, in which the operand's own region begins at
-    word ``start`` (see packing). texel: as of a StorageBinding.
+    word ``start`` (see packing). texel: see StorageBinding.
     """
 
     operand: Operand
@@ -88,14 +88,14 @@ def write(operand: Operand, *, vector: bool = False) -> Bound:
 
 
 def update(operand: Operand, *, vector: bool = False) -> Bound:
-    """Read and written by the same dispatch."""
+    """Bind for reads and writes by the same dispatch."""
     return Bound(operand, Access.READ_WRITE, vector)
 
 
 def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
-    """The same with the first ``most`` buffers that are only read as texel buffers.
+    """Turn the first ``most`` buffers that are only read into texel buffers.
 
-    Those among which some are read in vectors and some are not, and what shows memory that the kernel writes, stay.
+    Excluded are buffers read both in vectors and in words, and memory that the kernel writes.
     """
     written = [bound.region for bound in tensors.values() if bound.access.writes]
     found = dict(tensors)
@@ -115,7 +115,8 @@ def by_texels(tensors: Mapping[str, Bound], most: int) -> dict[str, Bound]:
 
 
 def epilogue_operands(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
-    """The other operands of the tensors' epilogues, by their names in the kernel. They are bound before the tensors."""
+    """Return the other operands of the tensors' epilogues, by their names in the kernel. They are bound before the
+    tensors."""
     found = {}
     for name, bound in tensors.items():
         epilogue = bound.operand.epilogue
@@ -128,11 +129,11 @@ def epilogue_operands(tensors: Mapping[str, Bound]) -> dict[str, Bound]:
 
 
 def constant_bits(value: Constant) -> int:
-    """The 32-bit pattern of a number as kernels read it.
+    """Return the 32-bit pattern of a number as kernels read it.
 
-    Raises OverflowError for an integer that 32 bits cannot hold.
+    Raises OverflowError for an integer beyond 32 bits.
     """
-    if type(value) is int and 0 <= value < 1 << 32:  # nearly all are
+    if type(value) is int and 0 <= value < 1 << 32:  # the common case
         return value
     if isinstance(value, bool | np.bool_):
         return int(value)
@@ -161,12 +162,12 @@ def _glsl_type(value: Constant) -> str:
 
 
 def storage_buffers(tensors: Mapping[str, Bound]) -> list[list[str]]:
-    """The tensors in each storage buffer of a kernel, in the order of their bindings."""
+    """Return the tensors in each storage buffer of a kernel, in binding order."""
     return _together((name, bound.shared) for name, bound in tensors.items())
 
 
 def _together(regions: Iterable[tuple[str, object]]) -> list[list[str]]:
-    """The names of tensors that share a region, and each of those that share none (None) by itself."""
+    """Group the names of tensors that share a region; tensors without one (None) stay alone."""
     buffers: dict[object, list[str]] = {}
     for name, region in regions:
         buffers.setdefault(name if region is None else region, []).append(name)
@@ -177,7 +178,8 @@ def _together(regions: Iterable[tuple[str, object]]) -> list[list[str]]:
 class Head:
     """The text of prelude.glsl for one dispatch, and the words that its kernel reads.
 
-    push: after the buffers' offsets and the dispatch's own words. parameters: the uniform block, whole vectors of four.
+    push: words after the buffers' offsets and the dispatch's own. parameters: the uniform block, in whole vectors of
+    four.
     """
 
     text: str
@@ -196,11 +198,11 @@ def prelude(
     fast_halves: tuple[FloatMode, ...] = (),
     single_stores: frozenset[int] = frozenset(),
 ) -> Head:
-    """The head of a kernel under shaders/.
+    """Generate the head of a kernel under shaders/.
 
     space: the sizes of the iteration space. push: names of words in the push constants, after the buffers' offsets.
     code: GLSL for the end. fast_halves: the modes in which the device's own instructions convert FLOAT16.
-    single_stores: the widths of elements that the device stores by themselves, their neighbours untouched.
+    single_stores: the widths of elements that the device stores singly, leaving adjacent ones untouched.
     """
     epilogues = {name: _epilogue(name, tensors) for name, bound in tensors.items() if bound.operand.epilogue}
     more = [constants.items(), *(emitted.constants.items() for emitted in epilogues.values())]
@@ -220,7 +222,7 @@ def prelude(
     words: list[int] = []
     for at, divides in text.read:
         value = numbers[at]
-        if type(value) is not int or not 0 <= value < 1 << 32:  # as nearly all are
+        if type(value) is not int or not 0 <= value < 1 << 32:  # the common case
             value = constant_bits(value)
         if divides:
             words += _divisor_words(value)
@@ -232,7 +234,7 @@ def prelude(
 
 
 def _divisor_words(divisor: int) -> tuple[int, int]:
-    """What replaces a division by it."""
+    """Return the words that replace a division by ``divisor``."""
     if type(divisor) is int:
         return divisor_words(divisor)
     return traced_apply(_divisor_factor, divisor), traced_apply(_divisor_shifts, divisor)
@@ -240,7 +242,7 @@ def _divisor_words(divisor: int) -> tuple[int, int]:
 
 @cache
 def divisor_words(divisor: int) -> tuple[int, int]:
-    """The factor and the shifts by which lib/divide.glsl divides any 32-bit number by this one, from 1 to 2^32 - 1.
+    """Return the factor and shifts by which lib/divide.glsl divides any 32-bit number by ``divisor``, 1 to 2^32 - 1.
 
     Granlund and Montgomery, Division by Invariant Integers using Multiplication (1994), figure 4.1.
     """
@@ -259,8 +261,8 @@ def _divisor_shifts(divisor: int) -> int:
 
 @dataclass(frozen=True)
 class _Text:
-    """read: the numbers that the kernel reads, in order, and whether to divide by them. in_block: from a uniform block,
-    not push constants."""
+    """read: the numbers that the kernel reads, in order, and whether it divides by them. in_block: from a uniform block
+    instead of push constants."""
 
     text: str
     read: tuple[tuple[int, bool], ...]
@@ -280,13 +282,13 @@ def _text(
     fast_halves: tuple[FloatMode, ...],
     single_stores: frozenset[int],
 ) -> _Text:
-    """constants: names and types of the numbers after the layouts'."""
+    """constants: names and types of the numbers after those of the layouts."""
     named = [*((name, "uint") for name in _layout_names(tensors, rank)), *constants]
     types, places = dict(named), {name: at for at, (name, _) in enumerate(named)}
     used = sources.identifiers(kernel).union(_WORD.findall(code), *(_WORD.findall(text) for _, text in epilogues))
     body = _body(tensors, rank, dict(epilogues), code, used, single_stores)
     used |= set(_WORD.findall(body))
-    # What macros put together of a beginning and a number
+    # Names that macros form from a prefix and a number
     used |= {name for name in types if name.rstrip("0123456789") in used and name[-1].isdigit()}
     names = [
         word
@@ -300,7 +302,7 @@ def _text(
     in_block = len(words) + len(members) > PUSH_WORDS
     x, y, z = workgroup
     lines = [
-        "#ifndef STORAGE",  # what sources.aliased defines
+        "#ifndef STORAGE",  # defined by sources.aliased
         "#define STORAGE(declared) declared",
         "#endif",
         f"layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;",
@@ -321,17 +323,17 @@ def _text(
 
 
 def _members(name: str, types: Mapping[str, str]) -> list[str]:
-    """A number's members in the block of words."""
+    """Return a number's members in the block of words."""
     if name.endswith(DIVISOR):
         return [f"uint {name}_FACTOR;", f"uint {name}_SHIFTS;"]
     return [f"{'uint' if types[name] == 'bool' else types[name]} {name};"]
 
 
 def _variable(name: str, types: Mapping[str, str], block: str) -> str:
-    """The variable that holds a number from the kernel's start: loaded once, whatever loop it is used in.
+    """Return a variable that holds a number from the kernel's start: it is loaded once, whatever loop uses it.
 
-    llvmpipe loads a word of push constants for each invocation by itself: softmax took 8 % longer where its loops read
-    the buffers' offsets from there.
+    llvmpipe loads a push constant separately for each invocation: softmax took 8 % longer when its loops read the
+    buffers' offsets from there.
     """
     if name.endswith(DIVISOR):
         number = f"{block}.{name.removesuffix(DIVISOR)}"
@@ -354,7 +356,7 @@ def _signatures(tensors: Mapping[str, Bound]) -> tuple[BoundSignature, ...]:
 
 
 def _buffers(tensors: Sequence[BoundSignature]) -> list[list[str]]:
-    """As ``storage_buffers``."""
+    """Like ``storage_buffers``."""
     return _together((tensor.name, tensor.region) for tensor in tensors)
 
 
@@ -387,7 +389,7 @@ def _body(
 
 
 def _layout_names(tensors: Sequence[BoundSignature], rank: int | None) -> list[str]:
-    """The sizes of the iteration space, and where each tensor's elements lie."""
+    """Return the names of the iteration space's sizes and of each tensor's layout."""
     names = [] if rank is None else ["COUNT", *_numbered("SIZE_", rank)]
     for tensor in tensors:
         name = tensor.name
@@ -397,7 +399,7 @@ def _layout_names(tensors: Sequence[BoundSignature], rank: int | None) -> list[s
 
 
 def _layout_numbers(tensors: Mapping[str, Bound], space: Sequence[int] | None) -> list[int]:
-    """The numbers of ``_layout_names``."""
+    """Return the numbers of ``_layout_names``."""
     numbers = [] if space is None else [math.prod(space), *space]
     for bound in tensors.values():
         operand = bound.operand
@@ -412,7 +414,7 @@ def _numbered(name: str, count: int) -> list[str]:
 
 
 def _epilogue(name: str, tensors: Mapping[str, Bound]) -> Emitted:
-    """t_epilogue(v, i) of a written tensor, and t_finish_four(bits, i) where it is stored by vectors."""
+    """Return t_epilogue(v, i) of a written tensor, and t_finish_four(bits, i) if it is stored by vectors."""
     operand = tensors[name].operand
     epilogue = operand.epilogue
     assert epilogue is not None
@@ -434,8 +436,8 @@ def _coordinates(rank: int) -> str:
 
 
 def _advance(rank: int) -> str:
-    """GLSL advance(c, by): the coordinates that lie so far behind c, by carrying as numbers of several digits do; where
-    invocations walk."""
+    """Return GLSL advance(c, by), which moves coordinates forward by carrying, like the digits of a number; for
+    invocations that walk."""
     body = []
     for d in range(rank - 1, 0, -1):
         body.append(f"    c[{d}] += by[{d}] + carry;")

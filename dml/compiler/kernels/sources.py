@@ -1,4 +1,4 @@
-"""Finds the kernels under ``shaders/`` and puts their source together."""
+"""Finds the kernels under ``shaders/`` and assembles their sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @cache
 def directory() -> Path:
-    """Where the kernels lie: inside an installed package, or beside it in a checkout."""
+    """Return the kernels' folder: inside an installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "_shaders"
     return installed if installed.is_dir() else package.parent / "shaders"
@@ -29,9 +29,9 @@ def _text(kernel: str) -> str:
 
 @cache
 def identifiers(kernel: str) -> frozenset[str]:
-    """The words of a kernel's text and of what it includes from ``shaders/``.
+    """Return the words of a kernel's text and of its includes from ``shaders/``.
 
-    A word that a macro puts together (``SIZE_##d``) is there as its beginning (``SIZE_``).
+    A word that a macro forms (``SIZE_##d``) is listed by its prefix (``SIZE_``).
     """
     text = _text(kernel)
     found = frozenset(_WORD.findall(text))
@@ -43,9 +43,9 @@ def identifiers(kernel: str) -> frozenset[str]:
 
 
 def source(kernel: str, prelude: str, defines: Mapping[str, object]) -> Source:
-    """The kernel with its generated prelude; ``defines`` are preprocessor macros.
+    """Return the kernel with its generated prelude; ``defines`` are preprocessor macros.
 
-    Raises FileNotFoundError where the package lacks the kernel.
+    Raises FileNotFoundError if the package lacks the kernel.
     """
     return Source(
         name=f"shaders/{kernel}",
@@ -55,8 +55,8 @@ def source(kernel: str, prelude: str, defines: Mapping[str, object]) -> Source:
     )
 
 
-#: Before each of the prelude's buffers: 20 is SPIR-V's Aliased. What is only read through one may be written through
-#: another, which NVIDIA's driver (580) believes of no buffer that is declared readonly, decorated or not.
+#: Precedes each of the prelude's buffers: 20 is SPIR-V's Aliased. Memory that is read-only through one buffer may be
+#: written through another; NVIDIA's driver (580) ignores that for buffers declared readonly, decorated or not.
 _ALIASED = """#extension GL_EXT_spirv_intrinsics : require
 #define STORAGE(declared) spirv_decorate(20) declared
 #define readonly
@@ -65,10 +65,10 @@ _ALIASED = """#extension GL_EXT_spirv_intrinsics : require
 
 
 def aliased(source: Source) -> Source:
-    """The same, with every tensor of the prelude in a storage buffer that is decorated Aliased.
+    """Decorate every storage buffer of the prelude as Aliased.
 
-    Buffers without it never show the same memory, or so a driver may take it (SPIR-V, "Aliasing"): NVIDIA's then moves
-    what is read from one behind what is written to another, where an operator works in place.
+    Without it a driver may assume that buffers never share memory (SPIR-V, "Aliasing"): NVIDIA's then moves reads of
+    one behind writes to another, which breaks operators in place.
     """
     headers = ((name, _ALIASED + text if name == "prelude.glsl" else text) for name, text in source.headers)
     return replace(source, headers=tuple(headers))

@@ -1,4 +1,4 @@
-"""Multi-head attention: in one kernel, or two products with a masked softmax between them.
+"""Multi-head attention: in one kernel, or as two products with a masked softmax in between.
 
 Heads and stacked parts are views of tensors.
 
@@ -32,7 +32,7 @@ _Mask = DML_MULTIHEAD_ATTENTION_MASK_TYPE
 _NONE = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_NONE
 _PACKED = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_QUERY_SEQUENCE_LENGTH_START_END
 _BOOLEAN = _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_BOOLEAN
-#: Dimensions of the mask without leading ones.
+#: Rank of the mask without leading ones, by type.
 _MASK_RANKS = {
     _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_LENGTH: 2,
     _Mask.DML_MULTIHEAD_ATTENTION_MASK_TYPE_KEY_SEQUENCE_END_START: 2,
@@ -41,7 +41,7 @@ _MASK_RANKS = {
 }
 
 
-#: Bytes of scores that are in memory at once.
+#: Maximum bytes of scores in memory at once.
 MOST_SCORES = 128 << 20
 
 AttentionDesc = DML_MULTIHEAD_ATTENTION_OPERATOR_DESC | DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC
@@ -106,7 +106,7 @@ def _attend(desc: AttentionDesc, builder: ProgramBuilder, heads: int, key_heads:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Batch elements and queries whose scores are in memory at once: of each the first, and how many."""
+    """A range of batch elements and of queries whose scores are in memory at once."""
 
     batch: tuple[int, int]
     queries: tuple[int, int]
@@ -116,7 +116,7 @@ class _Rows:
     @overload
     def of(self, operand: None, batch: int, queries: int | None = None) -> None: ...
     def of(self, operand: Operand | None, batch: int, queries: int | None = None) -> Operand | None:
-        """Their part of an operand. batch, queries: which dimensions these are."""
+        """Return their part of an operand. batch, queries: the operand's dimensions."""
         if operand is None:
             return None
         axes, box = ((batch,), (self.batch,)) if queries is None else ((batch, queries), (self.batch, self.queries))
@@ -124,14 +124,14 @@ class _Rows:
 
 
 def _mask_of(desc: AttentionDesc, mask: Operand | None, rows: _Rows) -> Operand | None:
-    """The rows' part of the mask; the packed one counts through the whole batch."""
+    """Return the rows' part of the mask; the packed mask counts through the whole batch."""
     if desc.MaskType == _PACKED:
         return mask
     return rows.of(mask, 0, 2) if desc.MaskType == _BOOLEAN else rows.of(mask, 1)
 
 
 def _parts_of_rows(builder: ProgramBuilder, query: Operand, keys: int, *, whole_batch: bool) -> Iterator[_Rows]:
-    """All rows at once where one binding shows their scores, else as many as it does: a long prompt goes in parts."""
+    """Return the parts of rows whose scores fit one binding; a long prompt is split."""
     batch, heads, queries, _ = query.sizes
     row = 4 * heads * -(-keys // 4) * 4
     room = min(builder.target.max_region, MOST_SCORES)
@@ -146,13 +146,13 @@ def _parts_of_rows(builder: ProgramBuilder, query: Operand, keys: int, *, whole_
 
 
 def _mask(desc: AttentionDesc, builder: ProgramBuilder) -> Operand | None:
-    """The mask without leading ones; None where there is none, or the type says so."""
+    """Return the mask without leading ones; None if absent, or if the mask type is none."""
     mask = builder.get("MaskTensor")
     return None if mask is None or desc.MaskType == _NONE else trailing(mask, _MASK_RANKS[desc.MaskType])
 
 
 def _biased(builder: ProgramBuilder, query: Operand, bias: Operand) -> Operand:
-    """The query plus its bias {head, element}, in FLOAT32."""
+    """Return the query plus its bias {head, element}, in FLOAT32."""
     biased = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, query.sizes)
     everywhere = bias.view(query.sizes, (0, bias.strides[0], 0, bias.strides[1]))
     apply(builder, node("$x0 + $x1", Leaf(0), Leaf(1)), biased, [query, everywhere])
@@ -177,14 +177,14 @@ def _scores(
 
 
 def split_heads(operand: Operand, heads: int) -> Operand:
-    """{batch, sequence, head * element} as {batch, head, sequence, element}."""
+    """View {batch, sequence, head * element} as {batch, head, sequence, element}."""
     (batch, sequence, hidden), (by_batch, by_position, by_element) = operand.sizes, operand.strides
     size = hidden // heads
     return operand.view((batch, heads, sequence, size), (by_batch, size * by_element, by_position, by_element))
 
 
 def _part(stacked: Operand, part: int) -> Operand:
-    """One part of {batch, sequence, head, part, element}, as {batch, head, sequence, element}."""
+    """View one part of {batch, sequence, head, part, element} as {batch, head, sequence, element}."""
     batch, sequence, heads, _, size = stacked.sizes
     by_batch, by_position, by_head, by_part, by_element = stacked.strides
     strides = (by_batch, by_head, by_position, by_element)
@@ -192,7 +192,7 @@ def _part(stacked: Operand, part: int) -> Operand:
 
 
 def _parts(builder: ProgramBuilder, heads: int, key_heads: int) -> tuple[Operand, Operand, Operand]:
-    """Query, key and value from wherever they are given, {batch, head, sequence, element}."""
+    """Return query, key and value, wherever they are given, as {batch, head, sequence, element}."""
     all_of, query_key = builder.get("StackedQueryKeyValueTensor"), builder.get("StackedQueryKeyTensor")
     key_value = builder.get("StackedKeyValueTensor")
     if all_of is not None:
@@ -208,7 +208,7 @@ def _parts(builder: ProgramBuilder, heads: int, key_heads: int) -> tuple[Operand
 
 
 def _biases(bias: Operand | None, *parts: Operand) -> list[Operand | None]:
-    """The parts of the bias, each {head, element} for its {batch, head, sequence, element}."""
+    """Split the bias into {head, element} for each {batch, head, sequence, element}."""
     if bias is None:
         return [None] * len(parts)
     bias = trailing(bias, 1)
@@ -225,7 +225,7 @@ def _biases(bias: Operand | None, *parts: Operand) -> list[Operand | None]:
 def _total(
     builder: ProgramBuilder, name: str, current: Operand, bias: Operand | None, lengths: Operand | None
 ) -> Operand:
-    """All keys or values: the past ones, then the new ones with their bias; also to the present output."""
+    """Return all keys or values: past ones, then new ones with their bias; also write the present output."""
     past, present = builder.get(f"Past{name}Tensor"), builder.get(f"OutputPresent{name}Tensor")
     if past is None and lengths is not None and present is not None:
         cache = trailing(present, 4)
@@ -245,7 +245,7 @@ def _total(
     if len(operands) == 1:
         return current
     if present is not None and bias is None:
-        # Nothing was rounded on the way there.
+        # The present output holds them unrounded.
         return trailing(present, 4)
     total = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (batch, heads, count, size))
     builder.for_each("attention/total.comp", total, operands)
@@ -253,7 +253,7 @@ def _total(
 
 
 def _shared_heads(operand: Operand, key_heads: int) -> Operand:
-    """{batch, head, ...} as {batch, key head, one of its query heads, ...}."""
+    """View {batch, head, ...} as {batch, key head, one of its query heads, ...}."""
     batch, heads, *sizes = operand.sizes
     by_batch, by_head, *strides = operand.strides
     each = heads // key_heads
@@ -268,7 +268,7 @@ def _softmax(
     lengths: Operand | None,
     new: int,
 ) -> None:
-    """The scores masked, and their softmax along keys, in place. new: keys that are not past ones."""
+    """Mask the scores and take their softmax along keys, in place. new: keys that are not past ones."""
     batch, heads, queries, keys = scores.sizes
     bound: dict[str, Bound] = {"scores": update(scores, vector=True)}
     if mask is not None:

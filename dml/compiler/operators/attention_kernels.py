@@ -1,4 +1,5 @@
-"""Attention without scores in memory: one kernel, and one that merges parts where several workgroups share keys.
+"""Attention with scores in registers or shared memory: one kernel, and one that merges parts if several workgroups
+share keys.
 
 Sizes: as in attention.py; a row is one of the R queries of the query heads that share a key and value head.
 """
@@ -28,17 +29,17 @@ from dml.compiler.selection.attention import (
 from dml.compiler.selection.product_tiles import MATRIX_UNITS
 from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
-#: FLOAT16 of a vector.
+#: FLOAT16 elements per vector.
 _HALVES = 8
 
 
 @dataclass(frozen=True)
 class AttentionOperands:
-    """What is attended.
+    """The operands of attention.
 
     query, result: {batch, key head, one of its query heads, query, element}. key, value: {batch, head, key, element}.
-    more: ``relative`` {batch, query head, query, key}, ``mask`` and ``lengths``, where they are there. new: keys that
-    are not past ones. kind: of the mask.
+    more: ``relative`` {batch, query head, query, key}, ``mask`` and ``lengths``, if present. new: keys that are not
+    past ones. kind: of the mask.
     """
 
     query: Operand
@@ -74,7 +75,7 @@ class AttentionOperands:
 
 
 def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
-    """Add the dispatches, or answer False where scores should go to memory, or a tensor is too large for a binding."""
+    """Add the dispatches; return False if scores should go to memory, or a tensor exceeds a binding."""
     target = builder.target
     every = (of.query, of.key, of.value, of.result, *of.more.values())
     if any(crop(operand, target.max_region).region.size > target.max_region for operand in every):
@@ -105,7 +106,7 @@ def attend_at_once(builder: ProgramBuilder, of: AttentionOperands) -> bool:
 
 
 def _written(builder: ProgramBuilder, of: AttentionOperands, parts: int) -> dict[str, Operand]:
-    """The result, or the sums and statistics of the parts of each row."""
+    """Return the tensors to write: the result, or each row's partial sums and statistics."""
     if parts == 1:
         return {"y": of.result}
     heads = math.prod(of.query.sizes[:2])
@@ -265,7 +266,7 @@ def _bound(of: AttentionOperands, written: Mapping[str, Operand]) -> dict[str, B
 
 
 def _stores(result: Operand) -> int:
-    """Neighbouring elements of the result that a store takes: a vector, a word, or one."""
+    """Return the adjacent elements of the result per store: a vector, a word, or one."""
     bits = DATA_TYPES[result.data_type].bits
     if bits == 32:
         return 4 if adjacent((result,), result.rank - 1) == 4 else 1
@@ -274,7 +275,7 @@ def _stores(result: Operand) -> int:
 
 
 def _fours(name: str, operand: Operand) -> str:
-    """GLSL vec4 <name>_four(w, h): four elements of a vector, the first or the second."""
+    """Return GLSL vec4 <name>_four(w, h): the first or second four elements of a vector."""
     lines = [f"#define {name}_UNIT {DATA_TYPES[operand.data_type].per_vector}u"]
     if DATA_TYPES[operand.data_type].bits == 32:
         return "\n".join([*lines, f"vec4 {name}_four(uvec4 w, uint h) {{ return uintBitsToFloat(w); }}"])
@@ -284,7 +285,7 @@ def _fours(name: str, operand: Operand) -> str:
 
 
 def _unit(name: str, operand: Operand, unit: int) -> str:
-    """GLSL void <name>_unit(from, at, end, v): the elements from ``at`` on, 0 from ``end`` on, of a row."""
+    """Return GLSL void <name>_unit(from, at, end, v): a row's elements from ``at`` on, 0 from ``end`` on."""
     if unit > 1:
         count = unit // 4
         lines = [

@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION: a workgroup to each class of each image, a round to each box that is kept."""
+"""NON_MAX_SUPPRESSION: one workgroup per class of each image, one round per selected box."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ROWS = "detection/rows.comp"
 
 @lowering(OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC)
 def non_max_suppression(desc: OWN_NON_MAX_SUPPRESSION_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """The rounds go in as many dispatches as their length asks for; those behind the last box that is kept end at once.
+    """Split the rounds into as many dispatches as needed; those after the last selected box end at once.
 
-    A score that is NaN is above no threshold, and below all others where there is none.
+    A NaN score is above no threshold, and below all others without one.
     """
     boxes, scores = builder["BoxesTensor"], builder["ScoresTensor"]
     images, classes, count = scores.sizes

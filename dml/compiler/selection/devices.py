@@ -16,11 +16,13 @@ class Profile:
     """registers: of 32 bits that an invocation may have. file: those that the invocations of a workgroup share.
 
     by_thread: a subgroup has ``registers`` times the narrowest subgroup, however wide it is, as on Intel's GPUs.
+    loads_early: the compiler starts more loads ahead of their use than NVIDIA's does, which takes registers.
     """
 
     registers: int = 255
     file: int = 65536
     by_thread: bool = False
+    loads_early: bool = False
 
 
 #: VkPhysicalDeviceProperties.vendorID
@@ -38,6 +40,11 @@ _H100 = Profile()
 #: and 48 of a 740's.
 _ADRENO_6, _ADRENO_7 = Profile(128, 32768), Profile(192, 49152)
 _LAST_ADRENO_6 = 0x0700
+#: AMD's second generation of RDNA: RADV gives an invocation of a workgroup of 512 120 registers, and ACO spilled one
+#: of them in a row of 80 held elements; with RDNA's other generations it did not.
+_RDNA_2 = Profile(256, 61440)
+_RDNA_2_DEVICES = range(0x73A0, 0x7440)
+_RDNA_2_PROCESSORS = frozenset({0x1435, 0x1506, 0x163F, 0x164D, 0x164E, 0x1681})
 _PROFILES = {
     _AMD: Profile(256, 131072),
     _APPLE: Profile(128, 49152),
@@ -55,11 +62,13 @@ def profile(target: Target) -> Profile:
 
 @cache
 def _profile(vendor: int, device: int, driver: int) -> Profile:
+    if vendor == _AMD and (device in _RDNA_2_DEVICES or device in _RDNA_2_PROCESSORS):
+        return _RDNA_2
     if driver == _HONEYKRISP:
         return _PROFILES[_APPLE]
     if vendor == _NVIDIA and driver == _NVK:
         # NVIDIA's own compiler holds a row of 80 elements in 128 registers; Mesa's keeps more in flight, and spills.
-        return Profile(255, 49152)
+        return Profile(255, 49152, loads_early=True)
     if vendor == _QUALCOMM:
         # (0x06060001 is a 660, 0x07002000 a 702 of the same generation, 0x43050a01 a 740)
         return _ADRENO_7 if device >> 16 > _LAST_ADRENO_6 else _ADRENO_6
@@ -135,6 +144,11 @@ def gains_by_halves(target: Target) -> bool:
     """Whether sums of FLOAT16 beside those of FLOAT32 save registers. On Intel's GPUs a half takes as much of one as a
     float does in the narrowest subgroup, which is the one that has registers enough."""
     return not profile(target).by_thread
+
+
+def loads_early(target: Target) -> bool:
+    """Whether the compiler needs registers for loads that it moves ahead."""
+    return profile(target).loads_early
 
 
 def has_few_registers(target: Target) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dml.compiler.selection.devices import half_matrices, has_few_registers
+from dml.compiler.selection.devices import half_matrices, has_few_registers, keeps, loads_early
 from dml.compiler.selection.product_tiles import fits
 from dml.compiler.selection.tuned import at_least, tuned
 from dml.compiler.target import Target
@@ -101,6 +101,10 @@ _SMALL_WORKGROUP, _LARGE_WORKGROUP = 128, 512
 _MANY_COLUMNS, _ROWS_OF_MANY_COLUMNS = 1 << 13, 4
 
 
+#: Sums of an invocation that leave no registers for loads ahead of their use.
+_MANY_SUMS = 64
+
+
 def rows_of_tile(m: int) -> int:
     """The rows that a kernel for few rows makes at once: one, or a power of two from four on.
 
@@ -108,6 +112,15 @@ def rows_of_tile(m: int) -> int:
     fewer batch sizes have a kernel of their own.
     """
     return 1 if m == 1 else max(4, 1 << (m - 1).bit_length())
+
+
+def keeps_rows(target: Target, m: int, per_vector: int) -> bool:
+    """Whether an invocation keeps the sums of a vector of columns in registers, where b lies across k.
+
+    Mesa's compiler for NVIDIA's Volta spilled with 8 rows of 8 columns: it starts the next loads meanwhile.
+    """
+    sums = rows_of_tile(m) * per_vector
+    return keeps(target, sums) and not (loads_early(target) and sums >= _MANY_SUMS)
 
 
 def few_rows(

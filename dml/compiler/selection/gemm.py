@@ -22,6 +22,7 @@ from dml.compiler.selection.few_rows import (
     FewMatrixProduct,
     VectorProduct,
     few_rows,
+    keeps_rows,
     rows_of_tile,
 )
 from dml.compiler.selection.product_tiles import (
@@ -133,7 +134,7 @@ def product_kernel(
     m, n, k, batch = sizes.m, sizes.n, sizes.k, sizes.batch
     if m >= _NARROW:
         return _through_memory(target, m, n, k, batch, float16=float16, halves=halves)
-    if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps(target, rows_of_tile(m) * b_per_vector)):
+    if m <= FEW_ROWS and b_per_vector and (b_along_k or keeps_rows(target, m, b_per_vector)):
         return few_rows(target, m, n, k, batch, b_along_k, b_per_vector, halves=halves)
     return _narrow(m, b_along_k)
 

@@ -13,6 +13,7 @@ from dml import enums
 from dml.api.device import Device
 from dml.api.device_array import DeviceArray
 from dml.graph.builder import Builder, Tensor
+from dml.recent import Recent
 from dml.tensors import data_type_of
 
 Ids = npt.NDArray[np.int64]
@@ -22,7 +23,7 @@ _LOWEST = float(np.finfo(np.float32).min)
 _FLOAT32 = enums.DML_TENSOR_DATA_TYPE_FLOAT32
 _UINT32 = enums.DML_TENSOR_DATA_TYPE_UINT32
 _LAST = -1  # axis
-#: Graphs kept: of the shapes that come most lately.
+#: Graphs kept of each Picker.
 _KEPT = 16
 
 
@@ -54,7 +55,7 @@ class Picker:
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._graphs: dict[Any, Any] = {}
+        self._graphs: Recent[Any, Any] = Recent(_KEPT)
 
     def likeliest(self, logits: DeviceArray, edits: Edits) -> Ids:
         """The token of the largest score in each row of {rows, n, vocabulary} logits at the last position."""
@@ -90,7 +91,7 @@ class Picker:
             feeds["penalized"] = edits.penalized
         shapes = tuple((name, one.shape, one.dtype) for name, one in feeds.items())
         key = (shapes, edits.penalty, edits.banned, what)
-        graph = self._graphs.pop(key, None)
+        graph = self._graphs.get(key)
         if graph is None:
             builder = Builder(self._device)
             x = _last_position(builder.input("logits", logits.shape, data_type_of(logits.dtype)))
@@ -99,9 +100,7 @@ class Picker:
             if edits.banned:
                 x = _banned(x, edits.banned)
             graph = builder.compile(make(x))
-        self._graphs[key] = graph
-        if len(self._graphs) > _KEPT:
-            del self._graphs[next(iter(self._graphs))]
+            self._graphs.put(key, graph)
         found: dict[str, Any] = graph.dispatch(feeds)
         return found
 

@@ -6,19 +6,21 @@ They are a model of their own, made when the types of what reaches them are know
 
 from __future__ import annotations
 
+import importlib.util
+import logging
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper, numpy_helper, shape_inference
 
 from dml.api.device_array import DeviceArray
 from dml.errors import DMLError
 from dml.stages import stage
 
-from .dtypes import Array
+from .dtypes import Array, dtype_of
 from .parts import Cut
 from .unmapped import grouped
 
@@ -48,10 +50,11 @@ class HostPart:
             name: array for name, array in initial.items() if name not in replaceable and array.nbytes <= _LARGE
         }
         self._defaults = {name: array for name, array in initial.items() if name not in self._fixed}
-        self._types = {entry.name: entry.type for entry in (*model.graph.input, *model.graph.value_info)}
+        entries = (*model.graph.input, *model.graph.output, *model.graph.value_info)
+        self._types = {entry.name: entry.type for entry in entries}
         self._runners: dict[tuple[tuple[str, bytes], ...], dict[str, _Run]] = {}
-        #: What ran it last, in words.
-        self.runtime = RUNTIME
+        #: What ran it last, or will, in words.
+        self.runtime = RUNTIME if _is_installed("onnxruntime") else REFERENCE
 
     def run(
         self, values: Mapping[str, Any], keep: Collection[str] = (), shared: Mapping[str, str] | None = None
@@ -69,6 +72,29 @@ class HostPart:
                 self._runners[key] = {RUNTIME: _late(_onnxruntime, model), REFERENCE: _late(_reference, model)}
             found = self._compute(self._runners[key], feeds)
         return dict(zip(self.outputs, map(_plain, found), strict=True))
+
+    def outline(self, values: Mapping[str, Any]) -> tuple[dict[str, Array], tuple[str, ...]]:
+        """Zeros for the outputs whose types and ranks ONNX infers, for inputs of these types and shapes. Nothing runs.
+
+        Also the names of those among them with sizes that only a run tells: these are 1.
+        """
+        feeds = self._defaults | {name: values[name] for name in self.inputs if name in values}
+        told = {name: _type_of(item, self._types.get(name), shaped=True) for name, item in feeds.items()}
+        types = {name: self._types[name] for name in self.outputs if name in self._types}
+        try:
+            inferred = shape_inference.infer_shapes(self._own_model(told), data_prop=True)
+        except Exception as error:  # it refuses models with exceptions of several kinds
+            logging.getLogger(__name__).debug("no shapes inferred: %s", error)
+        else:
+            types |= {entry.name: entry.type for entry in inferred.graph.output if _has_shape(entry.type)}
+        found = {name: kind.tensor_type for name, kind in types.items() if _has_shape(kind)}
+        sizes = {name: [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+                 for name, kind in found.items()}  # fmt: skip
+        outputs = {
+            name: np.zeros([1 if size is None else size for size in sizes[name]], dtype_of(kind.elem_type))
+            for name, kind in found.items()
+        }
+        return outputs, tuple(name for name in found if None in sizes[name])
 
     def _compute(self, runners: dict[str, _Run], feeds: dict[str, Any]) -> Sequence[Any]:
         """By the first runtime that can; those before it are not asked again."""
@@ -99,6 +125,13 @@ class HostPart:
         return helper.make_model(
             graph, opset_imports=whole.opset_import, functions=whole.functions, ir_version=whole.ir_version
         )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # (a module that stands in the way of the real one)
+        return False
 
 
 def _late(make: Callable[[Any], _Run], model: Any) -> _Run:
@@ -160,11 +193,16 @@ def _plain(item: Any) -> Any:
     return found.astype(object) if isinstance(found, np.ndarray) and found.dtype.kind in "SU" else found
 
 
-def _type_of(item: Any, told: Any) -> Any:
-    """The type of a value: its own where it tells, else what the model says."""
+def _has_shape(kind: Any) -> bool:
+    """Whether it is a tensor's type, with its rank."""
+    return bool(kind.HasField("tensor_type") and kind.tensor_type.elem_type and kind.tensor_type.HasField("shape"))
+
+
+def _type_of(item: Any, told: Any, *, shaped: bool = False) -> Any:
+    """The type of a value: its own where it tells, else what the model says. shaped: with a tensor's shape."""
     if hasattr(item, "dtype"):
         kind = onnx.TensorProto.STRING if item.dtype.hasobject else helper.np_dtype_to_tensor_dtype(item.dtype)
-        return helper.make_tensor_type_proto(kind, None)
+        return helper.make_tensor_type_proto(kind, item.shape if shaped else None)
     if told is not None:
         return told
     if isinstance(item, list) and item:

@@ -8,14 +8,13 @@ numbers which the model's inputs decide (see ``Trace.known``) is not kept, nor o
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dml.descriptors.graph import DML_CONSTANT_DATA_GRAPH_NODE_DESC
 from dml.graph.builder import Fragment, Source, Tensor
 from dml.graph.constants import SharedConstants
+from dml.recent import Recent
 from dml.structures import HashedOnce
 from dml.tensors import DML_BUFFER_TENSOR_DESC
 
@@ -57,7 +56,6 @@ class MappedNode(NamedTuple):
     records: tuple[NodeRecord, ...]
     #: How many nodes were traced inside it.
     inside: int
-    bytes: int
 
     def again(self, inputs: Sequence[OnnxValue | None], sources: Sequence[Source]) -> tuple[int, list[Any]]:
         """Add it to the inputs' graph. Returns the number of its first node there, and its outputs."""
@@ -95,9 +93,7 @@ class MappedNodes:
         self._kinds = {node: kind for node in graph.nodes if node not in late and (kind := _kind(node)) is not None}
         self._initial = {id(array): array for array in graph.initial.values()}
         self._constants = constants
-        self._kept: OrderedDict[Hashable, MappedNode] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
+        self._kept: Recent[Hashable, MappedNode] = Recent(MOST_NODES, MOST_BYTES)
 
     def key(self, node: NodeFacts, inputs: Sequence[Any]) -> tuple[Hashable, list[Source]] | None:
         """All that the mapping of a node of the part's graph depends on, and where its inputs come from, each place
@@ -137,12 +133,7 @@ class MappedNodes:
         return (HashedOnce(tuple(parts)), list(sources)) if any(value is not None for value in inputs) else None
 
     def find(self, key: Hashable) -> MappedNode | None:
-        with self._lock:
-            found = self._kept.get(key)
-            # (as long as nothing has to go, it does not matter what was used last)
-            if found is not None and (2 * len(self._kept) > MOST_NODES or 2 * self._bytes > MOST_BYTES):
-                self._kept.move_to_end(key)
-            return found
+        return self._kept.get(key)
 
     def keep(
         self,
@@ -179,13 +170,8 @@ class MappedNodes:
             return
         own = tuple(one._replace(numbers=range(one.numbers.start - first, one.numbers.stop - first)) for one in records)
         given = tuple(at for at, value in enumerate(inputs) if value is not None)
-        made = MappedNode(fragment, tuple(described), given, tuple(held), node, own, count, size)
-        with self._lock:
-            if key not in self._kept:
-                self._bytes += size
-                self._kept[key] = made
-            while len(self._kept) > MOST_NODES or self._bytes > MOST_BYTES:
-                self._bytes -= self._kept.popitem(last=False)[1].bytes
+        made = MappedNode(fragment, tuple(described), given, tuple(held), node, own, count)
+        self._kept.put(key, made, size)
 
 
 #: What ``_described`` gives for an output that is more than a tensor of the graph.

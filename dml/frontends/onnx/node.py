@@ -64,6 +64,11 @@ class NodeFacts:
     def __str__(self) -> str:
         return f"node {self.name!r} ({self.op_type})" if self.name else f"node {self.op_type}"
 
+    @property
+    def label(self) -> str:
+        """What tells it apart in few words: its name, or that of its first output."""
+        return self.name or next(filter(None, self.output), self.op_type)
+
     def reads(self) -> set[str]:
         """The names it reads, those of nested graphs too."""
         return names_read(self.raw)

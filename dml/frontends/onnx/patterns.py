@@ -10,10 +10,10 @@ plain numbers made.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from dml.recent import Recent
 from dml.stages import stage
 from dml.traced import Formula, Numbers, TracedInt, Tracing, UntracedError
 
@@ -59,8 +59,8 @@ class PlanPatterns:
     """Those of one part of a model, for inputs of the same names, ranks and dtypes. Safe from any thread."""
 
     def __init__(self) -> None:
-        #: In the order of their last use.
-        self._patterns: OrderedDict[int, _Pattern] = OrderedDict()
+        #: By the number of the attempt that made it.
+        self._patterns: Recent[int, _Pattern] = Recent(MOST_PATTERNS)
         #: The sizes that plans were made for, one by one.
         self._seen: list[tuple[int, ...]] = []
         self._lock = threading.Lock()
@@ -73,15 +73,12 @@ class PlanPatterns:
 
     def find(self, sizes: tuple[int, ...]) -> Any:
         """The plan for inputs of these sizes, one after another; None where no pattern has it."""
-        with self._lock:
-            patterns = list(self._patterns.items())
-        for number, pattern in reversed(patterns):
+        for number, pattern in self._patterns.items():
             plan = pattern.plan(sizes)
             if plan is not None:
+                self._patterns.get(number)  # now the most recently used
                 with self._lock:
                     self.saved += 1
-                    if number in self._patterns:
-                        self._patterns.move_to_end(number)
                 return plan
         return None
 
@@ -104,10 +101,7 @@ class PlanPatterns:
         with stage("pattern"):
             pattern = _traced(sizes, changing, plan, make)
         if pattern is not None:
-            with self._lock:
-                self._patterns[number] = pattern
-                while len(self._patterns) > MOST_PATTERNS:
-                    self._patterns.popitem(last=False)
+            self._patterns.put(number, pattern)
 
 
 def _traced(

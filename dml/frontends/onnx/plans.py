@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol
+
+from dml.recent import Recent
 
 from .dtypes import Array
 
@@ -32,36 +32,27 @@ class Plans:
     any thread."""
 
     def __init__(self, most: int = MOST_PLANS, most_bytes: int = MOST_BYTES) -> None:
-        self._most = most
         self._most_bytes = most_bytes
-        #: In the order of their last use.
-        self._plans: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
-        self._lock = threading.Lock()
+        #: Shapes and plan by the plan's identity.
+        self._plans: Recent[int, tuple[Any, Any]] = Recent(most)
 
     def __len__(self) -> int:
         return len(self._plans)
 
     def find(self, shapes: object, feeds: Mapping[str, Array]) -> Any:
         """The plan for these inputs, None where there is none."""
-        with self._lock:
-            known_plans = list(self._plans.items())
-        for number, (known, plan) in known_plans:
+        for number, (known, plan) in self._plans.items():
             if known == shapes and plan.holds(feeds):
-                with self._lock:
-                    if number in self._plans:
-                        self._plans.move_to_end(number)
+                self._plans.get(number)  # now the most recently used
                 return plan
         return None
 
     def add(self, shapes: object, plan: Kept) -> None:
-        """Keep a plan; those unused longest go where there are too many, or too large ones."""
-        with self._lock:
-            self._plans[id(plan)] = shapes, plan
-            while len(self._plans) > 1 and (len(self._plans) > self._most or self._memory() > self._most_bytes):
-                self._plans.popitem(last=False)
-
-    def _memory(self) -> int:
+        """Keep a plan, and forget the least recently used ones beyond the limits."""
+        self._plans.put(id(plan), (shapes, plan))
         kept: dict[object, int] = {}
-        for _, plan in self._plans.values():
-            kept.update(plan.kept)
-        return sum(kept.values())
+        for place, (_, (_, one)) in enumerate(self._plans.items()):
+            kept.update(one.kept)
+            if place and sum(kept.values()) > self._most_bytes:
+                self._plans.shrink(place)
+                break

@@ -54,7 +54,8 @@ class NodeRecord(NamedTuple):
     """What became of a node, for ``explain``. Sequences and absent values are not among its inputs and outputs.
 
     operators: DirectML's. numbers: these among the Builder's nodes. depth: 0 for a node of the model's graph,
-    more in the bodies of functions, loops and branches. is_late: whether it gives ``LateRows``.
+    more in the bodies of functions, loops and branches. is_late: whether it gives ``LateRows``. label: as
+    ``NodeFacts.label``.
     """
 
     node: str
@@ -63,7 +64,8 @@ class NodeRecord(NamedTuple):
     depth: int
     inputs: list[ValueFacts]
     outputs: list[ValueFacts]
-    is_late: bool = False
+    is_late: bool
+    label: str
 
 
 class Repeated(NamedTuple):
@@ -84,6 +86,7 @@ class Repeated(NamedTuple):
             made = [at for at, result in enumerate(known.results) if result is not None]
             own = own._replace(
                 node=str(proto),
+                label=proto.label,
                 inputs=[one._replace(name=proto.input[at]) for one, at in zip(own.inputs, known.given, strict=True)],
                 outputs=[one._replace(name=proto.output[at]) for one, at in zip(own.outputs, made, strict=False)],
             )
@@ -228,7 +231,7 @@ class Trace:
         shared: SharedConstants | None = None,
         mapped: MappedNodes | None = None,
     ) -> None:
-        self.builder = Builder(device, shared)
+        self.builder = Builder(device, shared, converts=True)
         #: What became of the graph's nodes in other walks.
         self.mapped = mapped
         #: Whether the node being mapped adds the same for inputs of the same facts.
@@ -419,7 +422,9 @@ class Trace:
         operators = [item.Operator.desc for item in made]
         numbers = range(before, len(self.builder._nodes))
         values = _facts(proto.input, inputs), _facts(proto.output, results)
-        self.record.append(NodeRecord(str(node), operators, numbers, self.depth, *values, proto in self.late))
+        self.record.append(
+            NodeRecord(str(node), operators, numbers, self.depth, *values, proto in self.late, proto.label)
+        )
         return results
 
     def results(self, node: OnnxNode) -> list[Item]:

@@ -15,6 +15,7 @@ from dml.errors import DMLError
 from dml.frontends.onnx import prepare
 from dml.frontends.torch.arrays import to_array, to_tensor
 from dml.frontends.torch.export import NotTaken, exported, parts, to_onnx
+from dml.recent import Recent
 
 #: Told where PyTorch runs something, and why.
 Say = Callable[[str], None]
@@ -81,17 +82,18 @@ class _Part(torch.nn.Module):  # type: ignore[misc]  # (Any to mypy)
         self._module = module
         self._device = device
         self._say = say
-        self._made: dict[Hashable, Callable[..., Any]] = {}
+        self._made: Recent[Hashable, Callable[..., Any]] = Recent(_MOST_SHAPES)
         (returned,) = module.graph.find_nodes(op="output")
         self._returns_one = not isinstance(returned.args[0], tuple | list)
 
     def forward(self, *inputs: Any) -> Any:
         shapes = tuple((one.shape, one.dtype) if isinstance(one, torch.Tensor) else one for one in inputs)
-        if shapes not in self._made:
-            if len(self._made) == _MOST_SHAPES:
-                self._made.pop(next(iter(self._made)))
-            self._made[shapes] = self._for(inputs)
-        return self._made[shapes](*inputs)
+        made = self._made.get(shapes)
+        if made is None:
+            self._made.shrink(_MOST_SHAPES - 1)  # frees memory before more is needed
+            made = self._for(inputs)
+            self._made.put(shapes, made)
+        return made(*inputs)
 
     def _for(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         try:

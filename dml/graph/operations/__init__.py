@@ -122,7 +122,7 @@ from .movement import (
 )
 from .normalization import batch_normalization, local_response_normalization, mean_variance_normalization
 from .pooling import average_pooling, lp_pooling, max_pooling, max_pooling_with_indices
-from .quantization import dequantize_linear, quantize_linear
+from .quantization import dequantize, dequantize_linear, quantize, quantize_linear
 from .recurrent import gru, lstm, rnn
 from .reduction import cumulative_product, cumulative_sum, reduce, top_k
 from .regions import roi_align, roi_align_grad
@@ -163,6 +163,7 @@ __all__ = [
     "cumulative_product",
     "cumulative_sum",
     "depth_to_space",
+    "dequantize",
     "dequantize_linear",
     "difference_square",
     "divide",
@@ -220,6 +221,7 @@ __all__ = [
     "parameterized_relu",
     "parametric_softplus",
     "pow_",
+    "quantize",
     "quantize_linear",
     "quantized_linear_convolution",
     "random_generator",

@@ -1,4 +1,4 @@
-"""Activations: expressions of one value, alone or fused after the operator that produces it."""
+"""Activations as expressions of one value, alone or fused after the operator that produces it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dml.enums import DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT32
 def activation(
     cls: type[OperatorDesc], *inputs: str
 ) -> Callable[[Callable[[Any], Expression]], Callable[[Any], Expression]]:
-    """Register an activation: an operator of its own, and one that others fuse."""
+    """Register an activation, as an operator and for fusion into others."""
     return elementwise(cls, *(inputs or ("InputTensor",)))
 
 
 def activate(desc: OperatorDesc | None, x: Expression = X) -> Expression:
-    """The activation of x; x itself where none is given. The descriptor was validated as fusable."""
+    """Return the activation of x; x itself without one. The description was validated as fusable."""
     if desc is None:
         return x
     entry = elementwise_of(desc)
@@ -44,8 +44,7 @@ def linear(desc: d.DML_ACTIVATION_LINEAR_OPERATOR_DESC) -> Expression:
 
 # --- piecewise linear -------------------------------------------------------------------------------------------------
 #
-# Whether x is NaN is asked of its bits: max() and min() need not pass NaN on, and a driver may make one of them of a
-# comparison.
+# NaN is detected by its bits: max() and min() may drop it, and a driver may turn a comparison into one of them.
 
 
 @activation(d.DML_ACTIVATION_RELU_OPERATOR_DESC)
@@ -83,11 +82,11 @@ def shrink(desc: d.DML_ACTIVATION_SHRINK_OPERATOR_DESC) -> Expression:
     if of == "float":
         code = "$x0 > $Threshold ? $x0 - $Bias : $x0 < -$Threshold ? $x0 + $Bias : 0.0"
         return node(code, Leaf(0), Bias=desc.Bias, Threshold=desc.Threshold)
-    # Over is the least whole number above the threshold, and Under the greatest below its negative. Where the type does
+    # Over is the least whole number above the threshold, and Under the greatest below its negative. If the type does
     # not reach that far, Rises or Falls says that no element does.
     row = DATA_TYPES[DML_TENSOR_DATA_TYPE_INT32 if of == "int" else DML_TENSOR_DATA_TYPE_UINT32]
     low, high = row.lowest, row.highest
-    # No element is above a threshold that is NaN, nor below its negative.
+    # No element is above a NaN threshold, nor below its negative.
     threshold = math.inf if math.isnan(desc.Threshold) else desc.Threshold
     over = math.floor(threshold) + 1 if math.isfinite(threshold) else threshold
     under = math.ceil(-threshold) - 1 if math.isfinite(threshold) else -threshold

@@ -1,7 +1,7 @@
 """Softmax, its logarithm and hardmax, over the last dimension or any axes.
 
-The maximum is taken out before any exponential, sums are sums of sums in float32, and NaN or +infinity in a row makes
-the row NaN.
+The maximum is subtracted before any exponential, sums are sums of partial sums in float32, and a NaN or +infinity makes
+its row NaN.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ KERNEL, HELD_KERNEL = "activation/softmax.comp", "activation/softmax_held.comp"
 def softmax(
     builder: ProgramBuilder, source: Operand, result: Operand, axes: Sequence[int], *, logarithm: bool = False
 ) -> None:
-    """Softmax of ``source`` over ``axes`` into ``result``, which has its sizes and may be the same place."""
+    """Softmax of ``source`` over ``axes`` into ``result``, which has its sizes and may be the same memory."""
     rows = _rows(source, result, axes)
     if rows is None:
         _in_passes(builder, source, result, axes, logarithm)
@@ -59,7 +59,7 @@ def softmax(
     unit, ragged = _step(builder, x, y)
     outer, most = range(x.rank - 1), builder.target.max_region
     held = held_rows(builder.target, length, unit)
-    # Parts of ragged rows may be taken element by element.
+    # Parts of ragged rows may be processed element by element.
     steps = length if ragged else length // unit
     fits = held is not None or softmax_fits_one_dispatch(builder.target, count, length, steps)
     if not fits or cut(rows, most, outer) is None:
@@ -70,7 +70,7 @@ def softmax(
 
 
 def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool, held: HeldRows | None) -> None:
-    """In one dispatch."""
+    """Process rows in one dispatch."""
     length, count = x.sizes[-1], math.prod(x.sizes[:-1])
     unit, ragged = _step(builder, x, y)
     steps = length // unit + 2 if ragged else length // unit
@@ -99,7 +99,8 @@ def _whole_rows(builder: ProgramBuilder, x: Operand, y: Operand, logarithm: bool
 
 
 class _Step(NamedTuple):
-    """Elements that an invocation takes at once, eight at most. ragged: rows share the steps in which one ends."""
+    """Elements per step of an invocation, at most eight. ragged: a step may span the end of one row and the next row's
+    start."""
 
     unit: int
     ragged: bool
@@ -110,20 +111,20 @@ def _step(builder: ProgramBuilder, x: Operand, y: Operand) -> _Step:
     unit = adjacent((x, y), x.rank - 1) if vectors else 1
     if unit > 1:
         return _Step(2 * unit if vectors == 2 and unit == 4 and x.sizes[-1] % 8 == 0 else unit, False)
-    # A step at the end of a row reads what the next row has, which is not to be written meanwhile.
+    # A step at a row's end reads the next row, which must not be written meanwhile.
     flat = all(_is_whole_in_one_line(operand) for operand in (x, y)) and not x.region.overlaps(y.region)
     ragged = bool(vectors) and flat and softmax_takes_ragged(builder.target)
     return _Step(4 if ragged else 1, ragged)
 
 
 def _is_whole_in_one_line(operand: Operand) -> bool:
-    """Whether it is whole vectors of FLOAT32, whatever its rows are."""
+    """Whether the operand is whole vectors of FLOAT32, whatever its rows are."""
     is_whole = operand.count % 4 == 0 and operand.base % 4 == 0
     return operand.data_type == DML_TENSOR_DATA_TYPE_FLOAT32 and operand.is_packed and is_whole
 
 
 def _rows(source: Operand, result: Operand, axes: Sequence[int]) -> tuple[Operand, Operand] | None:
-    """Both operands as (..., length) where the axes are one contiguous dimension of each."""
+    """Return both operands as (..., length) if the axes are one contiguous dimension of each."""
     kept = [axis for axis in range(source.rank) if axis not in axes]
     both = (source, result)
     inner, inner_strides = merge_axes(both, sorted(axes))
@@ -149,7 +150,7 @@ def _in_passes(builder: ProgramBuilder, source: Operand, result: Operand, axes: 
 
 
 def _steps(x: Operand, y: Operand, unit: int) -> str:
-    """load_step(at, v) and store_step(at, v): UNIT elements from index ``at`` on."""
+    """Return load_step(at, v) and store_step(at, v) for UNIT elements from index ``at`` on."""
     load = ["void load_step(uint at, out float v[UNIT]) {"]
     store = ["void store_step(uint at, float v[UNIT]) {"]
     if unit == 1:
@@ -175,7 +176,7 @@ def _steps(x: Operand, y: Operand, unit: int) -> str:
 
 
 def axes_of(desc: OperatorDesc, rank: int) -> tuple[int, ...]:
-    """The last dimension, or what the operator's ``1`` form names."""
+    """Return the axes: the last dimension, or those of the operator's ``1`` form."""
     axes: tuple[int, ...] = getattr(desc, "Axes", (rank - 1,))
     return axes
 
@@ -194,7 +195,7 @@ def log_softmax_operator(desc: d.DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC, build
 
 @lowering(d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, d.DML_ACTIVATION_HARDMAX1_OPERATOR_DESC)
 def hardmax_operator(desc: d.DML_ACTIVATION_HARDMAX_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """1 at the first largest element along the axes (the first NaN, where there is one), else 0."""
+    """Write 1 at the first largest element along the axes (the first NaN, if any), else 0."""
     source, result = builder["InputTensor"], builder["OutputTensor"]
     axes = axes_of(desc, source.rank)
     sizes = ones_along(source.sizes, axes)

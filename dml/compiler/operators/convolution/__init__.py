@@ -1,1 +1,1 @@
-"""Convolutions, of floats and of integers, and their variants."""
+"""Convolutions of floats and of integers."""

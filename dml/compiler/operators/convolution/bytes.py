@@ -1,4 +1,4 @@
-"""Convolutions of 8-bit integers as they are: products of the filter with windows that are found in a copy of x."""
+"""Convolutions of 8-bit integers without conversion: products of the filter with windows of a copy of x."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dml.tensors import packed_strides
 
 @dataclass(frozen=True)
 class _Runs:
-    """How the elements of a window follow each other in k (see convolution/byte_windows.glsl).
+    """The order of a window's elements in k (see convolution/byte_windows.glsl).
 
     channels: bytes of an element. taps: runs along each axis. run_taps: elements of a run.
     """
@@ -41,7 +41,7 @@ class _Runs:
 
     @property
     def used(self) -> int:
-        """Bytes of a run that lie in x."""
+        """Bytes of a run that are in x."""
         return self.channels * self.run_taps
 
     @property
@@ -66,7 +66,7 @@ def convolve_bytes(
     finish: Expression,
     besides: Sequence[Operand],
 ) -> bool:
-    """``result = finish(sums)`` less the zero points, where the device has a kernel for it; else nothing, and False.
+    """Compute ``result = finish(sums)`` less the zero points; return False if the device has no kernel for it.
 
     x_point: of one element. weights_point: {group, output channel}. finish: an expression of the sum modulo 2^32, an
     int (leaf 0), and of the elements of ``besides`` {group, output channel, 1} (leaves 1, 2, ...).
@@ -131,7 +131,7 @@ def _window_terms(
     signed: bool,
     adds: bool,
 ) -> Operand:
-    """What comes off the sums for zero points, by window. adds: what depends on a window's own sum, too."""
+    """Return the zero points' share of the sums, by window. adds: include what depends on a window's own sum."""
     groups, places = sums.sizes.groups, sums.sizes.batch * math.prod(sums.sizes.places)
     rows = (groups, places) if adds else (1, 1)
     words = runs.count * runs.used // 4 if adds else 0
@@ -150,20 +150,20 @@ def _window_terms(
 
 
 def _reach(sums: WindowedSum) -> list[int]:
-    """How many elements of x all windows reach over, along each axis."""
+    """Return the elements of x that all windows span, along each axis."""
     windows = sums.windows
     each = zip(sums.sizes.places, windows.strides, windows.taps, windows.dilations, strict=True)
     return [(count - 1) * move + (taps - 1) * dilation + 1 for count, move, taps, dilation in each]
 
 
 def _copied(sums: WindowedSum, runs: _Runs) -> int:
-    """Bytes of a copy of x. The last run is filled up with what comes behind it."""
+    """Return the bytes of a copy of x. The last run is padded with what follows it."""
     count = sums.sizes.batch * math.prod(_reach(sums)) * sums.sizes.groups * runs.channels
     return -(-count // VECTOR) * VECTOR + VECTOR
 
 
 def _channels_last(builder: ProgramBuilder, sums: WindowedSum, runs: _Runs, point: Operand | None) -> Operand:
-    """x, or a copy, {image, depth, height, width, channels of all groups}, which no window leaves."""
+    """Return x, or a copy, as {image, depth, height, width, channels of all groups}, which no window leaves."""
     sizes, windows = sums.sizes, sums.windows
     x = sums.x.as_type(DML_TENSOR_DATA_TYPE_UINT8)
     reach = _reach(sums)
@@ -191,7 +191,7 @@ def _channels_last(builder: ProgramBuilder, sums: WindowedSum, runs: _Runs, poin
 
 
 def _filter(builder: ProgramBuilder, sums: WindowedSum, runs: _Runs, padding: int) -> Operand:
-    """{group, output channel, k}, once, where the weights are static."""
+    """Return the filter as {group, output channel, k}; prepared once if the weights are static."""
     groups, outputs = sums.weights.sizes[:2]
     stage = builder.prepare(sums.weights)
     matrix = stage.temporary(DML_TENSOR_DATA_TYPE_UINT8, (groups, outputs, runs.count * runs.length))

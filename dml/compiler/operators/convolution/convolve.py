@@ -1,9 +1,9 @@
-"""Convolutions, forward and backward (transposed), of floats and of integers: which kernels make one.
+"""The choice of kernels for a convolution, forward or backward (transposed), of floats or integers.
 
-Every convolution has three spatial dimensions here. It is a product of matrices (windows of one element; on GPUs of any
-number, ``implicit``), a sum kept in registers over a padded copy of the input (``direct``; for channels of their own
-without the copy, ``depthwise``), the same by fewer products (``winograd``, 3 x 3), or, where none of these fits,
-``general``: one invocation per element.
+Every convolution has three spatial dimensions here. It is a matrix product (windows of one element; on GPUs any
+windows, ``implicit``), sums kept in registers over a padded copy of the input (``direct``; without the copy for groups
+of one channel, ``depthwise``), the same with fewer products (``winograd``, 3 x 3), or otherwise ``general``: one
+invocation per element.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _Tile = TypeVar("_Tile")
 
 
 def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
-    """``result = finish(convolution)``, an expression of Leaf(0).
+    """Compute ``result = finish(convolution)``, with an expression of Leaf(0).
 
-    Floats accumulate in float32, INT32 modulo 2^32 (then without bias).
+    Floats accumulate in float32, INT32 modulo 2^32 (without bias).
     """
     if clips_results(builder.target) and DATA_TYPES[convolution.result.made].kind == "float":
         convolution, finish = _clipped(convolution, finish)
@@ -55,7 +55,7 @@ def convolve(builder: ProgramBuilder, convolution: Convolution, finish: Expressi
 
 
 def _clipped(convolution: Convolution, finish: Expression) -> tuple[Convolution, Expression]:
-    """The same with what only keeps results within bounds, or is nothing, as one expression with bounds for numbers."""
+    """Replace an expression that only clamps, or does nothing, by one with its bounds as data."""
     result, epilogue = convolution.result, convolution.result.epilogue
     if epilogue is not None and epilogue.operands:
         return convolution, finish
@@ -66,7 +66,7 @@ def _clipped(convolution: Convolution, finish: Expression) -> tuple[Convolution,
 
 
 def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expression) -> None:
-    """``finish`` of the sum of convolutions with the same result; the bias counts in the first one alone."""
+    """Compute ``finish`` of the sum of convolutions with the same result; only the first adds the bias."""
     first, *others = summands
     if not others:
         _convolve_part(builder, first, finish)
@@ -84,7 +84,7 @@ def _sum_of(builder: ProgramBuilder, summands: list[Convolution], finish: Expres
 
 
 def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
-    """A convolution whose tensors fit bindings."""
+    """Compute a convolution whose tensors fit bindings."""
     sums = windowed_sums(convolution)
     if sums is None:
         general(builder, convolution, finish)
@@ -125,7 +125,7 @@ def _convolve_part(builder: ProgramBuilder, convolution: Convolution, finish: Ex
 
 
 def _of_all(tiles: Iterable[_Tile | None]) -> list[_Tile] | None:
-    """One for each of the sums, or None: all take the same kernel."""
+    """Return a tile per sum if all have one, else None: all take the same kernel."""
     found = []
     for tile in tiles:
         if tile is None:

@@ -1,4 +1,4 @@
-"""Convolutions of groups of one input channel: tiles in registers, and no copy of x."""
+"""Convolutions with one input channel per group: tiles in registers, without a copy of x."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, finish: Expression) -> None:
-    """``result = finish(sums)``, an expression of Leaf(0)."""
+    """Compute ``result = finish(sums)``, with an expression of Leaf(0)."""
     sizes, windows, result = sums.sizes, sums.windows, sums.result
     kind, _ = sum_type(result)
     emitted = emit(finish, [kind], "finish")
@@ -60,7 +60,7 @@ def depthwise(builder: ProgramBuilder, sums: WindowedSum, tile: DepthwiseTile, f
 
 
 def in_fours(sums: WindowedSum) -> bool:
-    """Whether rows of x and the result are of fours that lie together, and windows and their elements move by one."""
+    """Whether rows of x and the result are multiples of four contiguous elements, and windows and taps move by one."""
     windows, operands = sums.windows, (sums.x, sums.result)
     kinds = {operand.data_type for operand in operands}
     fits = len(kinds) == 1 and kinds <= {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16}
@@ -69,7 +69,7 @@ def in_fours(sums: WindowedSum) -> bool:
 
 
 def _stores_pairs(result: Operand) -> bool:
-    """Whether elements from an even place on lie in a word of their own."""
+    """Whether pairs of elements from an even index on share a word with no others."""
     outer = [step for step, size in zip(result.strides[:-1], result.sizes[:-1], strict=True) if size > 1]
     even = not any(step % 2 for step in (result.base, result.sizes[-1], *outer))
     return DATA_TYPES[result.data_type].bits == 16 and result.strides[-1] == 1 and even

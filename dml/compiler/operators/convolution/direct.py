@@ -1,4 +1,4 @@
-"""The direct kernel: sums kept in registers over a padded copy of x, with the weights laid out for it."""
+"""The direct kernel: sums in registers over a padded copy of x, with weights laid out for it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def direct(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile, finish: Expression) -> None:
-    """``result = finish(sums)``, an expression of Leaf(0)."""
+    """Compute ``result = finish(sums)``, with an expression of Leaf(0)."""
     x, weights = _padded(builder, sums, tile), _tiled_weights(builder, sums, tile)
     _sums(builder, sums, tile, x, weights, finish)
 
 
 def _padded(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Operand:
-    """A copy of x that no window leaves, in 32-bit words, whose rows begin at multiples of four elements."""
+    """Return a copy of x that no window leaves, in 32-bit words, whose rows begin at multiples of four elements."""
     _, words = sum_type(sums.result)
     padded = builder.temporary(words, tile.padded)
     builder.walk(
@@ -43,9 +43,9 @@ def _padded(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Ope
 
 
 def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile) -> Operand:
-    """{tile of output channels, input channel, window, output channel in the tile}; once, where they are static.
+    """Return {tile of output channels, input channel, window, output channel in the tile}; prepared once if static.
 
-    Large weights of FLOAT16 stay so.
+    Large FLOAT16 weights stay FLOAT16.
     """
     groups, outputs, inputs = sums.weights.sizes[:3]
     tiles = groups * -(-outputs // tile.channels)
@@ -80,7 +80,7 @@ def _tiled_weights(builder: ProgramBuilder, sums: WindowedSum, tile: DirectTile)
 
 
 def _lie_as_taken(sums: WindowedSum) -> bool:
-    """Whether the elements of an output channel follow each other in memory, in 32 bits, as the kernel takes them."""
+    """Whether the elements of each output channel are contiguous and 32-bit, as the kernel needs."""
     weights, windows = sums.weights, sums.windows
     rows = weights.view(weights.sizes[2:], weights.strides[2:])
     return (

@@ -1,4 +1,4 @@
-"""The kernel for every convolution: an invocation for each element of the result, or each word of it."""
+"""The kernel for every convolution: one invocation per element, or word, of the result."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dml.compiler.selection.convolution import general_rounds
 
 
 def general(builder: ProgramBuilder, convolution: Convolution, finish: Expression) -> None:
-    """``result = finish(convolution)``, in as many dispatches as an invocation's loops ask for.
+    """Compute ``result = finish(convolution)``, in as many dispatches as the loops' length needs.
 
-    Each adds its sums to the last one's, which it is given in the bias's place.
+    Each adds its sums to the previous ones, which it gets in place of the bias.
     """
     x, weights, result, geometry = convolution.x, convolution.weights, convolution.result, convolution.geometry
     kind, words = sum_type(result)

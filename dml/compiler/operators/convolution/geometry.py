@@ -1,4 +1,4 @@
-"""What a convolution is given: tensors in three spatial dimensions, and how its windows lie."""
+"""A convolution's tensors in three spatial dimensions, and the geometry of its windows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from dml.enums import DML_CONVOLUTION_DIRECTION_BACKWARD, DML_CONVOLUTION_MODE_C
 
 
 def three(values: Sequence[int]) -> Three:
-    """Three values as a tuple that type checkers know the length of."""
+    """Return three values as a tuple of known length for type checkers."""
     z, y, x = values
     return z, y, x
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """How windows lie, for depth, height and width. output_padding: results that no window of a forward one makes."""
+    """Window geometry for depth, height and width. output_padding: results beyond those of a forward convolution's
+    windows."""
 
     strides: Three
     dilations: Three
@@ -31,7 +32,7 @@ class Geometry:
 
     @staticmethod
     def of(desc: Any) -> Geometry:
-        """That of any of the convolutions' descriptors, which have one to three spatial dimensions."""
+        """Return the geometry of any convolution descriptor, which has one to three spatial dimensions."""
 
         def filled(values: tuple[int, ...], missing: int) -> Three:
             return three((missing,) * (3 - len(values)) + values)
@@ -49,7 +50,7 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Convolution:
-    """``result = convolution of x with weights + bias``. The operands have five dimensions:
+    """``result = convolution of x with weights + bias``, with operands of five dimensions:
 
     x and result {batch, channel, depth, height, width}, weights {output channel, input channel of a group, window} or,
     backward, {input channel, output channel of a group, window}, bias {1, channel, 1, 1, 1}.
@@ -63,17 +64,17 @@ class Convolution:
 
     @property
     def inputs(self) -> int:
-        """Input channels of a group."""
+        """Input channels per group."""
         return self.x.sizes[1] // self.geometry.groups
 
     @property
     def outputs(self) -> int:
-        """Output channels of a group."""
+        """Output channels per group."""
         return self.result.sizes[1] // self.geometry.groups
 
     @property
     def weights_by_group(self) -> Operand:
-        """{group, output channel, input channel, window}, whichever the direction."""
+        """The weights as {group, output channel, input channel, window}, in either direction."""
         first, second, *window = self.weights.strides
         if self.geometry.backward:
             channels = (self.inputs * first, second, first)
@@ -83,7 +84,7 @@ class Convolution:
         return self.weights.view(sizes, (*channels, *window))
 
     def to(self, result: Operand) -> Convolution:
-        """The same with another tensor to write."""
+        """Return the convolution with another result tensor."""
         return having(self, result=result)
 
     def without_bias(self) -> Convolution:

@@ -1,4 +1,4 @@
-"""The convolution of GPUs: a product of the filter with windows that are found as they are put into shared memory."""
+"""The convolution of GPUs: a product of the filter with windows gathered into shared memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE, DML_TENSOR_DATA_TYPE_FLOAT16
 
 
 def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, finish: Expression) -> None:
-    """``result = finish(sums)``, an expression of Leaf(0)."""
+    """Compute ``result = finish(sums)``, with an expression of Leaf(0)."""
     kind, words = sum_type(sums.result)
     one_tap = sums.sizes.inputs % tile.slab == 0
     x_fours = one_tap and DATA_TYPES[sums.x.data_type].bits == 32 and _reads_channels(sums.x, 4)
@@ -53,7 +53,7 @@ def implicit(builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitTile, fin
 def implicit_on_matrices(
     builder: ProgramBuilder, sums: WindowedSum, tile: ImplicitMatrixTile, finish: Expression
 ) -> None:
-    """As ``implicit``, of FLOAT16 tensors on matrix units."""
+    """Like ``implicit``, for FLOAT16 tensors on matrix units."""
     one_tap = sums.sizes.inputs % tile.slab == 0
     x = sums.x
     if one_tap and not _reads_channels(x, 8) and puts_channels_last(builder.target, sums.sizes, 2 * x.count):
@@ -113,7 +113,7 @@ def _dispatch(
             "HAS_BIAS": int(sums.bias is not None),
             **defines,
         },
-        push={"K": k},  # no constant, as in gemm/shared.comp
+        push={"K": k},  # not a constant, as in gemm/shared.comp
         code=half_arithmetic(steps) + emitted.code,
         steps=k // tile.slab,
         each=-(-together // MATRIX_UNITS) if isinstance(tile, ImplicitMatrixTile) else together,
@@ -123,9 +123,9 @@ def _dispatch(
 def _matrix(
     builder: ProgramBuilder, sums: WindowedSum, data_type: DML_TENSOR_DATA_TYPE, slab: int, together: int
 ) -> Operand:
-    """{group, element of the window and input channel, output channel}, once, where the weights are static.
+    """Return {group, element of the window and input channel, output channel}; prepared once if static.
 
-    together: the output channels are filled up to a multiple of it.
+    together: pad the output channels to a multiple of it.
     """
     sizes, windows = sums.sizes, sums.windows
     stage = builder.prepare(sums.weights)
@@ -143,7 +143,7 @@ def _matrix(
 
 
 def _with_channels_last(builder: ProgramBuilder, x: Operand) -> Operand:
-    """A copy of x whose channels are neighbours."""
+    """Return a copy of x with contiguous channels."""
     images, channels, *places = x.sizes
     whole = builder.temporary(x.data_type, (images, *places, channels))
     copy = whole.view(x.sizes, (whole.strides[0], 1, *whole.strides[1:-1]))
@@ -152,13 +152,14 @@ def _with_channels_last(builder: ProgramBuilder, x: Operand) -> Operand:
 
 
 def _reads_channels(x: Operand, together: int) -> bool:
-    """Whether so many neighbouring channels are a vector."""
+    """Whether ``together`` adjacent channels are a vector."""
     others = [stride for d, (stride, size) in enumerate(zip(x.strides, x.sizes, strict=True)) if d != 1 and size > 1]
     return x.strides[1] == 1 and not any(step % together for step in (x.base, *others))
 
 
 def stores_fours(result: Operand) -> bool:
-    """Whether four places, of all images counted through, from a multiple of four lie side by side, at such a one."""
+    """Whether four positions, counted through all images from a multiple of four, are contiguous and aligned to
+    four."""
     batch, channel, *steps = result.strides
     images, channels, *places = result.sizes
     run, inner = 1, list(zip(steps, places, strict=True))

@@ -44,9 +44,9 @@ def _integers(
     builder: ProgramBuilder,
     finish: Finish,
 ) -> None:
-    """``finish`` of the convolution of the input and the filter less their zero points. Padding is a real zero.
+    """Compute ``finish`` of the convolution of input and filter less their zero points. Padding is a real zero.
 
-    What it reads besides sums varies along the channels alone.
+    Apart from sums it may read what varies along the channels alone.
     """
     x, weights, result = builder["InputTensor"], builder["FilterTensor"], builder["OutputTensor"]
     x_point, weights_point = builder.get("InputZeroPointTensor"), builder.get("FilterZeroPointTensor")

@@ -1,4 +1,4 @@
-"""How a convolution whose tensors one binding does not hold is cut: by batch, groups, output and input channels."""
+"""Splitting of convolutions whose tensors exceed a binding: by batch, groups, output and input channels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dml.tensors import packed_strides
 
 
 def parts(whole: Convolution, most: int) -> Iterator[list[Convolution]]:
-    """Parts of the result, each as the convolutions along input channels whose sum it is (with the bias in each).
+    """Yield the result's parts, each as the convolutions along input channels that add up to it (each with the bias).
 
     most: bytes of a binding.
     """
@@ -28,7 +28,7 @@ def parts(whole: Convolution, most: int) -> Iterator[list[Convolution]]:
     spare = [_by_channel(whole, words(sizes, packed_strides(sizes)), name) for name, sizes in copies.items()]
     extents = cut([*views, *spare], most, range(4)) or cut(views, most, range(4)) or space
     if extents[2:] != space[2:]:
-        extents = (extents[0], 1, *extents[2:])  # channels of several groups would no longer be evenly apart
+        extents = (extents[0], 1, *extents[2:])  # channels of several groups would not be evenly spaced
     along_inputs = list(boxes(space[3:], extents[3:]))
     for box in boxes(space[:3], extents[:3]):
         yield [_part(whole, (*box, *channels)) for channels in along_inputs]
@@ -40,7 +40,7 @@ def _tensors(whole: Convolution) -> dict[str, Operand]:
 
 
 def _padded(whole: Convolution) -> tuple[int, ...]:
-    """Spatial sizes that hold every kernel's copy of x with its padding."""
+    """Return spatial sizes that hold every kernel's padded copy of x."""
     return tuple(
         size + 2 * before + taps * apart + LARGEST_TILE
         for size, before, taps, apart in zip(
@@ -50,7 +50,8 @@ def _padded(whole: Convolution) -> tuple[int, ...]:
 
 
 def _by_channel(whole: Convolution, operand: Operand, name: str) -> Operand:
-    """Over (batch, group, output channel, input channel, ...), with strides of 0 where it does not vary."""
+    """View an operand over (batch, group, output channel, input channel, ...), with strides of 0 where it does not
+    vary."""
     space = (whole.x.sizes[0], whole.geometry.groups, whole.outputs, whole.inputs)
     first, second, *rest = operand.strides
     steps = {

@@ -1,4 +1,4 @@
-"""Convolutions by windows of one element, which are products of matrices."""
+"""Convolutions with one-element windows, which are matrix products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dml.tensors import packed_strides
 
 
 def is_product(sums: WindowedSum) -> bool:
-    """Whether each window is the element of x at the result's own place, and the places are one dimension in both."""
+    """Whether each window is the element of x at the result's position, and positions are one dimension in both."""
     windows, x, result = sums.windows, sums.x, sums.result
     return (
         windows.taps == windows.strides == (1, 1, 1)
@@ -27,7 +27,7 @@ def is_product(sums: WindowedSum) -> bool:
 
 
 def takes_some(sums: WindowedSum) -> bool:
-    """Whether each window is a single element of x, these lie apart, and the result's places are one dimension."""
+    """Whether each window is a single element of x, spaced apart, and the result's positions are one dimension."""
     windows, result = sums.windows, sums.result
     if windows.taps != (1, 1, 1) or windows.padding != (0, 0, 0) or windows.strides == (1, 1, 1):
         return False
@@ -37,9 +37,9 @@ def takes_some(sums: WindowedSum) -> bool:
 
 
 def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
-    """The same of a copy of the elements of x that the windows take, each channel's from a multiple of four on.
+    """Return the same sums over a copy of the elements that windows read, each channel's aligned to four.
 
-    Its kernel is the same for every image's size: dimensions that are one in some of them are not merged.
+    The copying kernel is the same for every image size: dimensions that would merge for some are not merged.
     """
     x, windows = sums.x, sums.windows
     images, channels = x.sizes[:2]
@@ -56,19 +56,20 @@ def thinned(builder: ProgramBuilder, sums: WindowedSum) -> WindowedSum:
 
 
 def is_one_matrix(sums: WindowedSum) -> bool:
-    """Whether the places of all images are one dimension (channels are innermost, or there is one image)."""
+    """Whether the positions of all images are one dimension (channels are innermost, or there is one image)."""
     return len(_places(sums, 0)[0]) <= 1
 
 
 def _places(sums: WindowedSum, *more: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The spatial dimensions of more than one place, and ``more``, merged: sizes, and the strides of x and result."""
+    """Merge ``more`` and the spatial dimensions of more than one position; return sizes, and strides of x and
+    result."""
     axes = [axis for axis in (*more, *range(2, sums.x.rank)) if sums.x.sizes[axis] > 1]
     strides = [[operand.strides[axis] for axis in axes] for operand in (sums.x, sums.result)]
     return merge_dimensions([sums.x.sizes[axis] for axis in axes], strides)
 
 
 def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression, *, one_by_one: bool = False) -> None:
-    """A matrix of weights times one of x, {input channel, place}, for each group and image, or all images.
+    """Multiply a matrix of weights by one of x, {input channel, position}, for each group and image, or all images.
 
     one_by_one: see ``matmul``.
     """
@@ -91,6 +92,6 @@ def by_product(builder: ProgramBuilder, sums: WindowedSum, finish: Expression, *
     c = bias and bias.view((groups, outputs, 1), (outputs * bias.strides[1], bias.strides[1], 0))
     result = matrices(sums.result, outputs, step_result)
     if b.strides[-2] == result.strides[-2] == 1 < result.strides[-1]:
-        # Channels are neighbours: kernels store along rows.
+        # Channels are contiguous, and kernels store along rows.
         a, b, c, result = transposed(b), transposed(a), c and transposed(c), transposed(result)
     matmul(builder, a, b, c, result, activation=finish, one_by_one=one_by_one)

@@ -1,4 +1,4 @@
-"""Convolutions of either direction as sums over windows that move forward."""
+"""Convolutions in either direction as sums over windows that move forward."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dml.compiler.selection.convolution import Three, WindowSizes, goes_by_phase
 
 @dataclass(frozen=True)
 class Windows:
-    """How windows move forward over x, for depth, height and width.
+    """Movement of windows over x, for depth, height and width.
 
-    Along each axis, tap j of ``taps`` reads x ``dilations * j`` elements on, and is element ``first + step * j`` of the
-    filter. ``padding`` elements come before x; fewer than none cut its beginning off.
+    Along each axis, tap j of ``taps`` reads x ``dilations * j`` elements further, and is element ``first + step * j``
+    of the filter. ``padding`` elements precede x; a negative number skips its beginning.
     """
 
     taps: Three
@@ -30,7 +30,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class WindowedSum:
-    """``result = sum of the windows of x times weights + bias``: a convolution, or the part of one that a phase makes.
+    """``result = sum of the windows of x times weights + bias``: a convolution, or one phase of it.
 
     weights: {group, output channel, input channel, window}. The other operands are those of Convolution.
     """
@@ -43,7 +43,7 @@ class WindowedSum:
 
     @cached_property
     def sizes(self) -> WindowSizes:
-        """What kernels are chosen by."""
+        """The sizes that the choice of kernels depends on."""
         groups, outputs, inputs = self.weights.sizes[:3]
         windows = self.windows
         return WindowSizes(
@@ -59,7 +59,7 @@ class WindowedSum:
 
 
 def windowed_sums(convolution: Convolution) -> list[WindowedSum] | None:
-    """The sums that make the convolution's result together; None where it is none of a few such sums."""
+    """Return the sums that together make the convolution's result; None if it is not a few such sums."""
     geometry, weights, taps = convolution.geometry, convolution.weights_by_group, three(convolution.weights.sizes[2:])
     if not geometry.backward:
         if any(geometry.output_padding):
@@ -80,9 +80,9 @@ def _forward(taps: Three, geometry: Geometry) -> Windows:
 
 
 def _within(windows: Windows, x: Three, result: Three) -> Windows:
-    """The same without the outermost taps that lie beside x wherever the window is, as those of wide dilations do.
+    """Drop the outermost taps that lie outside x for every window, as those of wide dilations may.
 
-    x, result: their sizes. One tap is left in any case; where it is the only one along an axis it has no dilation.
+    x, result: their sizes. At least one tap remains; a single tap along an axis has no dilation.
     """
     axes = []
     for d in range(3):
@@ -97,10 +97,10 @@ def _within(windows: Windows, x: Three, result: Three) -> Windows:
 
 
 def _phases(taps: Three, geometry: Geometry, result: Operand) -> list[tuple[Windows, Operand]] | None:
-    """A backward convolution's windows, each with the results that it makes; None where some results have no window.
+    """Return a backward convolution's windows, each with its results; None if some results have no window.
 
-    Backward, each element of x adds a window to the result. The results at the same place modulo the stride get theirs
-    from the same taps. Seen from them, that is a forward convolution with a stride of one, by those taps in reverse.
+    Backward, each element of x adds a window to the result. Results with the same position modulo the stride get theirs
+    from the same taps: a forward convolution of stride one, with those taps reversed.
     """
     axes = [_phases_of_axis(taps, geometry, result.sizes[2 + axis], axis) for axis in range(3)]
     if not all(axes):
@@ -117,7 +117,7 @@ def _phases(taps: Three, geometry: Geometry, result: Operand) -> list[tuple[Wind
 
 @dataclass(frozen=True)
 class AxisPhase:
-    """Along one axis: the results ``place``, ``place + stride``, ... and the windows that make them (see Windows)."""
+    """Results ``place``, ``place + stride``, ... along one axis, and their windows (see Windows)."""
 
     place: int
     taps: int
@@ -128,7 +128,7 @@ class AxisPhase:
 
 
 def _phases_of_axis(taps: Three, geometry: Geometry, size: int, axis: int) -> list[AxisPhase]:
-    """One for each place modulo the stride; none at all where one of them has no tap and holds the bias alone."""
+    """Return a phase per position modulo the stride; none at all if one of them has no tap and is the bias alone."""
     count, stride, dilation = taps[axis], geometry.strides[axis], geometry.dilations[axis]
     between = stride // math.gcd(stride, dilation)  # from one tap of a phase to the next
     found = []

@@ -1,6 +1,6 @@
-"""Winograd's convolution by windows of 3 x 3: F(4x4, 3x3), 36 products for sixteen results instead of 144.
+"""Winograd's convolution with 3 x 3 windows: F(4x4, 3x3), 36 products for sixteen results instead of 144.
 
-Results that lie a window's dilation apart are those of a window without one.
+Results one dilation apart form a convolution without dilation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dml.enums import DML_TENSOR_DATA_TYPE_FLOAT32
 
 
 def is_by_threes(sums: WindowedSum) -> bool:
-    """Whether these are sums of floats by windows of 3 x 3 that move by one, in a single group."""
+    """Whether these are floating-point sums over 3 x 3 windows that move by one, in a single group."""
     windows = sums.windows
     return (
         sums.weights.sizes[0] == 1
@@ -36,21 +36,22 @@ def is_by_threes(sums: WindowedSum) -> bool:
 
 
 def winograd(builder: ProgramBuilder, sums: WindowedSum, finish: Expression) -> None:
-    """``result = finish(sums)``, an expression of Leaf(0), where ``is_by_threes``.
+    """Compute ``result = finish(sums)``, with an expression of Leaf(0), if ``is_by_threes``.
 
-    x and result are of FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes NaN of the 4 x 4 results
-    around it.
+    x and result are FLOAT32 or FLOAT16, sums accumulate in float32. An infinity in x makes the 4 x 4 results around it
+    NaN.
     """
     grid = winograd_grid(sums.result.sizes[0], three(sums.result.sizes[2:]), sums.windows.dilations)
     weights, x = _weights_at_points(builder, sums), _input_at_points(builder, sums, grid)
-    # Rows of the products are filled up as those of the weights are: matmul writes them best so.
+    # Rows of the products are padded like those of the weights: matmul writes such rows fastest.
     products = builder.temporary(DML_TENSOR_DATA_TYPE_FLOAT32, (WINOGRAD_POINTS, grid.count, weights.sizes[2]))
     matmul(builder, x, weights, None, products)
     _results_of_points(builder, sums, grid, products, finish)
 
 
 def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
-    """{point, input channel, output channel}, with the last output channel repeated to fill rows up to fours."""
+    """Return {point, input channel, output channel}; the last output channel is repeated to pad rows to multiples of
+    four."""
     _, outputs, inputs = sums.weights.sizes[:3]
     _, by_output, by_input, _, *window = sums.weights.strides
     weights = sums.weights.view((outputs, inputs, 3, 3), (by_output, by_input, *window))
@@ -69,7 +70,7 @@ def _weights_at_points(builder: ProgramBuilder, sums: WindowedSum) -> Operand:
 
 
 def _input_at_points(builder: ProgramBuilder, sums: WindowedSum, grid: WinogradGrid) -> Operand:
-    """{point, tile, input channel}."""
+    """Return {point, tile, input channel}."""
     sizes = (WINOGRAD_POINTS, grid.count, sums.x.sizes[1])
     points = with_rows_of_fours(builder, DML_TENSOR_DATA_TYPE_FLOAT32, sizes)
     builder.dispatch(

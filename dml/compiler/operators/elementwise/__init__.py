@@ -1,1 +1,1 @@
-"""Operators whose output element depends on the elements at the same place of their inputs."""
+"""Operators whose output elements depend on the inputs' elements at the same position."""

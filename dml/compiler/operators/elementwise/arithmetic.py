@@ -1,6 +1,6 @@
-"""Arithmetic on numbers of every kind.
+"""Arithmetic on every kind of number.
 
-A new operator costs a line of GLSL per kind of number or, with attributes, a function of a few lines.
+A new operator needs a line of GLSL per kind or, with attributes, a short function.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ numeric(
     word="min($x0, $x1)",
     pair="less_{s}64($x1, $x0) ? $x1 : $x0",
 )
-# Each is halved before the sum, which might overflow. Integers round toward zero, as in their division.
+# Each is halved before adding, which might overflow. Integers round toward zero, as in their division.
 numeric(
     d.DML_ELEMENT_WISE_MEAN_OPERATOR_DESC,
     float="0.5 * $x0 + 0.5 * $x1",
@@ -97,7 +97,7 @@ def power(desc: d.DML_ELEMENT_WISE_POW_OPERATOR_DESC) -> Expression:
     if of == "float":
         code = "pow_accurate($x0, $x1)"
     elif kind(desc.ExponentTensor) == "float":
-        # With a whole exponent the power is taken in integers, and so it is exact.
+        # With a whole exponent the power is computed exactly, by integer arithmetic.
         whole = "trunc($x1) == $x1 && abs($x1) < 2147483648.0"
         code = f"{whole} ? power_{of}($x0, int($x1)) : {of}_of_float(pow_truncated(float($x0), $x1))"
     else:

@@ -1,4 +1,4 @@
-"""Operators on the bits of elements: shifts, logic and counts of bits, and the identity, which copies them."""
+"""Operators on the bits of elements: shifts, logic, bit counts, and the identity, which copies them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ numeric(d.DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC, uint="shift_right($x0,
 
 
 def bitwise(cls: type[OperatorDesc], inputs: Sequence[str], code: str) -> None:
-    """Register an operator on the elements' bits, whatever their data type says they mean."""
+    """Register an operator on the elements' bits, whatever their data type."""
 
     @lowering(cls)
     def lower_bitwise(desc: OperatorDesc, builder: ProgramBuilder) -> None:
@@ -54,7 +54,7 @@ def identity(desc: d.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC) -> Expression:
 def copy_or_scale(desc: d.DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC, builder: ProgramBuilder) -> None:
     source, result = builder["InputTensor"], builder["OutputTensor"]
     if desc.ScaleBias is None:
-        # Copied as bits, so that the device changes neither subnormals nor the payload of NaN.
+        # Copied as bits, which preserves subnormals and NaN payloads.
         bits = UNSIGNED[DATA_TYPES[source.data_type].bits]
         source, result = source.as_type(bits), result.as_type(bits)
     apply(builder, identity(desc), result, [source])

@@ -16,7 +16,7 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC, nearest_float
 
 
 def bound(value: float | int, tensor: DML_BUFFER_TENSOR_DESC | None) -> int | float:
-    """Min or Max as the tensor's data type has it: floats rounded, integers truncated and kept in their range."""
+    """Convert Min or Max to the tensor's data type: floats rounded, integers truncated and clamped to its range."""
     row = FLOAT32 if tensor is None else DATA_TYPES[tensor.DataType]
     if row.is_floating:
         return nearest_float(value, row.dtype.type)
@@ -24,7 +24,7 @@ def bound(value: float | int, tensor: DML_BUFFER_TENSOR_DESC | None) -> int | fl
 
 
 def constant(name: str, value: int | float, of: str) -> tuple[str, dict[str, Constant]]:
-    """The GLSL of a bound and the constants in it."""
+    """Return GLSL of a bound and its constants."""
     if of == "float":
         return f"${name}", {name: float(value)}
     if of in ("int", "uint"):
@@ -37,7 +37,7 @@ def less(of: str, a: str, b: str) -> str:
 
 
 def limited(tensor: DML_BUFFER_TENSOR_DESC | None, name: str, value: int | float, x: Expression) -> Expression:
-    """x, but no less than the bound named Min, or no more than that named Max. NaN goes through."""
+    """Return x limited below by the bound Min, or above by Max. NaN passes through."""
     of = kind(tensor)
     code, constants = constant(name, value, of)
     if of in ("int64", "uint64"):
@@ -51,7 +51,7 @@ def limited(tensor: DML_BUFFER_TENSOR_DESC | None, name: str, value: int | float
 
 
 def limits(desc: Any) -> tuple[int | float, int | float]:
-    """Min and Max of the clip operators: floats, or scalars in MinMaxDataType."""
+    """Return Min and Max of a clip operator: floats, or scalars of MinMaxDataType."""
     tensor: DML_BUFFER_TENSOR_DESC | None = desc.InputTensor
     low, high = desc.Min, desc.Max
     if hasattr(desc, "MinMaxDataType"):

@@ -1,6 +1,6 @@
 """Functions of one float.
 
-What Vulkan's built-ins do not promise exactly enough comes from shaders/lib/math.glsl.
+Functions that Vulkan's built-ins do not compute precisely enough come from shaders/lib/math.glsl.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """QUANTIZE_LINEAR, DEQUANTIZE_LINEAR and QUANTIZED_LINEAR_ADD.
 
-The pages say clamp(round(Input / Scale) + ZeroPoint), but neither how exact the quotient is nor where halves go. Here
-every step of their equations is one of float32 (for FLOAT16 and INT32 too), correctly rounded, and halves go to even:
-what ONNX Runtime and NumPy do. A quotient may be a half in float32 alone, often that of a value that was quantized
-before; rounding the exact quotient would give another result.
+The pages say clamp(round(Input / Scale) + ZeroPoint), but neither the quotient's precision nor the rounding of halves.
+Here every step of their equations is a correctly rounded float32 operation (for FLOAT16 and INT32 too), and halves
+round to even, as in ONNX Runtime and NumPy. A quotient may be a half in float32 alone, often for values that were
+quantized before; rounding the exact quotient would give another result.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from dml.tensors import DML_BUFFER_TENSOR_DESC
 
 
 def moved(rounded: Expression, zero_point: Expression | None) -> Expression:
-    """rounded + zero point as an int. rounded is a whole float, zero point of 8 bits at most.
+    """Return rounded + zero point as an int. rounded is a whole float, zero point has at most 8 bits.
 
-    The float is limited first, so that it fits: from beyond 1024 no zero point comes back into the range of 8 bits.
+    The float is clamped first, so that it fits: beyond 1024 no zero point brings it back into the range of 8 bits.
     """
     whole = node("int(clamp($x0, -1024.0, 1024.0))", rounded, glsl="int")
     return whole if zero_point is None else node("$x0 + int($x1)", whole, zero_point, glsl="int")
 
 
 def quantized(tensor: DML_BUFFER_TENSOR_DESC, rounded: Expression, zero_point: Expression | None) -> Expression:
-    """clamp(rounded + zero point) in the range of the tensor's 8-bit type; rounded is a whole float."""
+    """Return clamp(rounded + zero point) to the range of the tensor's 8-bit type; rounded is a whole float."""
     row = DATA_TYPES[tensor.DataType]
     code = f"{row.glsl}(clamp($x0, {row.lowest}, {row.highest}))"
     return node(code, moved(rounded, zero_point), glsl=row.glsl)
 
 
 def difference(tensor: DML_BUFFER_TENSOR_DESC, x: Expression, zero_point: Expression | None) -> Expression:
-    """x - zero point as a float, exact where it has 24 bits at most."""
+    """Return x - zero point as a float, exact up to 24 bits."""
     if zero_point is None:
         return node("float($x0)", x)
     return node(f"difference_{kind(tensor)}($x0, $x1)", x, zero_point, includes=[INTEGER])
 
 
 class _Leaves:
-    """The operands of an expression, which collects them as it asks for their leaves."""
+    """Collects an expression's operands as their leaves are requested."""
 
     def __init__(self, builder: ProgramBuilder) -> None:
         self._builder = builder
@@ -76,11 +76,11 @@ def dequantize_linear(desc: d.DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC, 
 
 @lowering(d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC)
 def quantized_linear_add(desc: d.DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC, builder: ProgramBuilder) -> None:
-    """DEQUANTIZE_LINEAR of both inputs, ADD and QUANTIZE_LINEAR, with the roundings of one after another."""
+    """DEQUANTIZE_LINEAR of both inputs, ADD and QUANTIZE_LINEAR, with the roundings of each step."""
     leaves = _Leaves(builder)
 
     def factors(which: str, tensor: DML_BUFFER_TENSOR_DESC) -> list[Expression]:
-        """An input less its zero point, and its scale."""
+        """Return an input less its zero point, and its scale."""
         x, scale = leaves.of(f"{which}Tensor"), leaves.of(f"{which}ScaleTensor")
         return [difference(tensor, x, leaves.of_optional(f"{which}ZeroPointTensor")), scale]
 

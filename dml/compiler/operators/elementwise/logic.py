@@ -1,4 +1,4 @@
-"""Comparisons and logic: 1 is written for true, and whatever is not 0 is read as true."""
+"""Comparisons and logic: true is written as 1, and any nonzero value is read as true."""
 
 from __future__ import annotations
 

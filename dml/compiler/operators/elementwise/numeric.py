@@ -1,4 +1,4 @@
-"""Element-wise operators as a line of GLSL per kind of number (see dml.compiler.kernels.kinds)."""
+"""Element-wise operators as one line of GLSL per kind of number (see dml.compiler.kernels.kinds)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ AB = ("ATensor", "BTensor")
 
 
 def pick(codes: Mapping[str, str], of: str) -> str:
-    """The code for a kind; ``{t}`` in it stands for its name, ``{s}`` for int64's and uint64's i or u."""
+    """Return the code for a kind; ``{t}`` in it stands for the kind's name, ``{s}`` for int64's and uint64's i or u."""
     general = {"int": "word", "uint": "word", "int64": "pair", "uint64": "pair"}
     code = codes[of] if of in codes else codes[general.get(of, of)]
     return code.replace("{t}", of).replace("{s}", of[0])
 
 
 def numeric(cls: type[OperatorDesc], inputs: Sequence[str] = AB, glsl: str | None = None, **codes: str) -> None:
-    """Register an operator by its code per kind of its first input; ``glsl`` is the result's type where another."""
+    """Register an operator by its code per kind of its first input; ``glsl``: the result's type if different."""
 
     def expression(desc: Any) -> Expression:
         first: DML_BUFFER_TENSOR_DESC = getattr(desc, inputs[0])
@@ -36,6 +36,6 @@ def numeric(cls: type[OperatorDesc], inputs: Sequence[str] = AB, glsl: str | Non
 
 
 def scaled(desc: Any, x: Expression = X) -> Expression:
-    """The input after its ScaleBias, x * Scale + Bias, where the descriptor has one."""
+    """Return the input after its ScaleBias, x * Scale + Bias, if the descriptor has one."""
     given: DML_SCALE_BIAS | None = desc.ScaleBias
     return x if given is None else affine(desc.InputTensor, given.Scale, given.Bias, x)

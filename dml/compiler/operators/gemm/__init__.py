@@ -1,1 +1,1 @@
-"""Products of matrices, of floats and of integers, on which recurrences, attention and convolutions build."""
+"""Matrix products of floats and of integers, which recurrences, attention and convolutions use."""

@@ -1,4 +1,4 @@
-"""Products with weights of 4, 8 and 16 bits, which stay as they are stored: what language models do."""
+"""Products with weights of 4, 8 and 16 bits that stay as stored, for language models."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Blocks:
         return [operand for operand in (self.scales, self.zeros) if operand is not None]
 
     def rows(self, start: int, count: int) -> Blocks:
-        """The weights of some columns of the product."""
+        """Return the weights of some of the product's columns."""
         others = (each if each.sizes[0] == 1 else part(each, 0, start, count) for each in self.per_block)
         return Blocks(part(self.numbers, 0, start, count), *others)
 
@@ -70,9 +70,9 @@ def product_of_blocks(
     beta: float,
     activation: Expression | None,
 ) -> None:
-    """As ``matmul`` with the transposed b; a {..., M, K} and result {..., M, N} have no batch of more than one.
+    """Like ``matmul`` with transposed b; a {..., M, K} and result {..., M, N} have no batch of more than one.
 
-    data_type: of the weights once they are dequantized.
+    data_type: of the dequantized weights.
     """
     n, k = b.numbers.sizes
     c = None if c is None or beta == 0.0 else c.broadcast(result.sizes)
@@ -102,7 +102,7 @@ def product_of_blocks(
 def _parts(
     n: int, step: int, result: Operand, c: Operand | None
 ) -> Iterator[tuple[tuple[int, int], Operand, Operand | None]]:
-    """The first column of each part and how many it has, with what lies there of the result and of c."""
+    """Yield the first column and the number of columns of each part, with its part of the result and of c."""
     last = result.rank - 1
     for start in range(0, n, step):
         count = min(step, n - start)
@@ -112,7 +112,7 @@ def _parts(
 
 
 def _streams(builder: ProgramBuilder, b: Blocks, m: int) -> bool:
-    """Whether a kernel reads the numbers as they are: in whole vectors of one block."""
+    """Whether a kernel reads the numbers as stored: in whole vectors of one block."""
     n, k = b.numbers.sizes
     of = VECTOR_BITS // b.bits
     down, across = b.numbers.strides

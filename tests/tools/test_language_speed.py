@@ -1,0 +1,54 @@
+"""tools/bench --language: what it makes of reports, and where llama.cpp is missing. Times are never asserted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.documentation.performance import LANGUAGE
+from tools.language_speed.__main__ import GOALS, ratios_of
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ["--scale", "0.0625", "--prompt", "16", "--tokens", "4"]
+
+
+def speed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tools.language_speed", *SMALL, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_a_small_model_is_measured(tmp_path: Path) -> None:
+    ran = speed("--peers", "dml", "--json", str(tmp_path / "found.json"))
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert set(found["answers"]) == {"dml"}
+    assert found["answers"]["dml"]["peak"] > found["weights"]
+    assert ratios_of(found) == {}
+
+
+def test_without_node_it_says_so_in_a_line(tmp_path: Path) -> None:
+    ran = speed("--peers", "llama.cpp", PATH=str(tmp_path))
+    assert ran.returncode == 125, ran.stderr
+    assert ran.stderr == "tools/bench --language: llama.cpp is run by Node.js: install node and npm\n"
+
+
+@pytest.mark.parametrize("path", sorted(LANGUAGE.glob("*.json")), ids=lambda path: path.stem)
+def test_what_was_measured_on_a_device(path: Path) -> None:
+    found = json.loads(path.read_text())
+    ratios = ratios_of(found)
+    assert found["driver"]
+    assert set(ratios) == set(GOALS)
+
+
+def test_ratios_are_of_the_measure_that_the_device_calls_for() -> None:
+    def answer(cpu: float, wall: float, peak: int) -> dict[str, object]:
+        return {"prompt": {"cpu": cpu, "wall": wall}, "token": {"cpu": cpu / 2, "wall": wall}, "peak": peak}
+
+    answers = {"dml": answer(1, 3, 100), "llama.cpp": answer(4, 6, 400)}
+    assert ratios_of({"measure": "cpu", "answers": answers}) == {"prompt": 0.25, "token": 0.25, "peak": 0.25}
+    assert ratios_of({"measure": "wall", "answers": answers})["prompt"] == 0.5

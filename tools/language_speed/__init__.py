@@ -1,0 +1,1 @@
+"""Language models' speed beside llama.cpp on the same Vulkan device: what tools/bench --language runs."""

@@ -11,8 +11,8 @@ from math import floor, inf
 
 import numpy as np
 
+import dml.graph.operations as op
 from dml import enums
-from dml.descriptors.elementwise import DML_ELEMENT_WISE_ROUND_OPERATOR_DESC
 from dml.descriptors.resample import DML_RESAMPLE2_OPERATOR_DESC
 from dml.errors import DMLError
 from dml.frontends.meaning.resampling import (
@@ -240,7 +240,7 @@ def _weighted(x: OnnxValue, at: int, matrix: Array, axis: ResizedAxis, outside: 
 
 def _whole(x: OnnxValue, dtype: DType) -> OnnxValue:
     """Rounded toward zero, within what bytes hold (cubic weights are negative too)."""
-    whole = unary(DML_ELEMENT_WISE_ROUND_OPERATOR_DESC, x, RoundingMode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
+    whole = unary(op.round_, x, rounding_mode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
     if dtype.itemsize < 4:
         limits = np.iinfo(dtype)
         whole = minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dml.errors import DMLError
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
 
+@cache
 def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
     """snake_case -> the name of the field, for the fields that are neither tensors nor counts of others."""
     return {snake_case(info.name): info.name for info in cls.fields_info if not info.is_tensor and info.counts is None}
@@ -23,7 +25,7 @@ def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
 
 def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes by the names of the descriptor's fields. Raises DMLError for one that the operator lacks."""
-    names = attribute_names(cls)
+    names = attribute_names(cls)  # type: ignore[arg-type]  # a class is hashable
     unknown = sorted(set(attributes) - set(names))
     if unknown:
         name = short_name(cls.OPERATOR_TYPE)

@@ -7,6 +7,8 @@ version of the domain is the size of a block (see ``blocked``).
 
 from __future__ import annotations
 
+from dml.frontends.meaning.resample import ResampledAxis
+
 from ..blocked import NCHWC
 from ..dtypes import Array
 from ..functions import part
@@ -16,7 +18,7 @@ from ..value import OnnxValue, transpose
 from .movement import padded
 from .optimized import fused_convolution
 from .pooling import average_pool, global_average_pool, global_max_pool, max_pool
-from .resample import ResizedAxis, resized
+from .resample import resized
 
 SMALLEST_BLOCK = 8
 
@@ -82,8 +84,5 @@ def blocked_upsample(node: OnnxNode) -> OnnxValue:
                f"scales must be 1, 1 and two factors, found {scales}")  # fmt: skip
     coordinates = ("asymmetric", "align_corners", "half_pixel")
     mode = node.one_of("coordinate_transformation_mode", "asymmetric", coordinates)
-    axes = [
-        ResizedAxis(size, size * scale, float(scale), (0.0, 1.0), mode)
-        for size, scale in zip(x.shape, scales, strict=True)
-    ]
+    axes = [ResampledAxis(size, size * scale, float(scale), mode) for size, scale in zip(x.shape, scales, strict=True)]
     return resized(x, axes, node.one_of("mode", "nearest", ("nearest", "linear")), "floor")

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
-from doors import by_onnx, by_webnn
+from doors import by_onnx, by_openvino, by_webnn
 
 import dml
-from dml.frontends.meaning.resample import ResampledAxis, nearest_elements, weights
+from dml.frontends.meaning.resampling import ResizedAxis, nearest_elements, weights
 from harness import assert_exact
 
 Array = npt.NDArray[Any]
@@ -37,7 +37,8 @@ X = _RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
 def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "half_pixel") -> DoorCase:
     """x at other sizes along the last two axes."""
     axes = [
-        ResampledAxis(size, wanted, wanted / size, coordinates) for size, wanted in zip(X.shape[2:], sizes, strict=True)
+        ResizedAxis(size, wanted, wanted / size, mode=coordinates)
+        for size, wanted in zip(X.shape[2:], sizes, strict=True)
     ]
 
     def reference() -> list[Array]:
@@ -46,7 +47,7 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
             if mode == "nearest":
                 made = np.take(made, nearest_elements(axis, "round_prefer_floor"), at)
             else:
-                made = np.moveaxis(np.moveaxis(made, at, -1) @ weights(axis).T, -1, at)
+                made = np.moveaxis(np.moveaxis(made, at, -1) @ weights(axis, "linear", False, False, 0.0).T, -1, at)
         return [made]
 
     shape = np.array([1, 2, *sizes], np.int64)
@@ -61,6 +62,15 @@ def _resized(name: str, mode: str, sizes: tuple[int, int], coordinates: str = "h
         doors["webnn"] = lambda device, folder: by_webnn(
             device, lambda builder, x: builder.resample2d(x, mode=own, sizes=list(sizes)), X
         )
+
+    def interpolated(opset: Any, x: Any) -> Any:
+        own = "linear_onnx" if mode == "linear" else mode
+        return opset.interpolate(
+            x, opset.constant(np.array(sizes, np.int64)), mode=own, shape_calculation_mode="sizes",
+            axes=opset.constant(np.array([2, 3], np.int64)), coordinate_transformation_mode=coordinates,
+        )  # fmt: skip
+
+    doors["openvino"] = lambda device, folder: by_openvino(device, folder, interpolated, X)
     return DoorCase(f"resize {name}", doors, reference)
 
 

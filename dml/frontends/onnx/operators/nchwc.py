@@ -7,7 +7,7 @@ version of the domain is the size of a block (see ``blocked``).
 
 from __future__ import annotations
 
-from dml.frontends.meaning.resample import ResampledAxis
+from dml.frontends.meaning.resampling import ResizedAxis
 
 from ..blocked import NCHWC
 from ..dtypes import Array
@@ -84,5 +84,8 @@ def blocked_upsample(node: OnnxNode) -> OnnxValue:
                f"scales must be 1, 1 and two factors, found {scales}")  # fmt: skip
     coordinates = ("asymmetric", "align_corners", "half_pixel")
     mode = node.one_of("coordinate_transformation_mode", "asymmetric", coordinates)
-    axes = [ResampledAxis(size, size * scale, float(scale), mode) for size, scale in zip(x.shape, scales, strict=True)]
+    axes = [
+        ResizedAxis(size, size * scale, float(scale), (0.0, 1.0), mode)
+        for size, scale in zip(x.shape, scales, strict=True)
+    ]
     return resized(x, axes, node.one_of("mode", "nearest", ("nearest", "linear")), "floor")

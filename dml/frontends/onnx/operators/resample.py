@@ -1,4 +1,4 @@
-"""Resize and Upsample: ONNX's attributes, versions and checks (the arithmetic: ``dml.frontends.meaning.resample``)."""
+"""Resize and Upsample: ONNX's attributes, versions and checks (arithmetic: ``dml.frontends.meaning.resampling``)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,29 @@ from collections.abc import Sequence
 from math import floor, inf
 from typing import Any
 
+import numpy as np
+
+import dml.graph.operations as op
+from dml import enums
 from dml.errors import DMLError
-from dml.frontends.meaning.resample import COORDINATES, ResampledAxis, resampled
+from dml.frontends.meaning.resampling import ROUNDINGS, ResizedAxis, resampled
 from dml.shapes import checked_axis
 from dml.traced import whole
 
-from ..dtypes import BOOL, FLOAT32
+from ..dtypes import BFLOAT16, FLOAT16, FLOAT32, DType
 from ..node import OnnxNode
 from ..registry import onnx_op
-from ..value import OnnxValue, cast
+from ..value import OnnxValue, cast, maximum, minimum, unary
+
+_MODES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
 
 
 @onnx_op("Upsample")
@@ -31,14 +45,11 @@ def upsample(node: OnnxNode) -> OnnxValue:
     return resized(x, _scaled(node, x, scales), mode, "floor")
 
 
-def _scaled(node: OnnxNode, x: OnnxValue, scales: list[float]) -> list[ResampledAxis]:
+def _scaled(node: OnnxNode, x: OnnxValue, scales: list[float]) -> list[ResizedAxis]:
     """Every axis by its scale; coordinates are asymmetric."""
     node.check(len(scales) == x.rank, f"scales must have {x.rank} items, found {scales}")
     _check_scales(node, scales)
-    return [
-        ResampledAxis(size, floor(size * scale), scale, "asymmetric")
-        for size, scale in zip(x.shape, scales, strict=True)
-    ]
+    return [ResizedAxis(size, floor(size * scale), scale) for size, scale in zip(x.shape, scales, strict=True)]
 
 
 def _check_scales(node: OnnxNode, scales: list[float]) -> None:
@@ -57,7 +68,7 @@ def resize(node: OnnxNode) -> OnnxValue:
     x = node.input(0)
     chosen = node.ints("axes")
     order = list(range(x.rank)) if chosen is None else [checked_axis(axis, x.rank) for axis in chosen]
-    mode = node.one_of("coordinate_transformation_mode", "half_pixel", COORDINATES)
+    mode = node.one_of("coordinate_transformation_mode", "half_pixel", _MODES)
     roi, scales, sizes = (node.known(at) if node.has(at) and node.input(at).size else None for at in (1, 2, 3))
     given = [array.size for array in (scales, sizes) if array is not None]
     if given != [len(order)]:
@@ -73,12 +84,12 @@ def resize(node: OnnxNode) -> OnnxValue:
     if roi is not None and mode == "tf_crop_and_resize":
         roi = roi.reshape(-1)
         node.check(roi.size == 2 * len(order), f"roi must have {2 * len(order)} items, found {roi.size}")
-    axes = [ResampledAxis(size, size, 1.0, "asymmetric") for size in x.shape]
+    axes = [ResizedAxis(size, size, 1.0) for size in x.shape]
     for at, axis in enumerate(order):
         region = (0.0, 1.0)
         if roi is not None and mode == "tf_crop_and_resize":
             region = float(roi[at]), float(roi[at + len(order)])
-        axes[axis] = ResampledAxis(x.shape[axis], outputs[at], factors[at], mode, region)
+        axes[axis] = ResizedAxis(x.shape[axis], outputs[at], factors[at], region, mode)
     return resized(
         x,
         axes,
@@ -103,18 +114,29 @@ def _by_sizes(node: OnnxNode, shape: list[int], sizes: list[int]) -> tuple[list[
     return [scale] * len(shape), [floor(own * scale + 0.5) for own in shape]
 
 
-def resized(x: OnnxValue, axes: Sequence[ResampledAxis], mode: str, rounding: str, **options: Any) -> OnnxValue:
+def resized(x: OnnxValue, axes: Sequence[ResizedAxis], mode: str, rounding: str, **options: Any) -> OnnxValue:
     """x with every axis resized. options: see ``resampled``."""
     if mode not in ("nearest", "linear", "cubic"):
         raise DMLError(f"Resize: mode must be nearest, linear or cubic, found {mode!r}")
-    if not any(axis.is_changed for axis in axes):
+    changed = {
+        at: axis for at, axis in enumerate(axes) if axis.size != axis.output or axis.mode == "tf_crop_and_resize"
+    }
+    if not changed:
         return x
+    if mode == "nearest" and rounding not in ROUNDINGS:
+        raise DMLError(f"Resize: nearest_mode {rounding!r} is not ONNX's")
     shape = [axis.output for axis in axes]
     if 0 in (*x.shape, *shape):
         return x.filled(0, shape)
-    if x.dtype == BOOL and mode != "nearest":
-        return cast(resized(cast(x, FLOAT32), axes, mode, rounding, **options), BOOL)
-    try:
-        return x.made(resampled(x.tensor, axes, mode, rounding, **options), shape)
-    except DMLError as error:
-        raise DMLError(f"Resize: {error.message}", error.hresult) from error
+    source = x if mode == "nearest" or x.dtype in (FLOAT16, BFLOAT16) else cast(x, FLOAT32)
+    made = source.made(resampled(source.tensor, changed, mode, rounding, **options), shape)
+    return _truncated(made, x.dtype) if mode != "nearest" and x.dtype.kind in "iu" else cast(made, x.dtype)
+
+
+def _truncated(x: OnnxValue, dtype: DType) -> OnnxValue:
+    """Rounded toward zero, within what bytes hold (cubic weights are negative too)."""
+    whole = unary(op.round_, x, rounding_mode=enums.DML_ROUNDING_MODE_TOWARD_ZERO)
+    if dtype.itemsize < 4:
+        limits = np.iinfo(dtype)
+        whole = minimum(maximum(whole, whole.filled(limits.min)), whole.filled(limits.max))
+    return cast(whole, dtype)

@@ -90,6 +90,22 @@ def test_repetition_penalty(model: og.Model, penalty: float) -> None:
     assert list(written(model, max_length=12, repetition_penalty=penalty).get_sequence(0)) == expected(model, pick, 12)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_run_of_tokens_comes_twice(model: og.Model, size: int) -> None:
+    def pick(sequence: list[int], scores: np.ndarray) -> int:
+        for at in range(len(sequence) - size + 1):
+            if sequence[at : at + size - 1] == sequence[len(sequence) - size + 1 :]:
+                scores[sequence[at + size - 1]] = -np.inf
+        return int(scores.argmax())
+
+    prompt = [*PROMPT, 3, 14, 15]
+    made = written(model, prompt, max_length=16, no_repeat_ngram_size=size)
+    sequence = list(prompt)
+    while len(sequence) < 16 and (token := pick(sequence, whole(model, sequence))) not in (2, 77):
+        sequence.append(token)
+    assert list(made.get_sequence(0)) == sequence
+
+
 def test_one_beam_search_finds_the_best_of_all_sequences(model: og.Model) -> None:
     """With as many beams as there is need for, two more tokens are the best pair of all."""
     beams = 24
@@ -278,7 +294,7 @@ def test_options_that_cannot_be(model: og.Model) -> None:
         ({"num_beams": 0}, "num_beams must be 1 to 32, found 0"),
         ({"num_beams": 2, "do_sample": True}, "do_sample must be False with beams"),
         ({"top_p": 1.5}, "top_p must be 0 to 1, found 1.5"),
-        ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size is not supported"),
+        ({"no_repeat_ngram_size": -1}, "no_repeat_ngram_size must be 0 or more, found -1"),
     ]:
         with pytest.raises(dml.DMLError, match=message):
             generator(model, **options)

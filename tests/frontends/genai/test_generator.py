@@ -13,7 +13,9 @@ import pytest
 
 import dml
 import dml.frontends.genai as og
+from dml.api.arrays import TensorMemory
 from dml.runtime import writing
+from dml.runtime.context import Context
 from example_module import example
 
 PROMPT = [3, 14, 15, 92, 65]
@@ -234,6 +236,46 @@ def test_a_full_cache_says_its_length(model: og.Model, share: bool) -> None:
     assert made.token_count() == 8
     with pytest.raises(dml.DMLError, match="the cache is full: 1 tokens after 8 exceed max_length = 8"):
         made.append_tokens([1])
+
+
+@pytest.mark.parametrize(
+    "options, most",
+    [
+        ({}, 4),
+        ({"batch_size": 2}, 8),
+        ({"repetition_penalty": 1.2, "no_repeat_ngram_size": 3}, 4),
+        ({"do_sample": True, "top_k": 5}, 5 * 8 + 4),
+        ({"do_sample": True, "top_k": 5, "top_p": 0.7, "temperature": 0.8}, 5 * 8 + 4),
+        ({"num_beams": 3}, 3 * (2 * 3 * 8 + 4)),
+    ],
+)
+@pytest.mark.parametrize("share", [True, False])
+def test_a_step_reads_a_few_bytes_of_the_device(
+    model: og.Model, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], most: int, share: bool
+) -> None:
+    """The token of each row; or the best few, a score of four bytes with each, and the sum over all tokens."""
+    read: list[int] = []
+    load, download = TensorMemory.load, Context.download
+
+    def loaded(self: TensorMemory) -> Any:
+        found = load(self)
+        read.append(found.nbytes)
+        return found
+
+    def downloaded(self: Context, piece: Any, offset: int, result: Any) -> None:
+        read.append(result.nbytes)
+        download(self, piece, offset, result)
+
+    made = generator(model, min_length=20, past_present_share_buffer=share, **options)
+    made.append_tokens([PROMPT] * options.get("batch_size", 1))
+    monkeypatch.setattr(TensorMemory, "load", loaded)
+    monkeypatch.setattr(Context, "download", downloaded)
+    for _ in range(4):
+        read.clear()
+        made.generate_next_token()
+        assert 0 < sum(read) <= most
+    read.clear()
+    assert made.get_logits().nbytes <= sum(read), "what is read is counted"
 
 
 @pytest.mark.parametrize("share", [True, False])

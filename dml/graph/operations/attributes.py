@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from dml.capability import short_name
 from dml.descriptors.base import OperatorDesc
 from dml.enums import DML_TENSOR_DATA_TYPE
+from dml.enums.naming import snake_case
 from dml.errors import DMLError
 from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 
@@ -20,11 +20,7 @@ from dml.tensors import DML_SCALAR_UNION, numpy_dtype
 @cache
 def attribute_names(cls: type[OperatorDesc]) -> dict[str, str]:
     """snake_case -> the name of the field, for the fields that are neither tensors nor counts of others."""
-    return {
-        re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", info.name).lower(): info.name
-        for info in cls.fields_info
-        if not info.is_tensor and info.counts is None
-    }
+    return {snake_case(info.name): info.name for info in cls.fields_info if not info.is_tensor and info.counts is None}
 
 
 def fields_of(cls: type[OperatorDesc], attributes: Mapping[str, Any]) -> dict[str, Any]:

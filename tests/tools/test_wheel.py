@@ -127,5 +127,3 @@ def test_it_runs_the_example_in_an_empty_environment(wheel, tmp_path):
     assert run.returncode == 0, run.stderr
     assert run.stdout.count(": yes") == 3
     assert list((tmp_path / "cache" / "spirv").rglob("*.spv"))  # shaders were compiled, and none was there before
-
-
